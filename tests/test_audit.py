@@ -260,5 +260,5 @@ def test_an_audit_never_mixes_papers(tmp_path, monkeypatch, capsys):
 def test_a_paper_that_is_not_there_is_one_sentence(capsys):
     assert main(["audit", "nothing"]) == 2
     error = capsys.readouterr().err
-    assert "no paper 'nothing' (a paper of your own needs --import FOLDER)" in error
+    assert "no paper has id='nothing'" in error
     assert error.count("\n") == 1

@@ -493,5 +493,5 @@ def test_results_of_other_forms_stay_in_the_file(tmp_path, capsys):
         assert add(form("a", "x", 5)) == [form("a", "x", 5)]
         aside = max(tmp_path.glob("constants.aside-*"), key=lambda path: path.stat().st_mtime_ns)
         assert aside.read_text() == damaged
-        assert f"it is kept as {aside.name}" in capsys.readouterr().err
+        assert f"the old content is kept as {aside.name}" in capsys.readouterr().err
     assert add(form("b", "y", math.inf))[-1]["n"] == "inf"

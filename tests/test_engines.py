@@ -93,7 +93,7 @@ class Lost(concurrent.futures.ThreadPoolExecutor):
 def test_workers_with_other_versions_are_refused():
     with (
         Elsewhere(1) as executor,
-        pytest.raises(ValueError, match=r"has numpy=.* 1\.0. Try to install one version"),
+        pytest.raises(ValueError, match=r"has numpy=1\.0. Try to install one version"),
     ):
         list(each(executor, square, range(3)))
 
@@ -106,7 +106,7 @@ def test_workers_with_other_versions_are_refused():
             ModuleNotFoundError("No module named 'jaxbounds'"),
             "Try to install this version of jaxbounds",
         ),
-        (RuntimeError("Error during deserialization of the task"), "where its scheduler runs"),
+        (RuntimeError("Error during deserialization of the task"), "on Dask's scheduler"),
     ],
 )
 def test_an_engine_that_cannot_work_says_so_in_a_sentence(problem, words):
@@ -124,7 +124,7 @@ def test_a_worker_that_is_lost_costs_its_pieces():
 @pytest.mark.parametrize("text", ["threads", "dusk://a:1", "dask://a", ""])
 def test_what_is_no_engine_is_refused(text, capsys):
     assert main(["verify", "qstr.prop3", "--engine", text]) == 2
-    assert "--engine must be processes, dask://HOST:PORT or slurm" in capsys.readouterr().err
+    assert "expected processes, dask://HOST:PORT or slurm" in capsys.readouterr().err
 
 
 def test_a_queue_that_is_not_here_is_refused(capsys, monkeypatch):
@@ -133,7 +133,7 @@ def test_a_queue_that_is_not_here_is_refused(capsys, monkeypatch):
         pytest.skip("the extra `slurm` is not installed")
     monkeypatch.setattr(engines.shutil, "which", lambda name: None)
     assert main(["verify", "qstr.prop3", "--engine", "slurm"]) == 2
-    assert "no sbatch here" in capsys.readouterr().err
+    assert "SLURM's programs" in capsys.readouterr().err
 
 
 def test_packages_that_are_missing_are_named(capsys, monkeypatch):

@@ -58,14 +58,16 @@ def test_what_needs_an_extra_names_it(text):
     done = _run(text)
     last = done.stderr.strip().splitlines()[-1]
     assert done.returncode == 1
-    assert re.search(r"ModuleNotFoundError: .* need xarray. Try pip install 'jaxbounds\[exp", last)
+    words = r"need module='xarray', which is not installed. Try pip install 'jaxbounds\[exp"
+    assert re.search(f"ModuleNotFoundError: .* {words}", last)
 
 
 def test_the_command_names_it_in_a_line():
     done = _run("from jaxbounds.cli import main; sys.exit(main(['run', 'multihead.fig2']))")
     assert done.returncode == 2
     assert done.stderr == (
-        "jaxbounds: results need xarray. Try pip install 'jaxbounds[experiments]'\n"
+        "jaxbounds: results need module='xarray', which is not installed. Try pip install "
+        "'jaxbounds[experiments]'\n"
     )
 
 

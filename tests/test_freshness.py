@@ -535,7 +535,10 @@ def test_a_killed_run_of_two_processes_keeps_no_stale_verdict(alone):
     changed = command("mine.py", "--jobs", "2", "--out", "o", "-x")
     _, said = changed.communicate()
     assert changed.returncode == 1 and "mine.a: printed: fails" in said
-    assert "mine.a is judged again, for what it depends on: file: " in said and "helper.py" in said
+    assert (
+        "mine.a is judged again, because this dependency changed: file: " in said
+        and "helper.py" in said
+    )
     text("helper.py", "C = 2.0")()
     repaired = command("mine.py", "--jobs", "2", "--out", "o")
     out, said = repaired.communicate()

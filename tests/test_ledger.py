@@ -89,7 +89,7 @@ def cut(monkeypatch, *words):
     "change, words",
     [
         ("", ""),
-        ("rates.py", "depends on file {}/rates.py, which changed since"),
+        ("rates.py", "depends on file {}/rates.py, which changed since then"),
         ("data.txt", "depends on file {}/data.txt, which changed since"),
     ],
 )

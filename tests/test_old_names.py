@@ -29,7 +29,7 @@ def _rows():
 @pytest.mark.parametrize("old", moved.MODULES)
 def test_an_old_module_hands_on_the_new_one_and_says_so(old):
     new = moved.MODULES[old]
-    words = re.escape(f"jaxbounds.{old} is now jaxbounds.{new};")
+    words = re.escape(f"jaxbounds.{old} is now called jaxbounds.{new};")
     sys.modules.pop(f"jaxbounds.{old}", None)
     with pytest.warns(DeprecationWarning, match=words):
         found = importlib.import_module(f"jaxbounds.{old}")
@@ -47,7 +47,7 @@ def test_an_old_name_is_the_new_one_and_says_so(module, old):
     place, _, new = moved.NAMES[module][old].rpartition(":")
     home = f"jaxbounds.{place or module}"
     was = next((was for was, new in moved.MODULES.items() if new == module), None)
-    words = re.escape(f"jaxbounds.{module}.{old} is now {home}.{new};")
+    words = re.escape(f"jaxbounds.{module}.{old} is now called {home}.{new};")
     if was is None:  # the tests' import hook stands before the finder
         text = f"import jaxbounds.{module} as m, {home} as h; assert m.{old} is h.{new}"
         done = subprocess.run([sys.executable, "-W", "always", "-c", text],

@@ -127,7 +127,7 @@ def test_a_file_that_never_ends_is_none(tmp_path):
         os.close(after)
         assert after == before  # no descriptor stays open
     (tmp_path / "large").write_bytes(bytes(11))
-    with pytest.raises(Damaged, match="more than 10 bytes"):
+    with pytest.raises(Damaged, match="more than limit=10 bytes"):
         bytes_in(tmp_path / "large", limit=10)
 
 

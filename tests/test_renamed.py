@@ -76,7 +76,7 @@ def test_records_under_old_ids_are_read(tmp_path):
 )
 def test_an_old_name_of_a_function_warns(module, old, now):
     home = importlib.import_module(f"jaxbounds.{module}")
-    with pytest.warns(DeprecationWarning, match=f"{old} is now {now}"):
+    with pytest.warns(DeprecationWarning, match=f"{old} is now called {now}"):
         assert getattr(home, old) is getattr(home, now)
 
 

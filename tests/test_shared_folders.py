@@ -151,7 +151,7 @@ def test_entries_of_an_earlier_state_stand_aside(command, change, claims, monkey
         return
     assert ids == ["mine.a"] and aside.read_text() == before
     why = {"NAME": "an environment variable changed", "helper.py": "the file {}/helper.py changed"}
-    words = f"holds mine.b printed of an earlier state ({why[change].format(Path.cwd())}"
+    words = f"holds outdated entries, such as mine.b printed ({why[change].format(Path.cwd())}"
     assert words in said and aside.name in said
 
 
@@ -226,7 +226,7 @@ def test_a_verdict_that_was_edited_is_not_believed(judged, capsys):
     text = file.read_text()
     file.write_text(text.replace('"fails"', '"holds"', 1))
     assert main(["verify", "mine.b", "--jobs", "1", *judged]) == 1
-    assert "it was changed" in capsys.readouterr().err
+    assert "somebody changed the file" in capsys.readouterr().err
     assert {v["status"] for v in json.loads(file.read_text())} == {"fails"}
 
 
@@ -238,7 +238,7 @@ def test_a_comparison_leaves_out_verdicts_that_were_edited(judged, capsys):
     capsys.readouterr()
     assert main(["diff", "out", "other"]) == 2
     said = capsys.readouterr()
-    assert "it was changed" in said.err and "holds" not in said.out
+    assert "somebody changed the file" in said.err and "holds" not in said.out
     Path("other/.jaxbounds").write_text("?")
     shutil.copy("out/verdicts.json", "other/verdicts.json")
     assert main(["diff", "out", "other"]) == 0

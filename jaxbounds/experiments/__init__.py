@@ -1,1 +1,1 @@
-"""Experiments: their definition, sweeps, labelled results, provenance, and figures' style."""
+"""Define experiments, run sweeps, store labelled results with provenance, and draw figures."""

@@ -1,8 +1,8 @@
-"""Controls of a figure's claims: data sets that must not reproduce a claim.
+"""Define controls: changed data sets that must not reproduce a figure's claim.
 
 A control maps a data set to another data set. If the first data set reproduces a claim, the second
-data set must not reproduce it. `Experiment.controls` names each control by words from the text of
-its claims.
+data set must not reproduce it. The keys of `Experiment.controls` are words from the text of the
+claims; each value is a control.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,12 +15,13 @@ if TYPE_CHECKING:  # slow to import
 
 
 class Controlled(NamedTuple):
-    """A claim on a data set, and on the data set of its control.
+    """The decision of a claim on a data set, and on the changed data set of the claim's control.
 
     Attributes:
-        finding: the claim on the data set.
+        finding: the decision of the claim on the data set.
         control: the name of its control; "" if the claim has no control.
-        after: the claim on the control's data set; None if no claim on that data set has this text.
+        after: the decision of the claim on the control's data set; None if no claim there has this
+            text.
     """
 
     finding: Finding
@@ -61,7 +62,8 @@ def scaled(factor: float, /, *names: str, **where: Any) -> Control:
     Args:
         factor: the factor.
         names: the variables.
-        where: the labels of the changed entries, by coordinate; by default all entries change.
+        where: a dict from a coordinate to the labels of the entries that change; by default all
+            change.
     """
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":

@@ -1,4 +1,4 @@
-"""Experiments: figures and tables of a paper as computations with claims."""
+"""Define experiments, which compute a figure or table of a paper and decide its claims."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Finding(NamedTuple):
 
 
 def __getattr__(name: str) -> Any:
-    """Return the object of the old name of `Finding`, for one release.
+    """Return `Finding` for its old name `Claim`, for one release.
 
     Raises:
         AttributeError: if the module has no such name.
@@ -50,7 +50,7 @@ Control = Callable[["xr.Dataset"], "xr.Dataset"]
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A figure or table of a paper as a computation.
+    """A computation that reproduces a figure or table of a paper.
 
     Attributes:
         id: "<paper>.<name>", for example "multihead.fig2".
@@ -58,14 +58,14 @@ class Experiment:
         title: the purpose of the experiment, in one line.
         config: the default configuration, a frozen dataclass; every field is an option of
             `jaxbounds run`.
-        presets: other configurations by name ("faithful").
+        presets: a dict from a name ("faithful") to another configuration.
         run: `run(config, key) -> xarray.Dataset`. A `resumable` run also takes `folder` and
             `resume`. The run keeps its progress in the folder, and `resume=True` continues from
             there.
         figure: `figure(dataset) -> matplotlib Figure`.
         claims: `claims(dataset) -> tuple of Finding`.
-        controls: the control of each claim, by words from the claim's text. If several keys occur
-            in a claim's text, the longest key counts.
+        controls: a dict from words in a claim's text to the claim's control. If several keys occur
+            in the text, the longest key counts.
         resumable: whether `run` takes `folder` and `resume`.
     """
 
@@ -82,7 +82,7 @@ class Experiment:
 
 
 def refuse_unless_increasing(config: Any, /, *names: str) -> None:
-    """Refuse grids of a configuration that are empty, not positive, or not strictly increasing.
+    """Refuse a grid (a tuple of values) in a configuration unless it is positive and increasing.
 
     Raises:
         Refused: if a grid is empty, not positive or not strictly increasing; the message names the
@@ -97,7 +97,7 @@ def refuse_unless_increasing(config: Any, /, *names: str) -> None:
 
 
 def refuse_unless_positive(config: Any, /, *names: str) -> None:
-    """Refuse numbers of a configuration that are not positive.
+    """Refuse a configuration in which one of the named numbers is not positive.
 
     Raises:
         Refused: if a number is not positive; the message names the first such field.

@@ -1,4 +1,4 @@
-"""One style for all figures: colours for colour-blind readers, plain axes, vector graphics."""
+"""Give all figures one style: colours for colour-blind readers, plain axes, vector graphics."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "
 
 
 def grid_ticks(axis: Any, values: Iterable[Any], /) -> None:
-    """Set ticks of a matplotlib axis (`axes.xaxis`) at a grid's values, as plain numbers."""
+    """Put the ticks of a matplotlib axis (`axes.xaxis`) at a grid's values, as plain numbers."""
     values = [float(value) for value in values]
     axis.set_ticks(values, [f"{value:.12g}" for value in values])
     axis.set_ticks([], minor=True)

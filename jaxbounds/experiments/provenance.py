@@ -1,4 +1,4 @@
-"""The provenance of a result: versions, device, precision, key, configuration, git state."""
+"""Describe the origin of a result: versions, device, precision, key, configuration, git state."""
 
 import contextlib
 import dataclasses
@@ -20,7 +20,7 @@ from jaxbounds.version import __version__
 
 @functools.cache
 def _packages() -> dict[str, str]:
-    """Return the versions of packages at the first call; later calls return the stored versions."""
+    """Return the versions of packages, which the function reads only at its first call."""
     names = ("jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
     return {name: importlib.metadata.version(name) for name in names}
 
@@ -60,7 +60,7 @@ def products_in(usual: str, /) -> Iterator[None]:
     """Use the run's precision of matrix products inside a `with` block.
 
     Args:
-        usual: the precision if the run names no precision.
+        usual: the precision that applies if the run names no precision.
     """
     with jax.default_matmul_precision(_asked.get() or usual):
         yield
@@ -87,7 +87,7 @@ def products_used() -> str:
 
 
 def provenance(config: Any, key: jax.Array, /) -> dict[str, Any]:
-    """Describe the provenance: configuration, key, versions, device, precision, git state."""
+    """Return the origin of a result: configuration, key, versions, device, precision, git state."""
     return {
         "config": dataclasses.asdict(config),
         "config_type": type(config).__name__,

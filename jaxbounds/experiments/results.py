@@ -1,4 +1,4 @@
-"""Results: labelled arrays with provenance, saved in files without code."""
+"""Save and load results: labelled arrays with their provenance, in files that hold no code."""
 
 import json
 from typing import Any, cast
@@ -17,14 +17,16 @@ import xarray as xr  # noqa: E402 - after the check that xarray is installed
 
 FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
 LIMIT = 2**34
-"""The largest number of bytes of all variables in a result that `load` reads.
-
-A larger limit lets a file fill more memory.
+"""The most bytes that all variables of a result may take for `load` to read it. A larger limit lets
+a file fill more memory.
 """
 
 
 def _digest(dataset: xr.Dataset) -> str:
-    """Return the digest of values, types, dimensions and attributes, without a stored digest."""
+    """Return the digest of a data set: its values, types, dimensions and attributes.
+
+    The function ignores the attribute that stores a digest.
+    """
     # A file may change the width of strings.
     text = lambda v: np.array(json.dumps(v.astype(str).tolist())) if v.dtype.kind in "OSU" else v
     arrays = {str(name): text(dataset[name].values) for name in dataset.variables}

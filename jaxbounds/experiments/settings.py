@@ -1,4 +1,7 @@
-"""The settings at which a figure's claims are decided; a run at other settings leaves them open."""
+"""Name the settings at which a figure's claims are decided.
+
+A run at other settings leaves the claims open.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,10 +21,10 @@ class Settings:
     Each mapping names a field by its path in the configuration ("n", "protocol.d").
 
     Attributes:
-        exact: the value that each field must have, by field.
-        least: the smallest allowed value of each field, by field; for a grid, of the grid's largest
-            value.
-        others: the reason why all other fields may differ.
+        exact: a dict from a field to the value that it must have.
+        least: a dict from a field to its smallest allowed value. For a grid the limit applies to
+            the grid's largest value.
+        others: the reason why all other fields may have any value.
         whose: the origin of the settings, in words ("the paper's").
         decides: the options of a run that decides the claims ("--preset published").
     """
@@ -33,7 +36,7 @@ class Settings:
     decides: str = "--preset published"
 
     def changed(self, dataset: "xr.Dataset", /) -> tuple[str, ...]:
-        """Return the settings in which a data set differs: "n = 200, not the paper's 1000"."""
+        """Return each setting in which a data set differs, as "n = 200, not the paper's 1000"."""
         config = dataset.attrs.get("config")
         if config is None:
             return ("settings not recorded",)
@@ -53,7 +56,7 @@ class Settings:
     def judged(
         self, dataset: "xr.Dataset", findings: Iterable[Finding], /, *, more: Iterable[str] = ()
     ) -> tuple[Finding, ...]:
-        """Return the findings, each left open if the data set's settings differ.
+        """Return the findings; leave each finding open if the data set's settings differ.
 
         Args:
             dataset: a data set with its configuration in the attribute "config".
@@ -80,7 +83,7 @@ def default_settings(
 
 
 def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding:
-    """Return a finding; if settings differ, leave it open and name the run that would decide it.
+    """Return a finding; if settings differ, leave the finding open and name a run that decides it.
 
     Args:
         finding: the finding at the present settings.

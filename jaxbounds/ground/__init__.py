@@ -1,1 +1,1 @@
-"""The ground floor: files, memory, text, and the inside of JAX. No mathematics."""
+"""Helpers for files, memory, text, and the internals of JAX, without any mathematics."""

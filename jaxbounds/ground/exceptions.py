@@ -5,7 +5,7 @@ class Refused(ValueError):
     """The library refuses an input; the message names the fault and a cure.
 
     `except ValueError` also catches `Refused`. The subclasses `Undecided` and `NotSupported` mean
-    that the input is valid, but that ball arithmetic has no answer.
+    that the input is valid, but that ball arithmetic (rigorous interval arithmetic) has no answer.
     """
 
 

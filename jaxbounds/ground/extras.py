@@ -1,4 +1,4 @@
-"""Optional packages: `require` refuses an absent package and names the extra that installs it."""
+"""Check for optional packages: `require` names the extra that installs an absent package."""
 
 import importlib.util
 
@@ -26,5 +26,7 @@ def require(*modules: str, why: str) -> None:
     for module in modules:
         if importlib.util.find_spec(module) is None:
             raise ModuleNotFoundError(
-                f"{why} need {module}. Try pip install 'jaxbounds[{PACKAGES[module]}]'", name=module
+                f"{why} need {module=}, which is not installed. Try pip install "
+                f"'jaxbounds[{PACKAGES[module]}]'",
+                name=module,
             )

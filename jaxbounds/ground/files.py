@@ -24,7 +24,7 @@ else:  # an fsspec path is not a `Path`, but has the methods of a `Path`
 
 
 PARTIAL = ".jaxbounds-partial-"
-"""The first part of the name of an unfinished file; 32 random hexadecimal digits follow. A killed
+"""The first part of an unfinished file's name; 32 random hexadecimal digits follow. A killed
 process may leave an unfinished file.
 """
 
@@ -35,7 +35,7 @@ def locate(path: str | Place, /) -> Place:
     For an address ("gs://bucket/results") fsspec gives an object with the methods of a `Path`.
 
     Raises:
-        Refused: if the extra that installs fsspec is missing, or no installed package can read the
+        Refused: if the extra that installs fsspec is missing, or no installed package can read this
             kind of address.
     """
     if "://" not in str(path):
@@ -47,8 +47,8 @@ def locate(path: str | Place, /) -> Place:
         found.fs  # noqa: B018 - imports the package that reads this kind of address
     except (ImportError, ValueError) as problem:
         raise Refused(
-            f"{path}: {problem}, got path={str(path)!r}. Try pip install "
-            "'jaxbounds[storage]', which addresses need"
+            f"path={str(path)!r} is an address that cannot be opened: {problem}. Addresses need an "
+            "extra. Try pip install 'jaxbounds[storage]'"
         ) from problem
     return cast(Path, found)
 
@@ -144,7 +144,7 @@ def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
 
 
 def try_to_write(folder: Place, /) -> None:
-    """Write and remove a test file: a run thus detects a full or read-only disk at its start.
+    """Write and remove a test file, so that a run detects a full or read-only disk at its start.
 
     The file has 64 KiB and a unique name. If the folder was absent, the function removes it again.
 
@@ -180,11 +180,12 @@ def write_text(path: str | Place, text: str, /) -> Place:
 
 
 _NAMED = "types"
-"""The archive entry that lists the types which NumPy's file format cannot name."""
+"""The name of the archive entry that lists the array types which NumPy's file format cannot
+name."""
 
 
 def _word(dtype: np.dtype) -> str:
-    """Return a word that identifies a dtype; `dtype.str` does not, as ml_dtypes has duplicates."""
+    """Return a word that identifies a dtype; several types of ml_dtypes have one `dtype.str`."""
     return dtype.name if dtype.isbuiltin == 2 else dtype.str
 
 
@@ -220,7 +221,8 @@ def save_arrays(
     Args:
         path: the path of the file.
         arrays: a dict of arrays; the keys name the arrays.
-        form: the kind and version of the file; `load_arrays` compares it with the expected kind.
+        form: the kind and version of the file; `load_arrays` compares `form` with the expected
+            kind.
         about: a text that the file stores with the arrays; the checksum covers the text too.
         lasting: whether to fsync the file (see `whole`).
 
@@ -240,7 +242,7 @@ def write_arrays(file: IO[bytes], arrays: Arrays, /, *, form: str, about: str = 
     """
     if not all(can_be_stored(array.dtype) for array in arrays.values()):
         raise TypeError(
-            f"arrays of Python objects cannot be stored, got arrays={list(arrays)}. Try "
+            f"some arrays have a type that no file can store, got arrays={list(arrays)}. Try "
             "arrays of numbers"
         )
     named: Any = {f"array/{name}": _stored(array) for name, array in arrays.items()}
@@ -276,9 +278,13 @@ def load_arrays(
     except Unreachable:
         raise
     except Exception as problem:  # the readers may raise anything for a damaged file
-        raise Refused(f"{path} is missing or damaged ({type(problem).__name__})") from problem
+        raise Refused(
+            f"path={str(path)!r} is missing or damaged ({type(problem).__name__})"
+        ) from problem
     if found != form:
-        raise Refused(f"{path} is not of this version: expected {form}, got {found[:40]!r}")
+        raise Refused(
+            f"{path} has another kind or version: got form={found[:40]!r}, expected {form!r}"
+        )
     if check != digest(arrays, form, about):
-        raise Refused(f"{path} is damaged: its checksum does not match its content")
+        raise Refused(f"path={str(path)!r} is damaged: its checksum does not match its content")
     return arrays, about

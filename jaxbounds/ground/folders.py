@@ -1,4 +1,4 @@
-"""Folders that runs mark: a run replaces and removes only files that a run wrote.
+"""Mark folders, so that a run replaces and removes only files that a run wrote.
 
 The mark is the file `.jaxbounds` in the folder. The mark names each file that a run wrote, with the
 digest of the content. A file with another name or another content belongs to the user.
@@ -26,7 +26,8 @@ Value = TypeVar("Value")
 MARK = ".jaxbounds"
 FORMAT = "jaxbounds-folder-1"
 HEAD = 2**16
-"""Most bytes of a file's first line that `Marked` compares; a larger number reads longer lines."""
+"""The largest number of bytes of a file's first line that `Marked` compares. A larger number reads
+longer lines."""
 
 
 def _local(place: Place) -> bool:
@@ -87,7 +88,7 @@ def set_aside(path: Place, why: str, /) -> Place:
             continue
         os.replace(path, target)
         break
-    say(f"{path} {why}; it is kept as {target.name}")
+    say(f"{path} {why}; the old content is kept as {target.name}")
     return target
 
 
@@ -100,7 +101,8 @@ class Marked:
         path: the folder; the first write makes the folder.
 
     Raises:
-        Refused: in any method, if the mark is a symbolic link, or a user's file has its name.
+        Refused: in any method, if the mark is a symbolic link, or a user's file has the mark's
+            name.
     """
 
     def __init__(self, path: str | Place) -> None:
@@ -109,7 +111,7 @@ class Marked:
         self._stamps: dict[str, tuple[int, ...]] = {}
 
     def _read(self) -> dict[str, set[str]]:
-        """Return the mark as a dict: for each file name, the digests of contents a run wrote."""
+        """Return the mark as a dict from each file name to the digests of its written contents."""
         if self._digests is not None:
             return self._digests
         mark, found = self.path / MARK, dict[str, set[str]]()
@@ -192,7 +194,7 @@ class Marked:
             if name in self._read():
                 set_aside(path, words)
             else:
-                say(f"{path} {words}; no run wrote it, and it stays as it is")
+                say(f"{path} {words}; no run wrote this file, and it stays as it is")
             return None
 
     def refuse_changed(self, name: str, /) -> None:
@@ -209,7 +211,7 @@ class Marked:
         self._digests = None  # another process may have written the mark and then the file
         known = self._read().get(name)
         if known and not known & now:
-            raise Damaged(f"{path} was changed since a run wrote it")
+            raise Damaged(f"{path} was changed after a run wrote it")
 
     def owns(self, name: str, /) -> bool:
         """Tell whether a run wrote the named file, and nobody changed the file afterwards."""
@@ -226,7 +228,7 @@ class Marked:
         return False
 
     def foreign(self, names: Iterable[str], /) -> list[str]:
-        """Return the names, among the given names, that a file of the user has."""
+        """Return those of the given names that a file of the user has."""
         found = dict[str, None]()
         for name in names:
             path = self.place(name)
@@ -273,12 +275,12 @@ class Marked:
         return self.path / name
 
     def begin_lines(self, name: str, head: str, /) -> None:
-        """Begin a file to which a run adds lines; its first line, `head`, shows a run's file."""
+        """Begin a file to which a run adds lines; the first line `head` identifies such a file."""
         self._note(name, f"head {hashlib.sha256(head.encode()).hexdigest()}")
         self.write(name, f"{head}\n")
 
     def add_line(self, name: str, line: str, /) -> None:
-        """Add a line to a file that `begin_lines` began; the method returns once it is on disk."""
+        """Add a line to a file that `begin_lines` began; return after the line is on the disk."""
         path = self.place(name)
         with open(path, "ab", opener=_existing) as file:
             file.write(f"{line}\n".encode())

@@ -1,7 +1,7 @@
-"""The one module that uses parts of JAX that JAX does not promise to keep.
+"""Collect all uses of parts of JAX that JAX does not promise to keep.
 
-JAX changes the classes of its programs, the parameters of loops and calls, and its experimental
-modules between minor releases. Other modules of the library import these parts from this module.
+Between minor releases JAX changes the classes of its programs, the parameters of loops and calls,
+and its experimental modules. Other modules of the library import these parts from this module.
 """
 
 import functools
@@ -66,10 +66,10 @@ if jax.__version_info__ >= (0, 8):
 else:
 
     def ensure_compile_time_eval() -> Any:
-        """Return a `with` block, inside a trace, in which JAX computes with constants at once.
+        """Return a context manager that lets JAX, inside a trace, compute with constants at once.
 
-        This is a substitute for JAX's function, which in JAX 0.7 breaks programs compiled inside
-        the block: their loops then have no lowering rule.
+        The function replaces JAX's own function, which in JAX 0.7 breaks programs that are compiled
+        inside the block: their loops then have no lowering rule.
         """
         from jax._src import core  # type: ignore[attr-defined]
 
@@ -184,7 +184,8 @@ _CALLED = {
         "call_jaxpr",
     ),
 }
-"""The primitives that run another program once; the value is the parameter with the program."""
+"""The primitives that run another program once; each name maps to the parameter that holds the
+program."""
 
 
 def _polynomial(x: Any, *coefficients: Any) -> Any:
@@ -214,7 +215,10 @@ def called_names() -> tuple[str, ...]:
 
 @functools.lru_cache(512)
 def _traced(name: str, described: Any, kinds: tuple[Any, ...]) -> ClosedJaxpr:
-    """Trace a program for a primitive whose equation holds no program, for operands of `kinds`."""
+    """Trace a program that does what a primitive does, for operands of the types `kinds`.
+
+    The equation of such a primitive holds no program.
+    """
 
     def run(*leaves: Any) -> list[Any]:
         if described is None:
@@ -282,7 +286,7 @@ def with_constants(closed: ClosedJaxpr, constants: Sequence[Any], /) -> ClosedJa
 
 
 def with_outputs(closed: ClosedJaxpr, variables: Sequence[Any], /) -> ClosedJaxpr:
-    """Return the program with other variables of the program as its results."""
+    """Return the program with given variables of the program as its results."""
     names = closed.jaxpr.debug_info._replace(result_paths=("",) * len(variables))
     program = closed.jaxpr.replace(outvars=list(variables), debug_info=names)
     return closed.replace(jaxpr=program)

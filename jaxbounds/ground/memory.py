@@ -1,4 +1,4 @@
-"""A check of the memory that a call would take, before the call takes the memory."""
+"""Refuse a call that would take too much memory, before the call takes the memory."""
 
 from jaxbounds.ground.exceptions import Refused
 
@@ -21,8 +21,8 @@ def refuse_over(need: float, limit: float, what: str, advice: str = "") -> None:
     Args:
         need: the bytes that the call would take.
         limit: the bytes that the call may take.
-        what: the start of the message: what needs the memory, with its verb ("24 words need").
-        advice: a cure that the message names before "raise memory_limit".
+        what: the start of the message: a subject and a verb ("24 words need").
+        advice: another cure, such as "take fewer words or ", before the words "raise memory_limit".
 
     Raises:
         Refused: if `need` exceeds the limit; the message gives both numbers.
@@ -30,5 +30,5 @@ def refuse_over(need: float, limit: float, what: str, advice: str = "") -> None:
     if need > limit:
         raise Refused(
             f"{what} {shown_bytes(need)}, more than the limit of {shown_bytes(limit)}, got "
-            f"memory_limit={limit:.0f}. Try to {advice}raise memory_limit"
+            f"memory_limit={limit:.0f} bytes. Try to {advice}raise memory_limit"
         )

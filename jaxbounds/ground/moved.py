@@ -1,8 +1,8 @@
-"""Old dotted names: each can be imported for one release, with a warning that gives the new name.
+"""Let old dotted names be imported for one release, with a warning that gives the new name.
 
-`MODULES` and `NAMES` are the whole list of old names. The module of an old name holds no code; it
-forwards each attribute to the new module. An old pickle therefore finds its classes, and no class
-exists twice. `import jaxbounds` calls `serve_old_names`, which adds one finder to `sys.meta_path`.
+`MODULES` and `NAMES` list all old names. The module of an old name holds no code and forwards each
+attribute to the new module. An old pickle therefore finds its classes, and no class exists twice.
+`import jaxbounds` calls `serve_old_names`, which adds one finder to `sys.meta_path`.
 """
 
 import importlib
@@ -17,11 +17,15 @@ from typing import Any
 
 ROOT = "jaxbounds"
 LAST = "0.4"
-"""The last version series in which old names work; a test fails once the version is later."""
+"""The last version series in which old names work. A test fails if the library's version is
+later."""
 
 
 def _within(old: str, new: str, names: str) -> dict[str, str]:
-    """Return old and new names of modules that moved to another package and kept their own name."""
+    """Return a dict from old to new names of modules that moved to another package.
+
+    The last part of a module's name is unchanged.
+    """
     dot = f"{old}." if old else ""
     return {f"{dot}{name}": f"{new}.{name}" for name in names.split()}
 
@@ -104,7 +108,7 @@ NAMES: dict[str, dict[str, str]] = {
 }
 """Functions and classes that have a new name. The key is the present name of a module, without
 "jaxbounds."; its value maps each old name in this module to the new name. A new name of the form
-`module:name` lies in another module."""
+`module:name` means the name in another module."""
 
 
 def new_place(module: str, /) -> str | None:
@@ -120,7 +124,7 @@ def new_place(module: str, /) -> str | None:
 
 def _warn(old: str, new: str, stacklevel: int) -> None:
     warnings.warn(
-        f"{old} is now {new}; the old name goes after version {LAST}. Try the new one",
+        f"{old} is now called {new}; the old name ends after version {LAST}. Try the new name",
         DeprecationWarning,
         stacklevel=stacklevel + 1,
     )

@@ -1,7 +1,8 @@
-"""Folders that one run has for itself: a second run waits, or takes another folder beside it.
+"""Reserve a folder for one run: a second run waits, or takes another folder beside the first.
 
-The run holds a file lock of the operating system, which ends with the run's process. Object stores,
-some disks, and Windows have no file lock of this kind. Two runs may then write into one folder.
+The run holds a file lock of the operating system. The lock ends with the run's process. Object
+stores, some disks, and Windows have no file lock of this kind. Two runs may then write into one
+folder.
 """
 
 import contextlib
@@ -45,7 +46,7 @@ class Held:
             _held[str(path.absolute())] = self
 
     def discard(self) -> None:
-        """Release the folder, and remove a folder in which only the library's own marks lie."""
+        """Release the folder, and remove the folder if it holds only the library's own marks."""
         self.release()
         with contextlib.suppress(OSError):
             if {part.name for part in self.path.iterdir()} <= {LOCK, MARK}:
@@ -93,7 +94,7 @@ def _locked(path: Path, settings: str) -> Held | str:
 
 
 def siblings(out: Path, /) -> Iterator[Path]:
-    """Yield a folder, and then the folders beside it to try if the first is occupied."""
+    """Yield a folder, and then the folders beside it that a run tries if the first is occupied."""
     yield out
     for number in range(2, 10**6):
         yield out.with_name(f"{out.name}-{number}")
@@ -108,7 +109,9 @@ def take(
     look: Callable[[], None] = lambda: None,
     only: bool = False,
 ) -> Held:
-    """Take a folder for this run alone: `out`, or a folder beside it, which standard error names.
+    """Take a folder for this run alone: `out`, or a folder beside `out`.
+
+    A message on standard error names the folder if it is not `out`.
 
     If a run with equal settings holds a folder, this run waits until the folder is free. The
     function skips a folder that a run with other settings holds, or in which a user's file has one
@@ -118,7 +121,8 @@ def take(
         out: the requested folder.
         settings: JSON-able settings; a run waits for another run with equal settings.
         names: the names of the files that the run will write.
-        look: a function that the wait calls again and again; its exception ends the wait.
+        look: a function that a waiting run calls again and again; an exception of `look` ends the
+            wait.
         only: whether to refuse instead of taking a folder beside `out`; a continued run needs True.
 
     Raises:
@@ -131,14 +135,15 @@ def take(
     for place in siblings(out):
         if only and place != out:
             raise Refused(
-                f"out={str(out)!r} is not free: another run holds it, or it has files of yours. "
-                "Try another folder"
+                f"out={str(out)!r} is not free: another run uses the folder, or files of yours "
+                "have the names of a run's files. Try another folder"
             )
         waited = False
         while True:
             if strangers := Marked(place).foreign(names):
                 say(
-                    f"{place} holds files of yours ({', '.join(strangers)}): another folder is used"
+                    f"{place} holds files of yours ({', '.join(strangers)}), so the run uses "
+                    "another folder"
                 )
                 break
             got = _locked(place, own) if fcntl is not None else Held(place)
@@ -147,11 +152,13 @@ def take(
                     say(f"the results go to {place}")
                 return got
             if got not in ("", own):
-                say(f"{place} is in use by a run with other settings: another folder is used")
+                say(f"a run with other settings uses {place}, so this run uses another folder")
                 break
             if not waited and got:
-                say(f"{place} is in use by a run with equal settings: this one waits for it")
+                say(f"a run with equal settings uses {place}, so this run waits for its end")
                 waited = True
             look()
             time.sleep(LOOK)
-    raise AssertionError(f"out={out}: a million folders beside it are taken. Try another folder")
+    raise AssertionError(
+        f"out={out} and a million folders beside it are not free. Try another folder"
+    )

@@ -1,4 +1,4 @@
-"""Folders and keys that no other user can write; it is thus safe to load a file there as code."""
+"""Make folders and keys that no other user can write, so that files there are safe to load."""
 
 import contextlib
 import hmac
@@ -9,7 +9,7 @@ import uuid
 from pathlib import Path
 
 KEY, LENGTH = ".key", 32
-"""The name of the file that holds a folder's key, and the length of a key in bytes."""
+"""The name of the file that holds a folder's key, and the length of the key in bytes."""
 SIGNED = 32
 """Length of a signature in bytes; SHA-256 gives no longer signature."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

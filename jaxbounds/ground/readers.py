@@ -1,7 +1,7 @@
-"""Readers for the library's files; a reader checks structure and size before it allocates memory.
+"""Read the library's files, and check structure and size before memory is allocated.
 
-A reader takes a local file, and runs no code from the file. If the library cannot have written the
-content, the reader raises `Damaged` with the file's name.
+A reader takes a local file, and executes no code stored in the file. If the library cannot have
+written the content, the reader raises `Damaged` with the file's name.
 """
 
 import hashlib
@@ -23,13 +23,14 @@ from jaxbounds.ground.exceptions import Refused
 Value = TypeVar("Value")
 
 TEXT = 2**26
-"""Most bytes of a file that `bytes_in` reads; a larger limit lets a file fill more memory."""
+"""The most bytes that `bytes_in` reads from a file; a larger limit lets a file fill more memory."""
 CONTAINERS, ENTRIES = 2**21, 2**22
-"""Limits for a JSON text that `parsed` accepts: the number of objects and lists, and the number of
-commas. A larger limit lets a small file fill more memory.
+"""Limits for a JSON text that `parsed` accepts. `CONTAINERS` limits the number of objects and
+lists, `ENTRIES` the number of commas. A larger limit lets a small file fill more memory.
 """
 HEADER = 2**16
-"""Most bytes of an array's header that `arrays_in` accepts; a larger limit accepts longer headers.
+"""The most bytes of an array's header that `arrays_in` accepts. A larger limit accepts longer
+headers.
 """
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 """The name that netCDF-4 gives a dimension without a variable; a reader needs no values for it."""
@@ -62,8 +63,8 @@ def bytes_in(path: Path, /, *, limit: int = TEXT) -> bytes:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise Damaged(
-            f"{path} has more than {limit} bytes, which no file of the library exceeds there, "
-            f"limit={limit}. Try another folder"
+            f"{path} has more than limit={limit} bytes, but the library writes no file of this "
+            "kind that is so large. Try another folder"
         )
     return data
 
@@ -89,12 +90,15 @@ def parsed(data: bytes, /) -> Any:
     containers, entries = data.count(b"{") + data.count(b"["), data.count(b",")
     if containers > CONTAINERS or entries > ENTRIES:
         raise Refused(
-            f"containers={containers} and commas={entries} exceed {CONTAINERS} and {ENTRIES}"
+            f"objects and lists={containers}, commas={entries}, expected at most {CONTAINERS} and "
+            f"{ENTRIES}. Try to compute the file again"
         )
     try:
         return json.loads(data.decode("utf8"))
     except RecursionError:
-        raise Refused("the containers are nested too deeply") from None
+        raise Refused(
+            f"objects and lists={containers} are nested too deeply. Try to compute the file again"
+        ) from None
 
 
 def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> Value:
@@ -174,10 +178,16 @@ def lines_in(path: Path, /, *, limit: int = 4 * TEXT) -> Iterator[tuple[int, byt
 
 
 def _array_of(part: Any, size: int) -> np.ndarray:
-    """Read one array from an archive, whose declared bytes must match the array's header."""
+    """Read one array from an archive.
+
+    The size of the archive's entry must match the array's header.
+    """
     version = np.lib.format.read_magic(part)
     if version not in ((1, 0), (2, 0)):
-        raise Refused(f"an array has version={version}, expected (1, 0) or (2, 0)")
+        raise Refused(
+            f"an array has version={version}, expected (1, 0) or (2, 0). Try to compute the file "
+            "again"
+        )
     read = (
         np.lib.format.read_array_header_1_0
         if version == (1, 0)
@@ -185,23 +195,33 @@ def _array_of(part: Any, size: int) -> np.ndarray:
     )
     shape, by_columns, dtype = read(part, max_header_size=HEADER)
     if dtype.hasobject or not dtype.itemsize:
-        raise Refused(f"an array has dtype={dtype}, expected a type of numbers")
+        raise Refused(
+            f"an array has dtype={dtype}, expected a type of numbers. Try to compute the file again"
+        )
     count = math.prod(shape) * dtype.itemsize
     if min(shape, default=0) < 0 or count != size - part.tell():
-        raise Refused(f"an array of shape={shape} and dtype={dtype} does not fit its {size} bytes")
+        raise Refused(
+            f"an array of shape={shape} and dtype={dtype} does not fit the {size} bytes of its "
+            "entry. Try to compute the file again"
+        )
     buffer, filled = bytearray(count), 0
     while filled < count:
         step = part.readinto(memoryview(buffer)[filled:])
         if not step:
-            raise Refused(f"an array ends after bytes={filled}, expected {count}")
+            raise Refused(
+                f"an array ends after bytes={filled}, expected {count}. Try to compute the file "
+                "again"
+            )
         filled += step
     if part.read(1):  # this read also compares the archive's checksum
-        raise Refused(f"an array has more bytes than it declares, got bytes={count}")
+        raise Refused(
+            f"an array declares bytes={count} but has more. Try to compute the file again"
+        )
     return np.ndarray(shape, dtype, buffer, order="F" if by_columns else "C")
 
 
 def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz file by name; the function refuses arrays of Python objects.
+    """Return a dict from names to the arrays of an .npz file; refuse arrays of Python objects.
 
     The function makes an array only if its header agrees with the bytes that the archive declares.
 
@@ -214,11 +234,17 @@ def arrays_in(path: Path, /, *, limit: int) -> dict[str, np.ndarray]:
         members = parts.infolist()
         total = sum(member.file_size for member in members)
         if total > limit:
-            raise Refused(f"the file unpacks to bytes={total}, more than {limit}")
+            raise Refused(
+                f"the arrays of the file take bytes={total}, expected at most {limit}. Try to "
+                "compute the file again"
+            )
         for member in members:
             name = member.filename.removesuffix(".npy")
             if name in found or not member.filename.endswith(".npy"):
-                raise Refused(f"entry={member.filename[:80]!r} is no array, or stands twice")
+                raise Refused(
+                    f"entry={member.filename[:80]!r} is no array, or occurs twice. Try to compute "
+                    "the file again"
+                )
             with parts.open(member) as part:
                 found[name] = _array_of(part, member.file_size)
     return found
@@ -248,12 +274,20 @@ def check_netcdf(path: Path, /, *, limit: int) -> None:
                 return
             wanted = math.prod(part.shape or ()) * part.dtype.itemsize if part.shape else 0
             if part.external or part.is_virtual:
-                raise Refused(f"variable={name} lies in another file")
+                raise Refused(
+                    f"variable={name} has its data in another file. Try to compute the file again"
+                )
             # For strings of variable length, the declared bytes are those of the references.
             if wanted > part.id.get_storage_size():
-                raise Refused(f"variable={name} declares {wanted} bytes that the file lacks")
+                raise Refused(
+                    f"variable={name} declares {wanted} bytes, but the file stores fewer. Try to "
+                    "compute the file again"
+                )
             total += wanted
 
         file.visititems(look)
     if total > limit:
-        raise Refused(f"the file declares bytes={total}, more than {limit}")
+        raise Refused(
+            f"the variables of the file take bytes={total}, expected at most {limit}. Try to "
+            "compute the file again"
+        )

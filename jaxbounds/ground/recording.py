@@ -1,9 +1,10 @@
-"""A record of the files and modules that a user's code reads, found by watching the code run.
+"""Record the files and modules that a user's code reads, by watching the code run.
 
 An audit hook of Python reports each opened file, each listed folder and each started program. An
-import finder sees each import. The finder also compiles a user's modules from their text, because
-Python compares only size and time with a bytecode file. The audit hook does not report existence
-checks. So while the record is on, replacements of `os.stat` and similar functions record the path.
+import finder sees each import. The finder also compiles a user's modules from their text. Python
+itself would trust stored bytecode if only size and time of the text agree. The audit hook does not
+report existence checks. So while the record is on, replacements of `os.stat` and similar functions
+record the path.
 
 The record misses three kinds of input: files that C code opens itself (such as HDF5 files), the
 clock, and answers from a computer network. A statement declares inputs of these kinds with
@@ -75,7 +76,7 @@ def is_installed(path: str, /) -> bool:
 
 
 class _Watch:
-    """The record of dependencies in this process; `_watch` is the only instance."""
+    """The record of the user's dependencies in this process; `_watch` is its only instance."""
 
     def __init__(self) -> None:
         self.depends: dict[str, str] = {}
@@ -95,7 +96,7 @@ class _Watch:
         """Record the present state of a dependency, unless the record already has a state.
 
         Args:
-            word: the kind of the dependency: a key of `states._STATES`, such as "file".
+            word: the kind of the dependency, a key of `states._STATES` such as "file".
             path: the path of the file or folder; the method ignores an open descriptor (an int).
         """
         if isinstance(path, int) or path is None:
@@ -242,7 +243,7 @@ def _looking(name: str) -> Callable[..., Any]:
 
 
 def _only_looks(frame: FrameType | None) -> bool:
-    """Tell whether the caller, such as `os.path.exists`, uses only the kind of file at a path."""
+    """Tell whether the caller, such as `os.path.exists`, asks only for the kind of a file."""
     for _ in range(3):
         if frame is None or not (
             _of_python(frame.f_code.co_filename) or frame.f_code.co_filename.startswith("<frozen")

@@ -1,4 +1,4 @@
-"""Old names of functions in a module, which work for one more release."""
+"""Let old names of functions in a module work for one more release."""
 
 import sys
 import warnings
@@ -18,7 +18,7 @@ def renamed(module: str, names: Mapping[str, str], /) -> Callable[[str], Any]:
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         warnings.warn(
-            f"{module}.{name} is now {names[name]}; the next release drops the old name",
+            f"{module}.{name} is now called {names[name]}; the next release drops the old name",
             DeprecationWarning,
             stacklevel=2,
         )

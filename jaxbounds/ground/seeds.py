@@ -1,11 +1,11 @@
-"""The check of the seeds that users pass to public functions."""
+"""Check the seeds that users pass to public functions."""
 
 import numbers
 
 from jaxbounds.ground.exceptions import Refused
 
 SEEDS = 2**32
-"""The number of allowed seeds (0 to 2^32 - 1); a larger number allows seeds that NumPy refuses."""
+"""The number of allowed seeds, 0 to 2^32 - 1. A larger number allows seeds that NumPy refuses."""
 
 
 def refuse_other_seeds(seed: int, /) -> None:

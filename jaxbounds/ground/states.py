@@ -1,4 +1,4 @@
-"""The states of the files, folders and modules on which a result depends.
+"""Compute the states of the files, folders and modules on which a result depends.
 
 A dependency is a text: a kind, and a path or name, such as "file: /home/me/data.npy". The state of
 a dependency is another text. If two states are equal, code that reads the dependency sees no
@@ -23,9 +23,9 @@ Depends = Mapping[str, str]
 UNKNOWN = "unrecorded"
 """The word for an unknown state; a dependency with an unknown state always counts as changed."""
 SETTLED = 2.0
-"""Age of a file's last change, in seconds, from which `content` remembers the file's digest.
-`content` then reads the file again only after a change of its times, size or inode. A larger value
-makes `content` read young files more often.
+"""Seconds after a file's last change from which on `content` remembers the file's digest. `content`
+then reads the file again only if its times, size or inode change. A larger value makes `content`
+read recently changed files more often.
 """
 ABSENT, FOLDER = "absent", "folder"
 _Stamp = tuple[int, ...]
@@ -128,7 +128,7 @@ def whence(spec: ModuleSpec | None, /) -> str:
 
 
 def _module(name: str) -> str:
-    """Return the file in which an import would find the module now, without executing it."""
+    """Return the file in which an import would now find the module, without executing the file."""
     spec, inside = None, None
     parts = name.split(".")
     for number in range(len(parts)):

@@ -1,4 +1,4 @@
-"""A request to stop: long work reads the request, saves its results, and then ends."""
+"""Ask long work to stop: the work reads the request, saves its results, and then ends."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _asked = False
 
 @contextlib.contextmanager
 def listening() -> Iterator[None]:
-    """Declare, for a `with` block, that its code often calls `asked`, and then `answer`."""
+    """Declare that the code in a `with` block often calls `asked`, and calls `answer` if asked."""
     global _listening
     _listening += 1
     try:
@@ -42,7 +42,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def answer() -> NoReturn:
-    """End the running work, which calls this function after it has saved all results.
+    """End the running work by an exception; the work calls this after it has saved all results.
 
     Raises:
         Stopped: always.

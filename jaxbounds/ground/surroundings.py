@@ -1,4 +1,4 @@
-"""Digests of a result's dependencies other than files: environment, JAX settings, Python flags."""
+"""Compute digests of the environment variables, JAX settings and Python flags of a result."""
 
 import hashlib
 import os
@@ -18,8 +18,8 @@ NO_MATTER = frozenset((
     "PYTEST_XDIST_TESTRUNUID", "STY", "TMUX", "TMUX_PANE", "PS1", "LS_COLORS", "HISTFILE",
     "KRB5CCNAME",
 ))  # fmt: skip
-"""Environment variables of a terminal, a session or a cache. `environment` omits these variables,
-because no verdict depends on their values.
+"""The names of environment variables that describe a terminal, a session or a cache. `environment`
+omits these variables, because no verdict depends on their values.
 """
 NUMERIC = ("JAX_", "XLA_", "TF_", "CUDA_", "OMP_", "MKL_", "OPENBLAS_", "TPU_", "LIBTPU_", "PYTHON")
 """Prefixes of the names of environment variables that the library and its compiler read."""
@@ -72,7 +72,7 @@ def installed() -> str:
 
 
 def for_users() -> dict[str, str]:
-    """Return the states of a user's dependencies other than files: a digest or text by name."""
+    """Return a dict from each dependency other than a file to its state (a digest or a text)."""
     return {
         "environment": environment(whole=True),
         "folder": str(Path.cwd()),

@@ -1,4 +1,4 @@
-"""The display of a result as a short table, in a terminal and in a notebook."""
+"""Display a result as a short table, in a terminal and in a notebook."""
 
 import html
 import io
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from jaxbounds.ground.text import printable
 
 MOST = 30
-"""Most rows of a displayed table; a larger number allows longer tables."""
+"""The most rows of a displayed table; a larger number allows longer tables."""
 
 
 class Table(NamedTuple):

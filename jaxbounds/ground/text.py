@@ -1,4 +1,4 @@
-"""Functions that make a text harmless for a terminal, or short enough for a file name."""
+"""Make a text harmless for a terminal, or short enough for a file name."""
 
 import hashlib
 import re

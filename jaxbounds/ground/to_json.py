@@ -1,4 +1,4 @@
-"""The conversion of results to values that `json.dumps` accepts."""
+"""Convert results to values that `json.dumps` accepts."""
 
 import dataclasses
 import functools

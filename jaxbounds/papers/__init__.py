@@ -1,4 +1,4 @@
-"""The list of papers, and the lookup of statements and experiments, including the user's own."""
+"""List the papers, and find statements and experiments, including the user's own."""
 
 from jaxbounds.papers.loading import PAPERS, load_module, load_paper, origin
 from jaxbounds.papers.lookup import (

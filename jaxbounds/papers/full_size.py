@@ -1,4 +1,4 @@
-"""Records of the figures that ran, at the paper's full size and at a quick preset.
+"""Record the runs of figures, at the paper's full size and at a quick preset.
 
 Each paper keeps its records in `records/full_size.json` and `records/quick.json`, by figure.
 `.github/full_size.py` writes a record from the folder of a run.
@@ -21,8 +21,8 @@ PRESET = "published"
 WHERE = "jaxbounds guide figures"
 """The command that prints the numbers of runs at full size."""
 EARLIER: Mapping[str, str] = {"qstr.fig1a": f"2026-11-21, version 0.1, seed 0: {WHERE}"}
-"""Runs at full size that have no record, because they are older than records; the guide has their
-numbers."""
+"""The ids of figures whose run at full size is older than the records. The guide has the numbers of
+these runs."""
 
 
 class Answer(NamedTuple):
@@ -77,7 +77,7 @@ def answered(finding: Finding, /) -> Answer:
 
 
 def small_preset(experiment: Experiment, /) -> str:
-    """Return the name of the preset that tries a figure out: "quick", or else "default"."""
+    """Return the name of the preset for a trial of a figure: "quick", or else "default"."""
     return "quick" if "quick" in experiment.presets else "default"
 
 
@@ -88,7 +88,7 @@ def place(paper: str, kind: Kind = "full_size", /) -> Path:
 
 @functools.cache
 def records(kind: Kind = "full_size", /) -> Mapping[str, RecordedRun]:
-    """Read the records of the shipped papers, by figure."""
+    """Return a dict from each figure of the shipped papers to its record."""
     found: dict[str, RecordedRun] = {}
     for paper in PAPERS:
         file = place(paper, kind)

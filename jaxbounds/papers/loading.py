@@ -1,4 +1,4 @@
-"""Load papers from modules: the shipped papers, and a user's own files, which are executed."""
+"""Load the shipped papers, and the papers in a user's own files, which are executed."""
 
 import dataclasses
 import difflib
@@ -16,7 +16,7 @@ from jaxbounds.ground import recording, surroundings
 from jaxbounds.ground.exceptions import Refused
 
 PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
-"""The papers in the library: subpackages with `statements.PAPER` and `experiments`."""
+"""The names of the shipped papers: subpackages with `statements.PAPER` and `experiments`."""
 
 
 def _from_file(file: Path) -> ModuleType:

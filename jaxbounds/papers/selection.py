@@ -1,4 +1,4 @@
-"""Select statements by ids and patterns, by files, by papers and as objects.
+"""Select statements by ids, patterns, files or papers, or as `Statement` objects.
 
 Another process finds the selected statements again by their ids.
 """
@@ -13,9 +13,9 @@ from jaxbounds.papers.loading import PAPERS, load_paper
 from jaxbounds.papers.lookup import find_statement, load_papers, select
 
 Named = str | Path | Paper | Statement
-"""The user's name for statements: an id, the beginning of ids or a shell pattern; a paper or a
-statement itself; or a file or folder that holds a PAPER. A file means its whole paper, unless ids
-of the paper are given, too.
+"""A user's way to name statements. It is an id, the beginning of ids, or a shell pattern. It may
+also be a paper or a statement itself, or a file or folder that holds a PAPER. A file means its
+whole paper, unless the user also gives ids of the paper.
 """
 
 
@@ -77,9 +77,9 @@ class Selection(NamedTuple):
     """Selected statements, with their papers and the catalogue that finds them.
 
     Attributes:
-        papers: the papers of the statements, and perhaps others.
+        papers: the papers of the statements, and perhaps further papers.
         statements: the statements in the order of the papers.
-        catalogue: the catalogue that finds them again.
+        catalogue: the catalogue that finds the statements again.
         parts: the patterns and kinds that chose the statements; empty if all are chosen.
     """
 
@@ -109,7 +109,10 @@ def _of_kinds(statements: tuple[Statement, ...], kinds: Sequence[str]) -> tuple[
     found = tuple(s for s in statements if not kinds or s.kind in kinds)
     if statements and not found:
         there = ", ".join(kind for kind in get_args(Kind) if kind in {s.kind for s in statements})
-        raise Refused(f"no statement has kind={', '.join(kinds)} among these. Try one of: {there}")
+        raise Refused(
+            f"no statement has kind={', '.join(kinds)} among the selected statements. Try one of: "
+            f"{there}"
+        )
     return found
 
 

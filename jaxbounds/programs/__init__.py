@@ -1,1 +1,1 @@
-"""JAX programs as data."""
+"""Read and evaluate traced JAX programs (jaxprs)."""

@@ -1,9 +1,9 @@
-"""The primitives of JAX that the library knows, in one table for every engine.
+"""List the primitives of JAX that the library knows, in one table for all interpreters.
 
 A row lists the parameters of a primitive that the rules read, the parameters that change no value,
-and the parameters that must be unset. If an equation has a parameter that its row does not list,
-an engine treats it like an unknown primitive. NumPy then leaves the program to the compiler, and
-ball arithmetic refuses the program.
+and the parameters that must be unset. If an equation has a parameter that its row does not list, an
+interpreter treats the equation like an unknown primitive. NumPy then leaves the program to the
+compiler, and ball arithmetic refuses the program.
 """
 
 from typing import NamedTuple

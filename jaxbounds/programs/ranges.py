@@ -1,7 +1,7 @@
-"""A quick test of whether an integer in a program may leave the range of its type.
+"""Test quickly whether an integer in a program may leave the range of its type.
 
-The test computes a range (a pair of Python integers) for each variable of the program. It treats an
-unknown range as all integers of the variable's type.
+The test computes a range (a pair of Python integers) for each variable of the program. An unknown
+range counts as all integers of the variable's type.
 """
 
 import itertools
@@ -27,8 +27,8 @@ from jaxbounds.ground.jax_internals import (
 Range = tuple[int, int] | None
 """The least and the largest integer; None for an unknown range."""
 STEADY = 8
-"""Steps of a scan that the test follows. It then extrapolates a range that grew equally at each
-step. A larger number detects a growth that changes later.
+"""The number of steps of a scan that the test follows. The test then extrapolates a range that grew
+equally at each step. A larger number detects a growth that changes later.
 """
 
 _SAME = frozenset(

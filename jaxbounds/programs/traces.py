@@ -1,4 +1,4 @@
-"""Functions that examine traced programs: equations, coarse roundings, random draws, equality.
+"""Examine traced programs: their equations, coarse roundings, random draws, and equality.
 
 Only `is_fixed` may run a program.
 """
@@ -38,8 +38,8 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
 
 
 STEP = 2000
-"""Numbers that NumPy computes in the least time that an equation takes. A larger number makes
-`executed` count fewer equations for large arrays.
+"""The number of entries that NumPy computes in the time that any equation takes at least. A larger
+number makes `executed` count fewer equations for large arrays.
 """
 
 
@@ -77,7 +77,7 @@ def _digits(dtype: Any) -> Any:
 
 
 def _arrays(variables: Any) -> Any:
-    """Return the variables unchanged; the type checker then accepts them as arrays."""
+    """Return the variables unchanged, so that the type checker accepts them as arrays."""
     return variables
 
 
@@ -118,9 +118,10 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
 
 
 APPROXIMATE = {"expm": 1e-7}
-"""Relative errors of JAX's functions that are less accurate than float64, by name. A larger error
-leaves more violations of claims with the function undecided. JAX scales a matrix so little before
-`expm` approximates it that a matrix with the one entry 10 has an error of 2e-8.
+"""A dict from the names of JAX's functions that are less accurate than float64 to their relative
+errors. A larger error leaves more violations of claims with this function undecided. JAX scales a
+matrix so little before `expm` approximates it that a matrix with the one entry 10 has an error of
+2e-8.
 """
 
 
@@ -146,11 +147,11 @@ _DRAWS = frozenset(("random_bits", "random_gamma", "threefry2x32", "rng_bit_gene
 
 
 def draws(program: Jaxpr, held: list[bool], /) -> bool:
-    """Tell whether a program draws random numbers from a key that depends on a held input.
+    """Tell whether a program draws random numbers from a key that depends on a held (marked) input.
 
     Args:
         program: the traced program.
-        held: a mark for each constant, then for each input; True marks a held one.
+        held: a boolean for each constant, then for each input; True marks a held value.
     """
     found, _ = _followed(program, held)
     return found

@@ -1,4 +1,4 @@
-"""`jaxbounds.audit`: all findings about a paper, as one text for its authors."""
+"""Define `jaxbounds.audit`, which writes all findings about a paper into one text."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,20 +26,22 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
     try:
         selection = selected(name, imports=imports)
     except Refused as problem:
-        own = "" if imports else " (a paper of your own needs --import FOLDER)"
-        raise Refused(f"no paper {name!r}{own}: {problem}") from problem
+        raise Refused(
+            f"no paper has id={str(name)!r}: {problem}. Try --import FOLDER too, if the paper is "
+            "your own"
+        ) from problem
     ids = {s.paper for s in selection.statements}
     whole = [p for p in selection.papers if p.id in ids]
     if not ids and len(selection.papers) == 1:  # a listed paper without statements so far
         whole = list(selection.papers)
     if len(whole) != 1 or len(whole[0].statements) != len(selection.statements):
         names = ", ".join(paper.id for paper in selection.papers)
-        raise Refused(f"no paper={str(name)!r}. Try one of: {names}")
+        raise Refused(f"paper={str(name)!r} is no id of a whole paper. Try one of: {names}")
     return selection._replace(papers=tuple(whole), parts=())
 
 
 def audited(selection: Selection, options: Options, place: Path, **given: object) -> Verification:
-    """Return the verification behind an audit; it skips statements with verdicts in the folder.
+    """Return the verification of an audit, which skips statements with verdicts in the folder.
 
     Raises:
         Refused: if the folder holds verdicts on another paper.
@@ -48,7 +50,8 @@ def audited(selection: Selection, options: Options, place: Path, **given: object
     strangers = {v.paper for found in verdicts_in(place).values() for v in found} - {paper.id}
     if strangers:
         raise Refused(
-            f"{place} holds verdicts on {', '.join(sorted(strangers))}. Try another --out"
+            f"{place} holds verdicts on {', '.join(sorted(strangers))}, expected verdicts on "
+            f"paper={paper.id} alone. Try another folder (--out)"
         )
     run = Verification(selection, options, place, **given)  # type: ignore[arg-type]
     published = run.folder.published() or {}
@@ -85,12 +88,14 @@ def audit(
     """Judge all statements of a paper; write audit.md and audit.html, as `jaxbounds audit` does.
 
     Args:
-        paper: the id of the paper, the file or folder that holds it, or the paper.
-        out: the folder for the texts and for all files of `verify`. Statements that the folder
-            holds verdicts on, with an equal version, source and seed, are not judged again.
+        paper: the id of the paper, the file or folder that holds the paper, or the `Paper` itself.
+        out: the folder for the texts and for all files of `verify`. The audit does not judge a
+            statement again if the folder holds verdicts on the statement, with an equal version,
+            source and seed.
         imports: further modules or files that hold a PAPER of your own.
         seed: the seed of all draws.
-        timeout: seconds for each statement; a claim that is not refuted by then is inconclusive.
+        timeout: seconds for each statement. If the search refutes no claim in this time, the
+            verdict is inconclusive.
         certify: disprove failing forms in ball arithmetic; needs the extra `certify`.
         on: the engine, as for `verify`.
         jobs: the number of processes; 0 means one for each core, and 1 means this process alone.

@@ -1,4 +1,4 @@
-"""Settings of JAX for runs, and the cache of compiled programs and worst instances."""
+"""Set JAX up for runs, and keep compiled programs and worst instances in a cache."""
 
 import contextlib
 import functools
@@ -35,13 +35,18 @@ SETTINGS: dict[str, Any] = {
     "jax_persistent_cache_min_compile_time_secs": 0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }
-"""Settings of JAX for runs, without the folder of compiled programs, which `prepare_jax` sets."""
+"""The settings of JAX that each run needs. `prepare_jax` also sets the folder of compiled
+programs."""
 CACHE = {name for name in SETTINGS if "cache" in name}
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def examples(every: bool, /) -> Examples:
-    """Return the store of earlier runs' worst instances: all if `every`, else violations alone."""
+    """Return the store of the worst instances of earlier runs.
+
+    The store gives all of these instances if `every` is true, else only those that violate a
+    claim.
+    """
     place = cache_folder()
     folder = place and private(place / "jaxbounds-examples")
     if folder is not None:
@@ -51,7 +56,10 @@ def examples(every: bool, /) -> Examples:
 
 @functools.cache
 def _remove_old(folder: Path) -> None:
-    """Remove instances of statements that no run has judged for `MONTH`, once in a process."""
+    """Remove stored instances of statements that no run has judged for `MONTH` seconds.
+
+    Only the first call in a process removes instances.
+    """
     with contextlib.suppress(OSError):
         for other in filter(_is_old, folder.iterdir()):
             if other.is_dir() and not other.is_symlink():
@@ -63,11 +71,10 @@ def _remove_old(folder: Path) -> None:
 def prepare_jax() -> None:
     """Set JAX up for runs: keep compiled programs between runs, and avoid programs that hang.
 
-    Errors inside of a trace are expected, and filtering their tracebacks takes longer than the
-    trace, so the filter is off.
-
-    A program with two batches of eigenvalue problems sometimes deadlocks, and does so more often if
-    the CPU runs it asynchronously (jaxlib 0.10.2, two cores). So dispatch is synchronous.
+    The function switches off JAX's filter of tracebacks, because errors inside a trace are common
+    here and the filter takes longer than the trace. The function makes the dispatch of programs
+    synchronous. A program with two batches of eigenvalue problems deadlocks more often under
+    asynchronous dispatch (jaxlib 0.10.2, two cores).
     """
     place = folder_for_jax()
     kept = jax.config.values["jax_compilation_cache_dir"] if place is None else str(place)
@@ -80,7 +87,7 @@ def prepare_jax() -> None:
 
 
 _inside = 0
-"""The number of public functions that run in this process now, over all threads."""
+"""The number of calls of public functions that run in this process now, in all threads together."""
 _before: dict[str, Any] = {}
 _environment: dict[str, str] = {}
 _entering = threading.RLock()
@@ -139,8 +146,8 @@ def compile_quickly() -> None:
     """Let XLA compile fast, with few optimisations, since the programs of statements are small.
 
     The flags act on this process, if it uses no device yet, and on processes that it starts. XLA
-    aborts at a flag that it does not know, so the function sets the flags only for versions of JAX
-    that know them.
+    aborts the process at an unknown flag, so the function sets the flags only for versions of JAX
+    that know these flags.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if jax.__version_info__ < (0, 11) and not all(name in flags for name in CHEAP):
@@ -149,7 +156,7 @@ def compile_quickly() -> None:
 
 
 def _processor() -> str:
-    """Return the features of the processor, which a compiled program may depend on."""
+    """Return the names of the processor's features, on which a compiled program may depend."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next((line for line in lines if line.startswith(("flags", "Features"))), "")
@@ -158,9 +165,10 @@ def _processor() -> str:
 
 @functools.cache
 def _program_store() -> Programs:
-    """Return the folder of programs for this source, these versions, processor and settings.
+    """Return the folder of compiled programs, or None if another user could write into the folder.
 
-    No program is kept if another user could write into the folder.
+    The name of the folder depends on the library's source, the versions of packages, the processor
+    and the settings.
     """
     place = cache_folder()
     if place is None:
@@ -175,7 +183,9 @@ def _program_store() -> Programs:
         os.utime(folder)
         for other in filter(_is_old, folder.parent.iterdir()):
             shutil.rmtree(other, ignore_errors=True)
-        if not os.environ.get("JAX_COMPILATION_CACHE_DIR"):  # else other programs' files lie there
+        if not os.environ.get(
+            "JAX_COMPILATION_CACHE_DIR"
+        ):  # that folder may hold other programs' files
             for program in filter(_is_old, place.glob("*-cache")):
                 program.unlink(missing_ok=True)
     return Programs(folder)
@@ -186,9 +196,9 @@ def _is_old(file: Path) -> bool:
 
 
 def programs_for(statement: Statement, /) -> Programs:
-    """Return the store of programs for a statement; a user's own statement has none.
+    """Return the store of compiled programs for a statement, or None for a user's own statement.
 
-    So a run traces a user's statement each time.
+    Each run therefore traces a user's statement again.
     """
     own = load_paper(statement.paper).statements if statement.paper in PAPERS else ()
     return _program_store() if any(statement is one for one in own) else UNKEPT

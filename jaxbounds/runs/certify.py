@@ -1,4 +1,4 @@
-"""`jaxbounds.certify`: disprove forms that fail, and prove forms on the domains they name."""
+"""Define `jaxbounds.certify`, which disproves failing forms and proves forms on their domains."""
 
 import functools
 import json
@@ -32,7 +32,7 @@ from jaxbounds.runs.watched import watched
 from jaxbounds.runs.workers import Died
 
 SECONDS = 120.0
-"""Seconds of processor time for a form. A larger value leaves fewer forms undecided."""
+"""The default seconds of processor time for a form. A larger value leaves fewer forms undecided."""
 CERTIFICATES = "certificates.json"
 SETTLED = ("disproved", "disproved as coded", "proved on D")
 
@@ -113,10 +113,11 @@ def _certified_somewhere(
 
 
 def worth_certifying(selection: Selection, /) -> Selection:
-    """Return the part of a selection that is worth certifying.
+    """Return the statements of a selection that `certify` treats.
 
-    If the user named statements, this part is the whole selection. Otherwise it has the statements
-    that store a counterexample or name domains, and the user's own statements.
+    If the user named statements, the function returns the whole selection. Otherwise the function
+    returns the statements that store a counterexample or name domains, and the user's own
+    statements.
     """
     if selection.parts:
         return selection
@@ -127,11 +128,14 @@ def worth_certifying(selection: Selection, /) -> Selection:
 
 
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
-    """Yield the results of `work` by statement; papers that only this process knows stay here."""
+    """Yield the result of `work` for each statement.
+
+    This process itself computes the results for papers that exist in this process alone.
+    """
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
         raise Refused(
             f"jobs={given['jobs']}, seconds={seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
-            "Try without them"
+            "Try without these two options"
         )
     catalogue = selection.catalogue
     if catalogue.own:
@@ -153,7 +157,7 @@ def certifying(
     operations: int = 0,
     slack: str = "",
 ) -> Iterator[list[Certified]]:
-    """Yield the certified forms of one statement after another.
+    """Yield a list of certified forms for each statement.
 
     A form with at most `operations` scalar operations gets a file for Rocq; 0 makes no files.
     """
@@ -164,7 +168,7 @@ def certifying(
 
 
 def known_slack(slack: str, /) -> str:
-    """Return the text of a slack, such as "1e-9 relative", if `Domain.with_slack` can read it.
+    """Return `slack` (a text such as "1e-9 relative") unchanged if `Domain.with_slack` can read it.
 
     Raises:
         Refused: in the cases that `Domain.with_slack` lists.
@@ -190,7 +194,10 @@ def place_for(out: Path, imports: tuple[str, ...], /) -> Held:
 
 
 def write_certificates(made: Sequence[Certified], selection: Selection, out: Path, /) -> None:
-    """Write witnesses and certificates.json; the file keeps its entries of other statements."""
+    """Write the witnesses, and add the certificates to certificates.json.
+
+    The file certificates.json keeps its entries of other statements.
+    """
     form = {s.id: s.form for s in selection.statements}
     for certificate, witness, *_ in made:
         if witness is not None:
@@ -203,7 +210,7 @@ def write_certificates(made: Sequence[Certified], selection: Selection, out: Pat
 def write_theorems(
     made: Sequence[Certified], selection: Selection, folder: Path, /
 ) -> Iterator[str]:
-    """Write a file for Rocq for each form; yield its path and size, or why there is no file."""
+    """Write a file for Rocq for each form; yield its path and size, or why no file exists."""
     form = {s.id: s.form for s in selection.statements}
     for one in made:
         c = one.certificate
@@ -229,7 +236,8 @@ class Certificates(Sequence[Certificate | Proof]):
         made: the certificates and proofs, each with its witness.
 
     Attributes:
-        witnesses: the witness of each disproof by (id, form), which an independent checker reads.
+        witnesses: a dictionary from (id, form) to the witness of the disproof. An independent
+            checker reads the witnesses.
     """
 
     def __init__(self, made: Iterable[Certified]) -> None:
@@ -279,11 +287,11 @@ def certify(
     """Disprove forms that fail, and prove forms that name domains, as `jaxbounds certify` does.
 
     Args:
-        what: the statements, as for `verify`; unless given, every form that stores a
-            counterexample or names domains. A named statement without a stored counterexample is
-            searched for one first.
+        what: the statements, as for `verify`. The default is every form that stores a
+            counterexample or names domains. If a named statement stores no counterexample,
+            `certify` first searches for a counterexample.
         imports: further modules or files that hold a PAPER of your own.
-        out: the folder for certificates.json and witnesses/; nothing is written unless given.
+        out: the folder for certificates.json and witnesses/; without `out` nothing is written.
         seconds: seconds of processor time for a form, after which the form is undecided.
         rocq: the folder for files that the kernel of Rocq checks, one for each disproof and
             proof.
@@ -324,7 +332,7 @@ def _crosschecked(seconds: float, catalogue: Catalogue, name: str) -> list[Cross
 def crosschecking(
     selection: Selection, /, *, seconds: float, on: On, jobs: int, folder: Place | Path
 ) -> Iterator[tuple[str, list[Crosscheck]]]:
-    """Yield the comparisons of float64 with ball arithmetic, one statement after another."""
+    """Yield for each statement a comparison of its values in float64 and in ball arithmetic."""
     given = {"on": on, "jobs": jobs, "folder": folder}
     for name, found in _driven(_crosschecked, selection, seconds, **given):
         if isinstance(found, Died):
@@ -333,6 +341,6 @@ def crosschecking(
 
 
 def write_crosschecks(found: Sequence[Crosscheck], out: Path, /) -> None:
-    """Write the comparisons into crosscheck.json."""
+    """Write the comparisons of float64 with ball arithmetic into crosscheck.json."""
     checks = to_json([asdict(one) for one in found])
     Marked(out).write("crosscheck.json", json.dumps(checks, indent=1, allow_nan=False))

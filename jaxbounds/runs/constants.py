@@ -1,4 +1,4 @@
-"""`jaxbounds.constants_of`: sharp constants of many forms, as `jaxbounds constant` finds them."""
+"""Define `jaxbounds.constants_of`, which finds sharp constants as `jaxbounds constant` does."""
 
 import functools
 import importlib.util
@@ -29,16 +29,16 @@ OfForm = tuple[str, str]
 
 
 class Search(NamedTuple):
-    """Settings of a search for sharp constants, as plain values.
+    """The settings of a search for sharp constants.
 
     Attributes:
-        axes: the values of each axis of sizes; the search takes all combinations. Without values
-            the search takes the statement's own sizes.
+        axes: the values of each size, as {"d": (2, 4)}. The search takes all combinations. Without
+            values the search takes the statement's own sizes.
         seed: the seed of the draws.
         seconds: seconds of processor time for each size. The search at a size ends earlier if
             enough starts agree on the constant.
         grow: also search at the statement's first size with each axis doubled in turn.
-        single: whether the user named one statement, whose errors are then raised.
+        single: whether the user named one statement. The search then raises the statement's errors.
     """
 
     axes: Mapping[str, tuple[float, ...]]
@@ -49,7 +49,7 @@ class Search(NamedTuple):
 
 
 def forms_named(statement: Statement, name: str, /) -> tuple[Form, ...]:
-    """Return the form with this name, and the forms whose names begin with it."""
+    """Return the forms with a given name, or with a name that begins with the given name."""
     exact = tuple(form for form in statement.forms if form.name == name)
     word = tuple(f for f in statement.forms if f.name.startswith((f"{name},", f"{name} ")))
     return (*exact, *word)
@@ -95,7 +95,10 @@ def _found_somewhere(search: Search, catalogue: Catalogue, what: OfForm) -> Foun
 
 
 def _found(search: Search, catalogue: Catalogue, what: OfForm) -> SharpConstant | str:
-    """Return the constant, or the reason why it is missing, so that an error ends no run."""
+    """Return the sharp constant, or the reason why the constant is missing.
+
+    The function turns an error of one form into a reason, so that the run continues.
+    """
     from jaxbounds.constants.constant import sharp_constant  # needs the extra
 
     try:
@@ -134,7 +137,7 @@ def finding(
     if jobs < 0 or not 0 < search.seconds < 1e6:
         raise Refused(
             f"jobs={jobs}, seconds={search.seconds}, expected jobs >= 0 and 0 < seconds < 1e6. "
-            "Try without them"
+            "Try without these two options"
         )
     if catalogue.own:
         jobs = 1
@@ -158,14 +161,14 @@ def constants_of(
     on: Where | None = None,
     jobs: int = 1,
 ) -> dict[OfForm, SharpConstant | str]:
-    """Return the sharp constants by statement and form, with reasons for the missing ones.
+    """Return a dictionary from (id, form) to the sharp constant, or to why the constant is missing.
 
     Args:
         what: the statements, as for `verify`.
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
-        sizes: the values of each axis of sizes, as {"d": (2, 4)}; the search takes all
-            combinations. Unless sizes are given, the search takes the statement's own sizes.
+        sizes: the values of each size, as {"d": (2, 4)}; the search takes all combinations. Unless
+            sizes are given, the search takes the statement's own sizes.
         imports: further modules or files that hold a PAPER of your own.
         seed: the seed of the draws.
         seconds: seconds of processor time for each size. The search at a size ends earlier if

@@ -1,4 +1,4 @@
-"""The digest of the library's source, and the folder of its cache; both work without JAX."""
+"""Compute the digest of the library's source, and find the library's cache, without JAX."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ from jaxbounds.ground.private import fault_of, private
 
 
 def _named_by_user() -> Path | None:
-    """Return the folder of this machine that JAX_COMPILATION_CACHE_DIR names.
+    """Return the local folder that the environment variable JAX_COMPILATION_CACHE_DIR names.
 
     The result is None if the variable is unset or names a remote address.
     """
@@ -18,11 +18,11 @@ def _named_by_user() -> Path | None:
 
 
 def _place() -> Path | None:
-    """Return the path of the cache, which need not exist; None without a variable and a home.
+    """Return the path of the cache; None if no variable and no home folder gives a path.
 
-    An environment variable that is empty counts as unset, and so does a relative path where an
-    absolute path is needed. The root of the file system counts as no home, because it is the home
-    of system users.
+    The folder need not exist. An empty environment variable counts as unset. A relative path counts
+    as unset where an absolute path is needed. The root of the file system does not count as a home
+    folder, because it is the home of system users.
     """
     if (named := _named_by_user()) is not None:
         return named
@@ -39,17 +39,17 @@ def _place() -> Path | None:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of compiled programs, traces, worst instances and texts; None if unusable.
+    """Return the cache folder (compiled programs, traces, worst instances, texts), or None.
 
-    A run works without the cache if the user has no home, if the folder cannot be written, or if
-    another user owns the folder or can write there.
+    The result is None if the user has no home, if the folder cannot be written, or if another user
+    owns the folder or can write there. A run then works without the cache.
     """
     place = _place()
     return None if place is None else private(place)
 
 
 def refusal() -> str:
-    """Return a sentence about a cache that exists but is not used; empty otherwise."""
+    """Return a sentence that says why the library does not use an existing cache; otherwise ""."""
     place = _place()
     if place is None or cache_folder() is not None or not place.exists():
         return ""
@@ -60,7 +60,7 @@ def refusal() -> str:
 
 
 def folder_for_jax() -> Path | None:
-    """Return the folder of JAX_COMPILATION_CACHE_DIR, or else the library's cache."""
+    """Return the folder that JAX_COMPILATION_CACHE_DIR names, or else the library's cache."""
     return _named_by_user() or cache_folder()
 
 

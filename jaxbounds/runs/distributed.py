@@ -1,4 +1,4 @@
-"""One run on the devices of several processes, by `jax.distributed`.
+"""Spread one run over the devices of several processes with `jax.distributed`.
 
 If a process of the run is lost, JAX aborts the other processes within seconds. So each command
 starts a child process that does the work. When JAX aborts the child, the command explains the abort
@@ -46,9 +46,9 @@ class Distributed:
 
     Attributes:
         distributed: whether this process is one of several processes that share the work. Under
-            SLURM, Open MPI, Kubernetes or on Cloud TPU the processes find each other. All processes
-            get an equal `--out`, and the first process alone writes there.
-        coordinator: HOST:PORT of the first process, if the processes do not find each other.
+            SLURM, Open MPI, Kubernetes or on Cloud TPU the processes find each other. Give all
+            processes the same `--out`; only the first process writes there.
+        coordinator: HOST:PORT of the first process; needed if the processes do not find each other.
             Start the first process first.
         processes: the number of processes.
         process: the index of this process, from 0.
@@ -63,19 +63,20 @@ class Distributed:
         """Refuse an incomplete set of options.
 
         Raises:
-            Refused: if an option of the address is missing. The message names the missing options.
+            Refused: if `distributed`, `coordinator`, `processes` or `process` is missing although
+                another of them is given.
         """
         by_hand = bool(self.coordinator), self.processes != 0, self.process != -1
         if any(by_hand) and not self.distributed:
             raise Refused(
                 f"--coordinator, --processes and --process need --distributed, got "
-                f"distributed={self.distributed}. Try to add --distributed"
+                f"distributed={self.distributed}. Try to add --distributed to the command"
             )
         if any(by_hand) and not (all(by_hand) and 0 <= self.process < self.processes):
             raise Refused(
                 f"got coordinator={self.coordinator!r}, processes={self.processes}, "
-                f"process={self.process}, expected all three. Try --coordinator HOST:PORT "
-                "--processes N --process I with 0 <= I < N"
+                f"process={self.process}, expected values for all three options. Try --coordinator "
+                "HOST:PORT --processes N --process I with 0 <= I < N"
             )
 
     def join(self) -> None:
@@ -94,9 +95,15 @@ class Distributed:
             jax.distributed.initialize(**options)
             jax.devices()  # processes on CPUs wait half a minute for each other, so they meet now
         except (ValueError, RuntimeError) as problem:
-            hint = "no cluster that JAX knows? Try --coordinator, --processes and --process"
-            words = [str(problem)] + [hint] * (not self.coordinator)
-            raise Refused(f"the processes did not meet: {'; '.join(words)}") from problem
+            hint = "to start all processes again, each with its own --process"
+            if not self.coordinator:
+                hint = (
+                    "--coordinator, --processes and --process, since JAX may not know the cluster"
+                )
+            raise Refused(
+                f"the processes of this run did not find each other, got coordinator="
+                f"{self.coordinator!r}: {problem}. Try {hint}"
+            ) from problem
 
 
 ALONE = Distributed()
@@ -105,7 +112,7 @@ ALONE = Distributed()
 
 def _wait_for(address: str) -> None:
     host, _, port = address.rpartition(":")
-    until, reason = time.monotonic() + ANSWER, "it is no HOST:PORT"
+    until, reason = time.monotonic() + ANSWER, "the address has not the form HOST:PORT"
     while host and port.isdecimal() and time.monotonic() < until:
         try:
             socket.create_connection((host, int(port)), timeout=ANSWER).close()
@@ -114,13 +121,13 @@ def _wait_for(address: str) -> None:
             reason = str(problem)
             time.sleep(0.2)
     raise Refused(
-        f"no process 0 answered at {address} within {ANSWER} s ({reason}). Try to start process=0 "
-        "first"
+        f"no process 0 answered at {address} within {ANSWER} s ({reason}). Try to start the "
+        "process with --process=0 first"
     )
 
 
 def _member(work: Callable[[], int], log: str) -> None:
-    """Run the work in the child process; output of C++ goes to the file `log`."""
+    """Run the work in the child process, and write the output of C++ code to the file `log`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process above ends this one
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     sys.stdout, sys.stderr = (os.fdopen(os.dup(n), "w", buffering=1) for n in (1, 2))
@@ -130,7 +137,7 @@ def _member(work: Callable[[], int], log: str) -> None:
     try:
         status = work()
     except KeyboardInterrupt as stop:  # all processes stop together; the first one must stay last
-        say(f"stopped; {stop}")
+        say(f"the run stopped; {stop}")
         if jax.process_index() == 0:
             time.sleep(LEAVE)
         os._exit(130)
@@ -178,5 +185,8 @@ def supervised(work: Callable[[], int], again: tuple[str, ...], /) -> int:
             f"all processes again with {shlex.join(again)}"
         )
     else:
-        say(f"the child process was ended by signal {-status}\n{said}")
+        say(
+            f"signal {-status} ended the process that computes the run. Try the command again, "
+            f"after a look at this output:\n{said}"
+        )
     return 3

@@ -1,10 +1,10 @@
-"""Records of the ratios of a paper's statements, and the differences of a run from the records.
+"""Record the ratios lhs/rhs of a paper's statements, and compare later runs with the records.
 
-A changed formula or sampler may move the ratios of a form without a change of its verdict. So
-`records/ratios.json` of a paper holds ratios of each form: the worst ratio, the worst ratio at each
-size, and a mean over the draws alone (`Verdict.drawn`). Any change of a formula moves the mean.
-`jaxbounds verify --record` writes the file with seed 0 (`verify ID --record` for one statement). A
-person then reads the differences.
+A changed formula or sampler may change the ratios of a form but not its verdict. So
+`records/ratios.json` of a paper holds three kinds of ratios for each form: the worst ratio, the
+worst ratio at each size, and a mean over the random draws (`Verdict.drawn`). Any change of a
+formula changes this mean. `jaxbounds verify --record` writes the file with seed 0 (`verify ID
+--record` for one statement). A person then reads the differences.
 """
 
 import math
@@ -15,22 +15,23 @@ from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 
 SEARCHED, EXACT = 0.03, 1e-6
-"""Relative differences that a ratio may have from its record: the first for a ratio that a search
-found, the second for a ratio of draws alone. A larger number overlooks more changes."""
+"""The allowed relative differences of a ratio from its record. The first number is for a ratio that
+a search found, the second for a ratio of random draws alone. A larger number overlooks more
+changes."""
 Ratios = Mapping[str, float]
 """Ratios of one form: "worst", "drawn", and the worst ratio by size ("n=4, T=3")."""
 OfStatements = Mapping[str, Mapping[str, Ratios]]
-"""The ratios by statement and form."""
+"""A dictionary from the statement's id, then the form's name, to the ratios."""
 
 
 def _is_recorded(verdict: Verdict) -> bool:
-    """Return whether to record a verdict's ratios, which are mere rounding if an identity holds."""
+    """Return whether to record a verdict's ratios; a true identity's ratios are mere rounding."""
     exact = verdict.relation == "=" and verdict.status == "holds"
     return not exact and bool(ratios_of(verdict))
 
 
 def ratios_of(verdict: Verdict, /) -> Ratios:
-    """Return the finite ratios of a verdict; a ratio is infinite if its right side vanishes."""
+    """Return the finite ratios of a verdict; a ratio is infinite if its right side is zero."""
     drawn = {} if verdict.drawn is None else {"drawn": verdict.drawn}
     found = {"worst": verdict.worst_ratio} | drawn
     found |= verdict.by_size if len(verdict.by_size) > 1 else {}
@@ -70,11 +71,11 @@ def differences(verdict: Verdict, before: Ratios, /) -> Iterator[str]:
 
 
 def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[str]:
-    """Return a line for each form whose ratios differ from the recorded ones or have no record.
+    """Return a line for each form whose ratios differ from the record, or have no record.
 
     Args:
         verdicts: verdicts with seed 0 and the statements' own budgets.
-        recorded: the ratios on record by statement and form.
+        recorded: the recorded ratios of each statement and form.
     """
     for verdict in filter(_is_recorded, verdicts):
         before = recorded.get(verdict.id, {}).get(verdict.form)

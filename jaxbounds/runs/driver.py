@@ -1,6 +1,6 @@
-"""The driver: it computes independent pieces of work, in this process or on any executor.
+"""The driver computes independent pieces of work, in this process or on any executor.
 
-A worker must have the versions and the source of this process, so that all numbers come from one
+A worker must have the same versions and source as this process, so that all numbers come from one
 program. If a worker dies, the driver tries each of its pieces once more.
 """
 
@@ -28,8 +28,8 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 AHEAD = 1000
-"""The largest number of calls that wait in an executor. A larger number takes more memory and keeps
-more workers busy."""
+"""The largest number of submitted calls that wait in an executor. A larger number takes more memory
+and keeps more workers busy."""
 LOOK = 0.5
 """Seconds between two checks for an interruption. A larger number answers Ctrl-C later."""
 
@@ -42,24 +42,26 @@ def _here() -> dict[str, str]:
 
 
 _one_at_a_time = threading.Lock()
-"""A lock for the threads of a worker: settings of JAX and caches belong to the whole process."""
+"""A lock that lets one thread of a worker compute at a time, because all threads of the process
+share JAX's settings and caches."""
 
 
 def _call(
     expected: Mapping[str, str], work: Callable[[Piece], Result], lot: Sequence[Piece]
 ) -> list[Result] | Exception:
-    """Return the results of some pieces in the worker, or the error that `work` raised.
+    """Return the results of some pieces, computed in the worker, or the error that `work` raised.
 
-    The function returns the error as a value, so that it differs from an error of the executor.
+    The function returns the error as a value. The driver thus distinguishes this error from an
+    error of the executor.
     """
     try:
         with _one_at_a_time:
             for name, there in expected.items():
                 if _here()[name] != there:
                     raise Refused(
-                        f"a worker ({platform.node()}) has {name}={_here()[name][:40]} and this "
-                        f"machine has {there[:40]}. Try to install one version on both, and edit "
-                        "nothing while they work"
+                        f"the worker on {platform.node()} has {name}={_here()[name][:40]}, but the "
+                        f"main process has {name}={there[:40]}. Try to install one version on both "
+                        "machines, and edit no source while the workers run"
                     )
             return [work(piece) for piece in lot]
     except Exception as problem:
@@ -67,7 +69,7 @@ def _call(
 
 
 def _outcome(future: concurrent.futures.Future) -> Any:
-    """Return the results of a lot of pieces, or the `Died` of its worker.
+    """Return the results of a lot (several pieces of one call), or a `Died` if its worker died.
 
     Raises:
         Refused: if workers cannot run these pieces at all, or the engine is gone.
@@ -77,18 +79,18 @@ def _outcome(future: concurrent.futures.Future) -> Any:
         outcome = future.result()
     except concurrent.futures.CancelledError:
         raise Refused(
-            "the engine went away (its scheduler ended?), and the results so far are kept. Try the "
-            "same command again, which continues where it keeps its progress"
+            "the engine went away, perhaps because its scheduler ended. The results so far are "
+            "kept. Try the same command again, which continues a run that keeps its progress"
         ) from None
     except Died as death:
         return death
     except Exception as problem:
         unloaded = isinstance(problem, (ImportError, AttributeError, pickle.PickleError))
-        if unloaded or "deserializ" in str(problem):  # in the words of Dask's scheduler
+        if unloaded or "deserializ" in str(problem):  # Dask's scheduler says this
             words = " ".join(str(problem).split())[:120]
             raise Refused(
-                f"a worker cannot load its piece ({words}). Try to install this version of "
-                "jaxbounds there, for Dask also where its scheduler runs"
+                f"a worker cannot load the function that it should call, problem={words!r}. Try to "
+                "install this version of jaxbounds on each worker, and on Dask's scheduler"
             ) from problem
         return Died(f"its worker ended: {type(problem).__name__} {problem}"[:300])
     if isinstance(outcome, Exception):
@@ -102,11 +104,11 @@ def each(
     pieces: Iterable[Piece],
     /,
 ) -> Iterator[tuple[Piece, Result | Died]]:
-    """Yield the result of `work(piece)` with each piece, as the results come.
+    """Yield each piece with the result of `work(piece)`, in the order in which the results arrive.
 
     Args:
-        executor: any executor. If it has an attribute `jobs`, the function deals the pieces into
-            that many lots.
+        executor: any executor. If the executor has an attribute `jobs`, the function divides the
+            pieces into `jobs` lots, one call each.
         work: a function of a module. Each process runs one call at a time, with JAX prepared as for
             the commands.
         pieces: the arguments of the calls, which must be picklable.
@@ -153,17 +155,18 @@ def drive(
     units: int | None = None,
     parts: Callable[[Piece], list[Piece]] = lambda piece: [piece],
 ) -> Iterator[tuple[Piece, Result | Died]]:
-    """Compute `work(piece)` for each piece, in this process or by another engine.
+    """Compute `work(piece)` for each piece, in this process or on another engine.
 
     Args:
-        work: a function of a module, or one with fixed arguments.
+        work: a function of a module, or such a function in a `functools.partial`.
         pieces: the arguments of the calls, plain values.
         on: an engine, or any executor.
         jobs: the number of processes; 0 means one for each core, as far as the memory allows.
         folder: a folder that all jobs of a queue can read and write.
-        units: the number of items in all pieces, for example of statements; the number of pieces
-            unless given. This process computes a single item itself.
-        parts: cuts a piece whose worker died into smaller pieces, which are tried once more.
+        units: the number of items (for example statements) in all pieces together; by default the
+            number of pieces. If there is only one item, this process computes it.
+        parts: a function that cuts a piece into smaller pieces. If the worker of a piece died, the
+            driver tries these smaller pieces once.
 
     Yields:
         A piece, and its result; `Died` if its worker died twice.
@@ -175,7 +178,7 @@ def drive(
     pieces = list(pieces)
     alone = in_this_process(on, jobs, len(pieces) if units is None else units)
     if not alone and on == HERE and (reason := cannot_start()):
-        say(f"this machine starts no processes ({reason}), so this process computes all pieces")
+        say(f"this machine starts no processes ({reason}), so this process does all the work")
         alone = True
     if alone:
         prepare_jax()
@@ -195,7 +198,10 @@ def drive(
 
 
 def packed(folder: Path, /) -> dict[str, bytes]:
-    """Return all files below a folder by name, as bytes, for a worker that shares no disk."""
+    """Return a dictionary from the name of each file below a folder to its bytes.
+
+    A worker that shares no disk with the main process sends its files in this way.
+    """
     files = (file for file in folder.rglob("*") if file.is_file())
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
 

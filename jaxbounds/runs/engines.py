@@ -1,4 +1,4 @@
-"""Engines that compute pieces of work: local processes, a Dask cluster, or SLURM's queue."""
+"""Engines compute pieces of work: on local processes, a Dask cluster, or SLURM's queue."""
 
 import concurrent.futures
 import contextlib
@@ -51,12 +51,13 @@ class Engine:
             self.engine.startswith("dask://") and self.engine.count(":") > 1
         ):
             raise Refused(
-                f"--engine must be {KINDS} (from Python also an Executor), got engine="
-                f"{self.engine!r}. Try --engine processes"
+                f"engine={self.engine!r}, expected {KINDS} (from Python also an Executor). Try "
+                "--engine processes"
             )
         if min(self.time, self.array) < 1:
             raise Refused(
-                f"time={self.time}, array={self.array}, expected positive numbers. Try 1 or more"
+                f"time={self.time}, array={self.array}, expected positive numbers. Try --time 60 "
+                "--array 4"
             )
 
 
@@ -67,7 +68,8 @@ On = Annotated[
     tyro.conf.arg(constructor=Engine),
     tyro.conf.OmitArgPrefixes,
 ]
-"""An engine as the command's options describe it or, from Python, any executor."""
+"""The engine of a run: the options of a command describe an `Engine`, and Python code may also pass
+any executor."""
 
 
 Where = str | Engine | concurrent.futures.Executor
@@ -103,15 +105,18 @@ def engine_of(on: Where | None, /) -> On:
 def in_this_process(on: On, jobs: int, pieces: int, /) -> bool:
     """Return whether this process does all work: there is one piece, or the user gave jobs=1.
 
-    If memory allows one process alone, a child process does the work, so its death does not end the
-    run.
+    If the memory suffices for one process only, a child process does the work. The death of the
+    child then does not end the run.
     """
     return on == HERE and (jobs == 1 or pieces == 1)
 
 
 def _needs(package: str, extra: str) -> None:
     if importlib.util.find_spec(package) is None:
-        raise Refused(f"this engine needs {package=}. Try pip install 'jaxbounds[{extra}]'")
+        raise Refused(
+            f"the engine needs {package=}, which is not installed. Try pip install "
+            f"'jaxbounds[{extra}]'"
+        )
 
 
 def _dask(address: str, closing: contextlib.ExitStack) -> Any:
@@ -126,11 +131,12 @@ def _dask(address: str, closing: contextlib.ExitStack) -> Any:
         )
     except (OSError, ValueError) as problem:
         raise Refused(
-            f"no Dask scheduler answered at {address} within {ANSWER} s. Try to start one with "
-            "`dask scheduler` and workers with `dask worker HOST:PORT --nthreads 1`"
+            f"no Dask scheduler answered at {address} within {ANSWER} s, got engine={address!r}. "
+            "Try to start a scheduler with `dask scheduler`, and workers with `dask worker "
+            "HOST:PORT --nthreads 1`"
         ) from problem
     if not client.scheduler_info()["workers"]:
-        say(f"{address} has no workers yet; the run waits for one")
+        say(f"the scheduler {address} has no workers yet; the run waits for a worker")
     return client.get_executor(pure=False)
 
 
@@ -139,25 +145,25 @@ def _queue(on: Engine, folder: Place) -> Jobs:
     cluster = "local" if on.engine == "slurm:local" else "slurm"
     if "://" in str(folder):
         raise Refused(
-            f"--engine slurm needs a folder that all jobs see, got out={str(folder)!r}. Try a "
-            "folder on a shared disk"
+            f"out={str(folder)!r} is an address, but --engine slurm needs a folder that all jobs "
+            "can read. Try --out with a folder on a shared disk"
         )
     if cluster == "slurm" and not (shutil.which("srun") and shutil.which("sbatch")):
         raise Refused(
-            f"engine={on.engine!r}, but there is no sbatch here. Try the host from which you "
-            "submit jobs"
+            f"engine={on.engine!r} needs SLURM's programs srun and sbatch, and this machine lacks "
+            "them. Try the command on the machine from which you submit jobs"
         )
     return Jobs(folder / "jobs", on.array, cluster=cluster, minutes=on.time, partition=on.partition)
 
 
 @contextlib.contextmanager
 def opened(on: On, /, *, count: int, folder: Place) -> Iterator[concurrent.futures.Executor]:
-    """Open an executor for a `with` block; an exception in the block stops all work.
+    """Open the engine's executor for a `with` block; an exception in the block stops all work.
 
     Args:
-        on: the engine; an executor of the caller's own stays open.
+        on: the engine, or an executor of the caller, which stays open after the block.
         count: the number of processes of the engine "processes".
-        folder: a folder that the jobs of a queue can read and write, too.
+        folder: a folder that this process and all jobs of a queue can read and write.
 
     Raises:
         Refused: if the engine is unknown, a package is missing or no scheduler answers.

@@ -1,4 +1,4 @@
-"""`jaxbounds.run`: compute an experiment here, compute its shards anywhere, or merge shards."""
+"""Define `jaxbounds.run`, which computes an experiment whole or in shards, and merges shards."""
 
 import contextlib
 import functools
@@ -61,8 +61,8 @@ def refuse_to_lose(folder: Place, resume: bool, /) -> None:
     """
     if not resume and _unfinished(folder):
         raise Refused(
-            f"{folder} holds an unfinished run. Try to add --resume to continue it, give another "
-            "--out, or remove the folder to start again"
+            f"{folder} holds an unfinished run, got resume={resume}. Try --resume to continue the "
+            "run, another folder (--out), or remove this folder to start again"
         )
 
 
@@ -89,7 +89,7 @@ def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool
 
 
 def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xarray.Dataset":
-    """Compute the data set of a run, or of a share of a run; the folder keeps the progress.
+    """Compute the data set of a run, or of a share of a run, and keep the progress in the folder.
 
     Raises:
         Refused: if the folder holds an unfinished run and `resume` is False; if `resume` is True
@@ -108,7 +108,10 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
             _discard(folder / "checkpoints")
     unknown = set(more) - set(inspect.signature(chosen.run).parameters)
     if unknown:
-        raise TypeError(f"{chosen.id} is resumable but its run lacks {', '.join(unknown)}")
+        raise TypeError(
+            f"the experiment {chosen.id} has resumable=True, but its function `run` has no "
+            f"argument {', '.join(sorted(unknown))}. Try to add the argument, or resumable=False"
+        )
     try:
         with (
             asked_for(request.precision),
@@ -179,18 +182,23 @@ def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE
             unpack(files, out)
             say(f"shard {share} is done")
     for share, death in sorted(lost.items()):
-        raise Refused(f"shard={share} was lost: {death}. Try the same command again")
+        raise Refused(
+            f"shard={share} was not computed, because {death}. Try the same command again"
+        )
 
 
 def merged(
     folders: Iterable[str | Place], out: Place, /, *, imports: Iterable[str] = ()
 ) -> Request:
-    """Put the shards of a run together in `out`; return the request; resuming it uses the shards.
+    """Merge the shards of a run into the folder `out`, and return the request of the whole run.
+
+    A resumed run of this request in `out` takes its numbers from the shards.
 
     Args:
         folders: the folders of the shards.
         out: the folder of the whole run.
-        imports: the user's modules or files that the run needs; a shard's file never loads code.
+        imports: the user's modules or files that the run needs. Reading a shard's file never
+            executes code.
 
     Raises:
         Refused: if shards are missing, overlap, or belong to different runs or versions.
@@ -230,10 +238,10 @@ def run(
         experiment: the id of the experiment, as "multihead.fig2".
         preset: the named configuration to start from.
         seed: the seed of all draws.
-        precision: JAX's precision of matrix products, "highest", "high" or "default". Unless given,
-            the experiment chooses it ("highest"), or JAX's default applies if the experiment does
-            not choose.
-        out: the folder for result.nc and the progress; nothing is kept unless given.
+        precision: JAX's precision of matrix products, "highest", "high" or "default". Without a
+            value, the experiment chooses the precision ("highest"), or JAX's default applies if the
+            experiment does not choose.
+        out: the folder for result.nc and the progress; without `out`, `run` writes no file.
         resume: continue the run that the folder holds.
         shards: the number of shards. If positive, the engine `on` computes the shards, and `run`
             merges them.
@@ -250,8 +258,8 @@ def run(
     )
     if (resume or shards) and not request.experiment.resumable:
         raise Refused(
-            f"{experiment} cannot be resumed or cut into shards, got {resume=}, {shards=}. Try "
-            "resume=False, shards=0"
+            f"the experiment {experiment} cannot be resumed or cut into shards, got {resume=}, "
+            f"{shards=}. Try resume=False, shards=0"
         )
     with tempfile.TemporaryDirectory() as scratch:
         place, held = locate(scratch if out is None else str(out)), None

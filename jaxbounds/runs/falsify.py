@@ -1,4 +1,4 @@
-"""`jaxbounds.falsify`: try to falsify one statement in this process."""
+"""Define `jaxbounds.falsify`, which tries to falsify one statement in this process."""
 
 import importlib.util
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from jaxbounds.runs.verdicts import Scratch, Verdicts
 
 
 def by_balls(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Decide about an instance by ball arithmetic, if the extra `certify` is installed."""
+    """Let ball arithmetic decide about an instance, if the extra `certify` is installed."""
     if importlib.util.find_spec("flint") is None:
         return no_referee(statement, form, instance, size)
     from jaxbounds.certification.referee import referee  # needs the extra
@@ -47,21 +47,21 @@ def falsify(
 
     The search runs in float64 on the CPU under any settings of JAX. An equal seed, budget and
     software give equal verdicts, unless an earlier run stored a violation in `examples`. If a
-    violation may be rounding, ball arithmetic decides about it; without the extra `certify` the
-    verdict is `inconclusive`.
+    violation may be a rounding error, ball arithmetic decides whether it is real. Without the extra
+    `certify` the verdict is then `inconclusive`.
 
     Args:
         statement: the statement, its id, or a file that holds a PAPER of one statement.
         seed: the seed of all draws. The draws also depend on the statement's id, and not on other
             statements.
         budget: the budget of draws and searches; the statement's own budget unless given.
-        timeout: seconds; a claim that is not refuted by then is inconclusive.
+        timeout: seconds. If the search refutes no claim in this time, the verdict is inconclusive.
         store: the folder for `worst/<id>.<form>.npz` (the worst instance) and, if a form fails,
             `counterexamples/<id>.<form>.npz` (a shrunk instance). The default is a temporary
             folder, which lives as long as the result.
         imports: modules or files that hold a PAPER of your own.
-        programs: the store of compiled programs. Its folder must belong to the present state of the
-            statement's code. Without a store no program is kept.
+        programs: the store of compiled programs. All programs in its folder must come from the
+            present code of the statement. Without a store no program is kept.
         examples: the store of the worst instances of earlier runs. Without a store no instance is
             read or kept.
 
@@ -84,7 +84,7 @@ def falsify(
 def replay(
     stored: StoredInstance | str | Path, *, imports: Iterable[str] = ()
 ) -> tuple[Statement, dict[str, float], float]:
-    """Measure a stored instance again.
+    """Compute again the ratios lhs/rhs of a stored instance.
 
     Args:
         stored: a .npz file of `worst/` or `counterexamples/`, or the result of `load_instance`.

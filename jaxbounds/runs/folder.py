@@ -1,9 +1,10 @@
-"""The folder of a verification, which loses no verdict and keeps no stale verdict.
+"""Define the folder of a verification, which loses no verdict and reuses no outdated verdict.
 
-During a run the folder `unfinished/` holds the instances and a journal: a line with the settings of
-the run, then for each judged statement a line with its verdicts. `publish` moves the instances and
-the verdicts into place. If a run was interrupted, the next run with equal settings continues it,
-and uses each verdict whose dependencies have not changed. Files that no run wrote stay as they are.
+During a run the folder `unfinished/` holds the instances and a journal. The first line of the
+journal has the settings of the run. Each later line has the verdicts on one judged statement.
+`publish` moves the instances and the verdicts into place. If a run was interrupted, the next run
+with equal settings continues the interrupted run. The next run uses each verdict whose dependencies
+have not changed. Runs change no files of the user.
 """
 
 import contextlib
@@ -44,7 +45,7 @@ NAMES = ("verdicts.json", "run.json", "report.html", "failed.json", JOURNAL)
 """The names of the files that a verification writes, besides instances."""
 FORM = "jaxbounds-journal-2"
 ById = dict[str, tuple[Verdict, ...]]
-"""The verdicts on each statement, by its id."""
+"""A dictionary from a statement's id to the verdicts on the statement."""
 
 
 class Kept(NamedTuple):
@@ -52,7 +53,7 @@ class Kept(NamedTuple):
 
     Attributes:
         verdicts: the verdicts on each form of the statement.
-        when: the time when they were judged, in UTC.
+        when: the time of the verdicts, in UTC.
         depends: the files and modules that the verdicts depend on, besides the run's settings.
     """
 
@@ -72,13 +73,19 @@ def _verdict(stored: Any) -> Verdict:
         Refused: if a field has a wrong type; the message names the first wrong field.
     """
     if not isinstance(stored, dict):
-        raise Refused(f"verdict={stored!r:.40}, expected an object. Try to judge it again")
+        raise Refused(f"verdict={stored!r:.40}, expected an object. Try to verify again")
     verdict, hints = Verdict.from_json(stored), fields_of(Verdict)
     for field in fields(Verdict):
         if not fits(stored[field.name], hints[field.name]):
-            raise Refused(f"{field.name}={stored[field.name]!r:.40} has a wrong type")
+            raise Refused(
+                f"a verdict has {field.name}={stored[field.name]!r:.40}, a value of a wrong type. "
+                "Try to verify again"
+            )
         if field.name.endswith("_file") and not is_inside(stored[field.name]):
-            raise Refused(f"{field.name}={stored[field.name]!r:.40} is outside of the folder")
+            raise Refused(
+                f"a verdict has {field.name}={stored[field.name]!r:.40}, a file outside of the "
+                "folder. Try to verify again"
+            )
     return verdict
 
 
@@ -86,10 +93,10 @@ def verdicts_of(stored: Any, /) -> tuple[Verdict, ...]:
     """Return the verdicts of a parsed JSON file.
 
     Raises:
-        Refused: if the file holds something else.
+        Refused: if the file does not hold a list of verdicts.
     """
     if not isinstance(stored, list):
-        raise Refused(f"it holds {stored!r:.40}, expected a list of verdicts")
+        raise Refused(f"verdicts={stored!r:.40}, expected a list. Try to verify again")
     return tuple(map(_verdict, stored))
 
 
@@ -98,7 +105,7 @@ def _dump(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
 
 
 def _sealed(value: Any) -> str:
-    """Return a line of the journal: a value with the digest of the value's text."""
+    """Return a line of the journal, which holds a value and the digest of the value's text."""
     text = json.dumps(value, sort_keys=True)
     return json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "value": value})
 
@@ -107,14 +114,17 @@ def _opened(line: bytes) -> Any:
     """Return the value of a line that `_sealed` made.
 
     Raises:
-        Refused: if the value does not match its digest.
+        Refused: if the line has no value and digest, or the value does not match the digest.
     """
     stored = parsed(line)
     if not isinstance(stored, dict) or set(stored) != {"sha256", "value"}:
-        raise Refused(f"{line[:40]!r} is no line of a journal")
+        raise Refused(f"line={line[:40]!r} lacks a digest or a value. Try to verify again")
     text = json.dumps(stored["value"], sort_keys=True)
     if hashlib.sha256(text.encode()).hexdigest() != stored["sha256"]:
-        raise Refused(f"its text does not match its digest sha256={stored['sha256']!r:.20}")
+        raise Refused(
+            f"the line's value does not match its digest sha256={stored['sha256']!r:.20}. Try to "
+            "verify again"
+        )
     return stored["value"]
 
 
@@ -126,15 +136,18 @@ def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
             dependencies.
     """
     if not isinstance(value, dict) or not fits(value.get("when"), str):
-        raise Refused(f"{value!r:.40} is no line of verdicts")
+        raise Refused(f"value={value!r:.40} lacks the time of the verdicts. Try to verify again")
     verdicts = verdicts_of(value.get("verdicts"))
-    if len({v.id for v in verdicts}) != 1:
-        raise Refused(f"its verdicts are on {len({v.id for v in verdicts})} statements, expected 1")
+    if (count := len({v.id for v in verdicts})) != 1:
+        raise Refused(
+            f"the line has verdicts on statements={count}, expected one statement. Try to verify "
+            "again"
+        )
     return Kept(verdicts, value["when"], records[value["record"]])
 
 
 def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
-    """Read a journal: the settings, the verdicts of each line, and a sentence on each damaged line.
+    """Return a journal's settings, the verdicts of its lines, and a sentence on each damaged line.
 
     Raises:
         Damaged: if the file is not a journal.
@@ -148,7 +161,10 @@ def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
             if number == 1:
                 settings = value
                 if not isinstance(value, dict) or value.get("format") != FORM:
-                    raise Refused(f"its format is not {FORM!r}")
+                    raise Refused(
+                        f"format={value!r:.40}, expected an object with {FORM!r}. Try to verify "
+                        "again"
+                    )
                 continue
             if fits(value, dict[str, dict[str, str]]) and set(value) == {"depends"}:
                 records[_digest(value["depends"])] = value["depends"]
@@ -156,15 +172,19 @@ def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
                 judged.append(_kept(value, records))
         except UNREADABLE as problem:
             if number == 1:
-                raise Damaged(f"{file} is damaged (line 1: {problem})") from problem
+                raise Damaged(
+                    f"{file} is damaged, line=1: {problem}. Try to verify again"
+                ) from problem
             wrong.append(f"line {number}: {' '.join(str(problem).split())[:100]}")
     if settings is None:
-        raise Damaged(f"{file} is damaged (it has no first line)")
+        raise Damaged(
+            f"{file} is damaged: it lacks a first line with format={FORM!r}. Try to verify again"
+        )
     return settings, judged, wrong
 
 
 def _unchanged(file: Path, digest: str | None) -> tuple[Verdict, ...]:
-    """Read the verdicts in a file whose digest is known.
+    """Read the verdicts in a file, and check that the file has the given digest.
 
     Raises:
         Damaged: if the file has another digest, or holds no verdicts.
@@ -173,16 +193,17 @@ def _unchanged(file: Path, digest: str | None) -> tuple[Verdict, ...]:
     found = json_in(file, of=verdicts_of)
     if sha256_of(file) != digest:
         raise Damaged(
-            f"{file} does not match its digest in run.json: it was changed, or a run was cut"
+            f"{file} does not match its digest={digest!r:.20} in run.json: somebody changed the "
+            "file, or a run ended early. Try to verify again"
         )
     return found
 
 
 def published_in(folder: Path, /) -> tuple[Verdict, ...]:
-    """Read the published verdicts of a folder, and check their digest if run.json has it.
+    """Read the published verdicts of a folder, and check their digest if run.json holds a digest.
 
     Raises:
-        Damaged: if the verdicts were changed after a run, or a file is damaged.
+        Damaged: if somebody changed the verdicts after the run, or a file is damaged.
         OSError: if there are no verdicts, or a file cannot be read.
     """
     file = folder / "verdicts.json"
@@ -196,10 +217,10 @@ def published_in(folder: Path, /) -> tuple[Verdict, ...]:
 
 
 def verdicts_in(*folders: Path) -> ById:
-    """Read the latest verdicts on each statement in some folders, for any settings of the runs.
+    """Read the latest verdicts on each statement in some folders, from runs with any settings.
 
-    The function leaves out verdicts that are damaged, or that were changed after a run published
-    them, and tells the user.
+    The function leaves out damaged verdicts, and verdicts that somebody changed after a run
+    published them. It tells the user about both.
     """
     found: list[tuple[float, list[tuple[Verdict, ...]]]] = []
     for folder in folders:
@@ -214,7 +235,7 @@ def verdicts_in(*folders: Path) -> ById:
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except Damaged as problem:
-                say(f"{problem}; its verdicts are left out")
+                say(f"{problem}; the verdicts of this file are left out")
     verdicts: ById = {}
     for _, parts in sorted(found, key=lambda one: one[0]):
         for part in parts:
@@ -226,10 +247,10 @@ class Folder:
     """A folder of verdicts.
 
     Args:
-        path: the path of the folder, which the first file creates.
+        path: the path of the folder. The first file that is written creates the folder.
         settings: the settings of the run. The folder never mixes verdicts of different settings.
         held: the lock that this run has on the folder.
-        asked: the folder that remembers which statements failed; `path` unless given.
+        asked: the folder with the list of failed statements; by default `path`.
 
     Raises:
         Refused: if the path is an address such as gs://bucket/folder.
@@ -245,7 +266,8 @@ class Folder:
     ) -> None:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
             raise Refused(
-                f"out={str(path)!r} is an address, expected a folder of this machine. Try ./results"
+                f"out={str(path)!r} is an address, expected a folder of this machine. Try "
+                "--out ./results"
             )
         self.path, self.settings, self._held = path, dict(settings), held
         self.asked = path if asked is None else asked
@@ -254,11 +276,11 @@ class Folder:
         self._written: set[str] = set()
 
     def published(self) -> dict[str, Kept] | None:
-        """Return the folder's verdicts by id if they have this run's settings, else {}.
+        """Return a dictionary from ids to this run's verdicts in the folder; {} if there are none.
 
-        None means that the folder holds verdicts of another run, or verdicts whose dependencies
-        changed. The method renames files of verdicts that are damaged, or that were changed after a
-        run published them, and then returns {}.
+        The result is None if the folder holds verdicts of another run, or verdicts whose
+        dependencies changed. The method renames files of verdicts that are damaged, or that
+        somebody changed after a run published them, and then returns {}.
         """
         found = self._published()
         return None if isinstance(found, str) else found
@@ -272,12 +294,12 @@ class Folder:
         return found if isinstance(found, str) else ""
 
     def _published(self) -> dict[str, Kept] | str:
-        """Return the folder's verdicts, or the difference from the run that published them."""
+        """Return this run's verdicts in the folder, or a text on how the folder's run differs."""
         if not self.marked.place("verdicts.json").is_file():
             return {}
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
         if about is None:
-            return "its run.json is missing or damaged"
+            return "the file run.json of that run is missing or damaged"
         now = json.loads(json.dumps(self.settings))
         if {name: about.get(name) for name in now} != now:
             return self._difference(about, about["records"].values())
@@ -288,7 +310,7 @@ class Folder:
             return {}
         judged, records = about["judged"], about["records"]
         if any(v.id not in judged for v in found):
-            return "its run.json names no record of a verdict"
+            return "the file run.json of that run does not list each verdict"
         used = {judged[v.id]["record"] for v in found}
         if any(changed(records[name]) for name in used):
             return self._difference(about, [records[name] for name in used])
@@ -299,9 +321,9 @@ class Folder:
         }
 
     def begin(self) -> dict[str, Kept]:
-        """Start a run, or continue an interrupted run; return the verdicts that it judged.
+        """Start a run, or continue an interrupted run; return the interrupted run's verdicts.
 
-        The method skips verdicts whose dependencies changed, and tells the user.
+        The method leaves out verdicts whose dependencies changed, and tells the user.
         """
         head, judged = {"format": FORM} | self.settings, dict[str, Kept]()
         found = self.marked.read(JOURNAL, _journal_in)
@@ -309,19 +331,26 @@ class Folder:
             judged = self._fresh({kept.verdicts[0].id: kept for kept in found[1]})
             if found[2]:
                 journal = self.marked.place(JOURNAL)
-                set_aside(journal, f"is damaged ({'; '.join(found[2])}): these are judged again")
+                set_aside(
+                    journal,
+                    f"is damaged ({'; '.join(found[2])}): the statements of these lines are judged "
+                    "again",
+                )
                 self._write_journal(head, judged)
         elif found is not None and found[1]:
             count = len({kept.verdicts[0].id for kept in found[1]})
             why = self._difference(found[0], [kept.depends for kept in found[1]])
-            say(f"{count} judged before in {self.path}: judged again, since {why}")
+            say(
+                f"{count} statements in {self.path} were judged before; they are judged again, "
+                f"since {why}"
+            )
         if not judged:
             self.marked.sweep_up("unfinished")
             self._write_journal(head, {})
         return judged
 
     def _difference(self, settings: Any, records: Iterable[Depends]) -> str:
-        """Describe the first difference to another run, from its settings and its records."""
+        """Describe how another run (its settings, its dependencies) first differs from this run."""
         different = dict.fromkeys(one for record in records for one in changed(record))
         return what_differs(settings, json.loads(json.dumps(self.settings)), different)
 
@@ -333,7 +362,9 @@ class Folder:
         for name, kept in judged.items():
             if different := why[_digest(kept.depends)]:
                 more = f" and {len(different) - 1} more" if len(different) > 1 else ""
-                say(f"{name} is judged again, for what it depends on: {different[0]}{more}")
+                say(
+                    f"{name} is judged again, because this dependency changed: {different[0]}{more}"
+                )
         return {name: kept for name, kept in judged.items() if not why[_digest(kept.depends)]}
 
     def _write_journal(self, head: Any, judged: Mapping[str, Kept]) -> None:
@@ -366,10 +397,10 @@ class Folder:
         return self.marked.scratch("unfinished/jobs")
 
     def publish(self, judged: Sequence[Kept], run: Mapping[str, Any]) -> None:
-        """Move verdicts, instances and run.json into place; remove other files of earlier runs.
+        """Move verdicts, instances and run.json into place, and remove other files of earlier runs.
 
-        The file run.json has the digests of the verdicts and of the instances, and for each
-        statement the time when it was judged and the dependencies of its verdicts.
+        The file run.json holds the digests of the verdicts and of the instances. For each statement
+        it also holds the time of the verdicts and their dependencies.
         """
         verdicts = [v for kept in judged for v in kept.verdicts]
         records = {_digest(kept.depends): dict(kept.depends) for kept in judged}
@@ -395,7 +426,7 @@ class Folder:
         with marked.writing("run.json") as last, marked.writing("verdicts.json") as first:
             for file, content in ((first, text), (last, about)):
                 file.write(content.encode())
-                file.flush()  # a full disk shows before any file moves
+                file.flush()  # a full disk raises here, before any file moves
             for name in named:
                 if (self.working / name).is_file():
                     marked.move(f"unfinished/{name}", name)
@@ -409,7 +440,7 @@ class Folder:
         self.marked.write(name, text)
 
     def place_of(self, name: str) -> Path:
-        """Return the present path of an instance, unfinished or published."""
+        """Return the path of an instance, which lies in `unfinished/` until the run ends."""
         working = self.working / name
         return working if working.is_file() else self.path / name
 
@@ -426,38 +457,50 @@ class Folder:
 def _settings(stored: Any) -> dict[str, Any]:
     """Check the parsed run.json, and return it."""
     if not isinstance(stored, dict) or not fits(stored.get("files"), dict[str, str]):
-        raise Refused(f"it holds {stored!r:.40}, expected an object with digests")
+        raise Refused(
+            f"run.json={stored!r:.40}, expected an object with digests. Try to verify again"
+        )
     # A file of an earlier version has no dependencies of verdicts, and counts as another run's.
     judged, records = stored.setdefault("judged", {}), stored.setdefault("records", {})
     if not fits(judged, dict[str, dict[str, str]]) or not fits(records, dict[str, dict[str, str]]):
-        raise Refused("it lacks the times and the dependencies of its verdicts")
+        raise Refused(
+            f"judged={judged!r:.40} does not give the time and the dependencies of each verdict. "
+            "Try to verify again"
+        )
     if any(
         set(one) != {"when", "record"} or one["record"] not in records for one in judged.values()
     ):
-        raise Refused("it names a record of dependencies that it does not hold")
-    if any(_digest(depends) != name for name, depends in records.items()):
-        raise Refused("a record of dependencies does not match its digest")
+        raise Refused(
+            f"judged={judged!r:.40} names a record of dependencies that the file lacks. Try to "
+            "verify again"
+        )
+    for name, depends in records.items():
+        if _digest(depends) != name:
+            raise Refused(
+                f"a record of dependencies does not match its digest={name!r:.20}. Try to verify "
+                "again"
+            )
     return stored
 
 
 def failed_before(out: Path, /) -> set[str]:
-    """Return the ids of statements that were not as recorded in the last run with this --out."""
+    """Return the ids of statements that differed from the record in the last run."""
 
     def names(stored: Any) -> set[str]:
         if not fits(stored, list[str]):
-            raise Refused(f"it holds {stored!r:.40}, expected a list of ids")
+            raise Refused(f"ids={stored!r:.40}, expected a list of ids. Try without --last-failed")
         return set(stored)
 
     return Marked(out).read("failed.json", lambda file: json_in(file, of=names)) or set()
 
 
 def remember_failed(folder: Folder, done: ById, /, *, changed: Iterable[str] = ()) -> None:
-    """Update the list of failed statements, also if the verdicts went to another folder.
+    """Update the list of failed statements in `folder.asked`, even if the verdicts are elsewhere.
 
     Args:
         folder: the folder of the run.
-        done: the new verdicts by statement.
-        changed: the ids of statements with a value that is not as recorded.
+        done: the new verdicts on each statement.
+        changed: the ids of statements with a value that differs from its record.
     """
     wrong = {name for name, found in done.items() if not all(v.as_expected for v in found)}
     wrong |= set(changed)
@@ -482,7 +525,7 @@ def folder_for(
     /,
     look: Any = lambda: None,
 ) -> Folder:
-    """Return the folder of the results, or another folder beside it if it holds another run.
+    """Return the folder of the results, or another folder beside it if `out` holds another run.
 
     Args:
         out: the folder that the user named.

@@ -1,9 +1,9 @@
-"""Ctrl-C and SIGTERM end a command, and no signal is lost.
+"""Let Ctrl-C and SIGTERM end a command, and lose no signal.
 
-SIGTERM comes with a deadline, because a preempted machine disappears soon. The handler asks work
-that keeps its progress to stop, and the work stops at its next check. Shortly before the deadline
-the process ends, with the progress that is on disk. Python answers a signal only between two of its
-own steps, and a compilation is one step. So a thread that the system wakes counts the time.
+SIGTERM comes with a deadline, because a preempted machine disappears soon. The signal handler asks
+work that keeps its progress to stop, and the work stops at its next check. Shortly before the
+deadline the process ends; the progress on disk stays. Python runs a signal handler only between two
+of its own steps, and a compilation is one step. So a separate thread counts the time.
 """
 
 import _thread
@@ -19,17 +19,17 @@ from typing import Any, NoReturn
 from jaxbounds.ground import stopping
 
 AGAIN = 0.05
-"""Seconds after which a dropped interruption is raised again. A larger number reacts later."""
+"""Seconds after which an interruption that Python dropped is raised again. A larger number reacts
+later."""
 DEADLINE = 10.0
-"""Seconds between SIGTERM and the deadline unless `grant` changes it: `docker stop` waits this
-long. A larger number gives more time for a checkpoint, which is lost if the machine stops
-earlier."""
+"""The default seconds between SIGTERM and the deadline; `docker stop` waits equally long. A larger
+number gives more time for a checkpoint, but the checkpoint is lost if the machine stops earlier."""
 JOINED = 1.0
-"""Seconds that the end of a command waits for the thread of `_Clock`, which needs far less on a
-free core. A larger number lets a stuck thread delay the end for longer."""
+"""Seconds that the end of a command waits for the thread of `_Clock`. On a free core the thread
+needs far less. A larger number lets a stuck thread delay the end for longer."""
 EARLIER = 0.8, 0.95
-"""Fractions of the time to the deadline: at the first the work is interrupted, at the second the
-process ends. Larger fractions leave more time to work and less to stop."""
+"""Fractions of the time to the deadline. At the first fraction the work is interrupted; at the
+second the process ends. Larger fractions leave more time to work and less to stop."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _came: list[signal.Signals] = []
@@ -135,15 +135,15 @@ def interruptible() -> Iterator[None]:
 
 
 def came() -> bool:
-    """Return whether there was a signal in this `interruptible` block."""
+    """Return whether Ctrl-C or SIGTERM arrived during this `interruptible` block."""
     return bool(_came) or _clock.began
 
 
 def leave(status: int, /) -> NoReturn:
     """End this process at once, after its output is printed.
 
-    A usual end of Python first waits for threads and destroys JAX's objects one by one. A usual end
-    takes seconds, which may exceed the deadline.
+    Normally Python first waits for threads and destroys JAX's objects one by one. This takes
+    seconds, and may exceed the deadline.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""An executor of jobs in a cluster's queue, by submitit; all processes must see its folder."""
+"""Define an executor that runs calls as jobs of a cluster's queue, with the package submitit."""
 
 import concurrent.futures
 import getpass
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 POLL = 0.5
-"""Seconds between two checks of the jobs. The calls between two checks become one array of jobs, so
-a larger number makes larger arrays and answers later."""
+"""Seconds between two checks of the jobs. All calls that arrive between two checks become one array
+of jobs. A larger number makes larger arrays and notices results later."""
 
 QUEUE = 10.0
 """Seconds between two queries of SLURM's queue. A larger number burdens the queue less and notices
@@ -22,7 +22,8 @@ class Jobs(concurrent.futures.Executor):
     """An executor that submits each call as a job.
 
     Args:
-        folder: the folder for logs, arguments and results.
+        folder: the folder for logs, arguments and results; all jobs must be able to read and write
+            there.
         jobs: the number of lots into which the driver deals the pieces.
         cluster: "slurm", or "local" for processes of this machine.
         minutes: minutes that a job may take.
@@ -71,16 +72,19 @@ class Jobs(concurrent.futures.Executor):
             for future, job in done:
                 try:
                     if self._queued and not job.paths.result_pickle.exists():
-                        raise RuntimeError(f"no result, see {job.paths.stderr}")
+                        raise RuntimeError(
+                            f"job={job.job_id} ended without a result. Try to read its errors in "
+                            f"{job.paths.stderr}"
+                        )
                     future.set_result(job.result())
                 except Exception as problem:  # the job ended without a result
                     future.set_exception(problem)
 
     def _ended(self, jobs: list[Any]) -> set[str]:
-        """Return the jobs that left a result, and the jobs that ended without one.
+        """Return the ids of all jobs that ended, with or without a result.
 
-        Submitit would ask `sacct`, which knows no job if the cluster has no accounting database. A
-        run would then wait forever for a killed job.
+        Submitit would ask SLURM's program `sacct`, which knows no job if the cluster has no
+        accounting database. A run would then wait forever for a killed job.
         """
         if not self._queued:
             return {job.job_id for job in jobs if job.done()}
@@ -113,7 +117,7 @@ class Jobs(concurrent.futures.Executor):
         new = [(future, call) for future, call in new if future.set_running_or_notify_cancel()]
         try:
             return list(zip([future for future, _ in new], self._array([call for _, call in new])))
-        except Exception as problem:  # the queue takes nothing
+        except Exception as problem:  # the queue refused the jobs
             for future, _ in new:
                 future.set_exception(problem)
             return []

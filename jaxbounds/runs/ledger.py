@@ -1,8 +1,8 @@
-"""The record of a run's dependencies: files and modules that the user's code reads.
+"""Record the dependencies of a run: the files and modules that the user's code reads.
 
-The record is in the folder of the run. The run adds a file to the record at once when the user's
-code opens the file, so a killed run leaves a complete record. The record leaves out the
-environment, which differs between the jobs of a queue that continue one run.
+The record is a file in the folder of the run. When the user's code opens a file, the run adds the
+file to the record at once. So a killed run leaves a complete record. The record leaves out
+environment variables, because jobs of a queue that continue one run have different ones.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ def _line(dependency: str, found: str) -> str:
 
 
 def read(folder: Place, /) -> Depends:
-    """Read the record of dependencies in a run's folder; {} without a record.
+    """Return the record of dependencies in a run's folder; {} if the folder has no record.
 
     Raises:
         Refused: if the record is damaged.
@@ -39,17 +39,23 @@ def read(folder: Place, /) -> Depends:
     except FileNotFoundError:
         return {}
     except Refused as problem:
-        raise Refused(f"{place} is damaged ({problem}). Try another --out") from problem
+        raise Refused(
+            f"{place} is damaged ({problem}). Try another folder, as --out=FOLDER"
+        ) from problem
     try:
         if first != HEAD.encode():
-            raise Damaged(f"its first line is not {HEAD!r}")
+            raise Damaged(f"first line={first[:40]!r}, expected {HEAD!r}. Try to compute again")
         for line in lines:
             found = parsed(line)
             if not fits(found, tuple[str, str]):
-                raise Damaged(f"the line {line[:40]!r}")
+                raise Damaged(
+                    f"line={line[:40]!r}, expected a dependency and its state. Try to compute again"
+                )
             depends.setdefault(*found)
     except UNREADABLE as problem:
-        raise Refused(f"{place} is damaged ({problem}). Try another --out") from problem
+        raise Refused(
+            f"{place} is damaged ({problem}). Try another folder, as --out=FOLDER"
+        ) from problem
     return depends
 
 
@@ -63,8 +69,9 @@ def refuse_changes(folder: Place, /) -> None:
     if different := changed(seen):
         more = f" and {len(different) - 1} more" if different[1:] else ""
         raise Refused(
-            f"{folder} holds a run that depends on {different[0].replace(': ', ' ', 1)}{more}, "
-            "which changed since. Try another --out, or undo the change"
+            f"folder={str(folder)!r} holds a run that depends on "
+            f"{different[0].replace(': ', ' ', 1)}{more}, which changed since then. Try another "
+            "folder (--out), or undo the change"
         )
 
 
@@ -74,8 +81,8 @@ def refuse_mixture(folders: Iterable[Place], /) -> None:
     If a file is missing on this machine, the function compares only the shards with each other.
 
     Raises:
-        Refused: if two shards saw different contents, or a file changed since; the message names
-            the first such file.
+        Refused: if two shards read different contents of one file, or if a file changed after a
+            shard read it. The message names the first such file.
     """
     known: dict[str, tuple[str, Any]] = {}
     for folder in folders:
@@ -85,13 +92,14 @@ def refuse_mixture(folders: Iterable[Place], /) -> None:
             before, other = known.setdefault(name, (found, folder))
             if before != found:
                 raise Refused(
-                    f"shards of different runs: {name.replace(': ', ' ', 1)} differs between "
-                    f"{other} and {folder}. Try to compute one of them again"
+                    f"these shards are of different runs: {name.replace(': ', ' ', 1)} was not "
+                    f"equal for shard={str(other)!r} and shard={str(folder)!r}. Try to compute one "
+                    "of the two again"
                 )
             if state(name) not in (found, ABSENT):
                 raise Refused(
-                    f"{name.replace(': ', ' ', 1)} changed since {folder} was computed. Try to "
-                    "compute the shards again, or undo the change"
+                    f"{name.replace(': ', ' ', 1)} changed after shard={str(folder)!r} was "
+                    "computed. Try to compute the shards again, or undo the change"
                 )
 
 
@@ -101,7 +109,7 @@ def recorded(folder: Place, /, *, resume: bool) -> Iterator[None]:
 
     Args:
         folder: the folder of the run.
-        resume: whether to continue the record in the folder, instead of a new record.
+        resume: whether to continue the record in the folder instead of starting a new record.
     """
     marked, local = Marked(folder), "://" not in str(folder)
     if local:

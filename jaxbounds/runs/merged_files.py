@@ -1,4 +1,4 @@
-"""JSON files of results by form, which keep the results of other forms when a run adds results."""
+"""Add results on some forms to a JSON file that keeps its results on other forms."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -22,9 +22,9 @@ Entry = dict[str, Any]
 def taken(
     out: Path, command: str, names: Collection[str], imports: tuple[str, ...], look: Callable, /
 ) -> Held:
-    """Lock a folder of results for this run, by `jaxbounds.ground.occupied.take`.
+    """Lock a folder of results for this run with `jaxbounds.ground.occupied.take`.
 
-    Runs of one command with equal source add to one file, one run after the other.
+    Several runs of one command with equal source add to one file, one run after the other.
 
     Args:
         out: the folder that the user named.
@@ -47,18 +47,24 @@ def _entries(stored: Any) -> list[Entry]:
         isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("id", "form"))
     )
     if not isinstance(stored, list) or not all(map(words, stored)):
-        raise Refused(f"it holds {stored!r:.40}, expected a list of entries with id and form")
+        raise Refused(
+            f"entries={stored!r:.40}, expected a list of objects with id and form. Try to compute "
+            "them again"
+        )
     return stored
 
 
 def _rests(stored: Any) -> dict[str, Rests]:
-    """Return the dependencies of each entry, by `_name`.
+    """Return a dictionary from each entry's `_name` to its dependencies.
 
     Raises:
         Refused: if `stored` holds something else.
     """
     if not fits(stored, dict[str, dict]):
-        raise Refused(f"it holds {stored!r:.40}, expected an object with an entry for each form")
+        raise Refused(
+            f"dependencies={stored!r:.40}, expected an object with an entry for each form. Try to "
+            "compute them again"
+        )
     return {name: rests_in(one) for name, one in stored.items()}
 
 
@@ -67,9 +73,9 @@ def _name(entry: Entry) -> str:
 
 
 def _since(rests: Rests | None) -> str:
-    """Describe the first change of an entry's dependencies since it was made; empty if none."""
+    """Describe the first change of an entry's dependencies since the run that made it; else ""."""
     if rests is None:
-        return "its dependencies are unknown"
+        return "the dependencies of the entry are unknown"
     now, different = settings_of(own=bool(rests.depends)), changed(rests.depends)
     same = not different and rests.settings == now
     return "" if same else what_differs(rests.settings, now, different)
@@ -83,18 +89,19 @@ def add_to(
     *,
     instead: Collection[str] = (),
 ) -> None:
-    """Write new entries into a JSON file, after the entries of other forms in the file.
+    """Write new entries into a JSON file, after the file's entries of other forms.
 
-    The function never mixes new entries with outdated entries: if a dependency of an earlier entry
-    changed, the function renames the earlier file. The function also renames a damaged file, and
-    tells the user the new name.
+    If a dependency of an earlier entry changed, the function renames the earlier file. So new
+    entries never stand beside outdated entries. The function also renames a damaged file, and tells
+    the user the new name.
 
     Args:
         folder: the folder that holds the file.
         name: the name of the file. A file with the ending `.rests.json` beside it has the
             dependencies of each entry.
-        found: the new entries, each with its id and form, and with the files and modules that it
-            depends on. A shipped statement has no dependencies; None means unknown dependencies.
+        found: pairs of a new entry and its dependencies (files and modules). An entry has an id and
+            a form. A shipped statement has no dependencies; None means that the dependencies are
+            unknown.
         instead: ids of statements whose earlier entries are dropped.
     """
     marked, beside = Marked(folder), f"{name.removesuffix('.json')}.rests.json"
@@ -110,7 +117,9 @@ def add_to(
     why = {_name(one): _since(known.get(_name(one))) for one in kept}
     if old := [one for one in why if why[one]]:
         more = f" and {len(old) - 1} more entries" if old[1:] else ""
-        set_aside(marked.place(name), f"holds {old[0]}{more} of an earlier state ({why[old[0]]})")
+        set_aside(
+            marked.place(name), f"holds outdated entries, such as {old[0]}{more} ({why[old[0]]})"
+        )
     fresh = [one for one in kept if not why[_name(one)]]
     text = json.dumps(to_json(fresh + [one for one, _ in found]), indent=1, allow_nan=False)
     rests = {_name(one): known[_name(one)] for one in fresh} | new

@@ -9,7 +9,8 @@ HASHED = {
     "jax_settings": "a setting of JAX changed",
     "installed": "an installed package changed",
 }
-"""The settings that a folder stores as digests, each with the words for its change."""
+"""The settings that a folder stores as digests. Each name maps to the words that report a
+change."""
 LENGTH = 40
 """Characters of a value that `what_differs` shows; a larger number makes longer messages."""
 
@@ -37,5 +38,5 @@ def what_differs(
     told += [f"the {one.replace(': ', ' ', 1)} changed" for one in depends]
     told += [HASHED[name] for name in names if name in HASHED]
     if not told:
-        return "its files have another format"
+        return "the files of that run have another format"
     return told[0] + (f", and {len(told) - 1} more" if told[1:] else "")

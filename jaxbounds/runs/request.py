@@ -1,4 +1,4 @@
-"""The request of a run: an experiment, its configuration, a seed, and the command for them."""
+"""Describe a run: its experiment, configuration and seed, and the command that starts it."""
 
 import contextlib
 import dataclasses
@@ -27,7 +27,7 @@ class Request(NamedTuple):
         seed: the seed of all draws.
         precision: JAX's precision of matrix products; "" leaves it to the experiment.
         imports: the user's modules or files that the run needs.
-        flags: the options of `jaxbounds run` that make this request again.
+        flags: the options of `jaxbounds run` that give an equal request.
     """
 
     experiment: Experiment
@@ -57,9 +57,9 @@ class Request(NamedTuple):
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings that the numbers depend on; all shards of one run share them."""
+        """Return the settings that the numbers depend on; all shards of a run have equal ones."""
         about = self.about | {"source": digest_of(self.imports)}
-        del about["git"]  # the digest of the source is more exact
+        del about["git"]  # the digest of the source replaces it
         return about
 
 
@@ -92,7 +92,7 @@ def requested(
     precision: str = "",
     imports: Iterable[str] = (),
 ) -> Request:
-    """Return the request from the words of a command.
+    """Return the request that the words of a command describe.
 
     Args:
         experiment: the id of the experiment.
@@ -143,7 +143,7 @@ def _parsed(flags: Iterable[str]) -> _Flags:
 
 
 def again(experiment: str, flags: Iterable[str], /) -> Request:
-    """Return the request from the `Request.flags` of this process or its parent.
+    """Return the request with given `Request.flags`, which come from this process or its parent.
 
     Raises:
         Refused: in the cases that `requested` lists.
@@ -155,7 +155,7 @@ def again(experiment: str, flags: Iterable[str], /) -> Request:
 def from_file(
     experiment: str, flags: Iterable[str], /, *, imports: Iterable[str], file: object
 ) -> Request:
-    """Return the request from the flags in a file; the file itself imports no code.
+    """Return the request with the flags in a file, without executing code that the file names.
 
     Args:
         experiment: the id of the experiment.
@@ -164,27 +164,28 @@ def from_file(
         file: the path of the file, for messages.
 
     Raises:
-        Refused: if the flags name imports and the caller names no imports; if a flag is not a field
-            of the configuration; or in the cases that `requested` lists.
+        Refused: if the flags name imports but `imports` is empty, if a flag is not a field of the
+            configuration, or in the cases that `requested` lists.
     """
     imports, flags = tuple(imports), tuple(flags)
     try:
         if not all(isinstance(word, str) for word in (experiment, *flags)):
             raise Refused(
-                f"experiment={experiment!r:.40} or a flag is no text. Try to compute it again"
+                f"experiment={experiment!r:.40} or one of flags={flags!r:.60} is not a text. Try "
+                "to compute the file again"
             )
         words, given, named = _parsed(flags)
         if named and not imports:
             again = " ".join(f"--import {name}" for name in named)
             raise Refused(
-                f"the file asks for {again}, and a file of results never runs code. Try to add "
-                f"{again} to the command, if you trust that code"
+                f"the run needs imports={named!r}, but a file of results never executes code. Try "
+                f"to add {again} to the command, if you trust that code"
             )
         _refuse_commands(words)
         with _parser_refuses():
             return requested(experiment, words, **given, imports=imports)
     except ValueError as problem:
-        raise Refused(f"{file}: {problem}") from problem
+        raise Refused(f"file={file} describes no run of this library: {problem}") from problem
 
 
 def _refuse_commands(words: Iterable[str]) -> None:
@@ -192,20 +193,21 @@ def _refuse_commands(words: Iterable[str]) -> None:
     for word in words:
         if word in ("-h", "--help") or word.replace("_", "-").startswith("--tyro-"):
             raise Refused(
-                f"the flag {word} is no field of a configuration. Try to compute this shard again"
+                f"flag={word!r} is not a field of a configuration. Try to compute this shard again"
             )
 
 
 @contextlib.contextmanager
 def _parser_refuses() -> Iterator[None]:
-    """Turn an exit of the parser into `Refused` with the parser's words."""
+    """Turn an exit of the parser in a `with` block into `Refused`, with the parser's message."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
             yield
     except SystemExit as refused:
         raise Refused(
-            f"the parser refuses the fields: {said.getvalue()}. Try the fields of --help"
+            f"the parser of the configuration's fields came to status={refused.code}: "
+            f"{said.getvalue()}. Try the fields that --help lists"
         ) from refused
 
 
@@ -225,7 +227,7 @@ def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> 
 
     Args:
         experiment: the id of the experiment.
-        fields: the new values by the name of a field.
+        fields: a dictionary from a field's name to its new value.
         **given: options of `requested`.
 
     Raises:

@@ -1,4 +1,7 @@
-"""The file that describes a share of a run: the run, the index, and whether it is finished."""
+"""Read and write the file that describes a share (shard) of a run.
+
+The file names the run and the share's index, and says whether the share is finished.
+"""
 
 import json
 import shlex
@@ -27,7 +30,7 @@ class Shard:
             configuration.
         index: the index of the share, from 1.
         count: the number of shares.
-        about: `Request.identity` of the run.
+        about: the result of `Request.identity` for the run.
         done: whether the share is finished.
         format: the format of the file.
     """
@@ -68,7 +71,7 @@ class Shard:
 
 
 def folder_of(out: Place, share: Share, /) -> Place:
-    """Return the folder of a share inside of `out`, so all shares can use one `--out`."""
+    """Return the folder of a share inside `out`. So all shares can use one `--out`."""
     return out / f"shard-{share.index}-of-{share.count}"
 
 
@@ -80,10 +83,15 @@ def _shard(stored: Any) -> Shard:
     """
     hints = get_type_hints(Shard)
     if not isinstance(stored, dict) or set(stored) != set(hints):
-        raise Refused(f"it holds {stored!r:.40}, expected the fields {', '.join(hints)}")
+        raise Refused(
+            f"shard={stored!r:.40}, expected the fields {', '.join(hints)}. Try to compute the "
+            "shard again"
+        )
     for name, hint in hints.items():
         if not fits(stored[name], hint):
-            raise Refused(f"{name}={stored[name]!r:.40}, expected {hint}")
+            raise Refused(
+                f"{name}={stored[name]!r:.40}, expected {hint}. Try to compute the shard again"
+            )
     shard = Shard(**stored | {"flags": tuple(stored["flags"])})
     Share.read(str(shard.share))
     return shard
@@ -103,8 +111,8 @@ def read(folder: Place, /) -> Shard:
         raise
     except (OSError, ValueError) as problem:
         raise Refused(
-            f"{folder / NAME} is damaged ({type(problem).__name__}). Try to compute this "
-            "shard again"
+            f"file={str(folder / NAME)!r} is damaged ({type(problem).__name__}). Try to compute "
+            "this shard again"
         ) from problem
     if shard.format != FORMAT:
         raise Refused(
@@ -124,15 +132,17 @@ def refuse_unless_same(one: Shard, other: Shard, first: str, second: str, /) -> 
     """Refuse shards of different runs.
 
     Raises:
-        Refused: if a setting differs. The message names it, with the values of both shards.
+        Refused: if a setting differs. The message names the setting, with the values of both
+            shards.
     """
     ours, theirs = (_flat(s.about | {"experiment": s.experiment}) for s in (one, other))
     for name in sorted(ours | theirs):
         a, b = (str(about.get(name, "nothing")) for about in (ours, theirs))
         if a != b:
             raise Refused(
-                f"shards of different runs: {name} differs, {first} computed with {b[:60]}, "
-                f"{second} with {a[:60]}. Try another --out, or compute them again"
+                f"these shards are of different runs: {first} computed with {name}={b[:60]}, "
+                f"{second} computed with {name}={a[:60]}. Try another folder (--out), or compute "
+                "the shards again"
             )
 
 
@@ -154,8 +164,8 @@ def _found(folders: tuple[Place, ...]) -> Iterator[Place]:
         itself = [folder] * is_there(folder / NAME)
         if not inside and not itself:
             raise Refused(
-                f"{folder} holds no shards. Try to compute them by `jaxbounds run EXPERIMENT "
-                "--shard I/N`"
+                f"folder={str(folder)!r} holds no shards. Try to compute shards with `jaxbounds "
+                "run EXPERIMENT --shard I/N`"
             )
         yield from (*itself, *inside)
 
@@ -164,7 +174,7 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
     """Return all shards of one run, or refuse an incomplete set.
 
     Raises:
-        Refused: if the shards belong to different runs, a shard is there twice, or some are
+        Refused: if the shards belong to different runs, a shard occurs twice, or a shard is
             missing.
     """
     shards: dict[Share, tuple[Place, Shard]] = {}
@@ -174,14 +184,14 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
         refuse_unless_same(one, first, f"{first_folder} was", f"{folder} was")
         if one.count != first.count:
             raise Refused(
-                f"shards that overlap: {folder} is {one.share} and {first_folder} is "
-                f"{first.share}. Try shards of one count"
+                f"the runs have different numbers of shards: {folder} is shard={one.share} and "
+                f"{first_folder} is shard={first.share}. Try shards I/N with one number N"
             )
         if one.share in shards:
             twice = shards[one.share][0]
             raise Refused(
-                f"shards that overlap: {folder} and {twice} both are {one.share}. Try "
-                "one of the two"
+                f"{folder} and {twice} both hold shard={one.share}. Try to give only one of the "
+                "two folders"
             )
         shards[one.share] = folder, one
     count, out = first.count, first_folder.parent
@@ -189,8 +199,11 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
     cut = [share for share, (_, one) in shards.items() if not one.done]
     if missing or cut:
         names = lambda shares: ", ".join(map(str, sorted(shares)))
-        words = [f"missing: {names(missing)}"] * bool(missing)
-        words += [f"not finished: {names(cut)}"] * bool(cut)
+        words = [f"missing={names(missing)}"] * bool(missing)
+        words += [f"unfinished={names(cut)}"] * bool(cut)
         again = first.command(min([*missing, *cut]), out)
-        raise Refused(f"shards {'; '.join(words)}. Try each by its number, as `{again}`")
+        raise Refused(
+            f"shards={count} are needed, but {'; '.join(words)}. Try to compute each of these, for "
+            f"example with `{again}`"
+        )
     return shards

@@ -1,4 +1,4 @@
-"""Judge statements one after the other, by any engine, and store the verdicts in a folder."""
+"""Judge statements one after the other, on any engine, and store the verdicts in a folder."""
 
 import datetime
 import functools
@@ -43,11 +43,11 @@ from jaxbounds.runs.interruption import look
 from jaxbounds.runs.workers import Died
 
 THOROUGH = 10.0
-"""Factor on samples and restarts of a thorough verification. A larger factor takes longer and finds
-more violations."""
+"""The factor by which a thorough verification multiplies the numbers of samples and restarts. A
+larger factor takes longer and finds more violations."""
 TOGETHER = 3
-"""The number of neighbouring statements that one process judges together, because neighbours share
-samplers, which the process then compiles once. A larger number shows results later."""
+"""The number of neighbouring statements that one process judges together. Neighbours share
+samplers, and the process compiles each sampler once. A larger number shows results later."""
 INTERRUPTED, AT_FIRST = "interrupted", "stopped by -x"
 """The two reasons why a run leaves statements untried."""
 
@@ -64,8 +64,8 @@ class Options:
             counterexamples; needs the extra `certify`.
         traceback: print the traceback of a statement that cannot be measured.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
-        timeout: seconds for each statement, checked between two batches of instances; a claim that
-            is not refuted by then is inconclusive.
+        timeout: seconds for each statement, checked between two batches of instances. If the search
+            refutes no claim in this time, the verdict is inconclusive.
     """
 
     seed: int = 0
@@ -79,30 +79,33 @@ class Options:
         """Refuse an invalid seed or timeout.
 
         Raises:
-            Refused: if the seed or the timeout is out of its range.
+            Refused: if the seed is no integer from 0 to 2^32 - 1, or the timeout is not a positive
+                number.
         """
         refuse_other_seeds(self.seed)
         refuse_other_limits(self.timeout)
 
     def refuse_to_record(self) -> None:
-        """Refuse to record the results of a search with another seed, or of a thorough search.
+        """Refuse to record results with a seed other than 0, or of a thorough search.
 
         Raises:
             Refused: if the seed is not 0, or the search is thorough.
         """
         if self.seed or self.thorough:
             raise Refused(
-                f"the record holds the results of seed=0, got seed={self.seed!r}, "
-                f"thorough={self.thorough}. Try seed=0, thorough=False"
+                f"a record holds results with seed=0 and thorough=False, got seed={self.seed!r}, "
+                f"thorough={self.thorough}. Try without --seed and --thorough"
             )
 
     def settings(self, catalogue: Catalogue) -> dict[str, Any]:
-        """Return the settings that the verdicts depend on; a record holds further dependencies.
+        """Return the settings that all verdicts of a run depend on.
 
         A shipped statement reads no file and few environment variables. A user's statement may read
         any file, so the settings then cover more.
         """
-        unique = secrets.token_hex(16) if catalogue.own else ""  # this code is in no file
+        unique = (
+            secrets.token_hex(16) if catalogue.own else ""
+        )  # no file holds the code of these papers
         own = bool(catalogue.imports or catalogue.own)
         around = surroundings.for_users() if own else {
             "environment": surroundings.environment(whole=False)
@@ -128,7 +131,7 @@ class Options:
 def judged(
     statement: Statement, options: Options, catalogue: Catalogue, store: Path, /
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts on one statement; an error becomes a verdict, so that the run goes on."""
+    """Return the verdicts on one statement; an error becomes a verdict, so the run continues."""
     if statement.refused:
         return unmeasured(statement, statement.refused, seed=options.seed)
     try:
@@ -204,7 +207,10 @@ def _now() -> str:
 
 
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
-    """Group neighbouring statements; the first group is split, so that results show soon."""
+    """Group neighbouring statements, but give each statement of the first group its own group.
+
+    The user then sees the first results soon.
+    """
     samplers = lambda s: [id(sampler) for sampler in s.samplers.values()]
     groups = []
     for _, group in itertools.groupby(statements, samplers):
@@ -214,7 +220,7 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 
 
 def _failed_before(selection: Selection, out: Path) -> Selection:
-    """Return the statements that were not as recorded in the last run, or else all statements."""
+    """Return the statements that differed from the record in the last run, or else all."""
     failed = failed_before(out)
     chosen = tuple(s for s in selection.statements if s.id in failed)
     if not chosen:
@@ -224,7 +230,7 @@ def _failed_before(selection: Selection, out: Path) -> Selection:
 
 
 class Verification:
-    """The verification of some statements; iterate over it to judge them.
+    """The verification of some statements; an iteration over the object judges the statements.
 
     The verification continues an interrupted run in the folder, and prints no verdicts.
 
@@ -235,20 +241,20 @@ class Verification:
             the run takes another folder beside it.
         on: the engine that judges the statements.
         jobs: the number of processes; 0 means one for each core.
-        exitfirst: stop at the first verdict that is not as recorded.
-        last_failed: judge only the statements that were not as recorded in the last run, or all
-            statements if all were as recorded.
+        exitfirst: stop at the first verdict that differs from its record.
+        last_failed: judge only the statements that differed from the record in the last run, or all
+            statements if no statement differed.
 
     Raises:
-        Refused: if an option is out of its range, or another process would have to judge a paper
+        Refused: if an option is out of its range, or if another process would have to judge a paper
             that exists in this process alone.
 
     Attributes:
-        done: the verdicts so far, by id.
-        stopped: the reason why some statements were not tried; empty if all were tried.
-        kept: the verdicts of the interrupted run that this run continues, by id.
-        beside: verdicts of earlier runs that are published with the new ones, by id.
-        judged: the verdicts so far, by id, with their times and dependencies.
+        done: the verdicts so far, keyed by the statement's id.
+        stopped: the reason why some statements were not judged; empty if all were judged.
+        kept: the verdicts of the interrupted run that this run continues, keyed by id.
+        beside: verdicts of earlier runs that are published with the new verdicts, keyed by id.
+        judged: the verdicts so far with their times and dependencies, keyed by id.
         recorded: the changes of the papers' records, after `publish(record=True)`.
     """
 
@@ -265,13 +271,15 @@ class Verification:
         last_failed: bool = False,
     ) -> None:
         if jobs < 0:
-            raise Refused(f"jobs={jobs} is negative. Try jobs=0, a process for each core")
+            raise Refused(
+                f"jobs={jobs} is negative. Try jobs=0, which starts a process for each core"
+            )
         options.check()
         if selection.catalogue.own and (on != HERE or jobs > 1):
             names = ", ".join(paper.id for paper in selection.catalogue.own)
             raise Refused(
-                f"{names} exists in this process alone, which must judge it. Try without `on` and "
-                "`jobs`, or write the paper to a file"
+                f"paper={names} exists in this process alone, so no other process can judge it. "
+                "Try without `on` and `jobs`, or write the paper to a file"
             )
         if last_failed:
             selection = _failed_before(selection, out)
@@ -285,7 +293,7 @@ class Verification:
         self.beside: dict[str, Kept] = {}
         self.stopped = ""
         self.recorded: tuple[str, ...] = ()
-        usual = not options.seed and not options.thorough  # as for the values on record
+        usual = not options.seed and not options.thorough  # the records hold such runs
         self._expected = values.Expected(selection.papers if usual else ())
         self._changed: dict[str, tuple[str, ...]] = {}
         try_to_write(self.folder.path)
@@ -301,7 +309,7 @@ class Verification:
         self._on_record = {name for p in selection.papers for name in read_records(p, RATIOS)}
 
     def _declares(self, statement: Statement, kept: Kept) -> bool:
-        """Return whether a statement still declares the dependencies that it had when judged."""
+        """Return whether a statement declares the same dependencies as when it was judged."""
         if not self.selection.catalogue.imports:
             return True
         said = {k: v for k, v in kept.depends.items() if k.startswith("declared: ")}
@@ -309,7 +317,7 @@ class Verification:
         return said == _declared(statement, of_paper[statement.paper])
 
     def __iter__(self) -> Iterator[tuple[Verdict, ...]]:
-        """Yield the verdicts on one statement after the other, kept verdicts first."""
+        """Yield the verdicts on each statement; the verdicts of the interrupted run come first."""
         self.take_kept()
         for kept in self.kept.values():
             yield kept.verdicts
@@ -324,7 +332,7 @@ class Verification:
                 return
 
     def _with_record(self, kept: Kept) -> Kept:
-        """Note for each verdict whether its ratios are on record."""
+        """Mark the verdicts as `recorded` if the ratios of the statement are on record."""
         found = kept.verdicts
         if not found or found[0].id not in self._on_record:
             return kept
@@ -337,7 +345,7 @@ class Verification:
             self._take(kept)
 
     def _take(self, kept: Kept) -> None:
-        """Count a statement as judged, and compare its values with the values on record."""
+        """Count a statement as judged, and compare its values with the recorded values."""
         name = kept.verdicts[0].id
         self.judged[name], self.done[name] = kept, kept.verdicts
         self._changed[name] = self._expected.changed(kept.verdicts)
@@ -362,7 +370,7 @@ class Verification:
         found = drive(
             work, pieces, on=self._on, jobs=jobs, folder=self.folder.scratch(),
             units=len(statements),
-            parts=lambda ids: [(name,) for name in ids],  # the second try tells which one broke
+            parts=lambda ids: [(name,) for name in ids],  # one statement each, to find the one that broke
         )  # fmt: skip
         for ids, result in found:
             if isinstance(result, Died):
@@ -380,7 +388,7 @@ class Verification:
         return [name for name, kept in self.judged.items() if changed(seen(kept))]
 
     def _judged_here(self, statements: Sequence[Statement]) -> Iterator[Kept]:
-        """Judge statements in this process; it renames files of instances instead of copying."""
+        """Judge statements in this process; move the files of instances instead of copying them."""
         prepare_jax()
         store, marked = self.folder.scratch(), self.folder.marked
         papers = {paper.id: paper.depends for paper in self.selection.papers}
@@ -400,13 +408,13 @@ class Verification:
 
     @property
     def as_recorded(self) -> bool:
-        """Return whether all verdicts and values so far are as recorded."""
+        """Return whether all verdicts and values so far agree with the records."""
         verdicts = all(v.as_expected for found in self.done.values() for v in found)
         return verdicts and not self.changed
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Return a line for each form so far whose values differ from the record."""
+        """Return a line for each judged form whose values differ from the record."""
         lines = (self._changed.get(s.id, ()) for s in self.selection.statements)
         return tuple(dict.fromkeys(itertools.chain.from_iterable(lines)))
 
@@ -419,10 +427,10 @@ class Verification:
         return int(self.stopped == INTERRUPTED or not self.as_recorded)
 
     def publish(self, *, record: bool = False) -> bool:
-        """Publish the verdicts with their page; verdicts on other statements in the folder stay.
+        """Publish the verdicts and the HTML page; keep the folder's verdicts on other statements.
 
-        If some statements were not tried, and the folder holds the results of another run, the
-        results of the other run stay and the new verdicts are not published.
+        If some statements were not judged and the folder holds results of another run, the other
+        run's results stay. The new verdicts are then not published.
 
         Args:
             record: write ratios and values into the papers' records, if all statements were judged.

@@ -1,25 +1,29 @@
-"""Environment variables of a process that judges statements, set before it imports JAX.
+"""Set environment variables of a process that judges statements, before it imports JAX.
 
-One thread computes sums, so that results have equal bits on any number of cores and by any engine.
+One thread computes each sum. So results have equal bits on any number of cores and on any engine.
 """
 
 import gc
 import os
 
 _SETTINGS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""Variables that NumPy's BLAS reads at import. A BLAS with more threads adds in another order."""
+"""Environment variables that NumPy's BLAS reads at import; each gives its number of threads. A BLAS
+with more threads adds in another order."""
 
 
 def one_thread() -> None:
-    """Set one thread for sums unless the user set a number. Dask's workers call this themselves."""
+    """Let one thread compute sums, unless the user set a number of threads.
+
+    Dask's workers call this function themselves.
+    """
     for setting in _SETTINGS:
         os.environ.setdefault(setting, "1")
 
 
 RARELY = (50_000, 20, 20)
 """Thresholds of Python's garbage collector, in objects and collections. Tracing makes millions of
-objects that stay, and Python's default thresholds cost a tenth of the time. Larger thresholds
-collect less often and take more memory."""
+objects that stay alive. The collector takes a tenth of the time with Python's default thresholds.
+Larger thresholds collect less often and take more memory."""
 
 
 def collect_rarely() -> None:

@@ -1,8 +1,9 @@
-"""The values on record of a paper's statements, and the differences of new values from them.
+"""Record the values of a paper's statements, and compare later values with the records.
 
-`records/values.json` of a paper holds the values of each form (`Verdict.values`), each with a bar,
-the amount by which rounding may move it. `jaxbounds verify --record` writes the file with seed 0. A
-value that differs by more than its bar is NOT as recorded, even if no verdict changed.
+`records/values.json` of a paper holds the values of each form (`Verdict.values`). Each value has a
+bar: the amount by which rounding may change the value. `jaxbounds verify --record` writes the file
+with seed 0. A later value that differs from its record by more than the bar counts as "NOT as
+recorded", even if no verdict changed.
 """
 
 import itertools
@@ -19,30 +20,30 @@ from jaxbounds.papers import PAPERS
 from jaxbounds.runs.cache import programs_for
 
 USUAL = 1e-12
-"""Relative amount by which a value without a bar may move. Most values are sums of terms of the
-value's own size, and move by less than 256 units of rounding, which are less than this amount. A
-larger amount overlooks more changes."""
+"""Relative amount by which a value without a bar may change. Rounding changes most values by less
+than 256 units of rounding, which is less than this amount. A larger amount overlooks more
+changes."""
 SIDES = ("lhs", "rhs")
 """The names of values that every run must measure. A judged function's value may be missing,
 because an earlier statement tabulated the function, or because a profiler hides its calls. So a
 function's value is compared only if the run measured it."""
 Values = Mapping[str, Mapping[str, Numbers]]
-"""The values of one form by instance and name, as in `Verdict.values`."""
+"""A dictionary from instance and name to the values of one form, as in `Verdict.values`."""
 Texts = Mapping[str, Mapping[str, str]]
-"""The values of one form as text, by instance and name."""
+"""A dictionary from instance and name to the values of one form, written as text."""
 Recorded = Mapping[str, Mapping[str, Texts]]
-"""The values as text, by statement and form."""
+"""A dictionary from statement and form to the values, written as text."""
 
 
 class Value(NamedTuple):
-    """A number on record, and the amount by which it may move."""
+    """A recorded number, and the amount by which rounding may change the number."""
 
     number: float
     bar: float
 
 
 def written(numbers: Numbers, bars: Numbers, /) -> str:
-    """Write numbers as text, "0.5, 12.25 +-3e-09"; a relative bar of up to `USUAL` is left out."""
+    """Return numbers as text, such as "0.5, 12.25 +-3e-09", without relative bars up to `USUAL`."""
 
     def one(number: float, bar: float) -> str:
         usual = not math.isfinite(number) or bar <= USUAL * abs(number)
@@ -52,7 +53,7 @@ def written(numbers: Numbers, bars: Numbers, /) -> str:
 
 
 def read_back(text: str, /) -> tuple[Value, ...]:
-    """Read the numbers and bars of a text by `written`.
+    """Return the numbers and bars in a text that `written` made.
 
     Raises:
         Refused: if the text has another form.
@@ -76,7 +77,7 @@ def _agrees(now: float, before: Value) -> bool:
 
 
 def _difference(name: str, now: Numbers | None, text: str | None) -> str:
-    """Describe one value that differs from its record; empty if it agrees."""
+    """Describe the difference of one value from its record; empty if the value agrees."""
     if now is None or text is None:
         if name not in SIDES:
             return ""
@@ -122,7 +123,7 @@ def not_as_recorded(verdicts: Sequence[Verdict], recorded: Recorded, /) -> Itera
 
 
 class Expected:
-    """The values on record of some papers; a user's paper may have no values on record.
+    """The recorded values of some papers; a user's paper may have no recorded values.
 
     Args:
         papers: the papers whose values are compared.
@@ -177,13 +178,13 @@ def record_values(
     others: bool,
     bounds: Bounds = _with_bars,
 ) -> tuple[str, ...]:
-    """Record the values of these verdicts; a text on record stays if its values agree.
+    """Record the values of these verdicts; a recorded text stays if its values agree.
 
     Args:
         verdicts: the verdicts on all forms of some statements, with seed 0.
         papers: the papers of these statements.
-        others: keep the records of other statements.
-        bounds: a function that returns how far rounding may move the values of a statement.
+        others: whether to keep the records of other statements.
+        bounds: a function that returns how far rounding may change the values of a statement.
 
     Returns:
         A line for each form whose values changed, and for each added or removed statement.
@@ -216,7 +217,7 @@ def record_values(
 
 
 def _same_names(verdicts: Sequence[Verdict], before: Mapping[str, Texts]) -> bool:
-    """Return whether all values measured now have a name that is on record."""
+    """Return whether the record holds the name of each value measured now."""
     names = lambda forms: {
         (form, place, name)
         for form, places in forms.items()

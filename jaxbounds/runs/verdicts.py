@@ -14,7 +14,7 @@ from jaxbounds.ground.tables import Table, with_table
 
 
 class Scratch:
-    """A temporary folder that is removed when no object refers to the `Scratch` any more."""
+    """A temporary folder, which Python removes when nothing refers to the `Scratch` any more."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="jaxbounds-"))
@@ -25,10 +25,10 @@ class Scratch:
 class Verdicts(tuple[Verdict, ...]):
     """Verdicts on forms of statements, with the instances that decided them.
 
-    The tuple also takes an id: `verdicts["multihead.cor1.3"]` are the verdicts on one statement. In
-    its table the column "how close" gives the worst ratio in words. "x1.39 loose" means that the
-    left side reached at most 1/1.39 of the right side. "x1.5 over" means that it reached 1.5 times
-    the right side, and "attained" means that the sides were equal. "(recorded: holds)" stands
+    An id selects the verdicts on one statement: `verdicts["multihead.cor1.3"]`. In the printed
+    table the column "how close" gives the worst ratio in words. "x1.39 loose" means that the left
+    side reached at most 1/1.39 of the right side. "x1.5 over" means that the left side reached 1.5
+    times the right side. "attained" means that the two sides were equal. "(recorded: holds)" stands
     beside a verdict that differs from the recorded verdict.
 
     Attributes:
@@ -38,9 +38,9 @@ class Verdicts(tuple[Verdict, ...]):
         moved: a line for each form whose ratios differ from the record (`verify(record=True)`). A
             changed formula moves ratios, even if no verdict changes.
         changed: a line for each form whose values differ from the record.
-        recorded: a line for each form whose values `verify(record=True)` changed on record.
+        recorded: a line for each form whose recorded values `verify(record=True)` changed.
         continued: the statements that an interrupted run judged, each with the time (UTC). The
-            dependencies of their verdicts have not changed since.
+            dependencies of their verdicts have not changed since that time.
     """
 
     folder: Path
@@ -62,7 +62,7 @@ class Verdicts(tuple[Verdict, ...]):
         continued: Mapping[str, str] | None = None,
         scratch: Scratch | None = None,
     ) -> "Verdicts":
-        """Make the tuple, in the order of the papers; it keeps a temporary folder alive."""
+        """Make the tuple, in the order of the papers; it keeps its temporary folder alive."""
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
         made.moved, made.changed, made.recorded = tuple(moved), tuple(changed), tuple(recorded)
@@ -82,7 +82,9 @@ class Verdicts(tuple[Verdict, ...]):
         found = [v for v in self if v.id == index]
         if not found:
             ids = ", ".join(dict.fromkeys(v.id for v in self))
-            raise KeyError(f"no verdict on {index!r}. Try one of: {ids[:300]}")
+            raise KeyError(
+                f"there is no verdict on {index!r}, got id={index!r}. Try one of: {ids[:300]}"
+            )
         own = lambda lines: [line for line in lines if line.startswith((f"{index} (", f"{index}:"))]
         given = {"folder": self.folder, "settings": self.settings, "scratch": self._scratch}
         moved, changed = own(self.moved), own(self.changed)
@@ -107,7 +109,8 @@ class Verdicts(tuple[Verdict, ...]):
         if not measured:
             reasons = "; ".join(dict.fromkeys(v.reason for v in self))
             raise Refused(
-                f"nothing was measured: {reasons or 'there are no verdicts'}. Try another statement"
+                f"nothing was measured: {reasons or 'there are no verdicts'}; got "
+                f"verdicts={len(self)}. Try another statement"
             )
         return max(measured, key=lambda v: v.worst_ratio)
 
@@ -126,7 +129,7 @@ class Verdicts(tuple[Verdict, ...]):
         if not file:
             raise Refused(
                 f"the run stored no instance of {verdict.id} ({verdict.form}) with {shrunk=}. "
-                "Try the verdicts of `jb.verify` with out=FOLDER"
+                "Try another verdict, or verify again with out=FOLDER"
             )
         return load_instance(self.folder / file)
 

@@ -1,4 +1,4 @@
-"""`jaxbounds.verify`: judge statements from Python, as the command does."""
+"""Define `jaxbounds.verify`, which judges statements from Python, as the command does."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -31,15 +31,15 @@ def verify(
 
     Args:
         what: one or several of: ids, the beginning of ids ("multihead"), shell patterns
-            ("*.cor1.*"), Python files or folders that hold a PAPER, papers, statements. Unless
-            given, all shipped statements.
+            ("*.cor1.*"), Python files or folders that hold a PAPER, papers, statements. The default
+            is all shipped statements.
         imports: further modules or files that hold a PAPER of your own.
         kinds: judge only statements of these kinds.
         out: the folder for verdicts.json, report.html and the instances. The default is a temporary
             folder, which lives as long as the result.
         seed: the seed of all draws.
-        timeout: seconds for each statement, checked between two batches of instances; a claim that
-            is not refuted by then is inconclusive.
+        timeout: seconds for each statement, checked between two batches of instances. If the search
+            refutes no claim in this time, the verdict is inconclusive.
         thorough: take ten times the samples and searches, and start searches also from the worst
             instances of earlier runs.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
@@ -56,7 +56,7 @@ def verify(
 
     Raises:
         Refused: if a pattern matches no statement, a file holds no paper, or the engine is unknown.
-        KeyboardInterrupt: if the user stops the run, after the verdicts so far are in `out`.
+        KeyboardInterrupt: if the user stops the run; the verdicts so far are in `out`.
     """
     options = Options(
         seed=seed, thorough=thorough, certify=certify, fresh=fresh, timeout=timeout

@@ -1,4 +1,4 @@
-"""`jaxbounds.find_violation`: search for an instance that violates an inequality over sets."""
+"""Define `jaxbounds.find_violation`, which searches for a violation of an inequality on sets."""
 
 import tempfile
 from collections.abc import Mapping
@@ -31,14 +31,14 @@ class Violation:
         found: whether an instance violates the claim, beyond rounding.
         ratio: the largest lhs/rhs (for `>=`: rhs/lhs) of all measured instances; a ratio above 1
             violates the claim.
-        instance: the worst instance; if it violates the claim, a smaller and more readable
-            violation.
+        instance: the worst instance. If the worst instance violates the claim, this is a smaller
+            and more readable violation.
         instance_ratio: the ratio at `instance`.
         size: the sizes of `instance`.
         instances: the number of measured instances.
         reason: a sentence that explains the result.
         by_size: the largest ratio at each size.
-        line: the claim as text, for `jaxbounds new --from`.
+        line: the claim as text, which `jaxbounds new --from` reads.
     """
 
     found: bool
@@ -89,14 +89,15 @@ def find_violation(
     """Search for an instance that violates lhs <= rhs.
 
     Args:
-        lhs: a function whose arguments are entries of `over` or sizes, by name; or a number.
+        lhs: a number, or a function. The names of the function's arguments are keys of `over` or of
+            `sizes`.
         rhs: a function or a number, like `lhs`.
-        over: sets by the name of an argument, {"x": jb.Ball(1, "d")}.
+        over: a dictionary from the name of an argument to its set, {"x": jb.Ball(1, "d")}.
         sizes: the values of each size, {"d": (2, 4)}; the search takes all combinations.
         relation: "<=" or ">=".
-        error: the numerical error of lhs - rhs (of a Monte-Carlo side, of a Lanczos residual): a
-            number, or a function with arguments like those of `lhs`. A violation must exceed this
-            error.
+        error: the numerical error of lhs - rhs, for example of a Monte-Carlo mean or of a Lanczos
+            residual. It is a number, or a function with arguments like those of `lhs`. A violation
+            must exceed this error.
         seed: the seed of the draws.
         budget: the numbers of draws and searches; the default budget unless given.
         timeout: seconds, after which the search ends with its result so far.

@@ -29,8 +29,8 @@ def settings_of(*, own: bool) -> Depends:
     """Return the settings that all results of this process depend on.
 
     Args:
-        own: whether the user's code has a part in the result. The user's code may read anything, so
-            the settings then cover more.
+        own: whether the user's code contributes to the result. The user's code may read anything,
+            so the settings then include more.
     """
     around = surroundings.for_users() if own else {
         "environment": surroundings.environment(whole=False)
@@ -59,8 +59,11 @@ def rests_in(stored: Any, /) -> Rests:
     """Read the parsed JSON of `Rests._asdict`.
 
     Raises:
-        Refused: if the JSON holds something else.
+        Refused: if the JSON does not have the form that `Rests._asdict` gives.
     """
     if not fits(stored, dict[str, dict[str, str]]) or set(stored) != set(Rests._fields):
-        raise Refused(f"{stored!r:.40} is no record of dependencies. Try to compute it again")
+        raise Refused(
+            f"dependencies={stored!r:.40}, expected an object with {', '.join(Rests._fields)}. Try "
+            "to compute the result again"
+        )
     return Rests(**stored)

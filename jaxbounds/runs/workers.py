@@ -1,4 +1,7 @@
-"""An executor of processes: a dying process loses one call, and no process outlives this one."""
+"""Define an executor of processes: a dying process loses only one call.
+
+No process of the executor outlives the main process.
+"""
 
 import concurrent.futures
 import contextlib
@@ -21,18 +24,18 @@ from jaxbounds.runs.threads import collect_rarely, one_thread
 
 
 class Died(Exception):
-    """The worker of a piece was killed, exited, or hung."""
+    """The process that computed a piece of work was killed, exited, or hung."""
 
 
 WATCH = 0.5
 """Seconds between a worker's checks that its parent is still alive. A larger number leaves workers
 without a parent for longer."""
 STALLED = 120
-"""Checks in a row in which a worker uses no processor time, after which the worker ends, because
-its program is deadlocked (jaxlib 0.10.2). A larger value waits longer for a stuck program."""
+"""The number of checks in a row without any use of processor time after which a worker ends. Its
+program is then deadlocked (jaxlib 0.10.2). A larger value waits longer for a stuck program."""
 MEMORY = 2**30
-"""Bytes that a process may need; a run starts only processes that fit. A larger number starts fewer
-processes on a small machine."""
+"""Bytes of memory that a process may need. A run starts only as many processes as fit into the
+memory. A larger number starts fewer processes on a small machine."""
 
 
 def _cores() -> int:
@@ -47,7 +50,7 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def _number(file: Path, key: str = "") -> int | None:
-    """Read a number in a file of the kernel; the key selects one of several numbers."""
+    """Read a number from a file of the kernel; the key selects one of several numbers."""
     with contextlib.suppress(OSError, ValueError, StopIteration):
         text = file.read_text()
         words = (line.split() for line in text.splitlines())
@@ -68,7 +71,7 @@ def _left_in_container() -> int | None:
 
 
 def available() -> int:
-    """Return the bytes that processes may use, by the limits of the machine and the container."""
+    """Return the bytes that processes may use under the limits of the machine and the container."""
     left = _left_in_container()
     free = int(psutil.virtual_memory().available)
     return free if left is None else min(free, left)
@@ -82,7 +85,7 @@ def at_most(wanted: int, /) -> int:
 
 _at_work = threading.Event()
 _begun = 0
-"""The number of pieces that this process has begun."""
+"""The number of pieces of work that this process has begun."""
 
 
 def end_with(parent: int, /, scratch: str = "") -> None:
@@ -124,8 +127,8 @@ def _start(parent: int, threads: int, scratch: str) -> None:
     """Set up a worker; it ignores Ctrl-C, since the main process ends its workers.
 
     The environment variable NPROC limits the threads of XLA, which would otherwise start a thread
-    for each core in each process. A killed process cannot remove its temporary files, so all of
-    them are in one folder, which the main process removes.
+    for each core in each process. A killed process cannot remove its temporary files. So all
+    temporary files are in one folder, which the main process removes.
     """
     tempfile.tempdir = os.environ["TMPDIR"] = scratch
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -168,7 +171,7 @@ def _without_main() -> Iterator[None]:
 
 
 class _Lane(threading.local):
-    """The process that belongs to a thread."""
+    """The worker process that belongs to a thread of the executor."""
 
     pool: concurrent.futures.ProcessPoolExecutor | None = None
 
@@ -176,7 +179,7 @@ class _Lane(threading.local):
 class Processes(concurrent.futures.Executor):
     """An executor that calls functions of modules in a few processes.
 
-    If a process is killed or hangs, its call raises `Died`, and the next call gets a new process.
+    If a process is killed or hangs, its call raises `Died`, and the next call starts a new process.
 
     Args:
         count: the number of processes.
@@ -212,7 +215,7 @@ class Processes(concurrent.futures.Executor):
                 self._alive.pop(self._lane.pool, None)
                 self._lane.pool.shutdown(wait=False)
                 self._lane.pool = None
-            raise Died("its process ended (no memory?) or hung") from None
+            raise Died("its process ended (perhaps for lack of memory) or hung") from None
 
     def submit(self, work: Callable, /, *args: Any, **kwargs: Any) -> concurrent.futures.Future:
         """Submit a call, and return its future."""

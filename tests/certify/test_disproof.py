@@ -275,7 +275,7 @@ def test_too_many_ways_are_undecided():
 
     found = said(claim(value, lambda i: i["x"]), X)
     assert found.word == "undecided"
-    assert "too many possibilities" in found.reason
+    assert "too many continuations" in found.reason
 
 
 AS_HOST: dict[str, Any] = {"host": True, "search": "none"}

@@ -132,9 +132,9 @@ def test_folds_of_nothing(fold, value):
     assert (
         shown(result(lambda x: fold.bind(x, axes=(1,), out_sharding=None), nothing)) == [value] * 2
     )
-    with pytest.raises(NotSupported, match="reduce_max of nothing"):
+    with pytest.raises(NotSupported, match="reduce_max needs at least one number"):
         result(lambda x: lax.reduce_max_p.bind(x, axes=(1,), out_sharding=None), nothing)
-    with pytest.raises(NotSupported, match="reduce_min of nothing"):
+    with pytest.raises(NotSupported, match="reduce_min needs at least one number"):
         result(lambda x: lax.reduce_min_p.bind(x, axes=(1,), out_sharding=None), nothing)
 
 
@@ -237,7 +237,7 @@ def test_conversions():
     assert found.tolist() == [2, -2] and found.dtype == np.int32
     found = results(lambda x, n: (to(float)(n) + x, to(float)(n)), array(1, 2), np.array([5, 6]))
     assert shown(found[0]) == [6, 8] and shown(found[1]) == [5, 6]
-    with pytest.raises(NotSupported, match=r"narrow floats|rounds"):
+    with pytest.raises(NotSupported, match=r"floats narrower|rounds"):
         result(to(np.float32), array(1))
     assert as_flags(result(to(bool), array(0, 3, OPEN))).tolist() == [0, 1, 2]
 
@@ -277,13 +277,13 @@ def test_sorting():
 
 
 def test_what_has_no_rule_is_refused():
-    with pytest.raises(NotSupported, match="no rule of elements"):
+    with pytest.raises(NotSupported, match="arithmetic has no rule"):
         result(lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "VALID"), array(1, 2))
-    with pytest.raises(NotSupported, match="no rule of elements for primitive='lt_to'"):
+    with pytest.raises(NotSupported, match="arithmetic has no rule for primitive='lt_to'"):
         result(lax.lt_to_p.bind, array(1), array(2))
     with pytest.raises(NotSupported, match="primitive='div': by zero"):
         result(lambda x: 1 / x, array(OPEN))
-    with pytest.raises(NotSupported, match="narrow floats"):
+    with pytest.raises(NotSupported, match="floats narrower"):
         result(lambda x: x + np.float32(1), array(1), like=[np.zeros(1, np.float32)])
 
 

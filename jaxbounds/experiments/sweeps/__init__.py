@@ -1,4 +1,4 @@
-"""Sweeps over seeds and grids: vmapped lanes on all devices, in chunks that survive a crash."""
+"""Run sweeps over seeds and grids: vmapped lanes (runs) on all devices, with checkpoints."""
 
 from jaxbounds.experiments.sweeps.checkpoint import Checkpoints, leaves_of, records_in, with_leaves
 from jaxbounds.experiments.sweeps.merging import merge_parts, merge_sweeps

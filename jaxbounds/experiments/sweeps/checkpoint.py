@@ -1,6 +1,7 @@
-"""Checkpoints of a sweep: npz files and a fingerprint, each file complete or absent.
+"""Write and read the checkpoints of a sweep: npz files, each complete or absent.
 
-A sweep replaces and removes only files that it wrote; `jaxbounds.ground.folders` recognises them.
+A sweep replaces and removes only files that it wrote; `jaxbounds.ground.folders` recognises these
+files.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ def plain(leaf: Any) -> Any:
 
 
 def leaves_of(state: Any, /) -> list[np.ndarray]:
-    """Return the leaves of a pytree as stored: NumPy arrays, with keys as their raw data."""
+    """Return the leaves of a pytree as NumPy arrays, with random keys as their raw data."""
     return [np.asarray(plain(leaf)) for leaf in jax.tree.leaves(state)]
 
 
@@ -48,17 +49,18 @@ def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
 
 
 class Checkpoints:
-    """The checkpoints of one sweep: the latest `state.npz`, and metrics in `chunk-<step>.npz`.
+    """The checkpoints of one sweep: the latest state (`state.npz`) and metrics (`chunk-*.npz`).
 
     The sweep writes a chunk's metrics before the state that follows the chunk. It writes each file
     under a temporary name and then renames it. A process killed at any moment therefore leaves a
     folder that can be resumed.
 
     Args:
-        folder: the folder; the first write makes it.
-        fingerprint: a hash of all dependencies of the numbers; the class refuses a folder with
-            another hash.
-        part: (first lane, end, number of all lanes) if the folder holds only a share of the lanes.
+        folder: the folder; the first write makes the folder.
+        fingerprint: a hash of everything that the numbers depend on. The class refuses a folder
+            with another hash.
+        part: if the folder holds only a share of the lanes, the triple (first lane, end, number of
+            all lanes).
     """
 
     def __init__(
@@ -132,7 +134,7 @@ class Checkpoints:
     ) -> None:
         """Store the metrics of steps `first` to `step`, then the state at `step`.
 
-        Only the first of several processes stores them.
+        Only the first of several processes writes the files.
 
         Args:
             step: the step of the state.
@@ -202,7 +204,7 @@ class Checkpoints:
 
 
 def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
-    """Read the records of a sweep from its folder, even if the sweep could not be resumed.
+    """Read the records of a sweep from its folder, even if the sweep cannot be resumed.
 
     Args:
         folder: the folder of the sweep.

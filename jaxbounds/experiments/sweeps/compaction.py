@@ -4,10 +4,11 @@ import numpy as np
 
 
 def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | None:
-    """Choose the lane for each position; the choice minimises the number of groups with work.
+    """Choose the lane for each position such that as few groups as possible have unfinished lanes.
 
-    A lane keeps its slot within a group, because the compiled program is certain to give equal bits
-    only in an equal slot. Groups with work come first, so all devices get equally many of them.
+    A lane keeps its slot within a group, because the compiled program surely gives equal bits only
+    in an equal slot. Groups with unfinished lanes come first, so all devices get equally many of
+    these groups.
 
     Args:
         over: (positions,) whether the lane at each position is finished. Positions lie in groups of

@@ -1,11 +1,12 @@
-"""Compiled programs of sweeps: a second call with equal programs compiles nothing."""
+"""Keep compiled programs of sweeps: a second call with equal programs compiles nothing."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any
 
 MOST = 32
-"""The largest number of programs, shapes and group sizes that `kept` stores; a sweep needs four.
+"""The largest number of entries (programs, shapes and group sizes) that `kept` stores. A sweep
+needs four entries.
 
 `kept` drops the entry that was unused for longest. A larger number takes more memory.
 """
@@ -13,11 +14,11 @@ _programs: OrderedDict[Hashable, Any] = OrderedDict()
 
 
 def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
-    """Return the stored program of a mark and name; compile it if it is not stored.
+    """Return the stored program of a mark and a name; compile the program if it is not stored.
 
     Args:
-        mark: a mark that only equal programs on equal devices share; None if no such mark is known.
-        name: the name of one of several programs of the mark.
+        mark: a text that only equal programs on equal devices share; None if no such text is known.
+        name: the name of one of the programs that share the mark.
         compile_: a function that compiles the program.
     """
     if mark is None:

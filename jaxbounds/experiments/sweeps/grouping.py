@@ -1,4 +1,4 @@
-"""The number of lanes that are vmapped together, and the memory that they take."""
+"""Choose the number of lanes that are vmapped together, from the memory that they take."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +9,8 @@ ON_CPU = 4
 A larger number wastes more steps on finished lanes. A smaller number makes tiny lanes slow.
 """
 PARTS = 8
-"""The number of groups on a CPU if a sweep has more lanes; this many devices can share the sweep.
-
-A larger number makes tiny lanes slow.
+"""The number of groups on a CPU for sweeps of more than 32 lanes. At most this many devices can
+share the sweep. A larger number makes tiny lanes slow.
 """
 AT_MOST = 256
 """The largest default number of lanes in a group on an accelerator.
@@ -31,7 +30,7 @@ A larger limit makes larger groups.
 
 
 def available(device: Any, /) -> float:
-    """Return the bytes that one program may take on the device, unless the caller sets a limit."""
+    """Return the bytes that one program may take on the device if the caller sets no limit."""
     stats = None if device.platform == "cpu" else device.memory_stats()
     total = (stats or {}).get("bytes_limit")
     return LIMIT if total is None else SHARE * total
@@ -47,18 +46,19 @@ def needed(program: Any, /) -> int:
 def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /) -> int:
     """Return the default number of lanes in a group, for a sweep of `count` lanes.
 
-    The result does not depend on the number of devices, so neither do the bits.
+    The result does not depend on the number of devices. So the bits of the sweep's results do not
+    depend on this number either.
 
     Args:
         count: the number of all lanes.
         limit: the bytes that the program may take on one device.
         device: one of the devices of the sweep.
-        need: a function from a number of lanes to the bytes of their group; called only for
-            accelerators.
+        need: a function from a number of lanes to the bytes that a group of these lanes needs. It
+            is called only for accelerators.
 
     Returns:
-        On a CPU: `ON_CPU`, or the `PARTS`th part of the lanes if that is more. Otherwise: the
-        largest power of two that fits, up to `AT_MOST` and `count`.
+        On a CPU the larger of `ON_CPU` and `count` / `PARTS`. Otherwise the largest power of two
+        that fits into the memory, up to `AT_MOST` and `count`.
     """
     if device.platform == "cpu":
         return min(AT_MOST, max(ON_CPU, -(-count // PARTS)))

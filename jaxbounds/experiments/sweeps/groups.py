@@ -1,8 +1,8 @@
-"""Lanes in groups of a fixed size, and the program that each device runs for one group at a time.
+"""Put lanes into groups of a fixed size; each device runs a program for one group at a time.
 
-The program does not depend on the numbers of groups, shares or processes, which only decide which
-process calls the program for which lanes. Each device runs the program alone. One compilation
-serves all devices.
+The program does not depend on the numbers of groups, shares or processes. These numbers only decide
+which process calls the program for which lanes. Each device runs the program without the other
+devices. One compilation serves all devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,8 @@ from jaxbounds.experiments.sweeps.inputs import impl_of, is_key
 from jaxbounds.ground.jax_internals import process_allgather
 
 Rounds = list[Any]
-"""Values for the groups of this process by round; the first axis counts the groups of a round."""
+"""A list with the values of this process for each round; the first axis counts the groups of the
+round."""
 AXIS = "jaxbounds_lanes"
 """The name of the axis of the mesh of devices."""
 
@@ -95,13 +96,13 @@ class Groups:
         return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
 
     def numbers(self, of: Callable[[int], int], /) -> Rounds:
-        """Put an integer for each group on the group's device; 0 for a missing group."""
+        """Put an integer for each group on the group's device; 0 where a device has no group."""
         here = lambda i: of(i) if i < self.count else 0
         rows = [np.array([here(i) for i in row], np.int32) for row in self.rounds]
         return [jax.device_put(row, self._sharding) for row in rows]
 
     def put(self, tree: Any, lane: np.ndarray, /) -> Rounds:
-        """Put host arrays on the devices, with lane `lane[i]` at position i."""
+        """Put host arrays on the devices, such that position i holds lane number `lane[i]`."""
         found = []
         for row in self.rounds:
             # A missing group gets any lane, and does no steps.
@@ -117,7 +118,7 @@ class Groups:
         return found
 
     def gather(self, rounds: Rounds, like: Any, /) -> Any:
-        """Collect the values of all groups, in order, on every host; keys become their raw data.
+        """Collect the values of all groups, in order, on every host; random keys become raw data.
 
         Args:
             rounds: values of the groups of this process.
@@ -151,14 +152,14 @@ class Groups:
 
 
 def _put(leaf: Any, sharding: NamedSharding, rows: np.ndarray | None = None) -> jax.Array:
-    """Put some rows of a host array, or the whole array, on devices; keys stay typed keys."""
+    """Put some rows of a host array, or the whole array, on devices; random keys stay typed."""
     host = np.asarray(plain(leaf))
     array = jax.device_put(host if rows is None else host[rows], sharding)
     return jax.random.wrap_key_data(array, impl=impl_of(leaf)) if is_key(leaf) else array
 
 
 def largest(*numbers: float) -> list[float]:
-    """Return the largest value of each number over all processes."""
+    """Return for each number the largest of its values on all processes."""
     if jax.process_count() == 1:
         return list(numbers)
     every = process_allgather(np.asarray(numbers, np.float32))

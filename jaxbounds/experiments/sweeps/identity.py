@@ -1,8 +1,8 @@
-"""The identity of a sweep: its program and its lanes. A folder belongs to one identity.
+"""Compute the identity of a sweep: a description of its program and its lanes.
 
-The module traces and hashes programs, with the values of the arrays that they close over. The
-module cannot trace a function that a program calls on the host; the user's `fingerprint` must
-describe this function.
+A folder of checkpoints belongs to one identity. The module traces and hashes programs, with the
+values of the arrays that they close over. A function that a program calls on the host has no trace;
+the user's `fingerprint` must describe this function.
 """
 
 import hashlib
@@ -24,11 +24,12 @@ from jaxbounds.ground.readers import Damaged, fits, parsed
 from jaxbounds.programs.traces import bytes_of, equations, program_text
 
 Identity = dict[str, str]
-"""A digest or a text for each part of a sweep, by its name, such as "lanes['rate'], values"."""
+"""A dict from the name of each part of a sweep, such as "lanes['rate'], values", to a digest or a
+text."""
 SETTINGS = ("jax_threefry_partitionable", "jax_default_prng_impl", "jax_random_seed_offset")
 """The settings of JAX that change random draws but do not appear in a trace."""
 PACKAGES = ("jaxbounds", "jax", "jaxlib", "numpy", "machine")
-"""The entries of `versions` that decide the bits of a program."""
+"""The entries of `versions` on which the bits of a program's results depend."""
 
 
 def _sha(*parts: bytes) -> str:
@@ -49,7 +50,7 @@ def _values(name: str, tree: Any) -> Identity:
 
 
 def _traced(name: str, function: Callable, *shapes: Any) -> tuple[Identity, Any]:
-    """Digest a function's program and the values that it closes over; also return its shapes."""
+    """Return a digest of a function's program and closed-over values, and its result's shapes."""
     closed, returned = jax.make_jaxpr(function, return_shape=True)(*shapes)
     literals = [
         bytes_of(atom.val)
@@ -77,16 +78,17 @@ def identity_of(
     about: dict[str, Any],
     device: Any,
 ) -> tuple[Identity, str]:
-    """Compute the identity of a sweep, and a mark that distinguishes its programs from others.
+    """Compute the identity of a sweep, and a mark that only equal programs share.
 
     Args:
-        start: the start of one lane.
-        step: the step of one lane.
-        measure: the measurement of one lane, with metrics by name.
+        start: the function that gives the initial state of one lane.
+        step: the function for one step of one lane.
+        measure: the function that measures one lane; it returns a dict of metrics.
         lanes: the lanes of the whole sweep.
         shared: the data that all lanes share, in a tuple.
-        deciding: further functions by name; "finished" takes a state, and "enough" takes a record.
-        about: further settings of the sweep, by name.
+        deciding: a dict of further functions: "finished" takes a state, and "enough" takes a
+            record.
+        about: a dict of further settings of the sweep.
         device: one of the devices that compute.
     """
     one = lambda tree: jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), tree)

@@ -1,4 +1,4 @@
-"""Checks of a sweep's arguments, before any program is compiled."""
+"""Check a sweep's arguments before any program is compiled."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -41,7 +41,7 @@ def is_one_old_key(leaf: Any, /) -> bool:
 
 
 def by_path(tree: Any, /) -> dict[str, Any]:
-    """Return the leaves of a pytree by path, such as "['rate']"."""
+    """Return a dict from paths, such as "['rate']", to the leaves of a pytree."""
     return {
         jax.tree_util.keystr(path) or "the value": leaf
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
@@ -60,7 +60,7 @@ def count_of(lanes: Any, /) -> int:
         if not hasattr(leaf, "dtype") or not hasattr(leaf, "shape") or not leaf.shape:
             raise Refused(
                 f"lanes{path} is {type(leaf).__name__} without an axis of lanes, expected arrays "
-                "whose first axis is the lanes. Try jnp.asarray([...])"
+                "with one row for each lane. Try jnp.asarray([...])"
             )
         if is_one_old_key(leaf) and any(word in path.lower() for word in ("key", "rng")):
             raise Refused(
@@ -71,8 +71,8 @@ def count_of(lanes: Any, /) -> int:
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         said = ", ".join(f"{path}: {length}" for path, length in lengths.items())
         raise Refused(
-            f"lanes={{{said}}}, expected one number of lanes in all leaves, at least 1. Try "
-            "lanes_of for a product"
+            f"the leaves of lanes have lengths={said!r}, expected equal lengths of at least 1. "
+            "Try lanes_of, which combines all values"
         )
     return next(iter(lengths.values()))
 

@@ -1,4 +1,4 @@
-"""Loggers of a sweep's records: any function, or the name of a CSV file."""
+"""Log the records of a sweep with any function, or into a CSV file."""
 
 import csv
 import io
@@ -14,7 +14,8 @@ from jaxbounds.ground.files import locate
 from jaxbounds.ground.folders import Marked
 
 OnRecord = Callable[[int, Mapping[str, np.ndarray]], None]
-"""A function of (step, metrics), called once for each record; metrics by name, (lanes, ...)."""
+"""A function of (step, metrics) that is called for each record. `metrics` is a dict of arrays
+(lanes, ...)."""
 
 
 class Csv:
@@ -23,7 +24,8 @@ class Csv:
     An array becomes one column for each of its entries, "w[0]", "w[1]", ...
 
     Args:
-        path: the path of a file on this machine. An existing file that no sweep wrote is renamed.
+        path: the path of a file on this machine. The sweep renames an existing file that no sweep
+            wrote.
 
     Raises:
         Refused: if the name does not end in .csv, or is an address.
@@ -78,7 +80,7 @@ def tell(log: OnRecord | None, metrics: Mapping[str, np.ndarray], first: int, ev
 
     Args:
         log: the logger.
-        metrics: (lanes, records, ...) by name.
+        metrics: a dict from names to arrays (lanes, records, ...).
         first: the step before the first record.
         every: the number of steps between records.
     """

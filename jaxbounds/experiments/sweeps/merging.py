@@ -15,7 +15,7 @@ Metrics = dict[str, np.ndarray]
 
 
 class _Part(NamedTuple):
-    """A share of a sweep at its last step: lanes `first` to before `end` of `lanes` lanes."""
+    """A share of a sweep at its last step: the lanes `first` to `end` - 1 of `lanes` lanes."""
 
     first: int
     end: int
@@ -39,13 +39,13 @@ def _read(folder: Place) -> _Part | None:
 
 
 def _as_long_as(metrics: Metrics, records: int) -> Metrics:
-    """Extend the metrics of finished lanes to `records` records by repeating the last."""
+    """Extend the metrics of finished lanes to `records` records by repeating the last record."""
     last = lambda v: np.repeat(v[:, -1:], records - v.shape[1], axis=1)
     return {name: np.concatenate([v, last(v)], axis=1) for name, v in metrics.items()}
 
 
 def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) -> None:
-    """Join the lanes of one sweep from the folders of its shares."""
+    """Join the lanes of one sweep, which lie in the folders of its shares."""
     parts.sort(key=lambda part: part.first)
     said = f"{name}: " if name else ""
     if len({(part.mark, part.lanes) for part in parts}) > 1:
@@ -76,7 +76,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
 
 
 def _copy(name: str, found: Sequence[Place], into: Place) -> None:
-    """Copy a piece that one share computed alone: a folder of checkpoints, or a file."""
+    """Copy a piece of the run that only one share computed: a folder of checkpoints, or a file."""
     if len(found) > 1:
         raise Refused(
             f"piece={name} is in two shards: {found[0]} and {found[1]}. Try the folder of each "

@@ -1,4 +1,4 @@
-"""States of a sweep as orbax checkpoints, which Flax and other tools read and write.
+"""Write and read states of a sweep as orbax checkpoints, as Flax and other tools do.
 
 orbax comes with Flax. A checkpoint stores typed keys as their raw data, which every version of
 orbax can store.
@@ -72,7 +72,7 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
 
 
 def _checkpointer() -> Any:
-    """Return orbax's writer and reader; the import is late because it takes a second."""
+    """Return orbax's writer and reader; the import of orbax takes a second, so it comes late."""
     return importlib.import_module("orbax.checkpoint").StandardCheckpointer()
 
 

@@ -1,8 +1,8 @@
-"""The two programs of a sweep, for one group of lanes: the start, and the steps.
+"""Make the two programs of a sweep for one group of lanes: the start, and the steps.
 
-The programs carry `(states, over)`, where `over` tells whether each lane is finished. The programs
-compute `over` once after each step. `over` is () in a sweep whose lanes never finish. The data that
-all lanes share are a tuple of one value or of no value.
+The programs carry `(states, over)`: `over` tells for each lane whether the lane is finished. The
+programs compute `over` once after each step. If the lanes of a sweep never finish, `over` is ().
+The data that all lanes share are a tuple of one value, or an empty tuple.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def advancing(
 ) -> Callable[..., tuple[Carry, dict[str, jax.Array]]]:
     """Return the program of the steps: (lanes, carry, records, shared) -> (carry, metrics).
 
-    The number of records is an argument, so that one program serves chunks of any length.
+    The number of records is an argument of the program. So one program serves chunks of any length.
 
     Args:
         step: the step of one lane.
@@ -101,7 +101,7 @@ def advancing(
 
 
 def named(metrics: Any, /) -> dict[str, jax.Array]:
-    """Return metrics by name; a nested dict becomes names such as "outer/inner".
+    """Return a flat dict of metrics; a nested dict becomes names such as "outer/inner".
 
     Raises:
         Refused: if the metrics are not a dict, or hold anything but numbers and arrays.

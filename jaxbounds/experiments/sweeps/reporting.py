@@ -1,6 +1,7 @@
-"""Progress of a long computation on standard error: a bar on a terminal, else a line per minute.
+"""Report the progress of a long computation on standard error.
 
-After the first chunk, a run reports the remaining time, at the pace of this machine.
+A terminal shows a bar; a file gets a line per minute. After the first chunk, a run reports the
+remaining time, estimated from the pace of this machine.
 """
 
 import contextlib
@@ -18,14 +19,14 @@ from jaxbounds.ground.text import printable
 
 Part = TypeVar("Part")
 Report = Callable[[float, str], None]
-"""A function report(done, words): `done` is the amount of work so far, `words` describe it."""
+"""A function report(done, words): `done` is the amount of work so far, `words` describe the
+progress."""
 
 BETWEEN_LINES = 60.0
-"""Seconds between two lines without a terminal; a larger number writes fewer lines."""
+"""Seconds between two printed lines if there is no terminal. A larger number writes fewer lines."""
 WORTH_TELLING = 20.0
-"""The least remaining time, in seconds, that a run reports after the first chunk.
-
-A larger number reports fewer runs.
+"""Seconds of remaining time from which on a run reports this time after its first chunk. A larger
+number lets fewer runs report.
 """
 
 _later: ContextVar[float] = ContextVar("later", default=0.0)
@@ -39,7 +40,7 @@ def each_part(
 
     Args:
         parts: the parts of the run, in their order; a part may have parts of its own.
-        cost: a function from a part to its cost, positive, in any unit.
+        cost: a function from a part to its positive cost, in any unit.
     """
     every = list(parts)
     costs, outer = [cost(part) for part in every], _later.get()
@@ -65,7 +66,7 @@ class Pace:
         self.done, self.since, self.compiled = begun, time.monotonic(), False
 
     def left(self, done: float, /) -> float | None:
-        """Return the remaining seconds of all parts; None before the first measured chunk."""
+        """Return the remaining seconds of all parts; None until a chunk has been measured."""
         now = time.monotonic()
         if done <= self.done or not self.compiled:  # the first chunk includes the compilation
             self.done, self.since, self.compiled = done, now, True

@@ -1,4 +1,4 @@
-"""Decide whether a sweep may begin or continue in a folder, and read its state there."""
+"""Decide whether a sweep may begin or continue in a folder, and read the state there."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,8 +34,9 @@ class Kept:
         checkpoints: the writer of the folder.
         done: the step that the sweep reached.
         ended: whether the sweep needs no more steps.
-        state: the leaves of the lanes' carry at that step; None before the first step.
-        records: the metrics before that step.
+        state: the leaves of the lanes' carry (state, finished) at the step `done`; None before the
+            first step.
+        records: the metrics before the step `done`.
         held: the lock on the folder; None on an object store, which has no lock.
     """
 
@@ -82,7 +83,7 @@ def opened(
     Args:
         folder: the folder.
         identity: the identity of the sweep.
-        part: (first lane, end, number of all lanes) if the sweep computes a share.
+        part: the triple (first lane, end, number of all lanes) if the sweep computes a share.
         group: the number of lanes in a group.
         steps: the number of all steps of the sweep.
         resume: whether to continue an earlier sweep.

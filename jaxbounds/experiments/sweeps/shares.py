@@ -1,7 +1,7 @@
-"""A share of a run: the lanes and other pieces of work that this process computes.
+"""Define a share of a run: the lanes and other pieces of work that one process computes.
 
-Each share counts the lanes of the run's sweeps in the order of the run. So all shares agree on
-their lanes without communication.
+Each share counts the lanes of all sweeps in the order of the run. So all shares agree on the
+division of the lanes without communication.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class Share:
 
 
 class OnlyAShare(Exception):
-    """Raised at the end of a share, because its process lacks the numbers of the other shares."""
+    """The run ends after its share, because its process lacks the numbers of the other shares."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ _deal: ContextVar[_Deal | None] = ContextVar("deal", default=None)
 
 @contextlib.contextmanager
 def only(share: Share, /) -> Iterator[None]:
-    """Let a run inside a `with` block compute one share and end with `OnlyAShare`."""
+    """Let a run inside a `with` block compute one share and then raise `OnlyAShare`."""
     token = _deal.set(_Deal(share))
     try:
         yield
@@ -87,8 +87,8 @@ def mine() -> bool:
     """
     if jax.process_count() > 1:
         raise Refused(
-            f"processes={jax.process_count()} share this run, which has no lanes to share. Try to "
-            "cut it by --shards"
+            f"processes={jax.process_count()} share this run, but a piece of the run has no "
+            "lanes to share. Try --shards instead of several processes"
         )
     return len(own(1)) == 1
 

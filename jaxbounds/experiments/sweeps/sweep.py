@@ -1,9 +1,9 @@
-"""Sweeps: many independent runs (lanes) of one pure step, in one program for groups of lanes.
+"""Run a sweep: many independent runs (lanes) of one pure step, in one program for groups.
 
-The program advances a group of a fixed number of vmapped lanes by any number of steps. It does not
-depend on the numbers of lanes, devices, shares or processes, or on the steps at which a run was
-interrupted. A lane keeps its slot within its group. So the bits of a lane are equal on all machines
-of one kind.
+The program advances a group of a fixed number of vmapped lanes by any number of steps. The program
+does not depend on the numbers of lanes, devices, shares or processes, or on the steps at which a
+run was interrupted. A lane keeps its slot within its group. So the results of a lane have equal
+bits on all machines of one kind.
 """
 
 import contextlib
@@ -108,12 +108,13 @@ def sweep(
             program on one set of lanes, and may also hold files of the user.
         fingerprint: a text that identifies dependencies of the numbers that no trace shows, such as
             functions on the host.
-        resume: continue from the folder's checkpoints.
-        fresh: rename the folder's files of an earlier sweep, and begin again.
+        resume: whether to continue from the folder's checkpoints.
+        fresh: whether to rename the folder's files of an earlier sweep, and begin again.
         memory_limit: the bytes that the program may need on one device. The default is 8 GiB on a
             CPU and four fifths of an accelerator's memory.
         devices: the devices of the sweep; by default all.
-        show: the metric shown with the progress and the memory need; None shows nothing.
+        show: the name of a metric. The sweep shows this metric with the progress and the memory
+            need; None shows nothing.
         on_record: a function that the sweep calls as on_record(step, metrics) for each record, with
             metrics (lanes, ...) by name; or the name of a CSV file. A resumed sweep calls the
             function only for new records, and writes the whole CSV file.
@@ -122,8 +123,8 @@ def sweep(
             all shares.
 
     Raises:
-        Refused: if an argument is out of its range, or the program needs more memory than the
-            limit (nothing runs in that case). The sweep refuses a folder with an unfinished sweep
+        Refused: if an argument is out of its range, or if the program needs more memory than the
+            limit. Nothing runs in these cases. The sweep refuses a folder with an unfinished sweep
             unless `resume` or `fresh` is given. It refuses a folder whose sweep is damaged, or has
             another program, other lanes, another kind of device or another version; the message
             names the difference.

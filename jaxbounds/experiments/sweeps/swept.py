@@ -1,4 +1,4 @@
-"""Lanes from seeds and grids, and the results of a sweep over lanes."""
+"""Make lanes from seeds and grids, and hold the results of a sweep over lanes."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -25,9 +25,10 @@ class Swept(NamedTuple):
         state: the final states, stacked over lanes; typed keys stay typed.
         metrics: for each name an array (lanes, records, ...).
         steps: the number of steps done at each record, (records,).
-        diverged: for each lane the first recorded step with a metric that is not finite, or -1.
-        stopped: for each lane the first recorded step at which the lane was frozen, or -1; None if
-            the sweep never freezes lanes.
+        diverged: for each lane the first recorded step with a metric that is not finite; -1 if
+            there is none.
+        stopped: for each lane the first recorded step at which the lane was frozen; -1 if it never
+            was. None if the sweep never freezes lanes.
     """
 
     state: Any
@@ -87,16 +88,16 @@ def _special(dtype: np.dtype) -> bool:
 
 
 def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return the product of seeds and a grid, flattened: one lane for each combination.
+    """Return one lane for each combination of a seed and the values of a grid.
 
     Args:
         keys: (seeds,) typed keys.
         **grid: values by name, each (count,).
 
     Returns:
-        Lanes {"key", **names}, all of equal length, in which the seed varies fastest, and the
-        lengths of the axes, slowest first. `array.reshape(*lengths.values(), ...)` undoes the
-        flattening.
+        Two dicts. The first holds the lanes {"key", **names}: arrays of equal length in which the
+        seed varies fastest. The second holds the lengths of the axes, slowest first.
+        `array.reshape(*lengths.values(), ...)` undoes the flattening.
 
     Raises:
         Refused: if `keys` is a single key, an axis of the grid is called "key" or "seed", or its
@@ -121,7 +122,7 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
 
 
 def joined(records: list[dict[str, np.ndarray]], /) -> dict[str, np.ndarray]:
-    """Join records along the axis of records."""
+    """Join arrays of metrics along the axis of records."""
     names = records[0] if records else ()
     return {name: np.concatenate([r[name] for r in records], axis=1) for name in names}
 
@@ -135,7 +136,7 @@ def _not_finite(values: np.ndarray) -> np.ndarray:
 
 
 def _first(flags: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return for each lane the first step at which its flag is set, or -1."""
+    """Return for each lane the first step at which its flag is set; -1 if no flag is set."""
     return np.where(flags.any(axis=1), steps[np.argmax(flags, axis=1)] if len(steps) else 0, -1)
 
 
@@ -176,7 +177,7 @@ def nothing(
     /,
     freezes: bool = False,
 ) -> Swept:
-    """Return the results of a share without lanes: zeros. Both functions take one lane."""
+    """Return zeros, the results of a share without lanes; both functions take one lane."""
 
     def first(lane: Any) -> tuple[Any, dict]:
         state = start(lane)

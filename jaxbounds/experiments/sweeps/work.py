@@ -1,4 +1,4 @@
-"""The lanes of a running sweep on the devices."""
+"""Hold the lanes of a running sweep on the devices, and advance them."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -20,8 +20,8 @@ ONE = np.int32(1)
 def places(own: range, group: int, /) -> tuple[np.ndarray, np.ndarray]:
     """Return the position of each lane in `own`, and the lane at each position.
 
-    A lane has the slot within its group that it has in the whole sweep. Positions without a lane of
-    their own repeat the last lane.
+    A lane has the slot within its group that it has in the whole sweep. Unused positions repeat the
+    last lane.
     """
     turn = np.arange(len(own))
     place = turn // group * group + (own.start + turn) % group
@@ -47,8 +47,8 @@ class Work:
         group: the number of lanes in a group.
         devices: the devices of all processes.
         shared: the data that all lanes share, in a tuple.
-        mark: a mark that distinguishes these programs from others, so equal programs are compiled
-            once; None if no such mark is known.
+        mark: a text that only equal programs share, so that equal programs are compiled once; None
+            if no such text is known.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Work:
         return with_leaves(self._like[0], jax.tree.leaves(tree))
 
     def all_over(self) -> bool:
-        """Tell whether no lane has work left; move the lanes with work together."""
+        """Tell whether all lanes are finished; move the unfinished lanes together."""
         groups = self._groups
         over = groups.gather([carry[1] for carry in self._started()], self._like[1])
         if over.all():
@@ -199,7 +199,7 @@ class Work:
         return self._numbers
 
     def _nothing(self, devices: int) -> dict[str, np.ndarray]:
-        """Return zeros for the metrics of a round in which all groups rest."""
+        """Return zeros for the metrics of a round in which no group has unfinished lanes."""
         room = lambda s: np.zeros((s.shape[0] * devices, *s.shape[1:]), s.dtype)
         return jax.tree.map(room, self._shapes)
 

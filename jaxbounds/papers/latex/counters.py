@@ -1,4 +1,4 @@
-"""Counters of LaTeX: their steps, their resets, and their printed form."""
+"""Imitate the counters of LaTeX: their steps, their resets, and their printed form."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,8 +7,8 @@ _PRINTS = re.compile(
     r"\\(arabic|Alph|alph|Roman|roman)\s*\*?\{\s*([A-Za-z@]+)\s*\}|\\the([A-Za-z@]+)|\\[A-Za-z]+\s*|[{}~]"
 )
 DEPTH = 20
-"""The largest depth of nested counters that are printed. A larger number follows a circular nesting
-longer."""
+"""The largest depth of counters inside counters that is printed. A larger number follows a circular
+nesting longer."""
 
 
 def _letters(number: int) -> str:
@@ -57,7 +57,7 @@ class Counters:
         self.declare("equation", "chapter" if chapters else "")
 
     def name(self, counter: str, /) -> str:
-        """Return the counter that a name means; several names may share one counter."""
+        """Return the counter that a name stands for; several names may share one counter."""
         for _ in range(DEPTH):
             if counter not in self._same:
                 break
@@ -67,8 +67,8 @@ class Counters:
     def declare(self, counter: str, within: str = "", /) -> None:
         """Declare a new counter.
 
-        If `within` is given, that counter resets the new counter, and its number is printed before
-        the new counter's number.
+        If `within` is given, the counter `within` resets the new counter. The number of `within` is
+        printed before the new counter's number.
         """
         self._same.pop(counter, None)
         self.values.setdefault(counter, 0)
@@ -77,7 +77,7 @@ class Counters:
             self.within(counter, within)
 
     def share(self, counter: str, other: str, /) -> None:
-        """Make a name mean another counter, as LaTeX's shared counters do."""
+        """Let a name stand for another counter, as in LaTeX's shared counters."""
         if self.name(other) != counter:
             self._same[counter] = other
 
@@ -94,11 +94,11 @@ class Counters:
         self._printed[self.name(counter)] = template
 
     def as_printed(self, counter: str, /) -> str | None:
-        """Return the template that prints a counter, or None; `restore` takes the template."""
+        """Return the template that prints a counter, or None. `restore` accepts the template."""
         return self._printed.get(self.name(counter))
 
     def restore(self, counter: str, template: str | None, /) -> None:
-        """Print a counter by an earlier template again."""
+        """Let an earlier template print a counter again."""
         self._printed.pop(self.name(counter), None)
         if template is not None:
             self.print_as(counter, template)

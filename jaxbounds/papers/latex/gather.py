@@ -1,4 +1,4 @@
-r"""Join the files of a paper by `\input`, without comments and verbatim text."""
+r"""Join the files that a paper inputs with `\input`, and drop comments and verbatim text."""
 
 import re
 from pathlib import Path
@@ -8,10 +8,11 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.latex.pieces import Piece, Pieces
 
 MOST_BYTES = 8_000_000
-"""Bytes of all files of a paper; `gather` refuses more. A larger value allows slower reading."""
+"""The most bytes of all files of a paper together; `gather` refuses larger papers. A larger value
+allows slower reading."""
 MOST_FILES = 300
-r"""Files that `\input` may name, with repetitions; `gather` refuses more. A larger number allows
-slower reading.
+r"""The most files that `\input` may name, counted with repetitions. A larger number allows slower
+reading.
 """
 _RAW = "verbatim|Verbatim|lstlisting|minted|comment|filecontents"
 _TOKEN = re.compile(
@@ -33,7 +34,8 @@ _OTHER_IFS = (
     "ifx", "ifnum", "ifdim", "ifodd", "ifcase", "ifdefined", "ifcsname", "ifmmode", "ifcat",
     "ifvmode", "ifhmode", "if",
 )  # fmt: skip
-"""Conditionals of TeX that only TeX can decide; `gather` keeps both branches."""
+"""The conditionals of TeX that only TeX itself can decide; `gather` keeps both of their
+branches."""
 
 
 def main_file(path: Path, /) -> Path:
@@ -155,7 +157,9 @@ class _Gathering:
                 "there"
             )
         if file in inside:
-            raise Refused(f"{place}: file={file.name!r} inputs itself. Try to remove this line")
+            raise Refused(
+                f"{place}: file={file.name!r} inputs itself. Try to remove the line that inputs it"
+            )
         return self.read(file, inside)
 
     def _styles(self, names: str, place: str, inside: tuple[Path, ...]) -> list[Piece]:
@@ -219,7 +223,7 @@ class _Branch(NamedTuple):
     """An open branch of a conditional.
 
     Attributes:
-        truth: whether the branch is taken; None if only TeX can decide.
+        truth: whether TeX takes the branch; None if only TeX can decide.
         begins: the place where the command of the conditional begins.
         body: the place where the text of the branch begins.
     """
@@ -232,7 +236,7 @@ class _Branch(NamedTuple):
 def _outermost(
     changes: list[tuple[int, int, str | Pieces]],
 ) -> list[tuple[int, int, str | Pieces]]:
-    """Return ranges in order, without ranges inside of other ranges."""
+    """Return the ranges in order, without ranges that lie inside other ranges."""
     found, last = list[tuple[int, int, str | Pieces]](), 0
     for start, end, instead in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= last:

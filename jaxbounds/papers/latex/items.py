@@ -1,4 +1,4 @@
-"""The numbered items of a paper, from its LaTeX."""
+"""Read the numbered items of a paper from its LaTeX."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ from jaxbounds.papers.latex.walk import Found, Walk
 
 BOOKS = ("book", "report", "memoir", "scrbook", "scrreprt")
 LONGEST_TEX = 20_000
-"""Characters of an item's text; `items_in` cuts a longer text. A larger value makes larger
+"""The most characters of an item's text; `items_in` cuts a longer text. A larger value makes larger
 files."""
 _REFERS = re.compile(r"\\(ref|eqref|cref|Cref|autoref|thref|hyperref)\*?\s*\{([^{}]*)\}")
 _NAMES = "(?:equation|align|gather|multline|eqnarray)"

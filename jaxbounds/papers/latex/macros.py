@@ -1,4 +1,4 @@
-r"""The macros of a paper: read their definitions, and expand them in a text."""
+r"""Read the definitions of a paper's macros, and expand the macros in a text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,12 +8,12 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.latex.pieces import Pieces
 
 MOST_STEPS = 20_000
-"""Macros that `written_out` expands in one text; a text with more of them stays as it is. A larger
-number takes longer.
+"""The most macros that `written_out` expands in one text. A text with more macros stays as it is. A
+larger number takes longer.
 """
 LONGEST = 100_000
-"""Characters of an expanded text; a text that grows longer stays as it is. A larger number takes
-longer.
+"""The most characters of an expanded text. A text that would grow longer stays as it is. A larger
+number takes longer.
 """
 _DEFINES = re.compile(
     r"\\(?P<how>(?:re|provide)?newcommand|newcommand|renewcommand|providecommand"
@@ -48,9 +48,9 @@ class Definitions(NamedTuple):
 
 
 def group_end(text: str, start: int, /, pair: str = "{}") -> int:
-    """Return the place behind the bracket that closes the bracket at `start`.
+    """Return the index after the bracket that closes the bracket at `start`.
 
-    The place is -1 if one of the two brackets is missing.
+    The result is -1 if one of the two brackets is missing.
     """
     if text[start : start + 1] != pair[0]:
         return -1
@@ -88,7 +88,7 @@ def argument(text: str, at: int, /) -> tuple[str, int] | None:
 
 
 def optional(text: str, at: int, /) -> tuple[str, int] | None:
-    """Return the next argument in square brackets at or after a place, and the place behind it."""
+    """Return the next argument in square brackets at or after an index, and the index behind it."""
     at = _skip(text, at)
     end = group_end(text, at, "[]")
     return (text[at + 1 : end - 1], end) if end > 0 else None
@@ -97,7 +97,10 @@ def optional(text: str, at: int, /) -> tuple[str, int] | None:
 def _definition(
     text: str, found: re.Match[str]
 ) -> tuple[str, Macro | tuple[Macro, str], int] | None:
-    """Return a definition's name, its replacement, and the place behind; None if unreadable."""
+    """Return a definition's name, its replacement, and the index behind the definition.
+
+    The result is None if the definition cannot be read.
+    """
     how, at = found["how"], found.end()
     if how == "let":
         pair = re.compile(r"\s*\\([A-Za-z@]+)\s*=?\s*(\\[A-Za-z@]+|\S)").match(text, at)
@@ -153,7 +156,7 @@ def _of_letters(letters: str) -> Iterator[str | None]:
 
 
 def without_definitions(pieces: Pieces, /) -> tuple[Pieces, Definitions]:
-    r"""Return the text without the definitions of macros, and these definitions.
+    r"""Return the text without the definitions of macros, and the removed definitions.
 
     Definitions such as `\renewcommand{\thesection}` stay in the text, since they print a counter.
     """
@@ -190,7 +193,7 @@ def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
 
 
 def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
-    """Return a text with all macros expanded; the text itself if the expansion does not end."""
+    """Return a text with all macros expanded, or the text itself if the expansion does not end."""
     found, at, steps = text, 0, 0
     command = re.compile(r"\\([A-Za-z@]+|.)", re.DOTALL)
     while (next_one := command.search(found, at)) is not None:

@@ -1,4 +1,4 @@
-"""A text that is joined from files, with the file and line of each character."""
+"""Join texts from several files, and keep the file and line of each character."""
 
 import bisect
 import itertools

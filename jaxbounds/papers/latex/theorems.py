@@ -1,4 +1,4 @@
-r"""Environments of theorems, which `\newtheorem` and similar commands declare."""
+r"""Find the environments of theorems that `\newtheorem` and similar commands declare."""
 
 import re
 from typing import NamedTuple
@@ -12,15 +12,15 @@ LISTED = {
     "conjecture": "conj", "hypothesis": "hyp", "condition": "cond", "property": "property",
     "observation": "obs",
 }  # fmt: skip
-"""The kinds of listed items, each with the beginning of the items' ids. Other environments, such as
-remarks and examples, step their counters but are not listed.
+"""The kinds of items that are listed. Each kind maps to the beginning of the items' ids. Other
+environments, such as remarks and examples, step their counters but are not listed.
 """
 _SHARING = {
     "jmlr": "theorem", "jmlr2e": "theorem", "acmart": "theorem", "colt": "theorem",
     "colt2024": "theorem", "sn-jnl": "",
 }  # fmt: skip
-"""The environment whose counter all theorems share, for each class that declares theorems
-itself."""
+"""A dict for document classes that declare theorems themselves. It maps the class to the
+environment whose counter all theorems share."""
 _DECLARES = re.compile(
     r"\\(?P<how>newtheorem|spnewtheorem|newmdtheoremenv|declaretheorem|newaliascnt"
     r"|numberwithin|counterwithin|counterwithout)(?![A-Za-z])(?P<star>\*?)"

@@ -29,7 +29,7 @@ class Found:
         number: the printed number; "" for a display without a number.
         label: the name in `\label`.
         title: the optional title of the environment.
-        text: the text inside, with macros not expanded.
+        text: the text inside the environment; macros are not expanded.
         section: the number and title of the section.
         start: the place in the document where the item begins.
     """

@@ -1,4 +1,4 @@
-"""Evaluate JAX programs in ball arithmetic; the extra `certify` installs its library.
+"""Evaluate JAX programs in ball arithmetic; the extra `certify` installs the arithmetic.
 
 A ball is a midpoint and a radius. `enclose` traces a function and returns balls that contain every
 entry of the result. `enclose` raises `Undecided` if the balls are too wide to decide a choice of

@@ -1,9 +1,10 @@
-"""Branch and bound: the search cuts a box until the margin is proved nonnegative on every part.
+"""Prove a claim on a box by branch and bound.
 
-The margin is the right side of a claim minus the left side. Two enclosures bound the margin on a
-box: its ball, and the mean value form (the value at the centre minus |slope| times radius). If the
-margin is monotone, one face of the box suffices. If the sign stays open, the search cuts the box in
-two.
+The margin is the right side of a claim minus the left side. The search cuts the box until the
+margin is proved nonnegative on every part. Two enclosures bound the margin on a box: its ball, and
+the mean value form (the value at the centre minus |slope| times radius). If the margin is monotone
+in a coordinate, one face of the box suffices. If the sign of the margin stays open, the search cuts
+the box in two.
 """
 
 import heapq
@@ -33,10 +34,11 @@ from jaxbounds.programs.balls.values import (
 from jaxbounds.programs.traces import equations
 
 BATCH = 32
-"""Boxes on which the search encloses the margin at once; a larger number takes more memory."""
+"""The number of boxes on which the search encloses the margin at once. A larger number takes more
+memory."""
 MARGIN = 1e-6
-"""Least violation, relative to the larger side, at which `BoxSearch` calls a claim false. A larger
-value leaves more small violations open. The value must exceed the rounding of the irrational
+"""The least violation, relative to the larger side, at which `BoxSearch` calls a claim false. A
+larger value leaves more small violations open. The value must exceed the rounding of the irrational
 constants in a program."""
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
 """Thresholds for a box in which the search looks for a point of equality. The box is narrower than
@@ -47,7 +49,7 @@ larger shares looks in more boxes.
 
 
 class Box(NamedTuple):
-    """A box, given by its corners; equal ends fix a coordinate."""
+    """A box, given by two corners; a coordinate is fixed if its two ends are equal."""
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]
@@ -87,7 +89,7 @@ def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 class Programs:
-    """The margin's program for batches of boxes, padded to powers of two.
+    """The program that computes the margin on batches of boxes, padded to powers of two.
 
     A program with a loop runs box by box, because under `vmap` all boxes would leave the loop
     together.
@@ -151,7 +153,9 @@ class Programs:
         first, *others = run.ways(program, given)
         self.widened |= run.widened
         if others:
-            raise Undecided("the balls leave a discrete choice of the program open")
+            raise Undecided(
+                "the balls leave a discrete choice of the program (a branch or an index) open"
+            )
         return first
 
 
@@ -167,7 +171,7 @@ def _cut(box: Box, along: int, middle: float) -> tuple[Box, Box]:
 
 
 def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
-    """Return the face on which a monotone margin is least, or None if it is not monotone."""
+    """Return the face on which a monotone margin is least; None for other margins."""
     lower, upper = list(box.lower), list(box.upper)
     for j, slope in enumerate(slopes):
         if lower[j] < upper[j]:
@@ -180,7 +184,10 @@ def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
 
 
 def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
-    """Return the coordinate along which the margin varies most, or the widest if slopes are NaN."""
+    """Return the coordinate of the largest variation of the margin, or of the largest width.
+
+    The width decides if slopes are NaN (unknown).
+    """
     free = [j for j in range(len(radii)) if radii[j] > 0]
     finite = all(slopes[j].is_finite() for j in free)
     weight = lambda j: float(abs(slopes[j]).upper()) * radii[j] if finite else radii[j]
@@ -238,7 +245,7 @@ class BoxSearch:
     def __init__(
         self, programs: Programs, boxes: Sequence[Box], equalities: Touching | None = None
     ) -> None:
-        """Start with all given boxes open."""
+        """Start the search; every given box is still undecided."""
         self.programs, self._equalities = programs, equalities
         self._heap: list[tuple[float, int, Box]] = []
         self._pushed = 0
@@ -258,7 +265,7 @@ class BoxSearch:
 
     @property
     def todo(self) -> list[Box]:
-        """Return the open boxes."""
+        """Return the boxes on which the claim is still undecided."""
         return [box for _, _, box in self._heap]
 
     @property
@@ -268,7 +275,10 @@ class BoxSearch:
         return min([*left, *self.stuck], key=lambda one: one.least, default=None)
 
     def step(self) -> None:
-        """Enclose a batch of open boxes; a face or two halves replace each box without a proof."""
+        """Enclose the margin on a batch of open boxes.
+
+        If a box gets no proof, one of its faces or its two halves replace the box.
+        """
         taken = [heapq.heappop(self._heap) for _ in range(min(BATCH, len(self._heap)))]
         known = self._equalities
         batch = [Open(box, least) for least, _, box in taken if not (known and known.holds(box))]
@@ -357,7 +367,7 @@ class BoxSearch:
 
 
 class _State(NamedTuple):
-    """The facts about a box, and about the `point` in its middle.
+    """The enclosed quantities on a box, and at the `point` in its middle.
 
     Attributes:
         middle: the margin at the point.

@@ -1,4 +1,4 @@
-"""The certificate of one form of a statement on one instance, as data."""
+"""Define the certificate: the findings of ball arithmetic about one form on one instance."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -27,21 +27,21 @@ class Certificate:
     Attributes:
         id: the statement.
         form: its form.
-        word: the finding. "disproved": every hypothesis is certain, and the sides violate the claim
-            by a relative 1e-6 or more, on every way through the program and for every rounding of
-            its constants. "disproved as coded": the violation is certain only if the floats in the
-            program, or numbers that the host computed outside the program, are exact. In every
-            other case "undecided".
+        word: the finding. "disproved": every hypothesis certainly holds, and the sides violate the
+            claim by a relative 1e-6 or more. This is true on every way through the program, and for
+            every rounding of the program's constants. "disproved as coded": the violation is
+            certain only if the floats in the program, or numbers that the host computed outside the
+            program, are exact. "undecided": every other case.
         reason: the reason why the finding is "undecided"; otherwise empty.
         relation: "<=", ">=" or "=".
         lhs: two decimal numbers around the left side.
         rhs: two decimal numbers around the right side.
         entry: for `=`, the index of the compared entry in the flattened sides.
-        gap: the relative difference of the sides that is certain.
+        gap: the certain lower bound of the relative difference of the sides.
         hypotheses: the finding about each named hypothesis: "certain", "open" or "missed".
         size: the static part of the instance.
         bits: precision of the balls in bits.
-        ways: the number of continuations of the program that were run.
+        ways: the number of ways through the program that the interpreter ran.
         seconds: the time that the enclosure took, in seconds.
         theorem: the function that makes the text for Rocq; None if the instance is unavailable.
     """

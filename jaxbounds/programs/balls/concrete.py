@@ -1,4 +1,4 @@
-"""Run equations whose operands are all integers, booleans or keys, without balls.
+"""Run equations without balls if all operands are integers, booleans or random keys.
 
 NumPy runs the common equations, because NumPy has JAX's machine integers and needs no compilation.
 The JAX primitive itself runs the other equations. Each float in a result is exact.

@@ -1,4 +1,4 @@
-"""Proofs around points of equality, where the margin M vanishes and is nonnegative nearby.
+"""Prove a claim around a point of equality, where the margin M is zero and nonnegative nearby.
 
 The proof is the following. Let x* be the point and N a box around x*. Taylor's theorem gives for
 every x* + h in N
@@ -34,11 +34,11 @@ ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
 """Degrees of the Taylor polynomials to try; the key is the number of coordinates."""
 RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
 CELLS = 4000
-"""Most pieces of the set of directions that one proof checks; a larger number proves more claims
-and takes more time."""
+"""The most pieces into which one proof cuts the set of directions. A larger number proves more
+claims and takes more time."""
 RESTARTS, SECONDS = 12, 5.0
-"""Most restarts with finer atoms of `exact`, and seconds of one attempt. Larger numbers prove more
-claims and take more time.
+"""The most restarts with finer atoms (see `exact`), and the most seconds of one attempt. Larger
+numbers prove more claims and take more time.
 """
 
 
@@ -99,7 +99,10 @@ Term = tuple[tuple[int, ...], arb]
 
 
 def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
-    """Return the terms that are not proved zero, with coefficient balls; None if one is unknown."""
+    """Return the terms that are not proved zero, with balls of their coefficients.
+
+    The result is None if a coefficient is unknown.
+    """
     found = []
     for powers, value in zip(jets.monomials, jet.of):
         if value is None:
@@ -123,7 +126,7 @@ def _defined(jet: Jet) -> bool:
 
 
 def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | None:
-    """Return weights that give the lowest pure power of each coordinate one common degree, and it.
+    """Return weights, and the degree that they give the lowest pure power of each coordinate.
 
     The result is None if another term has a lower degree, or a coordinate has no pure power.
     """
@@ -172,9 +175,10 @@ def not_negative(
     reach: float,
     sides: Sequence[int],
 ) -> bool:
-    """Tell whether Q(r, u) >= 0 is proved for each direction u into the box that may be taken.
+    """Tell whether Q(r, u) >= 0 is proved for each direction u into the box.
 
-    The program does not take a direction in which a condition is certainly negative.
+    The proof skips a direction in which a condition is certainly negative, because the program does
+    not take this continuation there.
     """
     r = _between(0.0, reach)
     least = [min((sum(w * e for w, e in zip(weights, p)) for p, _ in c), default=0)
@@ -248,7 +252,7 @@ def _ways(
 def _holds(
     way: _Way, jets: Jets, place: Place, reach: Sequence[float], fits: list[tuple[int, ...]]
 ) -> bool:
-    """Tell whether the margin is >= 0 at each point of the box where the program takes this way."""
+    """Tell whether the margin is >= 0 wherever the program takes this continuation in the box."""
     terms = _terms(way.margin, jets)
     conditions = [_terms(c, jets) for c in way.conditions]
     if terms is None or not _defined(way.margin) or any(c is None for c in conditions):
@@ -372,7 +376,7 @@ def _close(x: float, value: float, within: float) -> bool:
 
 
 def candidates(x: float, within: float, /) -> Iterator[Number]:
-    """Yield exact numbers within `within` of a float, the simplest first; the caller tests each."""
+    """Yield exact numbers at a distance of at most `within` from a float, the simplest first."""
     seen = set()
     for bound in (1, 2, 4, 12, 120, 5000):
         q = Fraction(x).limit_denominator(bound)

@@ -1,4 +1,4 @@
-"""A table of JAX's primitives and of the engines that have a rule for each primitive."""
+"""List JAX's primitives, and the engines that have a rule for each primitive."""
 
 from typing import NamedTuple
 

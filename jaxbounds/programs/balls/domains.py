@@ -1,4 +1,4 @@
-"""A search for the operation whose operands may leave its domain on a box: no ball bounds it."""
+"""Find the operation whose operands may leave its domain on a box, so no ball bounds the result."""
 
 import contextlib
 from typing import Any

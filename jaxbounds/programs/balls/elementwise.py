@@ -1,4 +1,4 @@
-"""Rules that act on balls entry by entry: comparisons, three-valued logic, choices, conversions."""
+"""Define rules that act on balls entry by entry: comparisons, logic, choices, conversions."""
 
 import itertools
 from collections.abc import Callable
@@ -85,7 +85,7 @@ _ORDER: dict[str, Callable[..., Any]] = {
 
 
 def _completions(x: np.ndarray) -> list[np.ndarray]:
-    """Return two arrays: the flags with 0 for every open flag, and the flags with 1 for it."""
+    """Return two arrays: the flags with 0 for every open flag, and with 1 for every open flag."""
     return [np.where(x == OPEN, decided, x) for decided in (0, 1)]
 
 
@@ -102,7 +102,7 @@ def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def next_float(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `nextafter`: the next float for an exact float, the hull of near floats for a ball."""
+    """Apply `nextafter`: return the next float of an exact float, or the hull of near floats."""
     with np.errstate(over="ignore"):  # the float after the largest float is infinite: unknown
         return [each(_next, *map(as_reals, xs))]
 
@@ -128,7 +128,7 @@ def _next(x: arb, y: arb) -> arb:
 
 
 def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `is_finite`: decided for finite balls and exact infinities, otherwise open."""
+    """Apply `is_finite`: the answer is certain for finite balls and exact infinities, else open."""
     answer = lambda v: 1 if v.is_finite() else 0 if v.is_exact() and not v.is_nan() else OPEN
     answers = [answer(v) for v in xs[0].ravel()]
     return [flags(np.reshape(np.array(answers, np.int8), xs[0].shape))]
@@ -185,7 +185,7 @@ def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         open_choice = np.where(no == yes, no, OPEN)
         return [flags(np.where(which == 0, no, np.where(which == 1, yes, open_choice)))]
     if len(cases) > 2:
-        raise Undecided("a choice between several integers is open")
+        raise Undecided("the balls leave a choice between more than two integers open")
     no, yes = map(np.asarray, cases)
     which = np.where(no == yes, 0, which)
     return [np.where(settled(which, run, "a choice between integers") == 1, yes, no)]
@@ -209,7 +209,7 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Convert to another type: round floats to a narrower type, keep integers, fork open flags.
+    """Convert to another type; floats may be rounded, and the program forks for open flags.
 
     Raises:
         Undecided: if a ball has more than one integer part, or a number is too large for the type.
@@ -227,10 +227,10 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         whole = [functions.truncated(v).unique_fmpz() for v in x.ravel()]
         certain = [int(v) for v in whole if v is not None]
         if len(certain) < len(whole):
-            raise Undecided("the integer part of a number is not certain")
+            raise Undecided("the ball of a number contains several possible integer parts")
         limits = np.iinfo(new)
         if any(not limits.min <= v <= limits.max for v in certain):
-            raise Undecided(f"a number is too large for {np.dtype(new)}")
+            raise Undecided(f"a converted number is too large for the type {np.dtype(new)}")
         return [np.array(certain, dtype=new).reshape(x.shape)]
     if isinstance(x, Flags):
         if new == np.bool_:

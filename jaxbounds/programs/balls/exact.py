@@ -1,11 +1,11 @@
-"""Exact real numbers that can be proved to be zero: rational functions of atoms.
+"""Compute with exact real numbers that can be proved to be zero: rational functions of atoms.
 
-An atom stands for a real number (log 2, a root of 3) or for a parameter or a function of it. A
-number is a quotient of two polynomials in atoms with rational coefficients, plus a ball around the
-number. If the numerator cancels to the zero polynomial, the number is zero for all values of the
-atoms. A zero whose numerator does not cancel stays unproved. The arithmetic uses two relations
-between atoms: r^n = base for a root r, and sin^2 = 1 - cos^2. The ball of every divisor excludes
-zero. `None` stands for a number without a formula in atoms.
+An atom stands for a real number (log 2, a root of 3), for a parameter, or for a function of a
+parameter. A number is a quotient of two polynomials in atoms with rational coefficients, plus a
+ball around the number. If the numerator cancels to the zero polynomial, the number is zero for all
+values of the atoms. A zero whose numerator does not cancel stays unproved. The arithmetic uses two
+relations between atoms: r^n = base for a root r, and sin^2 = 1 - cos^2. The ball of every divisor
+excludes zero. `None` stands for a number without a formula in atoms.
 """
 
 import math
@@ -18,7 +18,7 @@ from flint import Ordering, arb, fmpq, fmpq_mpoly_ctx, fmpz
 from jaxbounds.programs.balls.functions import integer_power
 
 ATOMS = 20
-"""Most atoms of a field; a larger number represents more numbers and slows every polynomial."""
+"""The most atoms of a field. A larger number represents more numbers and slows every polynomial."""
 _CTX = fmpq_mpoly_ctx.get([f"a{i}" for i in range(ATOMS)], Ordering.lex)
 _GENS = _CTX.gens()
 _ONE, _ZERO = _CTX.constant(1), _CTX.constant(0)
@@ -30,9 +30,9 @@ take more memory.
 
 
 class Finer(Exception):
-    """A program needs e^(u/n), and the field has only the atom e^u: restart with finer atoms.
+    """A program needs e^(u/n) but the field has only the atom e^u, so the caller must restart.
 
-    The roots of a number raise the exception in the same case.
+    The restart uses the finer atom e^(u/n). Roots of a number raise the exception in the same way.
     """
 
 
@@ -89,7 +89,8 @@ class Field:
     Attributes:
         balls: the ball of each atom.
         log_of: the logarithm of each atom of the form e^u or base^(1/n).
-        fine: for an atom's key, the n of e^(u/n) or base^(1/n); a restart keeps the numbers.
+        fine: a dict from an atom's key to the number n of e^(u/n) or base^(1/n); a restart keeps
+            `fine`.
         nonnegative: the atoms that are known to be nonnegative.
         roots: for an atom base^(1/n): the base, n, and the ball of the base.
         logarithms: for an atom log(base): the base and the ball of the base.
@@ -179,7 +180,7 @@ class Field:
         self._relations[i] = (n, value.num, value.den)
 
     def divided(self, key: Any, by: int) -> int:
-        """Return the n of a key's atom e^(u/n) or base^(1/n), which must be a multiple of `by`.
+        """Return the number n of a key's atom e^(u/n) or base^(1/n); n must be a multiple of `by`.
 
         Raises:
             Finer: if the present n is no multiple of `by`.

@@ -1,4 +1,4 @@
-"""Factorisations of matrices of balls: Cholesky's, and QR with the signs that LAPACK gives."""
+"""Factorise matrices of balls: Cholesky's factorisation, and QR with LAPACK's signs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Proofs from a margin's formula: the margin is zero, or squares times factors of known sign.
+"""Prove a claim from its margin's formula: zero, or squares times factors of known sign.
 
 The coordinates of the box are the atoms of `exact`. An identity between rational functions of atoms
 is also an identity between the numbers that the atoms stand for. So the proof holds on all of the
@@ -26,8 +26,8 @@ from jaxbounds.programs.balls.values import (
 )
 
 RESTARTS, SECONDS = 12, 2.0
-"""Most restarts with finer atoms of `exact`, and seconds of one attempt. Larger numbers prove more
-claims and take more time.
+"""The most restarts with finer atoms (see `exact`), and the most seconds of one attempt. Larger
+numbers prove more claims and take more time.
 """
 
 

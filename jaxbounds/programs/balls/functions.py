@@ -1,4 +1,4 @@
-"""Scalar functions on balls: each result contains the image of every real in the argument's ball.
+"""Define scalar functions on balls: the result contains the image of each real in the ball.
 
 The result is NaN if the function is undefined somewhere in the argument's ball. A result that is
 not NaN is therefore defined at every number in the ball (see `values`).
@@ -23,8 +23,8 @@ from jaxbounds.programs.balls.values import (
 
 HALF = arb(0.5)
 LARGEST = arb(2) ** 2048
-"""Largest angle whose sine and cosine are computed; the result is NaN for a larger angle. The
-reduction modulo pi needs as many digits as the angle has, so a larger limit takes more time.
+"""The largest angle for which sine and cosine are computed. The result is NaN for a larger angle.
+The reduction modulo pi needs as many digits as the angle has, so a larger limit takes more time.
 """
 
 
@@ -69,7 +69,7 @@ def _of_angle(inside: Callable[[arb], arb], /) -> Callable[[arb], arb]:
 
 
 def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
-    """Extend an increasing function to wide balls: the result is the hull of the ends' images."""
+    """Extend an increasing function to wide balls: return the hull of the images of both ends."""
     return lambda x: function(x) if x.is_exact() else hull(function(x.lower()), function(x.upper()))
 
 
@@ -173,7 +173,7 @@ def absolute(x: arb, /) -> arb:
 
 
 def sign(x: arb, /) -> arb:
-    """Return the sign; the hull of the possible signs if x may be zero."""
+    """Return the sign, or the hull of the possible signs if x may be zero."""
     if x > 0:
         return ONE
     if x < 0:
@@ -186,7 +186,7 @@ def sign(x: arb, /) -> arb:
 
 
 def greater(a: arb, b: arb, /) -> arb:
-    """Return the larger of the two."""
+    """Return a ball of the larger of two numbers."""
     if a.is_nan() or b.is_nan():
         return NAN
     if a >= b:
@@ -198,7 +198,7 @@ def greater(a: arb, b: arb, /) -> arb:
 
 
 def less(a: arb, b: arb, /) -> arb:
-    """Return the smaller of the two."""
+    """Return a ball of the smaller of two numbers."""
     if a.is_nan() or b.is_nan():
         return NAN
     if a <= b:
@@ -218,7 +218,7 @@ def cube_root(x: arb, /) -> arb:
 
 
 def floor(x: arb, /) -> arb:
-    """Return the largest integer <= x; the hull of all candidates if the ball contains a jump."""
+    """Return the largest integer <= x, or the hull of all candidates at a jump."""
     if not x.is_finite():
         return x if x.is_exact() else NAN
     low, high = x.lower().floor(), x.upper().floor()
@@ -226,7 +226,7 @@ def floor(x: arb, /) -> arb:
 
 
 def ceil(x: arb, /) -> arb:
-    """Return the least integer >= x; the hull of all candidates if the ball contains a jump."""
+    """Return the least integer >= x, or the hull of all candidates at a jump."""
     return -floor(-x)
 
 

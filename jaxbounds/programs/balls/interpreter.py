@@ -1,9 +1,9 @@
-"""An interpreter that runs a JAX program in ball arithmetic.
+"""Run a JAX program in ball arithmetic.
 
 `enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls. A
 discrete choice (an index, a branch, the position of a maximum) may depend on numbers whose balls
-overlap. The program then forks. The interpreter runs every continuation, and the result of one
-continuation encloses the true value.
+overlap. The program then forks: the interpreter runs the program once for each possible choice. The
+result of one of these continuations encloses the true value.
 """
 
 import time
@@ -58,12 +58,14 @@ RULES: dict[str, Callable[[JaxprEqn, list[Any], Any], list[Any]]] = {
 _ALWAYS = frozenset(loops.RULES) | {"custom_linear_solve"}
 MOST_CHOICES, MOST_WAYS = 8, 16
 MOST_RUNS = 64
-"""Most ways through a program that the interpreter runs; a larger number decides more programs and
-takes more time."""
+"""The most ways through a program (combinations of choices) that the interpreter runs. A larger
+number decides more programs and takes more time."""
 
 
 class Interpreter:
-    """One run of a program, with one answer to each open choice; `ways` runs all answers.
+    """One run of a program, with one answer to each open choice.
+
+    The method `ways` runs the program once for each combination of answers.
 
     Attributes:
         reading: the meaning of a float in the program (see `values.Reading`).
@@ -102,14 +104,17 @@ class Interpreter:
         """
         if self._next == len(self._choices):
             if ways > MOST_WAYS or len(self._choices) >= MOST_CHOICES:
-                raise Undecided(f"the balls leave too many possibilities for {what}")
+                raise Undecided(
+                    f"the balls are too wide to decide {what}: too many continuations of the "
+                    "program are possible. Try a smaller box or more bits"
+                )
             self._choices.append([0, ways])
         taken = self._choices[self._next][0]
         self._next += 1
         return taken
 
     def ways(self, closed: ClosedJaxpr, *values: Any) -> Iterator[list[Any]]:
-        """Run the program for each combination of branches that balls leave open; yield outputs.
+        """Run the program for each combination of answers to open choices, and yield the outputs.
 
         Raises:
             Undecided: if the balls leave a choice open that a fork cannot decide, if the program
@@ -125,7 +130,10 @@ class Interpreter:
             if not self._choices:
                 return
             self._choices[-1][0] += 1
-        raise Undecided(f"there are more than {MOST_RUNS} ways through the program")
+        raise Undecided(
+            f"the balls leave more than {MOST_RUNS} ways through the program open. Try a smaller "
+            "box or more bits"
+        )
 
     def used(self, variable: Any) -> bool:
         """Tell whether a later equation or a wanted result reads the variable."""
@@ -134,7 +142,7 @@ class Interpreter:
     def closed(
         self, closed: ClosedJaxpr, *values: Any, wanted: tuple[bool, ...] | None = None
     ) -> list[Any]:
-        """Run a closed program (it holds its constants); None stands for an unwanted result."""
+        """Run a closed program (which holds its constants); None stands for an unwanted result."""
         consts = [self._constant(c) for c in closed.consts]
         return self.jaxpr(closed.jaxpr, consts, values, wanted)
 
@@ -190,8 +198,8 @@ class Interpreter:
             for variable, out in zip(eqn.outvars, outs, strict=True):
                 if out is not None and np.shape(out) != shape_of(variable):
                     raise NotSupported(
-                        f"primitive={eqn.primitive.name!r}: the rule gives shape {np.shape(out)} "
-                        f"for {shape_of(variable)}. Try another operation"
+                        f"the rule for primitive={eqn.primitive.name!r} gives the shape "
+                        f"{np.shape(out)}, expected {shape_of(variable)}. Try another operation"
                     )
                 known[variable] = out
         self._reads.pop()
@@ -211,16 +219,19 @@ class Interpreter:
         for kind in map(dtype_of, eqn.outvars):
             if jax.dtypes.issubdtype(kind, np.complexfloating):
                 raise NotSupported(
-                    f"{name} of complex numbers, dtype={kind}. Try real and imaginary parts"
+                    f"{name} computes complex numbers, dtype={kind}, which have no balls. Try real "
+                    "and imaginary parts"
                 )
             if is_narrow(kind) and name != "convert_element_type" and not is_exact(name):
                 raise NotSupported(
-                    f"{name} in dtype={kind}, whose roundings are not enclosed. Try float64"
+                    f"{name} computes in dtype={kind}, and balls do not enclose the roundings of "
+                    "this type. Try float64"
                 )
         rule = self.rules.get(name)
         if "callback" in name:
             raise NotSupported(
-                f"primitive={name!r}: what it computes is not in the program. Try JAX operations"
+                f"primitive={name!r} calls a function that is not part of the program. Try JAX "
+                "operations"
             )
         if name not in _ALWAYS and not any(map(is_soft, values)):
             return concrete(eqn, values, self)

@@ -1,4 +1,4 @@
-"""Taylor polynomials of programs about a point, with each coefficient at the point and around it.
+"""Compute Taylor polynomials (jets) of programs, at a point and on a neighbourhood of it.
 
 A coefficient has two values. One is its exact value at the point, if `exact` has a formula for it.
 The other is a ball that contains the coefficient at every point of a neighbourhood. Taylor's
@@ -163,7 +163,9 @@ class Jets:
     def _power(self, x: Jet, q: fmpq) -> Jet:
         a = x.of[0]
         if a is None:
-            raise NotSupported(f"a power of zero is not smooth, power={q}. Try a positive base")
+            raise NotSupported(
+                f"a power of zero has no Taylor series, power={q}. Try a positive base"
+            )
         return self._composed(x, power_series(self, a, q))
 
     # The functions that `Scalars` calls.
@@ -231,7 +233,7 @@ class Jets:
         Raises:
             Undecided: always.
         """
-        raise Undecided("a choice of the program is open")
+        raise Undecided("the neighbourhood leaves a choice of the program open")
 
     def compare(self, name: str, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> int:
         """Compare two jets on the neighbourhood; a fork decides and records an open comparison.
@@ -244,7 +246,7 @@ class Jets:
         if decided != OPEN:
             return decided
         if x.is_nan() or y.is_nan():
-            raise Undecided("a compared number may be undefined")
+            raise Undecided("a number in a comparison may be undefined on the neighbourhood")
         difference = self.apply("sub", a, b)
         if all(v is None for v in difference.of):
             return int(name in ("le", "ge", "eq"))
@@ -252,7 +254,7 @@ class Jets:
         if weak and name in (("ge", "lt") if weak > 0 else ("le", "gt")):
             return int(name in ("ge", "le"))
         if name in ("eq", "ne"):
-            raise Undecided("it is open whether two numbers are equal")
+            raise Undecided("the neighbourhood leaves open whether two numbers are equal")
         up = fork(2, "a comparison") == 0  # a >= b
         self.conditions.append(difference if up else self.apply("neg", difference))
         return int((name in ("gt", "ge")) == up)

@@ -1,4 +1,4 @@
-"""Products and decompositions of matrices of balls."""
+"""Multiply and decompose matrices of balls."""
 
 import contextlib
 import functools
@@ -84,7 +84,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:
-    """Return balls of cos and sin of one exact angle, whose rotation makes entry apq tiny."""
+    """Return balls of cos and sin of an exact angle; the rotation by it makes apq tiny."""
     theta = (aqq.mid() - app.mid()) / (2 * apq.mid())
     t = (1 / (abs(theta) + (theta * theta + 1).sqrt())).mid()
     t = -t if theta < 0 else t
@@ -98,10 +98,10 @@ def _worth_rotating(entry: arb, least: arb) -> bool:
 
 
 def diagonalised(symmetric: np.ndarray, /) -> tuple[list[arb], arb, np.ndarray]:
-    """Diagonalise A by Jacobi's rotations: return D, a bound of |E|, and V.
+    """Diagonalise A with Jacobi's rotations: return D, a bound of |E|, and V.
 
-    A = V (diag(D) + E) V^T. Each rotation encloses one exactly orthogonal matrix, so diag(D) + E
-    has the eigenvalues of A.
+    These satisfy A = V (diag(D) + E) V^T. Each rotation encloses one exactly orthogonal matrix, so
+    diag(D) + E has the eigenvalues of A.
     """
     A, n = symmetric.copy(), len(symmetric)
     V = reals((n, n), (ONE if i == j else ZERO for i in range(n) for j in range(n)))
@@ -169,8 +169,8 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
 
 
 SHARP = 40
-"""Accuracy of a ball, in bits, above which an entry counts as a point rather than a box; a larger
-number treats more entries as boxes.
+"""The accuracy of a ball, in bits, above which an entry counts as a point rather than a box. A
+larger number treats more entries as boxes.
 """
 
 
@@ -251,8 +251,8 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         if wanted and any(map(run.used, eqn.outvars[1:])):
             if eqn.params.get("full_matrices") and not square:
                 raise NotSupported(
-                    f"svd with full matrices, full_matrices={eqn.params.get('full_matrices')}. "
-                    "Try full_matrices=False"
+                    "svd with full matrices has no rule, got "
+                    f"full_matrices={eqn.params.get('full_matrices')}. Try full_matrices=False"
                 )
             outs[1][index], outs[2][index] = _singular_vectors(eqn, m, s, run)
     return outs

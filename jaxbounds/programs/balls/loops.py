@@ -1,4 +1,4 @@
-"""Rules for programs inside programs: calls, scans, loops and branches."""
+"""Define rules for programs inside programs: calls, scans, loops and branches."""
 
 from typing import Any
 
@@ -28,7 +28,8 @@ from jaxbounds.programs.balls.values import (
 
 Values = list[Any]
 LONGEST = 100_000
-"""Most steps of a `while` loop that the interpreter runs; a larger number allows longer loops."""
+"""The most steps of a `while` loop that the interpreter runs. A larger number allows longer
+loops."""
 
 
 def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
@@ -92,7 +93,7 @@ def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         if not (run.fork(2, "whether a loop goes on") if isinstance(go, Flags) else bool(go)):
             return state
         state = run.closed(body, *to_do, *state)
-    raise NotSupported(f"a loop of more than {LONGEST} steps, limit={LONGEST}. Try fewer steps")
+    raise NotSupported(f"a loop takes more than {LONGEST} steps, limit={LONGEST}. Try fewer steps")
 
 
 def branch(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:

@@ -1,4 +1,7 @@
-"""Rules that only move entries: a NumPy function moves them, or JAX's primitive moves positions."""
+"""Define rules that only move entries, by a NumPy function or by JAX's own primitive.
+
+JAX's primitive is applied to the positions of the entries; the entries then move alike.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -164,4 +167,4 @@ COMBINE = {
     "scatter-min": _scattered(functions.less),
     "scatter-max": _scattered(functions.greater),
 }
-"""Rules for the scatter primitives that are not linear: each combines entries with updates."""
+"""The rules for scatter primitives that are not linear. Each rule combines entries with updates."""

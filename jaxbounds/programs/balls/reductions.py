@@ -1,4 +1,4 @@
-"""Rules that reduce or sort along an axis: sums, extrema and their positions, running folds."""
+"""Define rules that reduce or sort along an axis: sums, extrema, positions, running folds."""
 
 import functools
 import operator
@@ -75,11 +75,13 @@ def _extremum(fold: Rule, of_flags: Rule) -> Rule:
 
 
 def _position(better: Callable[[arb, arb], bool]) -> Rule:
-    """Return the rule for the position of the first best entry; an open position makes a fork."""
+    """Return the rule for the position of the first best entry; the program forks if it is open."""
 
     def first(row: np.ndarray, run: Any) -> int:
         if any(v.is_nan() for v in row):
-            raise Undecided("the position of an extremum of unknown numbers is open")
+            raise Undecided(
+                "the position of an extremum is open, because a number is unknown (NaN)"
+            )
         possible = [
             i
             for i, v in enumerate(row)
@@ -122,7 +124,7 @@ def _ascending(balls: list[arb]) -> list[arb]:
 
 
 def order_statistics(balls: Any, /) -> list[arb]:
-    """Enclose sorted reals: the k-th lies between the k-th lower end and the k-th upper end."""
+    """Enclose sorted reals: the k-th real is between the k-th lower and the k-th upper end."""
     low, high = (_ascending([getattr(v, end)() for v in balls]) for end in ("lower", "upper"))
     known = sum(map(nonnegative, balls)) == len(balls)
     sorted_balls = [a if a == b else a.union(b) for a, b in zip(low, high)]
@@ -155,7 +157,9 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
                 if a > b:
                     return 1
                 if is_reals(key) and functions.equal(a, b) != 1:
-                    raise Undecided("the order of arrays that are sorted together is open")
+                    raise Undecided(
+                        "several arrays are sorted together, and the balls leave the order open"
+                    )
             return -1 if i < j else 1
 
         return order
@@ -164,7 +168,7 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         row = moved[0][index]
         if len(xs) == 1 and is_reals(row):
             if any(v.is_nan() for v in row):
-                raise Undecided("unknown numbers have no certain order")
+                raise Undecided("the order is open, because a number is unknown (NaN)")
             out[0][index] = order_statistics(row)
             continue
         places = sorted(range(len(row)), key=functools.cmp_to_key(before(index)))
@@ -188,7 +192,7 @@ def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     for index in np.ndindex(x.shape[:-1]):
         row = x[index]
         if any(v.is_nan() for v in row):
-            raise Undecided("unknown numbers have no certain order")
+            raise Undecided("the order is open, because a number is unknown (NaN)")
         values[index] = order_statistics(row)[::-1][:k]
         if run.used(eqn.outvars[1]):
             places[index] = _ranked(row, k, run)

@@ -1,4 +1,4 @@
-"""Run programs on arrays of other elements than balls: Taylor jets, or laws of scaling.
+"""Run programs on arrays of elements other than balls: Taylor jets, or laws of scaling.
 
 An array of floats becomes an array of elements. An `Algebra` defines the elements and the functions
 on them. The interpreter's rules for primitives that only move data remain in use.
@@ -90,7 +90,9 @@ class Scalars(Interpreter):
         if not any(map(is_reals, values)):
             return list(map(self.lifted, super()._equation(eqn, values)))
         if any(is_narrow(dtype_of(v)) for v in eqn.outvars):
-            raise NotSupported(f"primitive={name!r} computes in narrow floats. Try float64")
+            raise NotSupported(
+                f"primitive={name!r} computes in floats narrower than float64. Try float64"
+            )
         if name in _MOVES:
             return list(map(self.lifted, self.rules[name](eqn, values, self)))
         try:
@@ -109,7 +111,9 @@ class Scalars(Interpreter):
         if alone and all(map(is_float, [*eqn.invars, *eqn.outvars])):
             act = functools.partial(self.algebra.apply, name)
             return [each(act, *(self.lifted(as_reals(x)) for x in values))]
-        raise NotSupported(f"no rule of elements for primitive={name!r}. Try other operations")
+        raise NotSupported(
+            f"this arithmetic has no rule for primitive={name!r}. Try other operations"
+        )
 
     def larger(self, a: Any, b: Any) -> Any:
         """Return the larger of two elements."""
@@ -146,7 +150,8 @@ def _folded(function: Callable[[Scalars], Callable], empty: float | None) -> Rul
         if not x.size:
             if empty is None:
                 raise NotSupported(
-                    f"{eqn.primitive.name} of nothing, got shape={x.shape}. Try a nonempty axis"
+                    f"{eqn.primitive.name} needs at least one number, got shape={x.shape}. Try a "
+                    "nonempty axis"
                 )
             return [reals(shape, [run.algebra.lift(arb(empty))] * count)]
         rows = np.transpose(x, [*keep, *axes]).reshape(count, -1)
@@ -224,7 +229,9 @@ def _steps(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
 
 def _sort(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
     if len(xs) > 1:
-        raise NotSupported(f"operands={len(xs)} are sorted together. Try to sort one array")
+        raise NotSupported(
+            f"operands={len(xs)} are sorted together, which has no rule. Try to sort one array"
+        )
     axis = eqn.params["dimension"]
     x = np.moveaxis(xs[0], axis, -1).copy()
     for index in np.ndindex(x.shape[:-1]):

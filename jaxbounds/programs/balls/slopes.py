@@ -1,4 +1,4 @@
-"""Derivatives on boxes: run programs on values and their slopes, in forward mode.
+"""Bound derivatives on boxes: run programs on values and their slopes, in forward mode.
 
 A slope contains every difference quotient of the value over the box. At a kink (`max`, `abs`) the
 slope is the hull of the slopes on both sides. If a choice between two numbers is open, the value
@@ -138,7 +138,7 @@ class Slopes(Interpreter):
         if rule is loops.call or rule is loops.same:
             return rule(eqn, values, self)
         if rule is None or name in loops.RULES:
-            raise NotSupported(f"no slopes for primitive={name!r}. Try other operations")
+            raise NotSupported(f"slopes have no rule for primitive={name!r}. Try other operations")
         plain = list(map(_value, values))
         if name in _RULES:
             return _RULES[name](self, eqn, values, plain)
@@ -159,7 +159,7 @@ class Slopes(Interpreter):
         if name in _DERIVATIVES and len(values) == 1:
             d = each(_DERIVATIVES[name], plain[0], results[0])
             return self._each(lambda j: each(_times, d, self._slope(values[0], j)), results[0])
-        raise NotSupported(f"no slopes for primitive={name!r}. Try other operations")
+        raise NotSupported(f"slopes have no rule for primitive={name!r}. Try other operations")
 
     @staticmethod
     def _is_data(name: str, operand: int) -> bool:
@@ -204,7 +204,7 @@ def _convolution(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Value
 
 
 def _product_of(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
-    """Apply `reduce_prod`; the slope sums, over the factors, slope times the other factors."""
+    """Apply `reduce_prod`; its slope is the sum over factors of slope times the other factors."""
     value = run.rules["reduce_prod"](eqn, plain, run)[0]
     axes, x = axes_of(eqn), as_reals(plain[0])
     order = [i for i in range(x.ndim) if i not in axes] + list(axes)
@@ -240,7 +240,8 @@ def _power(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
         d = each(lambda v: n * functions.integer_power(v, n - 1), x)
     elif isinstance(xs[1], Sloped):
         raise NotSupported(
-            f"no slopes for primitive={eqn.primitive.name!r} with a varying exponent. Try a number"
+            f"slopes have no rule for primitive={eqn.primitive.name!r} with a varying exponent. "
+            "Try a number"
         )
     else:
         d = each(lambda v, y: y * functions.power(v, y - 1), x, as_reals(plain[1]))
@@ -348,5 +349,8 @@ def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values
     run = Slopes(count, **options)
     ways = list(run.ways(program, Sloped(boxes, [unit(j) for j in range(count)])))
     if len(ways) > 1:
-        raise NotSupported(f"the program forks, ways={len(ways)}: no slopes. Try smaller boxes")
+        raise NotSupported(
+            f"the program forks on the box, so it has no slopes, ways={len(ways)}. Try smaller "
+            "boxes"
+        )
     return ways[0]

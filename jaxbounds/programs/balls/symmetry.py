@@ -1,12 +1,12 @@
-"""Homogeneity: scalings and shifts of a box's coordinates that keep a claim unchanged.
+"""Find scalings and shifts of a box's coordinates that keep a claim unchanged (homogeneity).
 
 A flow with weights w moves each coordinate x_j to e^(w_j t) x_j, or to x_j + w_j t, at time t. The
 law of an entry of the program states how the flow changes the entry: multiplied by e^(a t), or
 shifted by b t. Each primitive acts on laws in a known way, which gives linear equations for w.
 Suppose the flow multiplies the margin and changes no hypothesis. Then the claim holds at a point if
 and only if the claim holds on the whole orbit of the point. The margin is defined on the whole
-orbit or nowhere on the orbit. A moving point leaves the box through a face that the flow crosses
-outward. So a proof on these faces, and on the part of the box where points rest, suffices.
+orbit, or at no point of the orbit. A moving point leaves the box through a face that the flow
+crosses outward. So a proof on these faces, and on the part of the box where points rest, suffices.
 """
 
 import itertools
@@ -177,7 +177,10 @@ class Laws:
             NotSupported: if the entry is not constant, because its value is then unknown.
         """
         if x.value is None:
-            raise NotSupported(f"a step function needs a constant, got law={x}. Try a constant")
+            raise NotSupported(
+                f"a step function needs an operand that the flow does not change, got law={x}. Try "
+                "a constant operand"
+            )
         return x.value
 
 

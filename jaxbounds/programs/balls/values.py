@@ -1,4 +1,4 @@
-"""Enclosed values of a program: balls for floats, three-valued flags for booleans.
+"""Represent enclosed values of a program: balls for floats, three-valued flags for booleans.
 
 An array of floats becomes a NumPy array of `flint.arb`. Every rule keeps two promises:
 
@@ -116,14 +116,14 @@ def is_soft(x: Any, /) -> bool:
 
 
 UNITS = {53: 2**10}
-"""Units in the last place by which a constant may be wrong; the key is the number of binary digits
-of the constant's type. A short computation with Python floats (1 - .99, 100.2 - 100.1) loses up to
-2^10 units. A constant of a narrower type is rarely computed, so two units suffice. A larger number
-makes wider balls.
+"""The units in the last place by which a constant may be wrong. The key is the number of binary
+digits of the constant's type. A short computation with Python floats (1 - .99, 100.2 - 100.1) loses
+up to 2^10 units. A constant of a narrower type is rarely computed, so two units suffice. A larger
+number makes wider balls.
 """
 RESIDUE = 2.0**-26
-"""Size below which a constant may be the residue of a cancellation (.1 + .2 - .3), so that its ball
-also contains zero. A larger size applies to more constants.
+"""The size below which a constant may be the residue of a cancellation (.1 + .2 - .3). The ball of
+such a constant also contains zero. A larger size applies to more constants.
 """
 
 
@@ -133,8 +133,8 @@ def _digits(dtype: Any) -> int:
 
 
 SINGLE = 24
-"""Binary digits of float32. A float64 with at most as many digits may come from a float32. A larger
-number reads more constants as rounded.
+"""The number of binary digits of float32. A float64 with at most this many digits may come from a
+float32. A larger number treats more constants as rounded.
 """
 
 

@@ -1,4 +1,4 @@
-"""Rules for windows that slide over an array (convolution, pooling), and for `cumlogsumexp`."""
+"""Define rules for sliding windows (convolution, pooling), and for `cumlogsumexp`."""
 
 import functools
 import itertools

@@ -197,7 +197,7 @@ class Runner:
     def _scanned(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
         loop = scan_of(eqn)
         if not loop.length:
-            raise NotInterpreted("NumPy runs no loop of zero steps")
+            raise NotInterpreted("the program has a scan of zero steps, which NumPy does not run")
         consts, rest = values[: loop.consts], values[loop.consts :]
         carry, along = rest[: loop.carry], rest[loop.carry :]
         rows: list[Any] = [None] * loop.length
@@ -232,7 +232,9 @@ def as_said(out: Any, said: Any, name: str) -> np.ndarray:
         NotInterpreted: if the result has another shape than the program declares.
     """
     if np.shape(out) != said.shape:
-        raise NotInterpreted(f"{name} gave shape {np.shape(out)}, the program says {said.shape}")
+        raise NotInterpreted(
+            f"{name} gave the shape {np.shape(out)}, but the program declares {said.shape}"
+        )
     return np.asarray(out, np.uint64 if _is_key(said.dtype) else said.dtype)
 
 

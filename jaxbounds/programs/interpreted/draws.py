@@ -1,4 +1,4 @@
-"""Random bits from keys, in NumPy: Threefry-2x32 with the counters and folds of `jax.random`.
+"""Draw random bits from keys in NumPy: Threefry-2x32 with the counters of `jax.random`.
 
 A key is one 64-bit integer, so a rule that moves the entries of an array can also move keys.
 Threefry comes from Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
@@ -17,7 +17,8 @@ PARITY = np.uint32(0x1BD11BDA)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 BLOCK = 2**13
-"""Numbers that one step of Threefry mixes; a larger block does not fit into the processor's cache.
+"""The number of counts that one step of Threefry mixes. A larger block does not fit into the
+processor's cache.
 """
 
 
@@ -28,7 +29,7 @@ def as_numbers(keys: Any, /) -> np.ndarray:
 
 
 def is_threefry(dtype: Any, /) -> bool:
-    """Tell whether a type is that of Threefry's keys, and JAX's partitionable mode is on."""
+    """Tell whether a type is the type of Threefry's keys, and JAX's partitionable mode is on."""
     config: Any = jax.config
     return str(dtype) == "key<fry>" and bool(config.jax_threefry_partitionable)
 
@@ -80,7 +81,9 @@ def _bits(keys: Any, *, bit_width: int, shape: Any, **_: Any) -> Any:
 def _folded_in(keys: Any, data: Any, **_: Any) -> Any:
     keys, data = np.asarray(keys), np.asarray(data)
     if np.issubdtype(data.dtype, np.signedinteger) and np.any(data < 0):
-        raise NotInterpreted("NumPy folds no negative number into a key")
+        raise NotInterpreted(
+            "the program folds a negative number into a random key, for which NumPy has no rule"
+        )
     return threefry(*np.broadcast_arrays(keys, data.astype(np.uint64) & LOW))
 
 

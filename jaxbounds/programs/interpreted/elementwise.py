@@ -1,4 +1,4 @@
-"""NumPy's rules that act entry by entry: `exp`, `div`, `select_n`, `convert_element_type`, ..."""
+"""Define NumPy's rules that act entry by entry: `exp`, `div`, `select_n`, ..."""
 
 from typing import Any
 
@@ -35,7 +35,9 @@ def _converted(x: Any, *, new_dtype: Any, **_: Any) -> Any:
     if np.issubdtype(x.dtype, np.floating) and np.issubdtype(new_dtype, np.integer):
         limits = np.iinfo(new_dtype)
         if not np.all((x >= limits.min) & (x < float(limits.max))):
-            raise NotInterpreted("a float is converted that no integer is near")
+            raise NotInterpreted(
+                "a float is converted to an integer type, but no integer is near the float"
+            )
     return x.astype(new_dtype)
 
 
@@ -43,7 +45,7 @@ def _shifted(by: Any) -> Rule:
     def rule(x: Any, y: Any, **_: Any) -> Any:
         x, y = np.asarray(x), np.asarray(y)
         if np.any((y < 0) | (y >= 8 * x.dtype.itemsize)):
-            raise NotInterpreted("an integer is shifted by more bits than there are")
+            raise NotInterpreted("an integer is shifted by more bits than there are in its type")
         bits = x.view(f"u{x.dtype.itemsize}")
         return by(bits, y.astype(bits.dtype)).view(x.dtype)
 
@@ -52,7 +54,7 @@ def _shifted(by: Any) -> Rule:
 
 def _shifted_with_sign(x: Any, y: Any, **_: Any) -> Any:
     if np.any((y < 0) | (y >= 8 * np.asarray(x).dtype.itemsize)):
-        raise NotInterpreted("an integer is shifted by more bits than there are")
+        raise NotInterpreted("an integer is shifted by more bits than there are in its type")
     return np.right_shift(x, y)
 
 

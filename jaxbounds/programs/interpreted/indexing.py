@@ -1,4 +1,4 @@
-"""NumPy's rules for gathers, scatters and dynamic slices, which index all entries at once."""
+"""Define NumPy's rules for gathers, scatters and slices, which index all entries at once."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

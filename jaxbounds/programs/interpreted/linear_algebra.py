@@ -1,4 +1,4 @@
-"""NumPy's rules for decompositions and triangular systems: `eigh`, `svd`, `qr`, ..."""
+"""Define NumPy's rules for decompositions and triangular systems: `eigh`, `svd`, `qr`, ..."""
 
 from typing import Any
 
@@ -40,13 +40,15 @@ def _solved(
     conjugate_a: bool, **_: Any,
 ) -> Any:  # fmt: skip
     if np.iscomplexobj(a):
-        raise NotInterpreted("a triangular system is complex")
+        raise NotInterpreted("a triangular system has complex entries")
     a = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
         one = np.eye(a.shape[-1], dtype=bool)
         a = np.where(one, np.asarray(1, a.dtype), a)
     if np.any(np.diagonal(a, axis1=-2, axis2=-1) == 0):
-        raise NotInterpreted("a triangular matrix makes a singular system")
+        raise NotInterpreted(
+            "a triangular matrix with a zero on its diagonal makes a singular system"
+        )
     a = np.swapaxes(a, -1, -2) if transpose_a else a
     if left_side:
         return np.linalg.solve(a, b)

@@ -1,4 +1,4 @@
-"""NumPy's rules that move, fold, sort and multiply arrays: `reshape`, `reduce_sum`, ..."""
+"""Define NumPy's rules that move, fold, sort and multiply arrays: `reshape`, `reduce_sum`, ..."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def _slice(x: Any, *, start_indices: Any, limit_indices: Any, strides: Any, **_:
 
 def _pad(x: Any, value: Any, *, padding_config: Any, **_: Any) -> Any:
     if any(low < 0 or high < 0 or between for low, high, between in padding_config):
-        raise NotInterpreted("NumPy pads neither by negative amounts nor between entries")
+        raise NotInterpreted("NumPy cannot pad by negative amounts or between entries")
     around = [(low, high) for low, high, _ in padding_config]
     return np.pad(x, around, constant_values=np.asarray(value).item())
 

@@ -1,4 +1,4 @@
-"""The type of NumPy's rules, and the exception that the rules raise."""
+"""Define the type of NumPy's rules, and the exception that the rules raise."""
 
 from collections.abc import Callable
 from typing import Any

@@ -14,10 +14,12 @@ from jaxbounds.programs.interpreted import Runner, as_value, indexing, refuse, s
 from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
 STEPS = 200_000
-"""Equations that one run may execute (about two seconds); a larger number allows longer loops."""
+"""The number of equations that one run may execute, about two seconds of work. A larger number
+allows longer loops."""
 NEAR = 1e-9
-"""Relative distance to the ends of an integer type. If an estimate of a result in floats comes
-closer to an end, Python integers compute the result. A larger distance uses Python integers more.
+"""A relative distance to the ends of an integer type. If an estimate of a result in floats comes
+closer to an end, Python integers compute the result. A larger distance uses Python integers more
+often.
 """
 
 _as_floats = np.frompyfunc(lambda v: float(v) if abs(v) < 2**1023 else np.inf * (v > 0 or -1), 1, 1)
@@ -77,8 +79,8 @@ _EXACT: dict[str, Rule] = {
         ("select_n", lambda which, *xs: np.choose(np.asarray(which).astype(int), xs)),
     )},
 }  # fmt: skip
-"""Rules that accept Python integers. A primitive without a rule here gets the nearest integers of
-its operands' types."""
+"""The rules that accept Python integers. A primitive without such a rule gets the nearest integers
+within its operands' types."""
 
 
 class Whole(NamedTuple):
@@ -132,7 +134,7 @@ class _Exactly:
     def __call__(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
         self._left -= 1
         if self._left < 0:
-            raise NotInterpreted("the program runs too long in NumPy")
+            raise NotInterpreted("the program executes too many equations for NumPy")
         name = eqn.primitive.name
         given = [np.asarray(x) for x in values]
         if not any(x.dtype == object for x in given):
@@ -144,7 +146,9 @@ class _Exactly:
         try:
             found = _EXACT[name](*map(whole, given), **eqn.params)
         except (ArithmeticError, TypeError, ValueError, LookupError) as unforeseen:
-            raise NotInterpreted(f"{name} fails for integers beyond their type") from unforeseen
+            raise NotInterpreted(
+                f"{name} fails for integers beyond the range of their type"
+            ) from unforeseen
         outs = found if eqn.primitive.multiple_results else [found]
         return [self._taken(name, out, v.aval) for out, v in zip(outs, eqn.outvars, strict=True)]
 
@@ -152,7 +156,9 @@ class _Exactly:
         """Return a result in its declared type, or as Python integers if the type is too narrow."""
         out = np.asarray(out, object)
         if out.shape != said.shape:
-            raise NotInterpreted(f"{name} gave shape {out.shape}, the program says {said.shape}")
+            raise NotInterpreted(
+                f"{name} gave the shape {out.shape}, but the program declares {said.shape}"
+            )
         if not _is_whole(said.dtype):
             return np.asarray(out if said.dtype == bool else _as_floats(out), said.dtype)
         ends = np.iinfo(said.dtype)

@@ -1,1 +1,1 @@
-"""The translation of JAX programs into operations that Rocq (a proof assistant) can check."""
+"""Translate JAX programs into operations that Rocq (a proof assistant) can check."""

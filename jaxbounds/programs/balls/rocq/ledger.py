@@ -1,4 +1,4 @@
-"""The ledger: a record of a program's scalar operations (definitions, comparisons, choices)."""
+"""Define the ledger, which records a program's scalar operations for a file in Rocq."""
 
 import functools
 import re
@@ -17,9 +17,9 @@ from jaxbounds.programs.balls.rocq.terms import Choice, Comparison, Fact, Place,
 from jaxbounds.programs.balls.values import INF, NotSupported, Undecided
 
 TERMS = 8
-"""Most terms of a sum that one lemma proves; a larger number slows Rocq's tactic a lot."""
+"""The most terms of a sum that one lemma proves. A larger number slows Rocq's tactic a lot."""
 MOST = 100_000
-"""Most definitions of one program; a larger number takes more memory."""
+"""The most definitions of one program. A larger number takes more memory."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
 """Stems of the lemmas' names, to which the file adds a number; no definition may use a stem."""
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
@@ -331,7 +331,8 @@ class Ledger:
     def _refuse_more(self) -> None:
         if len(self.reals) > MOST:
             raise NotSupported(
-                f"operations={len(self.reals)} of the program exceed {MOST}. Try a smaller size"
+                f"operations={len(self.reals)} of the program, expected at most {MOST}. Try a "
+                "smaller size"
             )
 
     def _remember(self, key: Any, real: Real) -> Real:
@@ -353,7 +354,8 @@ class Ledger:
         """
         if a.why or b.why:
             raise NotSupported(
-                f"a compared number is unknown: cause={a.why or b.why!r}. Try another instance"
+                f"a compared number may be undefined, cause={a.why or b.why!r}. Try another "
+                "instance"
             )
         if a.exact is not None and b.exact is not None:
             truth = _TRUE[sign](a.exact, b.exact)
@@ -377,7 +379,7 @@ class Ledger:
         answers = {compare(u, v) for u, v in pairs}
         known = answers.pop()
         if answers or known not in (0, 1):
-            raise Undecided("the bounds of two compared numbers overlap")
+            raise Undecided("the bounds of two compared numbers overlap, so the comparison is open")
         return bool(known)
 
     def choose(self, fact: Fact) -> None:
@@ -416,7 +418,7 @@ def _exact_sum(terms: Sequence[tuple[Real, ...]]) -> Fraction:
 
 
 def _zero(terms: Sequence[tuple[Fraction | None, ...]], flat: bool) -> Fraction | None:
-    """Return the exact sum if a zero multiplies every factor without an exact value; else None."""
+    """Return the exact sum if zero multiplies each factor that has no exact value; else None."""
     if flat:
         return ZERO if any(f[0] == 0 for f in terms) else None
     done = ZERO

@@ -1,4 +1,4 @@
-"""Names and comments that Rocq accepts."""
+"""Make names and comments that Rocq accepts."""
 
 import re
 import textwrap

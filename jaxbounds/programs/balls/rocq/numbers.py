@@ -1,4 +1,4 @@
-"""The numbers in a file for Rocq: exact fractions, and decimal bounds that are rounded outward."""
+"""Write the numbers of a file for Rocq: exact fractions, and decimal bounds rounded outward."""
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext

@@ -1,4 +1,4 @@
-"""Scalar operations: the text in Rocq, the function on balls, and the function on exact fractions.
+"""Define scalar operations: the text in Rocq, and the functions on balls and on fractions.
 
 If Rocq's library or its tactic `interval` lacks a function (log1p, tanh, ...), the text spells the
 function out. The text uses the argument only once, which keeps the enclosure of the result tight.
@@ -18,7 +18,8 @@ from jaxbounds.programs.balls.values import ONE
 
 Exact = Callable[..., Fraction | None]
 DIGITS = 2048
-"""Most binary digits of a fraction in exact arithmetic; a larger number keeps longer fractions."""
+"""The most binary digits of a fraction in exact arithmetic. A larger number keeps longer
+fractions."""
 
 
 class Operation(NamedTuple):

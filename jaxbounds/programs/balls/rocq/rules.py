@@ -127,7 +127,9 @@ def _whole(operation: Operation) -> Callable[[Ledger, Real, Any], Real]:
             return ledger.apply(operation, ((a,),), index)
         ends = [operation.exact(as_fraction(end)) for end in (a.ball.lower(), a.ball.upper())]
         if ends[0] != ends[1]:
-            raise Undecided(f"the bounds of an argument of {operation.name} contain a jump")
+            raise Undecided(
+                f"the bounds of an argument of {operation.name} contain a jump of the function"
+            )
         return ledger.apply(operation, ((a,),), index, ends[0])
 
     return function
@@ -150,7 +152,8 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """
     if eqn.params["rounding_method"] != RoundingMethod.TO_NEAREST_EVEN:
         raise NotSupported(
-            f"round away from zero, rounding_method={eqn.params['rounding_method']}. Try jnp.round"
+            "rounding halves away from zero has no translation, "
+            f"rounding_method={eqn.params['rounding_method']}. Try jnp.round"
         )
     return [_entrywise(lambda i, a: _whole(NEAREST)(run.ledger, a, i), _numbers(xs[0], run))]
 
@@ -231,7 +234,7 @@ def _integer(x: Any) -> int:
     if isinstance(x, Fact):
         return int(x)
     if x.exact is None or x.exact.denominator != 1:
-        raise Undecided("an index is not exact")
+        raise Undecided("an index is not an exact integer")
     return int(x.exact)
 
 
@@ -296,7 +299,8 @@ def _fold(name: str, empty: float) -> Callable[[JaxprEqn, Values, Any], Values]:
         shape, rows = rows_of(x, axes_of(eqn))
         if not rows.shape[1]:
             raise NotSupported(
-                f"{eqn.primitive.name} of nothing, got shape={x.shape}. Try a nonempty axis"
+                f"{eqn.primitive.name} needs at least one number, got shape={x.shape}. Try a "
+                "nonempty axis"
             )
         if any(isinstance(v, Fact) for v in x.ravel()):
             decisive = name == "max"
@@ -390,15 +394,15 @@ def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record the singular values by witnesses (see `spectral`); vectors have no translation.
+    """Record singular values with witnesses (see `spectral`); singular vectors are refused.
 
     Raises:
         NotSupported: if the program uses the singular vectors.
     """
     if any(map(run.used, eqn.outvars[1:])):
         raise NotSupported(
-            f"vectors of svd have no translation, compute_uv={eqn.params['compute_uv']}. "
-            "Try compute_uv=False"
+            "the singular vectors of svd have no translation, "
+            f"compute_uv={eqn.params['compute_uv']}. Try compute_uv=False"
         )
     a = _numbers(xs[0], run)
     batch = a.shape[:-2]
@@ -428,7 +432,7 @@ INTEGERS = frozenset(
         *("clamp", "square", *_SIGNS, *movement.RULES),
     }
 )
-"""Primitives with one rule for integers and reals; other primitives get NumPy integers."""
+"""The primitives with one rule for integers and reals. Other primitives get NumPy integers."""
 RULES: dict[str, Callable[[JaxprEqn, Values, Any], Values]] = {
     **movement.RULES,
     **loops.RULES,

@@ -1,4 +1,4 @@
-"""Witnesses for the bounds of a matrix's largest singular value: a vector and a factorisation.
+"""Bound a matrix's largest singular value by two witnesses: a vector and a factorisation.
 
 The file for Rocq holds the largest singular value s of A as a variable. A hypothesis defines s:
 |A t| <= s |t| for every vector t, with equality for some t. The lower bound of s is |A v| / |v| for
@@ -29,7 +29,8 @@ from jaxbounds.programs.balls.rocq.terms import ATOM, MINUS, PLUS, TIMES, Real
 from jaxbounds.programs.balls.values import Undecided, midpoints
 
 LARGEST = 8
-"""Largest min(rows, columns) of a matrix with a translation; a larger number allows longer proofs.
+"""The largest min(rows, columns) of a matrix that is translated. A larger number allows longer
+proofs.
 """
 LEMMAS = """Lemma lower_end s l q n :
   0 <= s -> 0 <= l -> 0 < n -> l ^ 2 * n <= q -> q <= s ^ 2 * n -> l <= s.
@@ -88,7 +89,7 @@ class Smaller(NamedTuple):
 
 
 def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list[Real]:
-    """Record the largest singular value as a variable; the file bounds the others by it.
+    """Record the largest singular value as a variable; it also bounds the other singular values.
 
     Raises:
         Undecided: if the bounds are too coarse for the witness of the upper bound.
@@ -165,7 +166,9 @@ def _eliminated(tall: np.ndarray, high: Fraction, ledger: Ledger) -> list[list[l
         last = squares[-1]
         pivot = last[0][0]
         if not pivot.ball > 0:
-            raise Undecided("the bounds are too coarse for the witness of a spectral norm")
+            raise Undecided(
+                "the bounds of a matrix are too coarse to bound its largest singular value"
+            )
         size = len(last) - 1
         left = [[pivot] * size for _ in range(size)]
         for i in range(size):
@@ -178,7 +181,7 @@ def _eliminated(tall: np.ndarray, high: Fraction, ledger: Ledger) -> list[list[l
                 left[i][j] = left[j][i] = entry
         squares.append(left)
     if not squares[-1][0][0].ball > 0:
-        raise Undecided("the bounds are too coarse for the witness of a spectral norm")
+        raise Undecided("the bounds of a matrix are too coarse to bound its largest singular value")
     return squares
 
 

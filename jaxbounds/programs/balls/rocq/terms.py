@@ -1,4 +1,4 @@
-"""The terms in a file for Rocq: numbers with their bounds, and true comparisons."""
+"""Define the terms of a file for Rocq: numbers with their bounds, and true comparisons."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

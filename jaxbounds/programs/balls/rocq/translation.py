@@ -1,4 +1,4 @@
-"""The translation of a JAX program on an exact instance into a ledger of scalar operations."""
+"""Translate a JAX program on an exact instance into a ledger of scalar operations."""
 
 import linecache
 import re
@@ -56,7 +56,7 @@ class Translator(Interpreter):
         Raises:
             Undecided: always.
         """
-        raise Undecided(f"the bounds do not decide {what}")
+        raise Undecided(f"the bounds of the numbers do not decide {what}")
 
     def _constant(self, x: Any) -> Any:
         value = super()._constant(x)
@@ -102,7 +102,7 @@ def _refuse_overflow(x: np.ndarray, kind: Any) -> None:
     for v in x.ravel():
         if isinstance(v, Real) and v.exact is not None and not kind.min <= v.exact <= kind.max:
             raise NotSupported(
-                f"integers beyond the range of their type, got {v.exact}. Try a wider type"
+                f"integers are beyond the range of their type, got {v.exact}. Try a wider type"
             )
 
 
@@ -117,14 +117,14 @@ def without_balls(x: np.ndarray, like: Any) -> np.ndarray:
         if isinstance(v, Fact):
             entries.append(int(v))
         elif v.exact is None or v.exact.denominator != 1:
-            raise Undecided("an integer is not exact")
+            raise Undecided("a number that the program uses as an integer is not exact")
         else:
             entries.append(int(v.exact))
     return np.array(entries, dtype_of(like)).reshape(x.shape)
 
 
 def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Program, Any, bool]:
-    """Trace a function of the whole instance; if the trace fails, of the instance's floats alone.
+    """Trace a function of the whole instance, or of its floats alone if the first trace fails.
 
     Returns:
         The program; its argument (the instance, or a dict from a leaf's number to a float leaf);
@@ -150,7 +150,7 @@ def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Progra
         except Exception as problem:  # NumPy and Python may raise anything for a tracer
             refusal = problem
     raise NotSupported(
-        f"evaluate runs on the host and JAX cannot trace it, error={type(refusal).__name__}. "
+        f"`evaluate` computes on the host and JAX cannot trace it, error={type(refusal).__name__}. "
         "Try jax.numpy in evaluate"
     )
 
