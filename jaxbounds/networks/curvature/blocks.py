@@ -1,4 +1,4 @@
-"""Extreme eigenvalues of a diagonal block, by products with the whole matrix or the block."""
+"""Extreme eigenvalues of a diagonal block, computed from products of a matrix with vectors."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -26,7 +26,8 @@ from jaxbounds.networks.curvature.shared import Run
 from jaxbounds.networks.curvature.short import ShortRun, is_short
 
 LEAST = 8
-"""Least number of products for a block. A larger number costs time and misses fewer eigenvalues."""
+"""Least number of products of the matrix with vectors for a block. A larger number costs time and
+misses fewer eigenvalues."""
 
 
 def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:

@@ -34,12 +34,12 @@ LEAST_BASIS = 32
 more memory."""
 
 BASIS_BYTES = 8 * 2**20
-"""Bytes of the default basis for short vectors. A larger number restarts less often, and may exceed
-the caches of the processor."""
+"""Size in bytes of the default basis for short vectors. A larger number restarts less often, and
+may exceed the caches of the processor."""
 
 _STRETCH = 10
-"""Products between two checks of the residuals. A larger number checks less often and notices
-convergence later."""
+"""Number of products between two checks of the residuals. A larger number checks less often and
+notices convergence later."""
 
 
 @with_table
@@ -453,7 +453,7 @@ def lanczos_extremes(
     fixed = not isinstance(iterations, jax.core.Tracer)
     if size < 1 or (fixed and iterations < 1):
         raise Refused(
-            f"size={size} and iterations={iterations} must be positive. Try iterations=200"
+            f"size={size} and iterations={iterations} must both be positive. Try iterations=200"
         )
     dtype = jnp.dtype(dtype or jnp.zeros(()).dtype)
     if basis is None:

@@ -26,7 +26,8 @@ from jaxbounds.networks.curvature.lanczos import (
 )
 
 STEP = 4
-"""Products between two checks of a run. A larger number notices convergence later."""
+"""Number of products between two checks of a run's residuals. A larger number notices convergence
+later."""
 
 CONFIRM = 2
 """Products after which a small residual must still be small. A larger number is safer and costs

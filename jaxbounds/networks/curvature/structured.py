@@ -164,7 +164,8 @@ def structured_extremes(
     if blocks.shape != (heads, p, p):
         raise Refused(
             f"blocks must have shape (H, p, p) = {(heads, p, p)} to match factor's (H, p, n) = "
-            f"{factor.shape}, got {blocks.shape}. Try blocks of factor's first two axes"
+            f"{factor.shape}, got {blocks.shape}. Try blocks of shape (H, p, p) with the H and p "
+            "of factor"
         )
     key = jax.random.key(0) if key is None else key
     return _structured(blocks, factor, key, relative=relative, iterations=iterations)

@@ -215,7 +215,9 @@ def top_at(
             f"end must be one of {', '.join(get_args(End))}, got {end!r}. Try end='greatest'"
         )
     if not 1 <= whole("k", k, least=None) <= selection.size:
-        raise Refused(f"there are {selection.size} eigenvalues, and {k} were asked for. Try k=1")
+        raise Refused(
+            f"k={k} eigenvalues were asked for, but the matrix has {selection.size}. Try k=1"
+        )
     if not isinstance(copies, bool):
         raise Refused(f"copies={copies!r} is neither True nor False. Try copies=True")
     # A product reads the whole stream, so a dense matrix would take a pass for each column.

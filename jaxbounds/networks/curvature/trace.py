@@ -169,16 +169,17 @@ def trace_at(
         sketched: Method = "hutch++" if point.is_traced else "krylov"
         method = sketched if products >= 15 and small and third <= size else "hutchinson"
     if method == "krylov" and point.is_transformed(key):
-        raise Refused("method='krylov' runs outside of jit and vmap. Try method='hutch++'")
+        raise Refused("method='krylov' is unavailable inside of jit and vmap. Try method='hutch++'")
     least = {"hutch++": 6, "krylov": 10}.get(method, 2)
     if products < least:
         raise Refused(
-            f"{method} needs at least {least} products, got {products}. Try products={least}"
+            f"method={method!r} needs at least {least} products, got products={products}. Try "
+            f"products={least}"
         )
     if method == "hutch++" and third > size:
         raise Refused(
-            f"a third of {products} products is more than the {size} parameters. Try "
-            "method='hutchinson', or the dense Hessian"
+            f"method='hutch++' needs products <= 3 * size, got products={products} for size={size} "
+            "parameters. Try method='hutchinson', or the dense Hessian"
         )
     sketch = third if method == "hutch++" else 0
     static = {"sketch": sketch, "probes": products - 2 * sketch}
