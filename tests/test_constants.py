@@ -262,9 +262,9 @@ def test_bad_input_is_refused_in_one_sentence():
         sharp_constant(ENTRIES, sizes={"T": (2, 2**20), "d": (2**14,)})
     with pytest.raises(ValueError, match="whole numbers from 1 on"):
         grid(ENTRIES, {"T": (0,)})
-    with pytest.raises(ValueError, match="65 sizes are too many"):
+    with pytest.raises(ValueError, match="sizes=65 combinations"):
         grid(ENTRIES, {"T": range(1, 66)})
-    with pytest.raises(ValueError, match=r"own\.square cannot be measured at T=3: "):
+    with pytest.raises(ValueError, match=r"own\.square .* cannot be measured at T=3; "):
         square = lambda i, size: (jnp.sum(i["v"].reshape(2, -1)), jnp.asarray(1.0))
         check(inequality("square", square, _logits, ({"T": 2},)), "printed", Size({"T": 3}))
     with pytest.raises(ValueError, match="kind='identity'"):

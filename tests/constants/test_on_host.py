@@ -158,7 +158,7 @@ def test_whole_numbers_that_were_not_drawn(climber):
         (rises, few, 8, "whole number 9 in place of 8"),
         (rises, np.arange(15), 14, "only one draw"),
         # At the next number it is as large; further on it would be larger.
-        (slow, few, 8, "the last, but not of all"),
+        (slow, few, 8, "further values may exist"),
         (hill, few, 4, ""), (lambda i: 1.0, few, 8, ""),
     ):  # fmt: skip
         w = climber(f, {"k": seen, "x": np.ones(15)})
