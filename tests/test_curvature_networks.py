@@ -482,8 +482,8 @@ def test_bad_blocks_and_heads_are_refused(network, unannotated):
     for options, message in (
         ({"blocks": ["w"]}, "a filter for each name"),
         ({"blocks": {"out": "u"}}, "no parameter matches filter='u'; there are: v, w"),
-        ({"heads": {"u": 0}}, "no parameter matches filter='u'; there are: v, w"),
-        ({"heads": {"u": 0, "x": 0}}, r"no parameter matches \['u', 'x'\]; there are"),
+        ({"heads": {"u": 0}}, "no parameter matches heads='u'; there are: v, w"),
+        ({"heads": {"u": 0, "x": 0}}, r"no parameter matches heads=\['u', 'x'\]; there are"),
         ({"heads": 8}, "to the axis of the heads"),
         ({"heads": {"w": 2}}, r"w has shape=\(6, 8\), which has no axis=2"),
         ({"heads": {"w": 0, "v": 0}}, "same number of heads, got 8 in v, 6 in w"),

@@ -125,7 +125,7 @@ def test_a_krylov_space_takes_four_fifths_of_the_products(products, size, method
         ({"products": 1}, "at least 2"),
         ({"products": 9, "method": "krylov"}, "at least 10"),
         ({"products": 5, "method": "hutch++"}, "at least 6"),
-        ({"products": 33, "method": "hutch++"}, "more than the 10"),
+        ({"products": 33, "method": "hutch++"}, "for size=10"),
     ],
 )  # fmt: skip
 def test_traces_that_make_no_sense(options, words):
@@ -288,7 +288,7 @@ def test_eigenvalues_from_one_end_inward(end, sign, order):
     assert [int(jnp.argmax(v)) for v in found.vectors] == [[4, -6, 5].index(v) for v in order]
     assert point.asked[0][0] == {"dense": True, "basis": None, "k": 3, "sign": sign}
     for k in (0, 31):
-        with pytest.raises(ValueError, match="30 eigenvalues"):
+        with pytest.raises(ValueError, match="the matrix has 30"):
             top_at(point, k, memory_limit=VAST)
     assert top_at(point, 30, memory_limit=VAST) and top_at(point, 1, memory_limit=VAST)
     assert [row[0] for row in found._table().rows] == ["1", "2", "3"]

@@ -94,7 +94,7 @@ CASES = {
     "top -1": (asked("top", -1), "k=-1 eigenvalues"),
     "kappa text": (asked("weak_convexity", kappa="x"), "kappa=x is no positive number"),
     "heads text": (asked("weak_convexity", heads="two"), "heads must be the number"),
-    "heads of nothing": (asked("weak_convexity", heads={"zz": 0}), "matches filter='zz'"),
+    "heads of nothing": (asked("weak_convexity", heads={"zz": 0}), "matches heads='zz'"),
     "no blocks": (asked("blocks"), "blocks=None and heads=None"),
     "block 3": (asked("blocks", {"x": 3}), "filter is 3"),
     "axis text": (asked("blocks", heads={"a": "x"}), f"axis of a='x' {INTEGER}"),

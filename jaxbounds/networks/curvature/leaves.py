@@ -338,11 +338,12 @@ def select(
                 f"True for one of {listed(real)}"
             )
         asked = list(heads or ()) if filter is None else filter
+        option = "heads" if filter is None else "filter"
         asked = asked[0] if isinstance(asked, list) and len(asked) == 1 else asked
         hint = " (a function gets the path of a leaf)" if callable(asked) else ""
         raise Refused(
-            f"no parameter matches filter={said(asked)}{hint}; {nearest(asked, real)}. Try one of "
-            "these paths"
+            f"no parameter matches {option}={said(asked)}{hint}; {nearest(asked, real)}. Try one "
+            "of these paths"
         )
     counts = {e[1][e[3]]: e[0] for e in chosen if e and e[3] is not None}
     if len(counts) > 1:

@@ -78,8 +78,8 @@ def head_axes(params: Params, /) -> dict[str, int]:
             found[path] = 0
     if not found:
         raise Refused(
-            f"params has type={type(params).__name__} without attention that has kernels "
-            "(features, H, d) under the names query, key, value, out. Try to write heads={pattern "
-            "of paths: axis of heads} yourself"
+            f"params has type={type(params).__name__} and no attention with kernels (features, H, "
+            "d) under the names query, key, value, out. Try to write heads={pattern of paths: axis "
+            "of heads} yourself"
         )
     return found

@@ -178,8 +178,8 @@ def trace_at(
         )
     if method == "hutch++" and third > size:
         raise Refused(
-            f"method='hutch++' needs products <= 3 * size, got products={products} for size={size} "
-            "parameters. Try method='hutchinson', or the dense Hessian"
+            f"method='hutch++' needs products // 3 <= size, got products={products} for "
+            f"size={size} parameters. Try method='hutchinson', or the dense Hessian"
         )
     sketch = third if method == "hutch++" else 0
     static = {"sketch": sketch, "probes": products - 2 * sketch}
