@@ -70,7 +70,7 @@ def test_at_least_is_said_as_it_is(tmp_path):
     loose = judged(_cauchy(0.25))["printed"]
     assert loose.status == "holds" and loose.worst_ratio == pytest.approx(0.25, rel=1e-4)
     assert closeness(loose) == "x4 loose"
-    assert quantity(_cauchy(1.0))[1].startswith("right over left side")
+    assert quantity(_cauchy(1.0))[1].startswith("right side over left side")
 
 
 def test_at_least_in_balls_and_constants():
