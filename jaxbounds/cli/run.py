@@ -174,7 +174,7 @@ def _check(experiment: Experiment, options: Options) -> None:
     if sum(map(bool, (options.shard, options.shards, options.together.distributed))) > 1:
         raise Refused(
             "only one of --shard, --shards and --distributed may be given, got "
-            "shard={options.shard!r}, shards={options.shards}. Try one of them"
+            f"shard={options.shard!r}, shards={options.shards}. Try one of them"
         )
     if not options.deadline > 0:
         raise Refused(

@@ -13,9 +13,7 @@ def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
         drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
         missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
         for name, count in missed.items():
-            yield (
-                f"{verdict.id} ({verdict.form}): {count} draws left out ({name!r}), {drawn} count"
-            )
+            yield f"{verdict.id} ({verdict.form}): {count} draws left out ({name!r}), {drawn} count"
 
 
 def remarks(

@@ -96,7 +96,7 @@ CASES = {
         of(loss, params={"a": W["a"], "b": W["b"].at[1].set(jnp.nan)}, ask="spectrum"),
         r"parameter 'b'\[1\] is nan"),
     "root": (of(lambda w, b: jnp.sqrt(0 * jnp.sum(w["a"]))), "avoid a root"),
-    "no loss": (of(None), "function of the parameters, got NoneType"),
+    "no loss": (of(None), "function of the parameters, got type=NoneType"),
     "with more": (of(lambda w, b: (loss(w, b), 1)), "got type=tuple. Try to return"),
     "vector": (of(lambda w, b: w["b"]), r"one real number, got float32\[2\]"),
     "arguments": (of(lambda w: jnp.sum(w["a"])), r"the loss must take \(params, batch\)"),
