@@ -120,7 +120,7 @@ def _cut(examples: Batch, size: int) -> tuple[Group, ...]:
 
 
 def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
-    """Return the groups of batches that a loss is averaged over; None for a loss without batches.
+    """Return the groups of batches over which a loss is averaged; None for a loss without batches.
 
     Args:
         batches: None, one batch (any pytree that is not a list), or a list of batches of equal

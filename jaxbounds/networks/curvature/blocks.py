@@ -31,7 +31,7 @@ misses fewer eigenvalues."""
 
 
 def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
-    """Return 1 for the block's parameters and 0 for others; None if `whole` lacks one of them."""
+    """Return a mask, 1 at the block's parameters, else 0; None if `whole` lacks one of them."""
     taken = [bool(entry) for entry in block.chosen]
     if any(inside and not entry for inside, entry in zip(taken, whole.chosen)):
         return None
@@ -63,7 +63,7 @@ def block_at(
     """Return the extreme eigenpairs of a diagonal block, and the loss.
 
     A large block uses the product with the whole matrix, on vectors that are 0 outside the block.
-    A block with few parameters and a short program uses a product of its own, on vectors of its own
+    A block with few parameters and a short program gets its own product, on vectors of its own
     parameters. The function forms a small block as a matrix, column by column.
 
     Args:

@@ -1,10 +1,10 @@
 """The product with the Hessian at a point, compiled once and called in loops of Python.
 
-A network takes long to compile, and a step of Lanczos does not. So the product is a program by
-itself, and each method (extremes, trace, spectrum) is a Python loop around it. For one batch, a
-first program linearises the gradient, and a second program, the linear map, takes the intermediate
-values and a vector. For several batches, each product differentiates anew, in the memory of one
-batch.
+A network takes long to compile, and a step of Lanczos does not. So the product is a separate
+program, and each method (extremes, trace, spectrum) is a Python loop around this program. For one
+batch, a first program linearises the gradient, and a second program, the linear map, takes the
+intermediate values and a vector. For several batches, each product differentiates anew, in the
+memory of one batch.
 """
 
 from collections.abc import Callable
@@ -169,7 +169,7 @@ class Mapped(NamedTuple):
         apply: the map, vector -> matrix times vector.
         value: the loss.
         bytes: the memory that one product needs.
-        mark: the key of the map's program.
+        mark: the key under which the map's program is stored.
         held: the arrays that the linearisation computed and the map's program takes.
     """
 
@@ -253,7 +253,7 @@ class Product:
         return Run(operator, key, rows, dtype=self._ones.dtype, mask=self._ones)
 
     def forget(self) -> None:
-        """Drop the kept run, which frees its memory."""
+        """Drop the kept Krylov run and free its memory."""
         self._run = None
 
     @property
@@ -276,7 +276,7 @@ class Product:
         return lambda vector: _masked(self._apply(vector), mask)
 
     def short_block(self, taken: tuple[bool, ...], block: Selection, /) -> Operator | None:
-        """Return the product with a block on the block's vectors; None if its program is long.
+        """Return the product with a block on the block's vectors; None if the program is too long.
 
         Args:
             taken: for each leaf of the parameters, whether the block contains the leaf.

@@ -1,4 +1,4 @@
-"""Extreme eigenpairs of a symmetric operator with residuals, sound on rank-deficient spectra.
+"""Find extreme eigenpairs of a symmetric operator, with residuals, even if its rank is deficient.
 
 Lanczos started from one vector stops being a three-term recurrence when the Krylov space is
 exhausted: the next off-diagonal entry is rounding noise, and dividing by it produces vectors that
@@ -170,7 +170,7 @@ def _unit(vector):
 
 
 class _Krylov(NamedTuple):
-    """A partial Lanczos factorisation: the rows of `basis` below `filled`, and the next vector."""
+    """A partial Lanczos factorisation: the first `filled` rows of `basis`, and the next vector."""
 
     basis: Any  # (m, n)
     projected: Any  # (m, m), upper triangle
@@ -221,7 +221,8 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     exhausted = coupling <= 16 * eps * scale
 
     def fresh(rest):
-        """Return a random direction plus the rest, which is noise or points to an eigenvector."""
+        """Return a random direction plus the image's rest (noise, or a part along an
+        eigenvector)."""
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask
         left = rest / jnp.where(coupling > 0, coupling, 1)
@@ -300,7 +301,7 @@ def _ritz(state: _Krylov):
 
 
 def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
-    """Keep `low` Ritz vectors of the lower end and kept - low of the upper end."""
+    """Keep `low` Ritz vectors of the lower end and `kept - low` Ritz vectors of the upper end."""
     values, vectors, _ = ritz
     m = state.basis.shape[0]
     index = jnp.arange(kept, dtype=jnp.int32)
@@ -317,7 +318,7 @@ def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
 
 
 class Wanted(NamedTuple):
-    """The numbers of eigenpairs at each end for which an iteration waits; static values.
+    """The number of eigenpairs at each end that must converge before an iteration stops.
 
     Attributes:
         low: the number of least eigenvalues.
@@ -330,7 +331,7 @@ class Wanted(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
-    """Return, for each end, whether its residuals are small or its values stay below the floor."""
+    """Return, for each end, whether its residuals are small or its values lie below the floor."""
     values, _, estimates = _ritz(state)
     last = state.filled - 1
     allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))

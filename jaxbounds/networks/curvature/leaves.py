@@ -1,8 +1,8 @@
 """Select the parameters of a pytree by path and by head, and convert them to a vector and back.
 
 The functions take plain pytrees, linen variables, `flax.nnx` modules and states, and Equinox
-modules. Integers, booleans, keys, functions and all other leaves without real numbers are held
-fixed. A `flax.nnx.Variable` that appears in several places of a pytree is one parameter.
+modules. The functions hold integers, booleans, keys, functions and all other leaves without real
+numbers fixed. A `flax.nnx.Variable` that appears in several places of a pytree is one parameter.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The measures that a monitor records besides the extremes, and the file of the records."""
+"""Compute the measures that a monitor records besides the extremes; read and write its file."""
 
 import json
 import re

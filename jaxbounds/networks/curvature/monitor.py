@@ -257,7 +257,7 @@ class CurvatureMonitor:
 
     @property
     def last(self) -> dict[str, float]:
-        """The latest record as floats, for a logger; empty before the first.
+        """The latest record as floats, for a logger; empty before the first record.
 
         The keys are "step", "loss" and "batches" (the number of batches, since extremes of one
         minibatch are biased). The keys for all parameters are "minimum", "maximum", "noise" (the

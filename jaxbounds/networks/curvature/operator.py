@@ -254,7 +254,7 @@ class Curvature:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> tuple[Extremes, Float[Array, ""]]:
-        """Return `extremes`, and the mean loss at the point, from one program.
+        """Return the result of `extremes`, and the mean loss at the point, from one program.
 
         Args:
             key: see `extremes`.
@@ -311,11 +311,11 @@ class Curvature:
         For 15 products or more, "auto" means "krylov" (Chen and Hallman, SIAM J. Matrix Anal. Appl.
         44, 2023). Four fifths of the products span the Krylov space of `extremes`, where the trace
         is exact; a call of `extremes` with an equal key shares these products. The other products
-        are random probes of the rest of the matrix. "krylov" pays off if few eigenvalues hold most
-        of the Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the products
-        on a sketch, and a third on the exact trace in the sketch. The last third are probes of the
-        rest (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means "hutch++" inside of `jit`.
-        Below 15 products, or if a sketch exceeds 256 MiB, "auto" means "hutchinson".
+        are random probes of the rest of the matrix. "krylov" is accurate if few eigenvalues hold
+        most of the Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the
+        products on a sketch, and a third on the exact trace in the sketch. The last third are
+        probes of the rest (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means "hutch++" inside
+        of `jit`. Below 15 products, or if a sketch exceeds 256 MiB, "auto" means "hutchinson".
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.

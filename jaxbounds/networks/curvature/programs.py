@@ -112,7 +112,7 @@ KEPT = 32
 first. A larger number takes more memory and compiles less often."""
 _programs: "OrderedDict[Any, Any]" = OrderedDict()
 _fixed: set[Any] = set()
-"""Keys of losses whose first two traces were equal, so no third trace is needed."""
+"""Keys of losses with two equal traces; these losses need no third trace."""
 
 
 def _check_arguments(loss: Loss, batches: Any) -> None:

@@ -1,4 +1,4 @@
-"""Several eigenpairs of one end of a spectrum, and a search by deflation for missed ones."""
+"""Find several eigenpairs of one end of a spectrum; search for missed eigenpairs by deflation."""
 
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -122,7 +122,7 @@ def _greatest(
 
 
 def _pairs(operator: Operator, rows: Array, *, hosted: bool) -> tuple[Array, Array, Array]:
-    """Return the rows, their Rayleigh quotients and their residuals."""
+    """Return unit vectors (rows), their Rayleigh quotients and their residuals."""
     return rows, *_measured(rows, images_of(operator, rows, hosted=hosted))
 
 

@@ -18,9 +18,9 @@ from jaxbounds.networks.options import whole
 Method = Literal["auto", "hutchinson", "hutch++", "krylov"]
 
 SHARE = 5
-"""The method "krylov" spends one of this many products on a probe of the rest of the matrix, and
-the other products on the Krylov space. A larger number shares more products with other methods,
-and estimates the trace of the rest less accurately."""
+"""The method "krylov" divides its products by this number. The quotient is the number of probes of
+the rest of the matrix; the other products span the Krylov space. A larger number shares more
+products with other methods, and estimates the trace of the rest less accurately."""
 
 
 @with_table
