@@ -196,10 +196,10 @@ MANY = [("wide", 1.0)] * 6
         ([], "no start meets"),
         ([("drawn", 1.0), ("searched", 1.0), *MANY], ""),
         ([("drawn", 1.0), ("searched", 1 - 0.9e-9), *MANY], ""),
-        ([*MANY, ("drawn", 1 - 1.1e-9), ("searched", 1 - 1.1e-9)], "0 from draws"),
-        ([("earlier", 1.0), ("earlier", 1.0), *MANY], "0 from draws"),
+        ([*MANY, ("drawn", 1 - 1.1e-9), ("searched", 1 - 1.1e-9)], "0 of them are draws"),
+        ([("earlier", 1.0), ("earlier", 1.0), *MANY], "0 of them are draws"),
         ([("earlier", 1.0), ("drawn", 1.0), *MANY], ""),
-        ([("drawn", 1.0), ("drawn", 1.0), *[("wide", 0.5)] * 9], "2 came to this"),
+        ([("drawn", 1.0), ("drawn", 1.0), *[("wide", 0.5)] * 9], "only 2 of"),
         ([("drawn", 1.0), ("drawn", 1.0), *MANY[:5]], "after 5 starts"),
     ],
 )

@@ -221,8 +221,7 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     exhausted = coupling <= 16 * eps * scale
 
     def fresh(rest):
-        """Return a random direction plus the image's rest (noise, or a part along an
-        eigenvector)."""
+        """Return a random direction plus the rest, which is noise or points to an eigenvector."""
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask
         left = rest / jnp.where(coupling > 0, coupling, 1)
