@@ -106,7 +106,7 @@ def test_verify_names_the_command_for_forms_and_for_errata(tmp_path, monkeypatch
 
 def test_the_list_of_figures_names_the_page_of_codes(capsys):
     assert main(["run"]) == 0
-    assert "DM1 and 1STR: jaxbounds guide codes" in capsys.readouterr().out
+    assert "explains short names such as DM1 and 1STR" in capsys.readouterr().out
 
 
 def test_the_line_below_a_table_names_a_few_codes_once():

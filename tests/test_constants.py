@@ -254,7 +254,7 @@ def test_exponents_of_known_laws():
 
 
 def test_bad_input_is_refused_in_one_sentence():
-    with pytest.raises(ValueError, match=r"no axis 'Q'; its axes are: T, d"):
+    with pytest.raises(ValueError, match=r"no axis 'Q', got .* its axes: T, d"):
         sharp_constant(ENTRIES, sizes={"Q": (2,)})
     with pytest.raises(jb.Refused, match=r"no form='sharpened'\. Try one of: printed"):
         sharp_constant(ENTRIES, "sharpened")
@@ -262,9 +262,9 @@ def test_bad_input_is_refused_in_one_sentence():
         sharp_constant(ENTRIES, sizes={"T": (2, 2**20), "d": (2**14,)})
     with pytest.raises(ValueError, match="whole numbers from 1 on"):
         grid(ENTRIES, {"T": (0,)})
-    with pytest.raises(ValueError, match="65 sizes are too many"):
+    with pytest.raises(ValueError, match="sizes=65 combinations"):
         grid(ENTRIES, {"T": range(1, 66)})
-    with pytest.raises(ValueError, match=r"own\.square cannot be measured at T=3: "):
+    with pytest.raises(ValueError, match=r"own\.square .* cannot be measured at T=3; "):
         square = lambda i, size: (jnp.sum(i["v"].reshape(2, -1)), jnp.asarray(1.0))
         check(inequality("square", square, _logits, ({"T": 2},)), "printed", Size({"T": 3}))
     with pytest.raises(ValueError, match="kind='identity'"):
@@ -303,7 +303,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     for wrong, words in (
         (["constant"], "names no statement"),
         (["constant", "multihead.eq42", "--form", "sharp"], "no form='sharp'. Try one of: printed"),
-        (["constant", "multihead.eq42", "--sizes", "Q=2"], "no axis 'Q'; its axes are: T, d"),
+        (["constant", "multihead.eq42", "--sizes", "Q=2"], "no axis 'Q', got axes=['Q']"),
         (["constant", "multihead.eq25"], "kind='identity'"),
     ):
         assert main([*wrong, "--out", str(tmp_path / "none")]) == 2

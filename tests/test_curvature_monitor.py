@@ -149,9 +149,9 @@ def test_a_diverged_loss_is_recorded_as_such():
 def test_bad_use_is_refused(start):
     with pytest.raises(ValueError, match="at least 1"):
         curvature.CurvatureMonitor(_loss, every=0)
-    with pytest.raises(ValueError, match="nothing recorded"):
+    with pytest.raises(ValueError, match="no record yet"):
         curvature.CurvatureMonitor(_loss).dataset()
-    with pytest.raises(ValueError, match="always recorded"):
+    with pytest.raises(ValueError, match="block of all parameters"):
         curvature.CurvatureMonitor(_loss, blocks={"all parameters": "w"})
     params, data = start
     rng = np.random.default_rng(0)
@@ -194,7 +194,7 @@ def test_a_monitor_measures_what_it_is_told_and_goes_on_from_its_file(start, tmp
     with pytest.raises(ValueError, match="measure='tracee' is unknown"):
         curvature.CurvatureMonitor(_loss, measure=("tracee",))
     file.write_text("nonsense")
-    with pytest.raises(ValueError, match=r"line 1 of .* is no record"):
+    with pytest.raises(ValueError, match=r"line=1 of .* is not a record"):
         made()
 
 
@@ -204,5 +204,5 @@ def test_any_logger_gets_the_records(name, start):
     logger = type("Logger", (), {name: lambda self, *given, **named: calls.append((given, named))})
     curvature.CurvatureMonitor(_loss, logger=logger())(0, *start)
     assert len(calls) == (8 if name == "add_scalar" else 1)
-    with pytest.raises(ValueError, match="takes no records"):
+    with pytest.raises(ValueError, match="logger has type=int"):
         curvature.CurvatureMonitor(_loss, logger=3)(0, *start)

@@ -357,7 +357,7 @@ def test_statistics_of_linen_are_held_fixed():
     variables = Normed().init(jax.random.key(0), jnp.asarray(X, jnp.float32))
     chosen = select(variables)
     assert chosen.size == 6 * 2 + 2 + 2 * 2 + 2 + 1
-    with pytest.raises(ValueError, match=r"no parameter matches 'batch_stats"):
+    with pytest.raises(ValueError, match=r"no parameter matches filter='batch_stats"):
         select(variables, "batch_stats/*")
     # Without "params" beside it a name is only a name.
     assert select({"cache": jnp.ones(2)}).size == 2
@@ -447,22 +447,27 @@ def _drawn(w):
     "loss, params, options, message",
     [
         (lambda w: w, jnp.ones(3), {}, r"one real number, got float32\[3\]"),
-        (lambda w: (jnp.sum(w), w), jnp.ones(3), {}, "got a tuple. Try to return it alone"),
-        (lambda w: None, jnp.ones(3), {}, "got a NoneType. Try to return it alone"),
-        (lambda w, batch: jnp.sum(w), jnp.ones(3), {}, r"called as loss\(params\).* not given"),
-        (lambda w: jnp.sum(w), jnp.ones(3), {"tolerance": -1.0}, "cannot be negative, got -1.0"),
+        (lambda w: (jnp.sum(w), w), jnp.ones(3), {}, "got type=tuple. Try to return"),
+        (lambda w: None, jnp.ones(3), {}, "got type=NoneType. Try to return"),
+        (
+            lambda w, batch: jnp.sum(w),
+            jnp.ones(3),
+            {},
+            r"the loss must take \(params\).* not given",
+        ),
+        (lambda w: jnp.sum(w), jnp.ones(3), {"tolerance": -1.0}, "spectral scale, got -1.0"),
         (lambda w: jnp.sum(w), jnp.ones(3), {"iterations": 0}, "positive integer, got 0"),
         (lambda w: jnp.log(-jnp.sum(w)), jnp.ones(3), {}, "the loss is nan"),
         (lambda w: jnp.sqrt(0 * jnp.sum(w)), jnp.ones(3), {}, "not finite. Try to avoid a root"),
         (lambda w: jnp.sum(w) * RNG.normal(), jnp.ones(3), {}, "another function at each call"),
         (_drawn, jnp.ones(3), {}, "another function at each call"),
-        (lambda w: jnp.float32(0), {"i": jnp.arange(3)}, {}, "no leaf of real numbers"),
+        (lambda w: jnp.float32(0), {"i": jnp.arange(3)}, {}, "no array of real numbers"),
         (lambda w: jnp.float32(0), {"w": jnp.ones(2, jnp.complex64)}, {}, "w is complex"),
         (
             lambda w: jnp.sum(w["attention"]["kernel"]),
             {"attention": {"kernel": jnp.ones(3)}},
             {"filter": "atention"},
-            "no parameter matches 'atention'; nearest: attention",
+            "no parameter matches filter='atention'; nearest: attention",
         ),
     ],
 )
@@ -476,17 +481,17 @@ def test_bad_blocks_and_heads_are_refused(network, unannotated):
     params, batch = network
     for options, message in (
         ({"blocks": ["w"]}, "a filter for each name"),
-        ({"blocks": {"out": "u"}}, "no parameter matches 'u'; there are: v, w"),
-        ({"heads": {"u": 0}}, "no parameter matches 'u'; there are: v, w"),
-        ({"heads": {"u": 0, "x": 0}}, r"no parameter matches \['u', 'x'\]; there are"),
-        ({"heads": 8}, "the axis of the heads for each pattern"),
-        ({"heads": {"w": 2}}, r"w of shape \(6, 8\) has no axis 2"),
+        ({"blocks": {"out": "u"}}, "no parameter matches filter='u'; there are: v, w"),
+        ({"heads": {"u": 0}}, "no parameter matches heads='u'; there are: v, w"),
+        ({"heads": {"u": 0, "x": 0}}, r"no parameter matches heads=\['u', 'x'\]; there are"),
+        ({"heads": 8}, "to the axis of the heads"),
+        ({"heads": {"w": 2}}, r"w has shape=\(6, 8\), which has no axis=2"),
         ({"heads": {"w": 0, "v": 0}}, "same number of heads, got 8 in v, 6 in w"),
     ):
         with pytest.raises(ValueError, match=message):
             curvature.block_extremes(LOSS, params, batch, **options)
     for heads in (0, "w", 1.5):
-        with pytest.raises(ValueError, match="heads must be their number"):
+        with pytest.raises(ValueError, match="heads must be the number"):
             curvature.weak_convexity(LOSS, params, batch, heads=heads)
 
 
@@ -494,10 +499,10 @@ def test_bad_batches_are_refused(network):
     params, batch = network
     short = jax.tree.map(lambda leaf: leaf[:3], batch)
     for data, options, message in (
-        ([batch, short], {}, r"batch 1 is not like batch 0: expected \(float64\[12, 6\]"),
-        ([], {}, "empty list"),
+        ([batch, short], {}, r"batch 1 and batch 0 differ in shape: expected \(float64\[12, 6\]"),
+        ([], {}, "is empty"),
         (batch, {"batch_size": 0}, "batch_size cuts"),
-        (None, {"batch_size": 2}, "none was given"),
+        (None, {"batch_size": 2}, "without data"),
         (iter([batch]), {}, r"got a list_iterator. Try list\(batches\)"),
         ({}, {}, "hold no arrays"),
     ):

@@ -1,4 +1,4 @@
-"""The answers of commands with --json: one JSON object on standard output, for a program."""
+"""Print the answers of commands with --json: one JSON object on standard output, for a program."""
 
 import contextlib
 import contextvars
@@ -58,7 +58,7 @@ def answer(**fields: Any) -> None:
 
 
 def asked(arguments: list[str], /) -> bool:
-    """Tell whether the arguments ask one of `COMMANDS` for an object, by --json."""
+    """Tell whether the arguments name one of `COMMANDS` and have the flag --json."""
     return bool(arguments) and arguments[0] in COMMANDS and FLAG in arguments[1:]
 
 

@@ -31,8 +31,8 @@ def audit(
 
     The audit lists each claim with its verdict, evidence and command, the errata with their
     consequences, the unchecked items with the reasons, and the versions, the seed and the digest.
-    Statements that the folder holds verdicts on, with an equal version, source and seed, are not
-    judged again. The exit status is as for `verify`.
+    If the folder holds verdicts on a statement, with equal version, source and seed, the command
+    does not judge the statement again. The exit status is as for `verify`.
 
     Args:
         paper: the id of the paper.
@@ -73,5 +73,8 @@ def audit(
     words = f"audit.md, audit.html; digest {written.digest[:16]}"
     say(f"written to {place}: {words}", errors=False)
     if run.status:
-        say("some verdicts are not as recorded or claimed; check these before you send the audit")
+        say(
+            "some verdicts are not as recorded or claimed: check these verdicts before you send "
+            "the audit"
+        )
     return run.status

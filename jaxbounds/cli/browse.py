@@ -108,7 +108,7 @@ def show(
 
 
 def _papers(name: str, imports: Imports) -> tuple[Paper, ...]:
-    """Return the papers in which to look for a code; () if the name cannot be a code."""
+    """Return the papers in which the command looks for a code; () if the name cannot be a code."""
     first = name.replace(" ", ".").partition(".")[0]
     return load_papers(imports, patterns=[first]) if re.search(r"[A-Z]", name) else ()
 
@@ -154,7 +154,7 @@ def errata(
     json: bool = False,
     imports: Imports = (),
 ) -> int:
-    """List which results of the papers survive, the errata by weight, and remarks.
+    """List the results of the papers that survive, the errata by weight, and remarks.
 
     Args:
         papers: the ids of papers; all papers unless given.

@@ -1,4 +1,4 @@
-"""`jaxbounds certify`: disprove the forms that fail, and write witnesses for other programs."""
+"""`jaxbounds certify`: disprove failing forms, and write witnesses that other programs check."""
 
 from collections import Counter
 from pathlib import Path
@@ -46,7 +46,7 @@ def certify(
     imports: Imports = (),
     on: On = HERE,
 ) -> int:
-    """Disprove the forms that fail, in ball arithmetic, and write a witness for each.
+    """Disprove the failing forms in ball arithmetic, and write a witness for each disproof.
 
     If a form names domains, the command also proves the form on each domain, by branch and bound.
     Without ids, the command takes every form that stores a counterexample or names domains. It

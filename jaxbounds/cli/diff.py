@@ -24,7 +24,7 @@ from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
-"""The differences that may occur without a change of the verdict."""
+"""The kinds of difference that leave the verdict unchanged."""
 FRESHNESS = ("files", "judged", "records")
 """Entries of run.json that are not settings of the run: digests, times and dependencies."""
 Forms = dict[tuple[str, str], Verdict]

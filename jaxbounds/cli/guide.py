@@ -31,7 +31,7 @@ def topic_text(topic: str, /) -> str:
 
 
 def guide(topic: Annotated[str, tyro.conf.Positional] = "", /) -> int:
-    """Print the page on a topic, or the list of topics.
+    """Print the page on a topic; without a topic, print the list of topics.
 
     Args:
         topic: the topic; "start" goes from an inequality to a verdict.

@@ -8,7 +8,7 @@ larger value would refuse machines on which the commands work."""
 
 
 def shortage() -> str:
-    """Return a sentence about a limit that is too low; empty if the limits are high enough."""
+    """Return a sentence about a system limit that is too low; empty if no limit is too low."""
     with contextlib.suppress(ImportError, OSError):
         import resource  # only on Unix
 

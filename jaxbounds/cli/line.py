@@ -46,8 +46,8 @@ CLAIM = jb.Statement(
 PAPER = jb.Paper(id="{name}", title="A claim", statements=(CLAIM,))
 '''
 FALSE = 1 + 1e-9
-"""Ratio of the sides above which the claim counts as false. A larger number mistakes small
-violations for rounding.
+"""Ratio of the left side to the right side above which the claim counts as false. A larger number
+mistakes small violations for rounding.
 """
 
 
@@ -140,7 +140,7 @@ class _Told:
 
 
 def _definitions(code: Any) -> str:
-    """Return the code of the sides, if each line of the code only imports or defines.
+    """Return the code of the two sides, if each line of the code is an import or a definition.
 
     Raises:
         Refused: if the code is not Python, or a line neither imports nor defines.
@@ -205,7 +205,7 @@ def _size(size: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _literal(value: Any) -> Any:
-    """Return a value of JSON, if its `repr` is a Python literal.
+    """Return a value of JSON unchanged, if its `repr` is a Python literal.
 
     Raises:
         Refused: if a number is infinite or NaN.

@@ -1,4 +1,4 @@
-"""The files of a new paper made from its LaTeX: its items as data, and a place for claims."""
+"""Make the files of a new paper from its LaTeX: its items as data, and a place for claims."""
 
 import dataclasses
 

@@ -20,18 +20,19 @@ def merge(
     out: str,
     imports: Imports = (),
 ) -> int:
-    """Put the shards of a run, or the shares of a sweep, together; the bits equal one run's.
+    """Join the shards of a run, or the shares of a sweep; the result has the bits of one run.
 
     Args:
         folders: the `--out` of `jaxbounds run --shard`, or the folders of single shards, or the
             folders of all shares of a sweep.
         out: the folder of the whole run or sweep.
-        imports: modules or files of your own that the run needs, as for `jaxbounds run`. The
-            files of shards never load code.
+        imports: modules or files of your own that the run needs, as for `jaxbounds run`. Reading
+            the files of a shard never executes code that they name.
     """
     if not folders:
         raise Refused(
-            f"no folder of shards given, got folders={folders}. Try jaxbounds merge DIR --out DIR"
+            f"expected at least one folder of shards, got folders={folders}. Try jaxbounds merge "
+            "DIR --out DIR"
         )
     place = locate(out)
     if all(is_there(locate(folder) / ABOUT) for folder in folders):

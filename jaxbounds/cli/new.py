@@ -20,7 +20,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS
 
 NAME = "room"
-"""The name of the paper in the template, which the new paper's name replaces."""
+"""The name of the paper in the template; the name of the new paper replaces it."""
 
 
 def _paper_id(folder: Path) -> str:
@@ -102,7 +102,7 @@ def _refuse_taken(folder: Path) -> None:
 
 
 def _write(folder: Path, name: str, texts: Mapping[str, str]) -> None:
-    """Write all files of a new folder, or no file; print the next step."""
+    """Write all files of a new folder, or none if an error occurs; print the next step."""
     partial = folder.with_name(f".{name}.partial")
     partial.mkdir(parents=True, exist_ok=True)
     try:

@@ -38,7 +38,7 @@ def plot(
     verbose: bool = False,
     imports: Imports = (),
 ) -> int:
-    """Draw a finished run again, or how loose the forms of verified statements are.
+    """Draw the figure of a finished run again, or draw how loose verified forms are.
 
     Args:
         folder: the folder that `jaxbounds run` or `jaxbounds verify` wrote.

@@ -8,7 +8,7 @@ from jaxbounds.cli.common import console_for_output, print_json
 from jaxbounds.programs.balls.coverage import Coverage, coverage
 
 COLUMNS = ("parameters", "numpy", "balls", "slopes")
-"""The rules that a primitive may lack, in the order of the table."""
+"""The kinds of rules that a primitive may lack, in the order of the table's columns."""
 
 
 def primitives(*, all: bool = False, json: bool = False) -> int:

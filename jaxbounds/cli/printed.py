@@ -1,4 +1,4 @@
-"""A cache of the output of `list`, `show` and `errata`, until the library changes.
+"""A cache of the output of `list`, `show` and `errata`; it is valid until the library changes.
 
 These commands only read declarations, but loading JAX takes a second or two.
 """
@@ -18,7 +18,7 @@ from jaxbounds.ground.private import key_of, private, read_signed, signature
 from jaxbounds.runs.digest import cache_folder, digest_of
 
 COMMANDS = ("list", "show", "errata")
-"""The commands whose output depends on the source, the arguments and the terminal alone."""
+"""The commands with output that depends only on the source, the arguments and the terminal."""
 _TERMINAL = ("COLUMNS", "LINES", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE")
 
 
@@ -35,7 +35,7 @@ def _file(arguments: Sequence[str]) -> Path | None:
 
 
 def _is_kept(arguments: Sequence[str]) -> bool:
-    """Tell whether the output depends on the library alone, and on no file of an argument."""
+    """Tell whether the output depends only on the library, not on files that arguments name."""
     if arguments[0] not in COMMANDS:
         return False
     return not any(

@@ -47,7 +47,7 @@ def _flat(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def differences(config: Any, preset: Any, /) -> str:
-    """Return the fields in which a preset differs from the default, as name=value."""
+    """Return as name=value the fields of a preset that differ from the default configuration."""
     before = dict(_flat(config))
     shown = lambda value: ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
     changed = ((k, v) for k, v in _flat(preset) if k not in before or before[k] != v)
@@ -75,7 +75,7 @@ def list_experiments() -> int:
     console = console_for_output()
     console.print(USAGE, markup=False)
     console.print(table)
-    console.print("short names such as DM1 and 1STR: jaxbounds guide codes")
+    console.print("`jaxbounds guide codes` explains short names such as DM1 and 1STR")
     return 0
 
 
@@ -173,7 +173,7 @@ def _check(experiment: Experiment, options: Options) -> None:
     options.together.check()
     if sum(map(bool, (options.shard, options.shards, options.together.distributed))) > 1:
         raise Refused(
-            "--shard, --shards and --distributed exclude each other, got "
+            "only one of --shard, --shards and --distributed may be given, got "
             f"shard={options.shard!r}, shards={options.shards}. Try one of them"
         )
     if not options.deadline > 0:

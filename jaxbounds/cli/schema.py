@@ -17,8 +17,8 @@ SCHEMAS = {
     "constants": ("constants.result", "SharpConstant"),
     "answers": ("cli.answers", "answers_schema"),
 }
-"""The module of each schema, and the name there of a function or of the listed objects'
-dataclass."""
+"""The module of each schema, with the name of a function, or of the dataclass of the listed
+objects."""
 
 
 def _schema(name: str) -> Schema:

@@ -1,4 +1,4 @@
-"""The output of `jaxbounds verify`, during the run and at its end."""
+"""Print the output of `jaxbounds verify`, during the run and at its end."""
 
 import itertools
 import sys
@@ -37,7 +37,7 @@ statement with an unexpected verdict. A larger number reports progress more ofte
 
 
 class Screen:
-    """The screen of a run: rows in the order of the statements, as early as possible, and progress.
+    """The screen of a run: it prints rows in the order of the statements, and the progress.
 
     Args:
         console: the console of the rows; progress goes to standard error.
@@ -162,7 +162,7 @@ def show(
 
 
 def _with_codes(run: Verification, every: bool) -> Iterator[tuple[str, str]]:
-    """Yield the names on the screen that may have codes: forms of rows, errata of the last line."""
+    """Yield the names on the screen that may contain codes: names of forms and of errata."""
     yield from ((v.id, v.form) for v in run.verdicts if every or not v.as_expected)
     chosen = {s.id for s in run.selection.statements}
     for paper in run.selection.papers:
@@ -189,7 +189,7 @@ def _judge(run: Verification, console: Console, every: bool) -> None:
 
 
 def _times(kept: Mapping[str, Kept]) -> str:
-    """Return when statements were judged, and the names of up to `FEW` of them."""
+    """Return the times at which statements were judged, and the names of up to `FEW` statements."""
     times = sorted(one.when for one in kept.values())
     span = times[0] if times[0] == times[-1] else f"{times[0]} to {times[-1]}"
     more = f" and {len(kept) - FEW} more" if len(kept) > FEW else ""
@@ -252,7 +252,9 @@ def _say_where(run: Verification, published: bool, console: Console) -> None:
         left = len(run.selection.statements) - len(run.done)
         but = "without -x " if run.stopped == AT_FIRST else ""
         were = "statement was" if left == 1 else "statements were"
-        console.print(f"{run.stopped}: {left} {were} not tried; {but}the same command continues")
+        console.print(
+            f"{run.stopped}: {left} {were} not tried; {but}the same command continues the run"
+        )
 
 
 def _slowest(run: Verification, count: int) -> Iterator[str]:

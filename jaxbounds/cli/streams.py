@@ -1,7 +1,7 @@
 """Standard streams that may be closed or full, and text without control characters.
 
-A failure of a stream loses no work. A closed stream takes all text and drops it. If a stream takes
-no more text, the rest is dropped, and the exit status shows it.
+If a stream fails, the command still completes its work. A closed stream takes all text and drops
+it. If a stream takes no more text, the command drops the rest, and the exit status says so.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from jaxbounds.ground.text import printable
 LOST = 3
 """The exit status of a command that did all its work but could not print all of it.
 
-It is a code of the shell: a larger number would be another status.
+The number is an exit status without a unit; a larger number would have another meaning.
 """
 
 
@@ -36,7 +36,7 @@ class Stream:
     """
 
     def __init__(self, stream: Any, *, ends: bool = True) -> None:
-        """Wrap a stream; with `ends` false, a reader that is gone does not end the command."""
+        """Wrap a stream; with `ends` False, the command continues without a reader."""
         self._stream, self._ends = stream, ends
         self.problem: OSError | None = None
 
@@ -81,7 +81,7 @@ class Streams:
         self.out, self.errors = Stream(sys.stdout), Stream(sys.stderr, ends=False)
 
     def status(self, status: int, /) -> int:
-        """Return the exit status of a command, or another one if its output was lost."""
+        """Return the exit status of a command, or `LOST` if a part of its output was lost."""
         try:
             self.out.flush()
             self.errors.flush()

@@ -106,7 +106,7 @@ def verify(
 
 
 def _accepted(run: Verification) -> Iterator[Path]:
-    """Write the failing forms without a record beside their papers, and yield the files."""
+    """Write an erratum to fill in for each failing form without a record; yield the files."""
     wrong = [v for v in run.verdicts if v.status == "fails" and not v.as_expected and v.shrunk_file]
     for paper in run.selection.papers:
         found = [(v, load_instance(run.folder.place_of(v.shrunk_file)))

@@ -68,7 +68,7 @@ class Round(NamedTuple):
 
 
 def stamps_of(files: Iterable[Path], /) -> Stamps:
-    """Return the stamps of files and folders, without the absent ones."""
+    """Return the stamps of the files and folders that exist."""
     found: Stamps = {}
     for file in files:
         with contextlib.suppress(OSError, ValueError):
@@ -78,19 +78,19 @@ def stamps_of(files: Iterable[Path], /) -> Stamps:
 
 
 def _read(depends: Depends, code: Iterable[Path]) -> Depends:
-    """Return the dependencies without files of code, which another digest covers."""
+    """Return the dependencies except files of code; the digest of the code covers these files."""
     known = {str(file) for file in code}
     return {k: v for k, v in depends.items() if place_of(k) not in known}
 
 
 def _places(depends: Iterable[Depends]) -> set[Path]:
-    """Return the files to watch, also absent ones, and the folders that the code listed."""
+    """Return the files to watch, including absent files, and the folders that the code listed."""
     found = {key: Path(place) for one in depends for key in one if (place := place_of(key))}
     return {file for key, file in found.items() if key.startswith("names") or not file.is_dir()}
 
 
 def _imported(imports: Iterable[str]) -> set[Path]:
-    """Return the Python files that imports name, also files that cannot be loaded."""
+    """Return the Python files that `--import` names, including files that cannot be loaded."""
     paths = [Path(where).resolve() for where in imports]
     return {f for path in paths for f in (path.rglob("*.py") if path.is_dir() else [path])}
 

@@ -1,7 +1,8 @@
-"""A closed form of a constant by integer relations (PSLQ), only from certified digits.
+"""Search for a closed form of a constant: integer relations (PSLQ) that fit its certified digits.
 
-`relations` tries rational numbers, and products of rational powers of small primes, pi, e and
-logarithms. It also tries a + b c with c = pi, e or a logarithm, and algebraic numbers up to degree
+The module `relations` tries rational numbers, and products of rational powers of small primes, pi,
+e and logarithms. It also tries a + b c with c = pi, e or a logarithm, and algebraic numbers up to
+degree
 6. The field `ClosedForm.chance` estimates how likely a formula of this simplicity agrees with a
 random number. A small chance does not show that the number is the supremum.
 """
@@ -27,9 +28,9 @@ class ClosedForm:
         text: the formula ("4/(3 sqrt(3))").
         digits: the number of decimal digits with which the formula agrees.
         height: the largest |coefficient| of the formula's integer relation.
-        chance: the expected number of formulas that agree by coincidence. It equals the number of
-            relations of equal height and length, in all tried bases, over the number of values that
-            the digits distinguish.
+        chance: the expected number of formulas that agree by coincidence. It is a quotient. The
+            numerator is the number of relations of equal height and length in all tried bases. The
+            denominator is the number of values that the digits distinguish.
         basis: the basis (the named numbers) of the integer relation.
     """
 
@@ -53,7 +54,8 @@ def closed_form(
     Args:
         digits: the number, written in decimal digits.
         known: the number of digits that are certain.
-        axes: the size of the constant; the logarithms of its integers may occur in a formula.
+        axes: the size at which the constant was found; logarithms of its integers may occur in a
+            formula.
         between: two decimal numbers; the value of the formula must lie between them.
 
     Raises:

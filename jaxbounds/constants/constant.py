@@ -54,21 +54,22 @@ __all__ = ["examined", "sharp_constant"]
 
 BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
-"""Number of first starts, from draws and searches; more starts find rarer optima and take longer.
+"""Number of first starts of climbs, taken from draws and searches; more starts find rarer optima
+and take longer.
 """
 ENOUGH = 8
-"""If more draws than this number have equal ratios, every instance counts as having this ratio. A
-larger number requires more draws.
+"""Number of draws. If more draws than this number have equal ratios, the search assumes that every
+instance has this ratio. A larger number requires more draws.
 """
 LEAST, OTHERS, MANY = 6, 40, 160
-"""Number of starts, of other kinds than draws, that must lead to no larger ratio before a constant
-counts as attained. The search makes at least LEAST starts, OTHERS if time allows, and up to MANY in
-the first half of the time. Larger numbers take longer.
+"""Numbers of starts that are not draws. A constant counts as attained only after climbs from these
+starts found no larger ratio. The search makes at least LEAST starts, OTHERS if time allows, and up
+to MANY in the first half of the time. Larger numbers take longer.
 """
 FIRST = 0.25
 """Share of the time that the first starts may take; a larger share leaves less for later starts."""
 ROUNDS = 400
-"""Most rounds of further starts; a larger number searches longer."""
+"""Largest number of rounds of further starts; a larger number searches longer."""
 OVERFLOW = "a side overflows float64 at some instances, where the ratio may be larger"
 LOOKED_AT = 512
 """Instances at which the search tests whether integers wrap; more instances reveal rarer wraps and
@@ -96,7 +97,7 @@ def sharp_constant(
     Args:
         statement: a statement or its id; the statement must be an inequality, or another bound that
             one instance can violate. If `over` is given, `statement` is the left side: a number, or
-            a function whose arguments are names of `over` or of sizes.
+            a function. The function's arguments are names from `over` or names of sizes.
         form: the name of one of the statement's forms. If `over` is given, `form` is the right
             side: a number or a function, like the left side.
         over: a dict from argument names to sets, {"x": jb.Ball(1, "d")}, for two sides instead of a
@@ -133,14 +134,13 @@ def sharp_constant(
     if not statement.is_bound or statement.kind in ON_AVERAGE:
         raise Refused(
             f"kind={statement.kind!r} of {statement.id} ({statement.relation}) has no sharp "
-            "constant, which is the largest lhs/rhs of an inequality over instances. Try a form "
-            "with <="
+            "constant; only an inequality that one instance can violate has one. Try a form with <="
         )
     if statement.there_is is not None or statement.unrefutable:
         raise Refused(
-            f"the larger side of {statement.id} comes from a search, "
-            f"there_is={statement.there_is}, so that lhs/rhs is no lower estimate of a "
-            "constant. Try a claim without a search"
+            f"the larger side of {statement.id} comes from a search "
+            f"(there_is={statement.there_is}), so lhs/rhs is not a lower estimate of its constant. "
+            "Try a claim without such a search"
         )
     chosen = grid(statement, sizes or {})
     for size in chosen:
@@ -244,9 +244,10 @@ def _at_size(
 
 
 def _wrapping(problem: Problem, pool: Pool, best: Instance) -> str:
-    """Return a text that names the operations that wrap; empty if no integer wraps.
+    """Return the names of operations in which integers wrap; empty if no integer wraps.
 
-    If an integer wraps, the ratio is that of the program, not that of the mathematical integers.
+    If an integer wraps, the ratio belongs to the program's machine integers, not to the
+    mathematical integers.
     """
     bench = problem.bench
     if not bench.watch.wrapping or problem.statement.host:
@@ -269,7 +270,7 @@ def _by_moves(
     seed: int,
     until: float,
 ) -> tuple[AtSize, Best]:
-    """Find the constant of a statement on the host, for which moves replace slopes and balls."""
+    """Find the constant of a statement on the host (in Python), by moves instead of slopes."""
     drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
     draws = concatenate([*drawn, *unmeasured(problem, seed)])
     points, doubts = settled_on_host(problem, draws, starts, fresh, seed=seed, until=until)
@@ -281,7 +282,7 @@ def _by_moves(
 
 
 def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where | None:
-    """Return the word of `MEANING` for a constant that needs no slopes; None if slopes decide."""
+    """Return the word of `MEANING` for the constant, if it is known without slopes; else None."""
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         return "enumerated"
@@ -292,7 +293,7 @@ def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where |
 
 
 class _Settling:
-    """A loop over further starts that ends if the constant is settled or the time is over."""
+    """A loop over further starts, which ends when the constant is settled or the time is over."""
 
     def __init__(
         self,
@@ -322,7 +323,7 @@ class _Settling:
                 best = self._best_of(points)
             found = said(self.problem, best, points)
         if found.where in ("attained", "limit") and others < LEAST:
-            words = f"the time was over after {others} starts of other kinds than draws"
+            words = f"the time was over after {others} starts that are not draws"
             found = replace(found, where="rising", closed=None, reason=words)
         return found, best
 

@@ -1,8 +1,8 @@
-"""Constants over finite sets, by a measurement of all points or by moves from point to point.
+"""Search for constants over finite sets: measure all points, or move from point to point.
 
-A ratio has no slopes on a finite set. If time allows, the search measures every point. Otherwise
-many chains of moves climb from draws. The largest ratio then counts as attained only if several
-rounds of chains end at this ratio, and no neighbour of the best point has a larger ratio.
+On a finite set the ratio lhs/rhs has no slopes. If time allows, the search measures every point.
+Otherwise many chains of moves climb from draws. The largest ratio then counts as attained only if
+several rounds of chains end at this ratio, and no neighbour of the best point has a larger ratio.
 """
 
 import time
@@ -29,7 +29,8 @@ from jaxbounds.falsification.moves import climb, one_leaf
 from jaxbounds.falsification.programs import UNKEPT
 
 AT_ONCE = 4096
-"""Points that one call measures; more points take more memory, fewer points take more time each."""
+"""Number of points that one call measures; a larger number takes more memory and less time for each
+point."""
 MOST = 2**24
 """Largest number of points of a set that the search measures completely; a larger set takes
 minutes."""
@@ -45,10 +46,10 @@ AGREEING = 3
 draws; within a round the chains share their results. More rounds miss fewer rare points.
 """
 ROUNDS = 200
-"""Most rounds of chains; a search with a larger number takes longer."""
+"""Largest number of rounds of chains; a search with a larger number takes longer."""
 NEIGHBOURS = 4096
-"""Neighbours of the best point that the search measures for each array; more neighbours take
-longer."""
+"""Number of neighbours of the best point that the search measures for each array; more neighbours
+take longer."""
 
 
 class Settled(NamedTuple):
@@ -198,7 +199,7 @@ def _by_moves(
         return Settled(point._replace(kind="neighbour"), False, "a neighbour has a larger ratio")
     point = at(problem, best, 0.0)._replace(kind="moves")
     doubt = "" if agreeing >= AGREEING else (
-        f"{agreeing} of {len(tops)} rounds of moves came to this ratio, and there are too many "
-        "points to measure all. Try more seconds, or fewer points"
+        f"only {agreeing} of {len(tops)} rounds of moves led to this ratio, and the set has too "
+        "many points to measure all. Try more seconds, or a smaller set"
     )  # fmt: skip
     return Settled(point, False, doubt)

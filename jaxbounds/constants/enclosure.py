@@ -1,7 +1,7 @@
-"""The ratio in ball arithmetic, at an instance of exact numbers: certified digits, and slopes.
+"""Compute the ratio lhs/rhs and its slopes in ball arithmetic, at an instance of exact numbers.
 
-The certified digits are those of lhs/rhs at this instance: a proved lower estimate of the supremum.
-Slopes, neighbours and other starts only suggest that no instance has a larger ratio.
+The certified digits belong to lhs/rhs at this instance, so they prove a lower estimate of the
+supremum. Slopes, neighbours and other starts only suggest that no instance has a larger ratio.
 """
 
 import itertools
@@ -33,8 +33,8 @@ from jaxbounds.programs.balls.values import (
 BITS = 448
 """Precision of the balls in bits; a larger number certifies more digits and takes longer."""
 ROUNDS, SURE = 5, 1e-40
-"""Most steps of Newton's method, and the relative gain of the ratio below which the steps end. More
-steps and a smaller gain certify more digits.
+"""Largest number of steps of Newton's method, and the relative gain of the ratio below which the
+steps end. More steps and a smaller gain certify more digits.
 """
 STEP = 2.0**-100
 """Relative step of the difference quotients that give slopes. This step reveals relative gains down

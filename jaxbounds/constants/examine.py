@@ -1,4 +1,4 @@
-"""The examination of polished points: certify the best point, and decide which word it gets."""
+"""Certify the best of the points that the climbs reached, and choose the word for the constant."""
 
 import time
 from collections import Counter
@@ -26,9 +26,9 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
-"""Largest ratio between a small rise along a scale and the gain that slopes predict. A rise beyond
-this ratio comes from coordinates that miss their optimum in the last digits. A larger factor makes
-more rises count as limits.
+"""Factor between a small rise of the ratio along a scale and the gain that slopes predict. If the
+rise exceeds the gain by more than this factor, it comes from coordinates that miss their optimum in
+the last digits. A larger factor makes more rises count as limits.
 """
 TINY = 1e-20
 """Relative gap. If a limit exceeds the ratio of the best point by more than this gap, the supremum
@@ -42,8 +42,8 @@ EXACT, READABLE = 2e-14, 1e-3
 READABLE for the display. A larger loss gives rounder numbers.
 """
 BY_FLOATS = 1e-14
-"""Relative gain that float64 may leave open, far along a scale, for the other coordinates. A larger
-value makes the search accept more limits.
+"""Relative gain of the ratio, far along a scale, that float64 may leave open for the other
+coordinates. A larger value makes the search accept more limits.
 """
 AS_COMPUTED = 2.0**-46
 """Largest relative distance of a closed form from the ratio with the program's rounded constants. A
@@ -58,13 +58,13 @@ MISLED = 12
 point; a larger number takes longer.
 """
 ROUNDS, ROUNDED = 12, 256
-"""Most rounds in which the search rounds an instance, and the most entries of an instance that it
-rounds. The time grows with the square of the number of entries. Larger numbers give rounder
-instances and take longer.
+"""Largest number of rounds in which the search rounds an instance, and the largest number of
+entries of an instance that it rounds. The time grows with the square of the number of entries.
+Larger numbers give rounder instances and take longer.
 """
 MOST = 256
-"""Instances that the search measures between two looks at the clock; a larger number exceeds the
-time limit by more.
+"""Number of instances that the search measures between two looks at the clock; a larger number
+exceeds the time limit by more.
 """
 LARGEST = 1e300
 """Size of an entry above which float64 is too narrow to follow a rise of the ratio. A larger value
@@ -180,10 +180,14 @@ def _best_of(
         far = limit(problem, ratio, certain, until=until)
         far = far if far and _is_real(far, gain) else None
         if far and _passed(far, ball):
-            reason = f"along {far.words} the ratio rises, but to less than balls climbed to"
+            reason = (
+                f"along {far.words} the ratio rises, but stays below the ratio of the climb in "
+                "balls"
+            )
             far, gain, promise = None, None, None
         elif far is None and time.process_time() > until:
-            reason, gain, promise = "the time was over before all scales were followed", None, None
+            reason = "the time was over before the search had followed all scales"
+            gain = promise = None
     if far:
         point, (ball, promise) = start, _at_the_end(problem, ratio, start, far, gain)
         near = best_neighbour(problem, far.instance, seed)
@@ -306,7 +310,7 @@ def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Conf
     best = max(alike, key=lambda k: k[2].mid())
     if not beyond > float(first.lower()) * (1 + SAME):
         return _Confirmed(*best, "", 0.0)
-    words = f"floats give {beyond:.6g}, which balls do not decide: {reason}"
+    words = f"floats give the ratio {beyond:.6g}, which ball arithmetic cannot confirm: {reason}"
     return _Confirmed(*best, words, beyond)
 
 
@@ -334,7 +338,7 @@ def _within(ratio: float, ball: Any) -> float:
 
 
 def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
-    """Return the end of the climb in balls, rounded to float64.
+    """Return the end of the climb in ball arithmetic, rounded to float64.
 
     The result is `point` itself if the rounded end violates a hypothesis.
     """
@@ -346,14 +350,14 @@ def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
-    """Return the ratio's ball and gain at a nearby kink; None if the kink has a smaller ratio."""
+    """Return the ratio's ball and predicted gain at a nearby kink; None for a smaller ratio."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None
 
 
 def _passed(far: Limit, ball: Any) -> bool:
-    """Tell whether the climb in balls passed the limit by more than the rounding of coordinates."""
+    """Tell whether the climb in balls ended above the limit by more than rounding explains."""
     with precision(BITS):
         return not far.endless and bool(far.certain < ball * (1 - arb(TINY)))
 
@@ -394,7 +398,9 @@ def _out_of_floats(best: Best, where: Where) -> str:
     largest = np.max(np.abs(flat(best.point.instance)), initial=0.0)
     if where != "rising" or not largest > LARGEST:
         return ""
-    return f"the ratio still rises where entries are {largest:.1g}, and float64 ends there"
+    return (
+        f"the ratio still rises at entries of size {largest:.1g}, where the range of float64 ends"
+    )
 
 
 def _still(best: Best) -> str:
@@ -403,11 +409,11 @@ def _still(best: Best) -> str:
         return ""
     if best.far.settled:
         open_ = best.promise is not None and not best.promise < STATIONARY
-        words = f"at the end of {best.far.words} other coordinates may still gain"
-        return f"{words} a share of {best.promise:.1g}" if open_ else ""
+        words = f"far along {best.far.words} other coordinates may still raise the ratio"
+        return f"{words} by a share of {best.promise:.1g}" if open_ else ""
     return (
-        f"along {best.far.words} the ratio still rises, at the last scale that balls reach by a "
-        f"share of {best.far.left:.1g}"
+        f"along {best.far.words} the ratio still rises: by a share of {best.far.left:.1g} at the "
+        "last scale that balls reach"
     )
 
 

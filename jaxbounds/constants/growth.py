@@ -1,4 +1,4 @@
-"""The growth of a ratio along a scale without end, from certified values at large scales.
+"""Decide whether a ratio grows without bound along a scale, from certified values at large scales.
 
 The scales are 2^m, and ball arithmetic follows m up to 2^120. On this range a ratio converges even
 if its distance to the limit is 1/log(scale), or the root of 1/log(scale). A ratio that still
@@ -18,11 +18,14 @@ STEPS = (0, 1, 3, 6, 12, 24, 50, 80, 100)
 FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 120))
 """Binary logarithms of further scales, at which balls measure a family while they stay narrow."""
 STILL = arb("1e-12")
-"""Relative change between two scales below which a ratio counts as settled (converged)."""
+"""Relative change between two scales below which a ratio counts as settled (converged). A larger
+value settles more ratios."""
 ENOUGH = arb("1e-30")
-"""Relative change between two scales below which no larger scale is measured."""
+"""Relative change of the ratio between two scales below which the walk measures no larger scale. A
+larger value measures fewer scales."""
 NARROW = 60
-"""Least accuracy, in bits, of a ball at a large scale; the walk stops earlier with a larger number.
+"""Least accuracy, in bits, of a ball at a large scale; with a larger number the walk over the
+scales stops earlier.
 """
 ROUNDING = 1e-12
 """Largest exponent a of a growth scale^a that counts as the rounding of a constant in the program.

@@ -1,8 +1,8 @@
-"""A climb without slopes, by moves of floats and of integers, for statements on the host.
+"""Climb without slopes, by moves of floats and integers, for statements that run in Python.
 
-A move changes a float by a share of its size, from all of it down to its last digits. Other moves
-change whole arrays, or all floats in a random direction. An integer takes the values that draws
-have in the same entry, and nearby values if the statement declares a set of integers.
+A move changes a float by a share of its size; the shares range from 1 down to the last digits.
+Other moves change whole arrays, or all floats in a random direction. An integer takes the values
+that draws have in the same entry, and nearby values if the statement declares a set of integers.
 """
 
 import time
@@ -25,17 +25,18 @@ COORDINATES, DENSE = 48, 8
 """Number of single coordinates, and of random directions, in one sweep; larger numbers take longer.
 """
 SWEEPS = 40
-"""Most sweeps with one step length; more sweeps climb higher and take longer."""
+"""Largest number of sweeps with one step length; more sweeps climb higher and take longer."""
 WORTH = 1e-13
 """Relative gain of a sweep below which the climb takes the next step length; a larger value changes
 the step length earlier."""
 GAINED = 1e-15
 """Relative gain below which a ratio counts as no larger; a larger value ends climbs earlier."""
 ROUNDS = 4
-"""Most rounds; a round moves integers and then floats. More rounds climb higher and take longer."""
+"""Largest number of rounds; a round moves integers and then floats. More rounds climb higher and
+take longer."""
 VALUES = 64
-"""Most drawn values that the climb tries for one integer; more values find rarer optima and take
-longer."""
+"""Largest number of drawn values that the climb tries for one integer; more values find rarer
+optima and take longer."""
 
 
 class TimeIsOver(Exception):
@@ -56,7 +57,7 @@ class Whole(NamedTuple):
         leaf: the index of the leaf that holds the number.
         entry: the index of the number in the flattened leaf.
         seen: the values that the draws have in this entry.
-        once: the share of draws whose value in this entry differs from that of every other draw.
+        once: the share of draws whose value in this entry occurs in no other draw.
     """
 
     leaf: int
@@ -113,7 +114,7 @@ class HostClimber:
         return here
 
     def _level(self, here: Place, level: float, rng: np.random.Generator, until: float) -> Place:
-        """Sweep with steps of one length; after each sweep, also try its total move again."""
+        """Sweep with steps of one length; after each sweep, also try the sum of its moves again."""
         for _ in range(SWEEPS):
             before, start = here.ratio, flat(here.instance)
             if time.process_time() > until or not len(start) or not before > 0:

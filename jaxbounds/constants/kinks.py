@@ -1,4 +1,4 @@
-"""Optima at kinks, at which smooth pieces of the ratio meet.
+"""Find optima at kinks, the points at which smooth pieces of the ratio meet.
 
 Near a kink the ratio is the least of several smooth pieces. Linear programs find the pieces; each
 piece is known from a point at which it is active. Newton's steps, in ball arithmetic with slopes in
@@ -19,16 +19,18 @@ from jaxbounds.constants.problem import UNCOUNTED, Problem
 from jaxbounds.programs.balls.interpreter import precision
 
 RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-"""Half sides of the cubes in which the search looks for pieces, in decreasing order."""
+"""Half side lengths of the cubes in which the search looks for pieces, relative to the point's
+values, in decreasing order."""
 MOST = 30
-"""Most coordinates of a point whose kink is examined. A larger number makes the search examine more
-points, which takes longer."""
+"""Largest number of coordinates of a point at which the search examines a kink. A larger number
+makes the search examine more points, which takes longer."""
 WITHIN = 1e-4
 """Relative radius in which the search has measured neighbours. The predicted gain of a slope is the
 slope times this radius; a larger radius predicts larger gains.
 """
 ROUNDS, SURE = 16, 1e-45
-"""Most steps of Newton's method, and the step size at which they end; more steps gain more digits.
+"""Largest number of Newton steps, and the step size below which the steps end; more steps gain more
+digits.
 """
 PROBE = 1e-9
 """Relative distance from a kink to the points at which balls finally compare the ratio. A larger

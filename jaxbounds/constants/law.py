@@ -1,4 +1,4 @@
-"""A formula for a constant in terms of the axes, if closed forms and exponents agree on one."""
+"""Find a formula for a constant in terms of the axes, from closed forms and fitted exponents."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from jaxbounds.constants.result import AtSize
 
 WRITTEN = 28
 """Number of decimal digits of `AtSize.low` that `_over` trusts. Later digits are rounded, so a
-larger number would be wrong.
+larger number would trust wrong digits.
 """
 
 
@@ -28,7 +28,7 @@ def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
 
 
 def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
-    """Return the constant as a quotient of polynomials in the single axis that varies, or its log.
+    """Return the constant as a quotient of polynomials in the varying axis, or in its log.
 
     The text is empty if no formula fits. The number of sizes must exceed the number of free
     coefficients.

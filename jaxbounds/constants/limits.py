@@ -1,4 +1,4 @@
-"""Suprema that no instance attains, because the ratio rises as a scale tends to infinity or zero.
+"""Find suprema that no instance attains: the ratio rises as a scale tends to infinity or zero.
 
 A family is a path of instances through a point. A family multiplies one array, several arrays, or
 all entries of equal size by a scale or its reciprocal. Another kind of family moves two arrays of
@@ -25,21 +25,21 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
-"""Balls follow a family if its float64 ratio at the largest scale is at most this relative distance
-below the point's ratio. A larger distance makes balls follow more families.
+"""Relative distance. Ball arithmetic follows a family if its float64 ratio at the largest scale is
+at most this distance below the point's ratio. A larger distance makes balls follow more families.
 """
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
 """Binary logarithms of the scales at which float64 measures a family."""
 JOINTLY = 3
-"""Most arrays of an instance for which the search tries every combination of growing and shrinking
-arrays. If an instance has more arrays, only pairs of arrays, or all arrays, change together. A
-larger number tries more combinations.
+"""Largest number of arrays of an instance for which the search tries every combination of growing
+and shrinking arrays. If an instance has more arrays, only pairs of arrays, or all arrays, change
+together. A larger number tries more combinations.
 """
 ENTRIES = 24
-"""Most distinct sizes |x| of entries; each size gives a family that scales the entries of the size.
-A larger number tries more families."""
+"""Largest number of distinct sizes |x| of entries; each size gives a family that scales the entries
+of this size. A larger number tries more families."""
 MOST = 24
-"""Most families that ball arithmetic follows; a larger number takes longer."""
+"""Largest number of families that ball arithmetic follows; a larger number takes longer."""
 FARTHEST = 2.0**100
 """Scale at which float64 computes the slopes in the other coordinates. A larger scale loses more
 digits.
@@ -182,7 +182,7 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
 def limit(
     problem: Problem, ratio: Ratio, point: Point, /, *, until: float = np.inf
 ) -> Limit | None:
-    """Return the family with the largest certified ratio that rises to the end; None without it."""
+    """Return the family with the largest certified ratio among those that still rise; else None."""
     families, exact = list(_families(point, False)), list(_families(point, True))
     seen = looks(problem, point, until=until)
     near = [k for k in seen if k.last >= point.ratio * (1 - NEAR)]

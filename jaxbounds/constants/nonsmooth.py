@@ -1,6 +1,6 @@
-"""Optimisation of a ratio with kinks: BFGS that moves along kinks, and CMA-ES (the extra `search`).
+"""Maximise a ratio with kinks: BFGS that moves along kinks, and CMA-ES (the extra `search`).
 
-A search by slopes with strong Wolfe conditions stops at the first kink. BFGS with weak Wolfe
+A gradient search with strong Wolfe conditions stops at the first kink. BFGS with weak Wolfe
 conditions learns from the slopes on both sides of a kink and continues (Lewis and Overton,
 Nonsmooth optimization via quasi-Newton methods, 2013). CMA-ES needs no slopes; BFGS continues from
 the result of CMA-ES.
@@ -16,12 +16,13 @@ import numpy as np
 import scipy
 
 PROGRAMS, CUTS = 300, 150
-"""Most linear programs of one walk, and most cuts in one program; larger numbers walk farther and
-take longer."""
+"""Largest number of linear programs of one walk, and of cuts in one program; larger numbers walk
+farther and take longer."""
 QUICK = {"presolve": False}
 """Options for SciPy's solver: a small linear program takes longer to simplify than to solve."""
 LARGEST = 80
-"""Most coordinates of a problem on which the search tries CMA-ES; a larger number takes longer."""
+"""Largest number of coordinates of a problem on which the search tries CMA-ES; a larger number
+takes longer."""
 MISSING = "CMA-ES needs module='cma'. Try pip install 'jaxbounds[search]'"
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 """A function that takes a point and returns the value to minimise and the value's slope."""
@@ -88,7 +89,7 @@ def bundled(
 ) -> np.ndarray:
     """Minimise by cutting planes in a trust region: linear programs over the pieces found so far.
 
-    If the number of pieces that meet equals the number of coordinates, the steps are Newton's.
+    If the number of pieces that meet equals the number of coordinates, the steps are Newton steps.
 
     Args:
         loss: the function to minimise.

@@ -1,9 +1,9 @@
-"""The constant of a statement on the host, for which slopes and ball arithmetic are unavailable.
+"""Find the constant of a statement on the host (in Python), without slopes and ball arithmetic.
 
-Moves of every length must find no nearby instance with a larger ratio. Otherwise the word for the
-constant is "rising". The word is also "rising" in three further cases. The ratio may stay equally
-large along a scale without end. An integer may have a value that few draws have. A change of the
-last digits may make the ratio smaller.
+If a move of any length finds a nearby instance with a larger ratio, the word for the constant is
+"rising". The word is also "rising" in three further cases. The ratio may stay equally large along a
+scale without end. An integer may have a value that few draws have. A change of the last digits may
+make the ratio smaller.
 """
 
 import time
@@ -23,27 +23,29 @@ from jaxbounds.falsification.examples import SOURCE
 OTHERS = 40
 """Number of starts of other kinds than draws, if time allows; more starts miss fewer optima."""
 LEAST, DRAWN, AGREEING = 6, 1, 3
-"""Least numbers of starts for a settled constant. It needs LEAST starts of other kinds than draws,
-DRAWN draws that lead to the largest ratio, and AGREEING starts of any kind that lead to the largest
-ratio. Larger numbers settle fewer constants.
+"""Least numbers of starts for a settled constant. The search needs LEAST starts that are not draws.
+Climbs from DRAWN draws, and from AGREEING starts of any kind, must lead to the largest ratio.
+Larger numbers settle fewer constants.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
 """Shares of the time: SHARE for one start, CLIMBS for all starts. The search for objections (see
 `objection`) gets the rest of the time. Larger shares leave less time for objections.
 """
-AT_A_JUMP = "it is the largest at the last digits of its entries only"
-OVER = "the time was over before all moves that could give a larger ratio were tried"
+AT_A_JUMP = "the ratio is the largest only for exactly these last digits of the entries"
+OVER = "the time was over before the search had tried all moves that could give a larger ratio"
 ROUNDS = 100
-"""Most rounds of starts; a search with a larger number takes longer."""
+"""Largest number of rounds of starts; a search with a larger number takes longer."""
 NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
-"""Lengths, relative to the moved entry, of the moves that must not lead to a larger ratio."""
+"""Lengths of moves, relative to the moved entry. A constant is
+settled only if none of these moves leads to a larger ratio."""
 COORDINATES = 64
-"""Most coordinates that `_neighbours` moves for each length; more coordinates take longer."""
+"""Largest number of coordinates that `_neighbours` moves for each length; more coordinates take
+longer."""
 DENSE = 16
 """Number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
-"""Relative length of the moves, in all directions, that must not make the ratio smaller. A larger
-length settles fewer constants.
+"""Relative length of moves in all directions. A settled constant needs a ratio that none of these
+moves makes smaller. A larger length settles fewer constants.
 """
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
@@ -55,7 +57,8 @@ undrawn values. A larger share settles more constants.
 MANY = 256
 """Number of unmeasured draws that show which values integers take; more draws show rarer values."""
 LOOKED_AT = 4
-"""Most instances with the largest ratio that are tested for objections; more instances take longer.
+"""Largest number of instances with the largest ratio that the search tests for objections; more
+instances take longer.
 """
 
 
@@ -70,7 +73,7 @@ def settled_on_host(
     seed: int,
     until: float,
 ) -> tuple[list[Point], str]:
-    """Climb by moves from all kinds of starts; return points, largest ratio first, and a doubt.
+    """Climb by moves from all kinds of starts; return the points reached, and a doubt about them.
 
     Args:
         problem: the form at its size, on the host.
@@ -81,8 +84,8 @@ def settled_on_host(
         until: the value of `time.process_time()` at which the search stops.
 
     Returns:
-        The points, and a reason why another instance may have a larger ratio than the first point.
-        The reason is an empty text if no reason is found.
+        The points, largest ratio first, and a reason why another instance may have a larger
+        ratio than the first point. The reason is an empty text if no reason is found.
     """
     climber, rng = HostClimber(problem, draws), np.random.default_rng([seed, 11])
     left, points, words = until - time.process_time(), list[Point](), ""
@@ -134,9 +137,12 @@ def _few(points: Sequence[Point]) -> str:
     agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]
     drawn = sum(p.kind in ("drawn", "searched") for p in agreeing)
     if len(agreeing) < AGREEING or drawn < DRAWN:
-        return f"of {len(points)} starts {len(agreeing)} came to this ratio, {drawn} from draws"
+        return (
+            f"only {len(agreeing)} of {len(points)} starts led to this ratio; {drawn} of them are "
+            "draws"
+        )
     if _others(points) < LEAST:
-        return f"the time was over after {_others(points)} starts of other kinds than draws"
+        return f"the time was over after {_others(points)} starts that are not draws"
     return ""
 
 
@@ -202,11 +208,13 @@ def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instan
 
 
 def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool]) -> str:
-    """Return a reason if an integer may have a value, in no draw, with a larger ratio; else ""."""
+    """Return a reason if an integer value that no draw has may give a larger ratio; else ""."""
     for whole in climber.wholes(place.instance):
         declared = climber.declared(place.instance, whole)
         if not declared and whole.once > ONCE:
-            return "whole numbers have values that only one draw has: not all were seen"
+            return (
+                "many values of whole numbers occur in only one draw, so further values may exist"
+            )
         own = climber.number(place.instance, whole)
         if own.dtype == bool:
             continue
@@ -214,10 +222,13 @@ def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool])
         for value in beyond:
             there = climber.tried(place.instance, whole, value)
             if larger(there):
-                return f"with a whole number {value} in place of {own}, it is larger"
+                return f"the ratio is larger with the whole number {value} in place of {own}"
             last = not declared and own in (whole.seen[0], whole.seen[-1])
             if last and there.ratio > -np.inf and _depends(climber, place, whole):
-                return f"of whole numbers that were drawn {own} is the last, but not of all"
+                return (
+                    f"the whole number {own} is the largest or least drawn value, but further "
+                    "values may exist"
+                )
     return ""
 
 
@@ -229,7 +240,7 @@ def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
 
 
 def _far_out(climber: HostClimber, place: Place) -> str:
-    """Return a reason if a place lies far from all draws or its ratio stays along a scale."""
+    """Return a reason if a place is far from all draws or its ratio is constant along a scale."""
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 
@@ -243,7 +254,7 @@ def _far_out(climber: HostClimber, place: Place) -> str:
     for i, way in enumerate(climber.out(place.instance)):
         mine = np.arange(len(x)) == i
         if way and not ends(mine, moved(mine, 2.0**way)):
-            return f"an entry is {x[i]:.1g}, far from all draws: a limit perhaps"
+            return f"an entry is {x[i]:.1g}, far from all draws, so the ratio may be a limit"
     for mine in _groups(x, sizes):
         for way in (1, -1):
             out = [moved(mine, 2.0 ** (way * m)) for m in FAR]
@@ -252,7 +263,7 @@ def _far_out(climber: HostClimber, place: Place) -> str:
             back = [moved(mine, 2.0 ** (-way * m)).ratio for m in FAR]
             reached = way < 0 and moved(mine, 0.0).ratio >= worst
             if not reached and any(0 < ratio < worst for ratio in back):
-                return "along a scale without end the ratio stays as large: a limit perhaps"
+                return "along a scale without end the ratio stays as large, so it may be a limit"
     return ""
 
 

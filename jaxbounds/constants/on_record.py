@@ -10,8 +10,8 @@ from jaxbounds.constants.result import SharpConstant
 from jaxbounds.ground.to_json import to_json
 
 SMALL = 400
-"""Most characters (as JSON) of an extremal instance that the record stores; with a larger limit the
-record stores larger instances.
+"""Largest number of characters (as JSON) of an extremal instance that the record stores; with a
+larger limit the record stores larger instances.
 """
 
 

@@ -1,4 +1,4 @@
-"""The climb from a result of the search to a stationary point of the ratio, in float64."""
+"""Climb from a result of the search to a stationary point of the ratio lhs/rhs, in float64."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -29,7 +29,8 @@ count as kinks."""
 
 
 SPREAD = ("wide", "log-normal")
-"""Kinds of starts whose values have very different sizes, so a climb begins in their logarithms."""
+"""Kinds of starts with values of very different sizes; their climbs begin in the logarithms of the
+values."""
 
 
 class Point(NamedTuple):

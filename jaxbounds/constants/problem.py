@@ -1,4 +1,4 @@
-"""The ratio lhs/rhs of one form at one size, as a function of a vector, for the search."""
+"""For the search: the ratio lhs/rhs of one form at one size, as a function of a vector."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,16 +18,18 @@ from jaxbounds.falsification.programs import compiled
 NUDGES = (0.0, 1e-15, 1e-13)
 """Relative lengths of moves from a point without a finite slope to a nearby point."""
 REFUSALS = (ValueError, ArithmeticError, LookupError)
-"""Exceptions by which a statement on the host may refuse an instance, which then does not count."""
+"""Exceptions by which a statement that runs in Python may refuse an instance; this instance does
+not count."""
 MOVED = 1e-6
 """Largest change of an entry by a projection, relative to the largest entry of its leaf, that
 counts as rounding. A larger value makes fewer changes count as real.
 """
 CALLS = 1000
-"""Rough number of measurements of a search; with a larger number more programs are compiled."""
+"""Rough number of measurements of a search; with a larger number the search compiles more
+programs."""
 UNCOUNTED = 50.0
-"""Minus the log ratio of an instance that violates a hypothesis, as climbs see it. A larger number
-keeps climbs farther from the edge of the hypotheses.
+"""Value that climbs see, instead of minus the log ratio, at an instance that violates a hypothesis.
+A larger number keeps climbs farther from the edge of the hypotheses.
 """
 
 
@@ -162,7 +164,7 @@ class Problem:
         return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
 
     def _with_slope(self, values: Any, ties: Any, instance: Instance) -> Any:
-        """Return one array (a single read): the log ratio, whether it counts, and its slope."""
+        """Return one array: the log ratio, whether the instance counts, and the slope."""
         (score, counted), slope = jax.value_and_grad(self._score, has_aux=True)(
             values, ties, instance
         )

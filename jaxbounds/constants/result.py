@@ -21,18 +21,20 @@ Where = Literal[
     "as coded",
 ]  # fmt: skip
 MEANING: Mapping[Where, str] = {
-    "attained": "slopes, neighbours and another start find nothing larger than at this instance "
-    "(on the host: moves of every length, in place of slopes; of integers and signs: moves from "
-    "several draws end there, and no neighbour is larger)",
-    "limit": "no instance attains it: the ratio still rises along a scale without end",
-    "rising": "the search had not settled: another start, a slope or a neighbour promises more",
-    "unbounded": "the ratio grows without bound along a scale: there is no constant",
+    "attained": "slopes, neighbours and another start found no larger ratio than at this instance "
+    "(for a statement on the host: moves of every length found none; for integers and "
+    "signs: moves from several draws ended there, and no neighbour has a larger ratio)",
+    "limit": "no instance attains the supremum: the ratio still rises along a scale without end",
+    "rising": "the search did not settle: another start, a slope or a neighbour promises a larger "
+    "ratio",
+    "unbounded": "the ratio grows without bound along a scale, so no constant exists",
     "every instance": "the ratio is the same on every draw",
-    "enumerated": "the largest of all the instances there are",
-    "drawn": "the largest of draws and named cases: the statement asks for no search",
-    "as coded": "integers wrap on the way to the sides: the number is the program's, and says "
-    "nothing of the integers",
-    "none": "no instance counts, or the right side is not positive",
+    "enumerated": "the search measured all instances, and this ratio is the largest",
+    "drawn": "the ratio is the largest of draws and named cases, because the statement asks for no "
+    "search",
+    "as coded": "machine integers wrap in the program, so the number is about the program, and not "
+    "about the mathematical integers",
+    "none": "no instance meets the hypotheses, or the right side is not positive",
 }
 
 
@@ -87,7 +89,7 @@ class AtSize:
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class SharpConstant:
-    """The least C with lhs <= C rhs at each size, estimated from below by a search.
+    """The sharp constant, the least C with lhs <= C rhs at each size, estimated from below.
 
     Attributes:
         id: the id of the statement.
@@ -133,7 +135,7 @@ class SharpConstant:
 
     @property
     def fails(self) -> bool:
-        """Tell whether the form is false: a constant is certainly > 1, or by more than rounding."""
+        """Tell whether a constant exceeds 1, so that the form is false, by more than rounding."""
         known = [s for s in self.sizes if s.where != "as coded"]
         return any(Decimal(s.low) > 1 if s.low else s.ratio > 1 + 1e-9 for s in known)
 

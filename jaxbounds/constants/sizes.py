@@ -1,4 +1,4 @@
-"""The sizes for the search for a constant: parsed, combined, and checked against the memory."""
+"""Parse and combine the sizes of a search for a constant, and check their memory."""
 
 import contextlib
 import itertools
@@ -18,7 +18,7 @@ from jaxbounds.falsification.measure import measure
 from jaxbounds.ground.exceptions import Refused
 
 MOST_SIZES = 64
-"""Most sizes in one call; a call with more sizes takes longer."""
+"""Largest number of sizes in one call; a call with more sizes takes longer."""
 SHARE = 0.5
 """Share of the machine's memory that one batch may take; a larger share allows larger sizes."""
 
@@ -75,33 +75,35 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     if not isinstance(axes, Mapping):
         if any(set(size) != set(base) for size in axes):
             raise Refused(
-                f"sizes of {statement.id} must give {', '.join(base)}, got {list(axes)}. Try "
-                f"{{{', '.join(f'{name!r}: 2' for name in base)}}}"
+                f"each size of {statement.id} must give a value for {', '.join(base)}, got "
+                f"sizes={list(axes)}. Try {{{', '.join(f'{name!r}: 2' for name in base)}}}"
             )
         return tuple(map(Size, axes))
     unknown = [axis for axis in axes if axis not in base]
     if unknown:
         known = ", ".join(base) or "none"
         raise Refused(
-            f"{statement.id} has no axis {unknown[0]!r}; its axes are: {known}, got "
-            f"axes={list(axes)}. Try one of its axes"
+            f"{statement.id} has no axis {unknown[0]!r}, got axes={list(axes)}, expected some of "
+            f"its axes: {known}. Try one of these axes"
         )
     for axis, values in axes.items():
         whole = all(isinstance(size[axis], int) for size in declared)
         if not values or any(isinstance(v, bool) or not math.isfinite(v) for v in values):
             raise Refused(
-                f"sizes must be numbers: {axis} = {list(values)}, got axes={axes}. Try {axis}=2,4"
+                f"the values of an axis must be finite numbers, got {axis}={list(values)}. Try "
+                f"{axis}=2,4"
             )
         if whole and any(v != int(v) or v < 1 for v in values):
             raise Refused(
-                f"sizes must be whole numbers from 1 on: {axis} = {list(values)}, "
-                f"got axes={axes}. Try {axis}=2,4 (an axis is continuous where the statement "
-                "gives it a float, as 1.0)"
+                "the values of this axis must be whole numbers from 1 on, got "
+                f"{axis}={list(values)}. Try {axis}=2,4, or write the statement's own sizes of the "
+                "axis as floats, such as 1.0"
             )
     total = math.prod(map(len, axes.values()))
     if total > MOST_SIZES:
         raise Refused(
-            f"{total} sizes are too many, expected sizes={MOST_SIZES} or fewer. Try fewer values"
+            f"sizes={total} combinations are too many, expected at most {MOST_SIZES}. Try fewer "
+            "values of the axes"
         )
     chosen = itertools.product(*axes.values())
     own = lambda axis, v: int(v) if isinstance(base[axis], int) and v == int(v) else float(v)
@@ -151,8 +153,8 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
         except Exception as problem:  # a statement may raise anything at unknown shapes
             line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
             raise Refused(
-                f"{statement.id} cannot be measured at {size!r}: {line}, form={form!r}. Try "
-                "other sizes"
+                f"{statement.id} (form={form!r}) cannot be measured at {size!r}; its program "
+                f"raised: {line}. Try other sizes"
             ) from problem
     floats = sum(math.prod(leaf.shape) * 8 for leaf in jax.tree.leaves(drawn))
     need = statement.budget.batch * max(floats, _largest(program.jaxpr))
@@ -160,7 +162,7 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
         raise Refused(
             f"{statement.id} (form={form!r}) at {size!r} does not fit: one array of a batch of "
             f"{statement.budget.batch} needs {need / 2**30:.3g} GiB, and this machine has "
-            f"{_memory() / 2**30:.3g}. Try smaller sizes"
+            f"{_memory() / 2**30:.3g} GiB. Try smaller sizes"
         )
 
 

@@ -1,4 +1,4 @@
-"""Ties: near-zero coordinates become zero, and near-equal coordinates become equal.
+"""Tie coordinates: near-zero coordinates become zero, and near-equal coordinates become equal.
 
 If a bound contains maxima, its worst instances often have coinciding entries: corners of a box,
 antipodal tokens, equal logits. The ratio has a kink at such an instance, which a climb by slopes
@@ -61,7 +61,7 @@ class Ties(NamedTuple):
     basis: Basis
 
     def expand(self, values: Any) -> Any:
-        """Return all entries x, of shape (n,), from the values."""
+        """Return all entries x, of shape (n,), from the values of the tied coordinates."""
         return self.basis.expand(self.signs * values[self.labels])
 
 

@@ -1,4 +1,4 @@
-"""The starts of climbs: draws and search results first, then changed instances of several kinds.
+"""Choose the starts of climbs: first draws and search results, then changed instances.
 
 Each function in `KINDS` makes changed instances of one kind from known instances. `further` yields
 the most promising changed instances of each kind.
@@ -24,10 +24,11 @@ EACH = 16
 starts. A larger number finds better starts and takes longer.
 """
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
-"""Number of starts of a kind besides the best start; a kind without an entry has one other start.
+"""Number of starts of each kind besides its best start; a kind without an entry has one other
+start.
 """
 SHRUNK = tuple(range(2, 310, 4))
-"""Exponents k of the factors 10^-k by which `within_floats` multiplies a draw."""
+"""Exponents k of the factors 10^-k by which `within_floats` multiplies a draw that overflows."""
 Make = Callable[[Instance, np.random.Generator], Instance]
 
 

@@ -1,1 +1,1 @@
-"""Analysis of any network: its curvature, one training step, its leaves by path."""
+"""Analyse any network: the curvature of its loss, a training step, and its parameters by path."""

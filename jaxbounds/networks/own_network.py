@@ -1,6 +1,7 @@
-"""The user's own network, from any library: its leaves by path, and reasons why no bound applies.
+"""Read the user's own network: its leaves by path, and the reasons why no bound applies.
 
-Any pytree will do: variables of linen, a module or state of nnx, an Equinox module, nested dicts.
+The network may be any pytree: variables of linen, a module or state of nnx, an Equinox module,
+nested dicts.
 """
 
 from typing import Any, NamedTuple
@@ -43,7 +44,7 @@ def listed(names: list[str] | tuple[str, ...], /, most: int = 4) -> str:
 
 
 def holds(leaf: Any, kind: Any, /) -> bool:
-    """Return whether a leaf is an array, or an array's shape, with numbers of a kind."""
+    """Return whether a leaf is an array, or an array's shape, with a dtype of a given kind."""
     array = isinstance(leaf, np.ndarray | np.generic | jax.Array | jax.ShapeDtypeStruct)
     return array and jnp.issubdtype(leaf.dtype, kind)
 

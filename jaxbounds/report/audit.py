@@ -72,7 +72,7 @@ class Audit(NamedTuple):
 
 
 def markdown(audit: Audit, /) -> str:
-    """Return the text: summary, errors, every claim, unchecked items, and commands to repeat it.
+    """Return the audit: summary, errors, all claims, unchecked items, commands that repeat it.
 
     Args:
         audit: the material of the audit.

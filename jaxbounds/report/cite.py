@@ -1,4 +1,4 @@
-"""The citations: the paper, the text that was read, and a finding with its digest."""
+"""Make the citations of a paper, of the text that was read, and of a finding with its digest."""
 
 import hashlib
 import math
@@ -34,7 +34,8 @@ def digest(verdicts: Iterable[Verdict], /) -> str:
     """Return the SHA-256 of the findings: ids, forms, statuses, evidence, ratios to three digits.
 
     The digest leaves out the machine, the versions, the seconds and the order. So equal findings
-    have equal digests. The ratio of an identity that holds is rounding, and is left out.
+    have equal digests. The ratio of an identity that holds is only rounding, so the digest leaves
+    this ratio out.
 
     Args:
         verdicts: the verdicts on forms of statements.
@@ -77,7 +78,7 @@ def _link(name: str, target: str) -> Html:
 def cite_section(
     papers: Iterable[Paper], verdicts: Iterable[Verdict], settings: Mapping[str, Any], /
 ) -> Html | None:
-    """Return the page's part on the texts that were read, their places, and their citations.
+    """Return the section of the page about the texts that we read: their places and citations.
 
     Args:
         papers: the papers of the verdicts.

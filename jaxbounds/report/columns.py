@@ -1,4 +1,4 @@
-"""The columns of a verdict, declared once: terminal, page, notebook and audit read `COLUMNS`."""
+"""The columns of the table of verdicts; terminal, page, notebook and audit read `COLUMNS`."""
 
 import math
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from jaxbounds.falsification.evidence import CLOSE
 from jaxbounds.falsification.found_equality import NEAR_ONE
 
 ROUNDED = 1e-9
-"""Difference between a ratio and 1 that rounding explains; a larger value calls more sides
-equal."""
+"""Largest difference between a ratio and 1 that rounding explains; with a larger value more sides
+count as equal."""
 
 
 def number(value: float, /) -> str:

@@ -47,7 +47,7 @@ def _exact(found: AtSize) -> str:
 
 
 def constant_table(constant: SharpConstant, /, *, width: int = USUAL) -> Table:
-    """Return a row for each size: the lower estimate, its place, its digits, a closed form.
+    """Return a row for each size: the lower estimate, its kind, its digits and a closed form.
 
     Args:
         constant: the constant.
@@ -122,7 +122,7 @@ def constant_text(constant: SharpConstant, /) -> str:
 
 
 def constant_figure(constant: SharpConstant, /) -> Any:
-    """Draw C against the size on which C depends most, with a line for each choice of other sizes.
+    """Draw C against the size on which C depends most; each choice of the other sizes is a line.
 
     Needs matplotlib.
 
@@ -155,7 +155,7 @@ def constant_figure(constant: SharpConstant, /) -> Any:
 
 
 BY_VERIFY = "verify"
-"""The word for a constant whose search found a smaller ratio than a verdict on its form."""
+"""The word for a constant that is smaller than the known worst ratio of its form."""
 _LARGER = 1 + 1e-6
 """Factor by which a verdict's ratio must exceed a constant to be shown in the constant's place,
 since records have eight digits. A larger factor hides larger differences.

@@ -15,7 +15,7 @@ from jaxbounds.report.tex import plain
 
 
 def describe(statement: Statement, /) -> Text:
-    """Describe all that the library knows about a statement before measuring it."""
+    """Describe everything that is known about a statement before it is measured."""
     text, common = Text(), hypothesis_names(statement)
 
     def line(name: str, value: str) -> None:
@@ -64,7 +64,8 @@ def describe(statement: Statement, /) -> Text:
 
 
 LONGEST = 600
-"""The largest number of characters that are shown of an instance. A larger value shows more."""
+"""The largest number of characters of an instance that the output shows. A larger value shows
+more."""
 
 
 def _listed(value: object) -> object:

@@ -63,7 +63,7 @@ def _space(node: Element, before: Element | None, after: Element | None, index: 
 
 
 def _typeset(node: Element, index: bool = False) -> None:
-    """Typeset all symbols; `index` means that they are in an index, an exponent or a limit."""
+    """Typeset all symbols of a node; `index` marks a node in an index, exponent or limit."""
     cores = [_core(child) for child in node]
     if node.tag not in _UNDER_OR_OVER:
         for i, core in enumerate(cores):
@@ -94,7 +94,7 @@ _LINK = re.compile(r"\\(?:href|url)\s*(?=\{)")
 
 
 def without_links(tex: str, /) -> str:
-    """Return LaTeX without links, except links to web pages; the words of a link stay."""
+    """Remove links from LaTeX, except links to web pages; the words of a removed link stay."""
     kept, rest = "", tex
     while found := _LINK.search(rest):
         end = _closing(rest, found.end())
@@ -106,7 +106,7 @@ def without_links(tex: str, /) -> str:
 
 
 def _closing(tex: str, at: int) -> int:
-    """Return the end of the LaTeX group that begins at `at`; the text's end if it never closes."""
+    """Return the position where the LaTeX group at `at` ends; else that of the text's end."""
     depth = 0
     for place in range(at, len(tex)):
         depth += {"{": 1, "}": -1}.get(tex[place], 0)
@@ -164,4 +164,5 @@ def formula(statement: Statement, /) -> Html:
     try:
         return mathml(statement.tex)
     except Refused as problem:
-        raise Refused(f"statement={statement.id}: {problem}") from problem
+        cause = str(problem).split(". Try ")[0]
+        raise Refused(f"statement={statement.id}: {cause}. Try simpler LaTeX in tex=") from problem

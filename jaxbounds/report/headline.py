@@ -10,7 +10,7 @@ from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.falsification import Verdict
 
 MANY: Mapping[Weight, str] = {"gap": "gaps", "reading": "readings", "typo": "typos"}
-"""Weights that are nouns, with their plurals; the other weights are adjectives."""
+"""Weights of errata that are nouns, with their plurals; the other weights are adjectives."""
 EARLY = "early version"
 """The part of a form's name that marks a form of an earlier version of the paper."""
 NO_ERRATUM = "no erratum"
@@ -46,7 +46,7 @@ def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
 
 
 def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> str:
-    """Return a line on the errata: their number by weight, and which change a main theorem.
+    """Return a line about the errata: their number by weight, and those that change a main theorem.
 
     Args:
         papers: papers whose errata all count.

@@ -91,7 +91,7 @@ def _bars(heights: np.ndarray, left: float, width: float, base: float, tall: flo
 
 
 def sparkline(statement: Statement, verdict: Verdict, /) -> Html | None:
-    """Draw the distribution for a table cell; all cells share one axis, relative to the limit."""
+    """Draw the distribution of ratios for a table cell. All cells share one axis."""
     allowed = limit(statement)
     if allowed is None or not verdict.quantiles:
         return None

@@ -14,7 +14,7 @@ from jaxbounds.report.markup import Html, element, joined
 NOT_COVERED = "not yet covered"
 DECLARED = "declared, not judged here"
 UNDECIDED = ("inconclusive", "error")
-"""The statuses that say nothing about an item's claim."""
+"""The statuses of verdicts that decide nothing about an item's claim."""
 _MATH = re.compile(
     r"\\\[(?P<a>.*?)\\\]|\$\$(?P<b>.*?)\$\$|\\\((?P<c>.*?)\\\)|(?<!\\)\$(?P<d>.+?)(?<!\\)\$"
     r"|\\begin\{(?P<name>equation|align|gather|multline|eqnarray|alignat|flalign|dmath|displaymath"
@@ -103,7 +103,7 @@ def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
 
 
 def in_short(covered: Sequence[Covered], /) -> str:
-    """Return a line with the numbers of items with a verdict, not covered, and excused."""
+    """Return a line: how many items have a verdict, are not covered, or are excused."""
     declared = sum(one.words.endswith(DECLARED) for one in covered)
     judged = sum(bool(one.ids) for one in covered) - declared
     undecided = judged - sum(one.decided for one in covered)

@@ -48,7 +48,7 @@ def quoted(words: str, /) -> str:
 
 
 def _spaced(words: str) -> str:
-    """Return words between formulas, and keep the spaces at both ends, which `text` drops."""
+    """Return the words between formulas; keep the spaces at both ends, unlike `text`."""
     before, after = words[:1].isspace(), words[-1:].isspace()
     return " " * before + text(words) + " " * after
 

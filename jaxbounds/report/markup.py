@@ -1,4 +1,4 @@
-"""Make HTML from values: every text is escaped unless it is already `Html`."""
+"""Make HTML from values. Each function escapes a text, unless the text is already `Html`."""
 
 import html
 import re
@@ -29,7 +29,7 @@ def escaped(value: object, /) -> Html:
 
 
 def joined(*parts: object, separator: str = "") -> Html:
-    """Join the parts, each escaped; the parts `None` are skipped."""
+    """Escape and join the parts; skip parts that are None."""
     return Html(escaped(separator).join(escaped(part) for part in parts if part is not None))
 
 

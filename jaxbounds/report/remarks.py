@@ -8,7 +8,7 @@ from jaxbounds.report.describe import instance_code
 
 
 def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
-    """Yield a line about each form most of whose draws were left out."""
+    """Yield a line about each form for which the run left out most draws."""
     for verdict in group:
         drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
         missed = {name: count for name, count in verdict.excluded.items() if count > drawn}

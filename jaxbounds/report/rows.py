@@ -22,30 +22,36 @@ MARKS = {
     "inconclusive": "?",
     "error": "!",
 }
-"""A sign for each status, for readers who cannot tell colours apart."""
+"""A sign for each status, for readers who cannot distinguish colours."""
 
-_RATIO = ("worst ratio", "left over right side, true where it is at most one")
-_FROM_BELOW = ("worst ratio", "right over left side, true where it is at most one")
+_RATIO = (
+    "worst ratio",
+    "left side over right side; the claim is true where this ratio is at most one",
+)
+_FROM_BELOW = (
+    "worst ratio",
+    "right side over left side; the claim is true where this ratio is at most one",
+)
 _DIFFERENCE = (
     "largest relative difference",
     "relative difference of the sides; the line is the tolerance",
 )
 _WORDS = {
     "probability": (
-        "failure frequency over level",
-        "left over right side of a draw; the level says how often it may pass the line",
+        "frequency of failures over the allowed level",
+        "left side over right side of a draw; the level says how often this ratio may exceed one",
     ),
     "expectation": (
         "mean over mean",
-        "left over right side of a draw; only the means must stay left of the line",
+        "left side over right side of a draw; only the ratio of the means must be at most one",
     ),
     "limit": (
         "distance at the last size",
-        "distance of the sides, at all sizes; it must go to zero along them",
+        "distance of the sides, at all sizes; the distance must tend to zero along the sizes",
     ),
     "rate": (
         "fitted exponent",
-        "left over right side of a draw; the claim leaves the constant open",
+        "left side over right side of a draw; the claim leaves the constant factor open",
     ),
 }
 """The meaning of the worst ratio and of the axis, for each kind."""
@@ -99,7 +105,9 @@ def evidence_words(verdict: Verdict, /) -> str:
     if verdict.sensitivity is not None:
         slight = verdict.sensitivity < 1e-6
         larger = "left" if verdict.relation == ">=" else "right"
-        unnoticed = f"a {larger} side up to {verdict.sensitivity:.2%} smaller would pass, too"
+        unnoticed = (
+            f"a {larger} side that is up to {verdict.sensitivity:.2%} smaller would also pass"
+        )
         parts.append(f"a smaller {larger} side would not pass" if slight else unnoticed)
     near = "rejected" if verdict.near else "passes, too"
     return "; ".join([*parts, f"near-control {near}"])

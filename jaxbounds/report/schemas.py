@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NUMBER: Schema = {"anyOf": [{"type": "number"}, {"enum": [None, "inf", "-inf"]}]}
-"""The schema of a float. NaN is null, since JSON has no NaN."""
+"""The schema of a float. The output writes NaN as null, since JSON has no NaN."""
 _SIMPLE = {str: "string", bool: "boolean", int: "integer", type(None): "null"}
 
 

@@ -12,7 +12,7 @@ from jaxbounds.report.rows import MARKS, badge
 from jaxbounds.report.tex import prose
 
 MEANING: Mapping[str, str] = {status.value: status.meaning for status in Status}
-"""Each status in words, for pages and audits."""
+"""The meaning of each status in words, for pages and audits."""
 
 EVIDENCE = {
     "sampled": "draws only, and named cases.",
@@ -106,7 +106,7 @@ def errata_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> H
 
 
 def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -> Html | None:
-    """Return a section of texts by paper and by place in the paper; None without texts."""
+    """Return a section of texts, by paper and place in the paper; None if no text exists."""
     parts = [
         element(
             "div",

@@ -131,7 +131,7 @@ def _assigned(module: str) -> dict[str, Piece]:
 
 @functools.lru_cache
 def _imported(module: str) -> dict[str, tuple[str, str]]:
-    """Return the names that a module imports, each with its module and its name there."""
+    """Return each name that a module imports, with its module and its name in that module."""
     body = _source(module).body
     froms = [node for node in body if isinstance(node, ast.ImportFrom) and node.module]
     return {a.asname or a.name: (str(n.module), a.name) for n in froms for a in n.names}
@@ -200,7 +200,7 @@ def declaration(statement: Statement, /) -> str:
 
 
 def _named(piece: Piece, room: str) -> Iterator[Piece]:
-    """Yield the functions, classes and values of the package `room` that a piece names."""
+    """Yield the functions, classes and values of the package `room` that a piece of code uses."""
     known = vars(sys.modules[piece.module]) if piece.module in sys.modules else {}
     for node in (node for top in _body(piece.text) or () for node in ast.walk(top)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -251,7 +251,7 @@ def behind(statement: Statement, /) -> list[Piece]:
 
 
 def source(statements: Sequence[Statement], /) -> Text:
-    """Return all code of the papers that judges some statements, each piece once."""
+    """Return the papers' code that judges the given statements, each piece once."""
     text = Text()
     for where, piece in {p.place: p for s in statements for p in behind(s)}.items():
         text.append(f"\n{where}\n", style="bold cyan").append(f"{piece.text.rstrip()}\n")
@@ -268,7 +268,7 @@ def own_files() -> dict[Path, str]:
 
 @functools.lru_cache
 def _code_outside(room: str) -> str:
-    """Return all code of `own_files` outside of a room, and the room's code without a name."""
+    """Return the code of `own_files` outside of a paper's package, and the package's other code."""
     parts = []
     for file, module in sorted(own_files().items()):
         text = _text(file)
@@ -283,7 +283,7 @@ def _code_outside(room: str) -> str:
 
 
 def code_digest(statement: Statement, /) -> str:
-    """Return the SHA-256 of the code that a statement's verdicts depend on, or of more code."""
+    """Return a SHA-256 of all code on which a statement's verdicts depend, or of more code."""
     pieces = [piece.text for piece in behind(statement)]
     if _declared(statement) is None:  # for example a statement that a loop makes
         pieces += [_text(file) for file in own_files()]

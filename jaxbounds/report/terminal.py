@@ -36,7 +36,7 @@ USUAL = 100
 
 
 class VerdictRows:
-    """The table of verdicts, printed a statement at a time; 80 columns show each status whole.
+    """The table of verdicts, printed statement by statement; 80 columns show each status in full.
 
     The columns have fixed widths, so that rows can be printed before later rows are known.
 
@@ -102,7 +102,7 @@ form by the weight of the erratum, because a typo also makes a printed form fail
 
 
 def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Iterator[list[str]]:
-    """Yield a row for each paper: the findings about its printed forms, and their looseness."""
+    """Yield a row for each paper: the findings about its printed forms, and how loose they are."""
     for paper in papers:
         own = [v for v in verdicts if v.paper == paper.id]
         if not own:
@@ -155,7 +155,7 @@ def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
 
 
 def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
-    """Yield whether all forms are as recorded, and the failures among forms without a record."""
+    """Yield words on whether all forms are as recorded, and on failing forms without a record."""
     known = [v for v in verdicts if v.recorded]
     moved = sum(not v.as_expected for v in known)
     if known and not changed:

@@ -1,4 +1,4 @@
-"""The known worst ratios, from records and verdicts; tables show no smaller constant."""
+"""The known worst ratios, from records and verdicts. Tables show no constant below these ratios."""
 
 import math
 from collections.abc import Iterable, Mapping

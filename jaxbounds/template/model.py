@@ -1,4 +1,4 @@
-"""The formulas of the paper, each once. Statements call them, and tests compare them."""
+"""The formulas of the paper, each written once. Statements call them, and tests check them."""
 
 import jax
 import jax.numpy as jnp

@@ -577,7 +577,7 @@ def test_below_what_balls_climbed_to_there_is_no_limit(chosen):
     found, _ = chosen(limit=far(instance=there, certain=arb(1)), climbed=2.0, gain=1e-20)
     # As slopes lead there all the same, nothing says that what balls climbed to is attained.
     assert found.far is found.gain is found.promise is None and found.ball == 2
-    assert "to less than balls climbed to" in found.reason
+    assert "stays below the ratio of the climb" in found.reason
     endless, _ = chosen(limit=far(instance=there, certain=arb(1), endless=True), climbed=2.0)
     assert endless.far
 
@@ -596,5 +596,5 @@ def test_where_other_coordinates_may_gain_at_its_end_it_is_no_limit_yet(known):
     for promise, word in ((0.95e-11, "limit"), (1.05e-11, "rising"), (math.inf, "rising")):
         found = said(known(lambda x: 1.0), best(far=far(), promise=promise), starts)
         assert found.where == word
-        assert ("other coordinates may still gain" in found.reason) == (word == "rising")
+        assert ("other coordinates may still raise" in found.reason) == (word == "rising")
     assert (found.low, found.high, found.closed) == ("1", "inf", None)

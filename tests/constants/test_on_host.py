@@ -158,7 +158,7 @@ def test_whole_numbers_that_were_not_drawn(climber):
         (rises, few, 8, "whole number 9 in place of 8"),
         (rises, np.arange(15), 14, "only one draw"),
         # At the next number it is as large; further on it would be larger.
-        (slow, few, 8, "the last, but not of all"),
+        (slow, few, 8, "further values may exist"),
         (hill, few, 4, ""), (lambda i: 1.0, few, 8, ""),
     ):  # fmt: skip
         w = climber(f, {"k": seen, "x": np.ones(15)})
@@ -196,10 +196,10 @@ MANY = [("wide", 1.0)] * 6
         ([], "no start meets"),
         ([("drawn", 1.0), ("searched", 1.0), *MANY], ""),
         ([("drawn", 1.0), ("searched", 1 - 0.9e-9), *MANY], ""),
-        ([*MANY, ("drawn", 1 - 1.1e-9), ("searched", 1 - 1.1e-9)], "0 from draws"),
-        ([("earlier", 1.0), ("earlier", 1.0), *MANY], "0 from draws"),
+        ([*MANY, ("drawn", 1 - 1.1e-9), ("searched", 1 - 1.1e-9)], "0 of them are draws"),
+        ([("earlier", 1.0), ("earlier", 1.0), *MANY], "0 of them are draws"),
         ([("earlier", 1.0), ("drawn", 1.0), *MANY], ""),
-        ([("drawn", 1.0), ("drawn", 1.0), *[("wide", 0.5)] * 9], "2 came to this"),
+        ([("drawn", 1.0), ("drawn", 1.0), *[("wide", 0.5)] * 9], "only 2 of"),
         ([("drawn", 1.0), ("drawn", 1.0), *MANY[:5]], "after 5 starts"),
     ],
 )

@@ -51,11 +51,11 @@ def test_sizes_by_axes(claim):
 @pytest.mark.parametrize(
     "axes, words",
     [
-        ({"T": ()}, "must be numbers"), ({"T": (True,)}, "must be numbers"),
-        ({"T": (math.inf,)}, "must be numbers"), ({"T": (2, math.nan)}, "must be numbers"),
+        ({"T": ()}, "finite numbers"), ({"T": (True,)}, "finite numbers"),
+        ({"T": (math.inf,)}, "finite numbers"), ({"T": (2, math.nan)}, "finite numbers"),
         ({"T": (0,)}, "whole numbers from 1"), ({"T": (2.5,)}, "whole numbers from 1"),
-        ({"Q": (1,)}, "no axis 'Q'; its axes are: T, r"), ([{"T": 1}], "give T, r"),
-        ({"T": tuple(range(1, 14)), "r": (1, 2, 3, 4, 5)}, "65 sizes are too many"),
+        ({"Q": (1,)}, "no axis 'Q'.*its axes: T, r"), ([{"T": 1}], "give a value for T, r"),
+        ({"T": tuple(range(1, 14)), "r": (1, 2, 3, 4, 5)}, "sizes=65 combinations"),
     ],
 )  # fmt: skip
 def test_sizes_that_make_no_sense(axes, words, claim):
@@ -104,7 +104,7 @@ def test_what_is_said_of_an_error_without_words(claim):
     def silent(instance, size):
         raise NotImplementedError
 
-    with pytest.raises(ValueError, match="at d=3: NotImplementedError"):
+    with pytest.raises(ValueError, match="at d=3; its program raised: NotImplementedError"):
         check(claim(sizes=({"d": 2},), evaluate=silent), "printed", Size({"d": 3}))
 
 

@@ -41,9 +41,9 @@ def test_examples_are_cut_and_weighted_by_their_number(size, shapes, weights):
 @pytest.mark.parametrize(
     "batches, size, words",
     [
-        ([], None, "empty list"), (iter([X]), None, "read again"), ((), None, "hold no arrays"),
-        (None, 2, "none was given"), ([X], 2, "not both"), ([X, X[:3]], None, "batch 1 is not"),
-        ([X, X.astype(np.int32)], None, "batch 1 is not like"), ([X, X, X[:1]], None, "batch 2"),
+        ([], None, "is empty"), (iter([X]), None, "only once"), ((), None, "hold no arrays"),
+        (None, 2, "without data"), ([X], 2, "expected only one"), ([X, X[:3]], None, "batch 1 and"),
+        ([X, X.astype(np.int32)], None, "batch 1 and batch 0"), ([X, X, X[:1]], None, "batch 2"),
         ((X, Y[:3]), 2, "one positive n"), ((X, np.float64(3)), 2, "one positive n"),
         ((X[:0], Y[:0]), 2, "one positive n"), ((X, Y), 0, "one positive n"),
     ],

@@ -247,8 +247,8 @@ def test_a_small_basis_restarts_until_both_ends_are_there():
 @pytest.mark.parametrize(
     "options, words",
     [
-        ({"iterations": 0}, "must be positive"), ({"basis": 7}, "at least 8 rows"),
-        ({"size": 0}, "must be positive"), ({"size": 5, "basis": 4}, "at least 8 rows"),
+        ({"iterations": 0}, "must both be positive"), ({"basis": 7}, "at least 8 rows"),
+        ({"size": 0}, "must both be positive"), ({"size": 5, "basis": 4}, "at least 8 rows"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense(options, words):

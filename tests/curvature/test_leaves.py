@@ -110,11 +110,11 @@ def test_the_vector_of_one_head():
 @pytest.mark.parametrize(
     "params, options, words",
     [
-        ({"n": jnp.arange(3), "s": "x"}, {}, "among its 2"),
+        ({"n": jnp.arange(3), "s": "x"}, {}, "with 2 leaves"),
         (TREE, {"filter": "kernal"}, "nearest: .*kernel"),
         (TREE, {"filter": ["qqq9"]}, "there are: "),
-        (TREE, {"heads": {"kernel": 2}}, "no axis 2"),
-        (TREE, {"heads": {"kernel": -3}}, "no axis -3"),
+        (TREE, {"heads": {"kernel": 2}}, "no axis=2"),
+        (TREE, {"heads": {"kernel": -3}}, "no axis=-3"),
         (HEADS, {"heads": {"q": 0, "o": 0}}, "same number of heads"),
         ({"c": jnp.ones(1, complex)}, {}, "is complex"),
         (TREE, {"heads": {"q": 0}}, "no parameter"),

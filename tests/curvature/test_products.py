@@ -38,7 +38,7 @@ W = {"w": np.array([0.5, -1.0]), "c": np.array(3.0)}
 
 @pytest.mark.parametrize("loss", [None, (1.0,), [1.0], {"l": 1.0}])
 def test_a_loss_comes_alone(loss):
-    with pytest.raises(ValueError, match="return it alone"):
+    with pytest.raises(ValueError, match="return the number alone"):
         real(loss)
 
 
@@ -125,8 +125,8 @@ def test_the_bias_of_the_first_batches(count, sizes, monkeypatch):
 @pytest.mark.parametrize(
     "loss, batches, words",
     [
-        (lambda w: 0.0, X, "called as loss"), (lambda w, b: 0.0, None, "not given"),
-        (lambda w, b, c: 0.0, X, "called as loss"), (3, X, "must be a function"),
+        (lambda w: 0.0, X, "the loss must take"), (lambda w, b: 0.0, None, "not given"),
+        (lambda w, b, c: 0.0, X, "the loss must take"), (3, X, "must be a function"),
     ],
 )  # fmt: skip
 def test_what_a_loss_is_called_with(loss, batches, words, unannotated):

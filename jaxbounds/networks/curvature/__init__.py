@@ -1,6 +1,7 @@
-"""Curvature one can trust: eigenpairs, spectra, traces and weak convexity of any network's loss.
+"""Measure the curvature of any network's loss: eigenpairs, spectra, traces and weak convexity.
 
-`Curvature` is the operator. Each function of `functions` asks it one question.
+`Curvature` is the Hessian as an operator. Each function of `functions` answers one question about
+it.
 """
 
 from jaxbounds.networks.curvature.bias import minibatch_bias

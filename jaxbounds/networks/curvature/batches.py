@@ -1,4 +1,4 @@
-"""Batches of data, as a list or cut from one set of examples; the batches' losses are averaged."""
+"""Batches of data, given as a list or cut from one set of examples; a loss averages over them."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ Batch = Any
 
 
 class Group(NamedTuple):
-    """Batches of equal shape, stacked.
+    """Several batches of equal shape, stacked along a new leading axis.
 
     Attributes:
         stacked: a pytree like one batch; the leading axis of each array runs over the batches.
@@ -29,7 +29,7 @@ def _shapes(batch: Batch) -> Any:
 
 
 class Listed(tuple):
-    """A list from the keyword `batches`: it always holds batches, and is never one batch [x, y]."""
+    """A list from the keyword `batches`: each of its entries is a batch."""
 
 
 def _refuse_bare(batches: list[Batch]) -> None:
@@ -37,9 +37,9 @@ def _refuse_bare(batches: list[Batch]) -> None:
     bare = [hasattr(b, "dtype") and jnp.ndim(b) > 0 for b in batches]
     if len(batches) > 1 and all(bare) and len({jnp.shape(b)[0] for b in batches}) == 1:
         raise Refused(
-            f"data is a list of {len(batches)} arrays of length {jnp.shape(batches[0])[0]}, which "
-            "may be one batch or several. Try the tuple (x, y, ...) for one batch, or the keyword "
-            "batches=[x, y, ...] for several"
+            f"data is a list of len(data)={len(batches)} arrays of length "
+            f"{jnp.shape(batches[0])[0]}, which may be one batch or several. Try the tuple (x, y, "
+            "...) for one batch, or the keyword batches=[x, y, ...] for several"
         )
 
 
@@ -55,7 +55,9 @@ def named(data: Any, batches: Any, /) -> Any:
             _refuse_bare(data)
         return data
     if data is not None:
-        raise Refused("data and batches are both given, expected one of them. Try batches= alone")
+        raise Refused(
+            "data and batches are both given, expected only one. Try batches= without data="
+        )
     return Listed(batches) if isinstance(batches, list) else batches
 
 
@@ -68,19 +70,23 @@ def _refuse_leaf(name: str, leaf: Any) -> None:
     )
     if not numbers:
         shown = f"an array of {kind}" if kind is not None else f"a {type(leaf).__name__}"
-        raise Refused(f"{name} is {shown}, expected an array of numbers. Try numbers in its place")
+        raise Refused(
+            f"{name} is {shown}, expected an array of numbers. Try to replace it by an array"
+        )
 
 
 def _listed(batches: list[Batch]) -> tuple[Group, ...]:
     if not batches:
-        raise Refused("batches=[] is an empty list. Try at least one batch, batches=[batch]")
+        raise Refused(
+            f"batches={batches} is empty, expected at least one batch. Try batches=[batch]"
+        )
     first = _shapes(batches[0])
     for i, batch in enumerate(batches[1:], 1):
         if _shapes(batch) != first:
             raise Refused(
-                f"batch {i} is not like batch 0: expected {_shown(batches[0])}, got "
-                f"{_shown(batch)}. Try all examples in one pytree with batch_size=, or the tuple "
-                "(x, y) for one batch"
+                f"batch {i} and batch 0 differ in shape: expected {_shown(batches[0])}, got "
+                f"{_shown(batch)}. Try to give all examples in one pytree with batch_size=, or one "
+                "batch as a tuple (x, y)"
             )
     stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(x) for x in leaves]), *batches)
     return (Group(stacked, 1 / len(batches)),)
@@ -114,7 +120,7 @@ def _cut(examples: Batch, size: int) -> tuple[Group, ...]:
 
 
 def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
-    """Return the groups of batches that a loss is averaged over; None for a loss without batches.
+    """Return the groups of batches over which a loss is averaged; None for a loss without batches.
 
     Args:
         batches: None, one batch (any pytree that is not a list), or a list of batches of equal
@@ -128,24 +134,28 @@ def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
     """
     if isinstance(batches, Iterator):
         raise Refused(
-            f"batches must be arrays that can be read again, got a {type(batches).__name__}. Try "
-            "list(batches)"
+            f"batches has type={type(batches).__name__}, an iterator that can be read only once, "
+            "expected arrays or a list. Try list(batches)"
         )
     if batches is not None and not jax.tree.leaves(batches) and batches != []:
-        raise Refused(f"batches={batches!r} hold no arrays. Try None if the loss takes no batch")
+        raise Refused(
+            f"batches={batches!r} hold no arrays, expected at least one. Try None if the loss "
+            "takes no batch"
+        )
     for path, leaf, _ in leaves_of(list(batches) if isinstance(batches, Listed) else batches):
         _refuse_leaf(f"the batch at {path!r}" if path else "the batch", leaf)
     if batches is None:
         if batch_size is not None:
             raise Refused(
-                f"batch_size={batch_size} cuts a pytree of examples, and none was given. Try data"
+                f"batch_size={batch_size} is given without data to cut into batches. Try data=(x, "
+                "y)"
             )
         return None
     if isinstance(batches, list | Listed):
         if batch_size is not None:
             raise Refused(
-                f"batch_size={batch_size} and a list of batches are given: give one, not both. Try "
-                "the list alone, or one pytree of examples with batch_size"
+                f"batch_size={batch_size} and a list of batches are both given, expected only one. "
+                "Try the list without batch_size, or one pytree of examples with batch_size"
             )
         return _listed(list(batches))
     if batch_size is not None:

@@ -19,8 +19,8 @@ _NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum")
 def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) -> "xarray.Dataset":
     """Return the least Hessian eigenvalue of the mean loss over the first 1, 2, 4, ... batches.
 
-    The last value is the least eigenvalue over all batches. The values show the bias of few
-    batches, and the number of batches that suffices.
+    The last value is the least eigenvalue over all batches. The values show how large the bias of
+    few batches is, and how many batches suffice.
 
     Args:
         loss: `loss(params, batch)`.
@@ -32,7 +32,10 @@ def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) 
         Refused: if fewer than two batches are given, and in the cases that `Curvature` lists.
     """
     if not isinstance(batches, list) or len(batches) < 2:
-        raise Refused("batches is no list of at least two batches. Try batches=[first, second]")
+        raise Refused(
+            f"batches has type={type(batches).__name__}, expected a list of at least two batches. "
+            "Try batches=[first, second]"
+        )
     sizes = [2**i for i in range(len(batches).bit_length()) if 2**i < len(batches)]
     sizes.append(len(batches))
     at = lambda size: Curvature(loss, params, batches=batches[:size])

@@ -1,4 +1,4 @@
-"""Extreme eigenvalues of a diagonal block, by products with the whole matrix or the block."""
+"""Extreme eigenvalues of a diagonal block, computed from products of a matrix with vectors."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -26,11 +26,12 @@ from jaxbounds.networks.curvature.shared import Run
 from jaxbounds.networks.curvature.short import ShortRun, is_short
 
 LEAST = 8
-"""Least number of products for a block. A larger number costs time and misses fewer eigenvalues."""
+"""Least number of products of the matrix with vectors for a block. A larger number costs time and
+misses fewer eigenvalues."""
 
 
 def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
-    """Return 1 for the block's parameters and 0 for others; None if `whole` lacks one of them."""
+    """Return a mask, 1 at the block's parameters, else 0; None if `whole` lacks one of them."""
     taken = [bool(entry) for entry in block.chosen]
     if any(inside and not entry for inside, entry in zip(taken, whole.chosen)):
         return None
@@ -62,7 +63,7 @@ def block_at(
     """Return the extreme eigenpairs of a diagonal block, and the loss.
 
     A large block uses the product with the whole matrix, on vectors that are 0 outside the block.
-    A block with few parameters and a short program uses a product of its own, on vectors of its own
+    A block with few parameters and a short program gets its own product, on vectors of its own
     parameters. The function forms a small block as a matrix, column by column.
 
     Args:

@@ -17,30 +17,31 @@ from jaxbounds.networks.curvature.filters import listed
 from jaxbounds.networks.curvature.paths import Params, leaves_of
 
 _LIBRARIES = ("jax", "jaxlib", "jaxbounds", "numpy", "flax", "equinox", "optax", "jaxtyping")
-"""Packages that are not the user's code: an explanation never names a line of these packages."""
+"""Packages that are not the user's code; a message never quotes a line of these packages."""
 
 _OWN = str(Path(__file__).parents[2])
 
 _LOOP = (
-    "it has a while_loop, which has no reverse derivative",
+    "the loss has a while_loop, which has no reverse derivative",
     "lax.scan, or fori_loop with fixed ends",
 )
 _NO_DERIVATIVE = (
     ("Reverse-mode differentiation does not work for lax.while_loop", *_LOOP),
     ("operand type(s) for +: 'NoneType' and 'tuple'", *_LOOP),  # the words of JAX 0.7
-    ("callback", "it calls Python through a callback, which has no derivative",
+    ("callback", "the loss calls Python through a callback, which has no derivative",
      "jax.custom_jvp around the callback, or jax.numpy"),
-    ("custom_vjp", "it has a custom_vjp whose rule cannot be differentiated again",
+    ("custom_vjp", "the loss has a custom_vjp whose rule cannot be differentiated again",
      "jax.custom_jvp"),
-    ("leaked", "it uses an array of an earlier trace", "to pass all arrays as arguments"),
-    ("has been deleted", "it uses an array that was donated to a jitted function",
+    ("leaked", "the loss uses an array of an earlier trace", "to pass all arrays as arguments"),
+    ("has been deleted", "the loss uses an array that was donated to a jitted function",
      "the array that the function returned"),
     ("eigenvector", "eigenvalues of a nonsymmetric matrix have no second derivative here",
      "jnp.linalg.eigvalsh of a symmetric matrix"),
     ("ifferentiation rule", "one of its operations has no derivative",
      "another operation, or jax.custom_jvp"),
 )  # fmt: skip
-"""Triples: a part of JAX's message, the cause in our words, and the change to try."""
+"""Triples: a part of JAX's error message, the cause in this library's words, and the change to
+try."""
 
 
 _STANDARD = sysconfig.get_paths()["stdlib"]
@@ -56,14 +57,14 @@ def _is_library(filename: str) -> bool:
 
 
 def _chain(problem: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception and its causes; one of them holds the lines of the traced function."""
+    """Yield an exception and its causes; one traceback among them shows the user's lines."""
     while problem is not None:
         yield problem
         problem = problem.__cause__
 
 
 def users_line(problem: BaseException, /) -> str:
-    """Return the innermost line of the user's code in a traceback, as " at net.py:12: `code`"."""
+    """Return the user's innermost line in a traceback as text, such as " at net.py:12: `code`"."""
     frames = [
         frame
         for one in _chain(problem)
@@ -77,30 +78,36 @@ def users_line(problem: BaseException, /) -> str:
     return f" at {Path(last.filename).name}:{last.lineno}" + (f": `{code}`" if code else "")
 
 
-def _cause(problem: Exception, params: Params) -> str:
+def _cause(problem: Exception, params: Params) -> tuple[str, str]:
     """Return the cause of an exception, and the change to try."""
     errors = jax.errors
     if isinstance(problem, errors.TracerArrayConversionError):
-        return "it hands a traced array to NumPy or Python. Try jax.numpy"
+        return "the loss hands a traced array to NumPy or Python", "jax.numpy"
     if isinstance(problem, errors.TracerBoolConversionError):
-        return "it decides in Python about a traced number. Try jnp.where or jax.lax.cond"
+        return "the loss decides in Python about a traced number", "jnp.where or jax.lax.cond"
     if isinstance(problem, errors.NonConcreteBooleanIndexError):
-        return "it takes the entries of a traced mask. Try jnp.where"
+        return "the loss takes the entries of a traced mask", "jnp.where"
     if isinstance(problem, errors.TracerIntegerConversionError | errors.ConcretizationTypeError):
-        return "it needs the value of a traced number in Python. Try jax.numpy, or a fixed number"
+        return (
+            "the loss needs the value of a traced number in Python",
+            "jax.numpy, or a fixed number",
+        )
     if isinstance(problem, errors.UnexpectedTracerError):
-        return "it uses an array of an earlier trace. Try to pass all arrays as arguments"
+        return "the loss uses an array of an earlier trace", "to pass all arrays as arguments"
     text = str(problem).strip()
     if "has been deleted" in text:
-        return "it uses an array that was donated to a jitted function. Try the array it returned"
+        return (
+            "the loss uses an array that was donated to a jitted function",
+            "the array that the function returned",
+        )
+    first = text.splitlines()[0] if text else "no message"
     if isinstance(problem, KeyError | AttributeError | IndexError):
         names = listed([path for path, _, _ in leaves_of(params)])
         return (
-            f"{type(problem).__name__}: {text.splitlines()[0]}; params has the leaves {names}. Try "
-            "the parameters, and the batch, that the loss is written for"
+            f"{first}; params has the leaves {names}",
+            "the parameters, and the batch, for which the loss is written",
         )
-    first = text.splitlines()[0] if text else "no message"
-    return f"{type(problem).__name__}: {first}. Try the loss alone at these parameters"
+    return first, "to call the loss alone at these parameters"
 
 
 @contextmanager
@@ -117,16 +124,19 @@ def explained(params: Params, /, *, differentiated: bool = False) -> Iterator[No
     try:
         yield
     except Exception as problem:
-        text, line = str(problem), users_line(problem)
+        text, line, raised = str(problem), users_line(problem), type(problem).__name__
         if differentiated:
             known = [said for said in _NO_DERIVATIVE if said[0] in text]
             if not known:
                 raise
             _, cause, cure = known[0]
-            raise Refused(f"the loss has no Hessian{line}: {cause}. Try {cure}") from problem
+            raise Refused(
+                f"the Hessian of the loss fails{line} with error={raised}: {cause}. Try {cure}"
+            ) from problem
         if isinstance(problem, ValueError) and _is_ours(problem):
             raise
-        raise Refused(f"the loss fails{line}: {_cause(problem, params)}") from problem
+        cause, cure = _cause(problem, params)
+        raise Refused(f"the loss fails{line} with error={raised}: {cause}. Try {cure}") from problem
 
 
 def _is_ours(problem: Exception) -> bool:
@@ -148,7 +158,7 @@ def _odd(path: str, leaf: Any) -> str | None:
 
 
 def why_not_finite(params: Params, batches: Any, /) -> str | None:
-    """Return why a loss is not finite; None if neither parameters nor batches show the cause."""
+    """Return the reason why a loss is not finite; None if parameters and batches show no reason."""
     for path, leaf, _ in leaves_of(params):
         if hasattr(leaf, "dtype") and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             found = _odd(f"the parameter {path!r}", leaf)

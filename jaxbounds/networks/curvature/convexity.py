@@ -100,8 +100,8 @@ def weak_convexity_at(
     counted = isinstance(heads, int | np.integer) and heads >= 1
     if not (counted or isinstance(heads, Mapping | None)):
         raise Refused(
-            f"heads must be their number, or the axis of the heads for each pattern of a path, got "
-            f"heads={heads!r}. Try heads=1"
+            "heads must be the number of heads, or a dict from patterns of paths to the axis of "
+            f"the heads, got heads={heads!r}. Try heads=1"
         )
     usual = isinstance(kappa, int | float | np.number | jax.Array)
     if kappa is not None and not (usual and np.isfinite(kappa) and kappa > 0):
@@ -119,7 +119,7 @@ def weak_convexity_at(
     )
     if not float(value) > 0:
         raise Refused(
-            f"self-bounded weak convexity is about losses above 0, got loss={float(value)}. Try to "
+            f"self-bounded weak convexity needs a loss above 0, got loss={float(value)}. Try to "
             "subtract the infimum of the loss"
         )
     by_head, H = None, 1
@@ -147,7 +147,7 @@ def weak_convexity_at(
 
 
 class ConvexityCertificate(NamedTuple):
-    """The bound lambda_min(Hess L) >= -B for convex outer.
+    """The bound lambda_min(Hess L) >= -B for a loss L = outer(z) with a convex `outer`.
 
     B is the sum over the outputs z_k of |d outer / d z_k| ||Hess z_k||.
 
@@ -228,8 +228,8 @@ def convexity_certificate(
     """
     if isinstance(batch, list):
         raise Refused(
-            f"batch is a list of {len(batch)}, expected one batch. Try the tuple (x, y), or "
-            "another pytree that is no list"
+            f"batch has type={type(batch).__name__} of length {len(batch)}, expected one batch. "
+            "Try the tuple (x, y), or another pytree that is not a list"
         )
     point = Point(loss, params, batch, filter=filter, of="ggn")
     selection = point.selection

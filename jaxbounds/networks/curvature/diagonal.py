@@ -1,4 +1,4 @@
-"""The diagonal of a Hessian, and functions of the Hessian, from products with vectors alone.
+"""The diagonal of a Hessian, and functions of the Hessian, estimated from products with vectors.
 
 The diagonal of A is the mean of z * (A z) over random signs z. Source: Bekas, Kokiopoulou and Saad,
 Applied Numerical Mathematics 57, 2007. After k steps of Lanczos from v, with the basis Q and the
@@ -45,7 +45,7 @@ class Diagonal(NamedTuple):
 
 @with_table
 class Applied(NamedTuple):
-    """A function of a matrix times a vector.
+    """The result of f(A) v, where f is a function, A the matrix and v a vector.
 
     Attributes:
         value: f(A) v, in the form of v (a vector or a pytree).
@@ -98,7 +98,10 @@ def diagonal_at(
         Refused: in the cases that `Curvature.diagonal` lists.
     """
     if whole("products", products, least=None) < 2:
-        raise Refused(f"products={products} gives no standard error. Try 2 or more")
+        raise Refused(
+            f"products={products} is too few for a standard error, expected at least 2. Try "
+            "products=2"
+        )
     estimate, error, value = run_hosted(
  point,
         _diagonal_kernel, {"probes": products}, {"key": as_key(key)}, limit=memory_limit,
@@ -172,7 +175,10 @@ def applied_at(
         Refused: in the cases that `Curvature.apply` lists.
     """
     if whole("iterations", iterations, least=None) < 2:
-        raise Refused(f"iterations={iterations} gives no error. Try 2 or more")
+        raise Refused(
+            f"iterations={iterations} is too few for an error estimate, expected at least 2. Try "
+            "iterations=2"
+        )
     function = _checked(function)
     k = min(iterations, point.selection.size)
     key = as_key(None)
@@ -189,7 +195,8 @@ def applied_at(
     )  # fmt: skip
     if not point.is_traced and not bool(jnp.all(jnp.isfinite(value))):
         raise Refused(
-            "f is not finite at an eigenvalue of the Hessian. Try a function that is finite "
-            "there, as lambda x: 1 / (x + 1)"
+            f"function={getattr(function, '__name__', function)!r} is not finite at an eigenvalue "
+            "of the Hessian, expected a finite value. Try a function that is finite there, such as "
+            "lambda x: 1 / (x + 1)"
         )
     return value, error, k

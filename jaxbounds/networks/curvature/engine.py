@@ -1,10 +1,10 @@
-"""The product with the Hessian at a point, compiled once and driven from Python by every method.
+"""The product with the Hessian at a point, compiled once and called in loops of Python.
 
-A network takes long to compile, and a step of Lanczos does not. So the product is a program by
-itself, and each method (extremes, trace, spectrum) is a Python loop around it. For one batch, a
-first program linearises the gradient, and a second program, the linear map, takes the intermediate
-values and a vector. For several batches, each product differentiates anew, in the memory of one
-batch.
+A network takes long to compile, and a step of Lanczos does not. So the product is a separate
+program, and each method (extremes, trace, spectrum) is a Python loop around this program. For one
+batch, a first program linearises the gradient, and a second program, the linear map, takes the
+intermediate values and a vector. For several batches, each product differentiates anew, in the
+memory of one batch.
 """
 
 from collections.abc import Callable
@@ -88,7 +88,7 @@ def _of_block(
 
 
 class Linear:
-    """Two programs for one batch: one linearises the gradient, the other maps a vector."""
+    """Two programs for one batch: one linearises the gradient, the other applies the linear map."""
 
     def __init__(self, point: Point) -> None:
         self._map: Part | None = None
@@ -102,7 +102,7 @@ class Linear:
         self._compiled: dict[Any, tuple[Any, int]] = {}
 
     def at(self, arguments: tuple, /) -> "Mapped":
-        """Linearise at a point; return the map, the loss and the bytes that one product needs."""
+        """Linearise the gradient; return the linear map, the loss and the bytes of a product."""
         program, first = self._prepare.compiled(arguments)
         value, held = program(*arguments)
         mark = self._prepare.mark(arguments)
@@ -169,7 +169,7 @@ class Mapped(NamedTuple):
         apply: the map, vector -> matrix times vector.
         value: the loss.
         bytes: the memory that one product needs.
-        mark: the key of the map's program.
+        mark: the key under which the map's program is stored.
         held: the arrays that the linearisation computed and the map's program takes.
     """
 
@@ -236,7 +236,7 @@ class Product:
         return self._apply(vector)
 
     def run(self, key: jax.Array, rows: int, /) -> Run:
-        """Return the Krylov run that starts from a key. The latest run is kept for the next method.
+        """Return the Krylov run that starts from a key, and keep it for later methods.
 
         Args:
             key: draws the start vector.
@@ -249,16 +249,16 @@ class Product:
         return kept[1]
 
     def fresh_run(self, operator: Operator, key: jax.Array, rows: int, /) -> Run:
-        """Return a Krylov run of another operator on vectors of all parameters; it is not kept."""
+        """Return a new Krylov run of another operator; unlike the own run, it is not kept."""
         return Run(operator, key, rows, dtype=self._ones.dtype, mask=self._ones)
 
     def forget(self) -> None:
-        """Drop the kept run, which frees its memory."""
+        """Drop the kept Krylov run and free its memory."""
         self._run = None
 
     @property
     def held_rows(self) -> int:
-        """Return the number of vectors that the kept run holds, the mask included."""
+        """Return the number of vectors that the kept run holds, including the mask."""
         return 1 + (0 if self._run is None else self._run[1].rows + 1)
 
     def block(self, taken: tuple[bool, ...], mask: Array, /) -> Operator:
@@ -276,7 +276,7 @@ class Product:
         return lambda vector: _masked(self._apply(vector), mask)
 
     def short_block(self, taken: tuple[bool, ...], block: Selection, /) -> Operator | None:
-        """Return the product with a block on the block's vectors; None if its program is long.
+        """Return the product with a block on the block's vectors; None if the program is too long.
 
         Args:
             taken: for each leaf of the parameters, whether the block contains the leaf.

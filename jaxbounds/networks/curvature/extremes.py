@@ -84,7 +84,7 @@ def lanczos_options(
     basis: Any,
     dense_limit: int,
 ) -> tuple[dict, dict]:
-    """Return the static and the dynamic options of a kernel that uses Lanczos.
+    """Return the options of a kernel that uses Lanczos: compiled constants, and arguments.
 
     Raises:
         Refused: if an option is out of its range.
@@ -93,7 +93,9 @@ def lanczos_options(
     usual = usual and not isinstance(iterations, bool)
     traced = isinstance(iterations, jax.core.Tracer)
     if not usual or not (traced or (iterations >= 1 and iterations == int(iterations))):
-        raise Refused(f"iterations must be a positive integer, got {iterations!r}. Try 200")
+        raise Refused(
+            f"iterations must be a positive integer, got {iterations!r}. Try iterations=200"
+        )
     size, dtype = selection.size, selection.dtype
     if basis is None:
         # The number of rows does not depend on small `iterations`, so one program serves all of
@@ -107,7 +109,8 @@ def lanczos_options(
         0 <= number("tolerance", tolerance, above=-np.inf, example="1e-4") < np.inf
     ):
         raise Refused(
-            f"tolerance is relative and finite, and cannot be negative, got {tolerance}. Try 1e-6"
+            "tolerance must be a finite number >= 0, relative to the spectral scale, got "
+            f"{tolerance}. Try tolerance=1e-6"
         )
     dense = size <= whole("dense_limit", dense_limit, least=0)
     static = {"dense": dense, "basis": None if dense else min(basis, size)}

@@ -33,14 +33,15 @@ def is_mask(pattern: Filter, /) -> bool:
         return True
     if any(str(getattr(leaf, "dtype", "")) == "bool" for leaf in leaves):
         raise Refused(
-            "filter has arrays of booleans, expected one boolean for each parameter array. "
-            "Try one True or False for each array"
+            f"filter has type={type(pattern).__name__} with an array of booleans, expected a "
+            "single boolean for each parameter array. Try True or False in place of each array"
         )
     if isinstance(pattern, Mapping) or any(whole):
         kinds = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "nothing"
         raise Refused(
-            f"filter is a {type(pattern).__name__} that holds {kinds}, and a mask holds booleans "
-            "alone. Try True or False for each array, or a part of a path as a string"
+            f"filter has type={type(pattern).__name__} with leaves of type {kinds}, expected a "
+            "mask, whose leaves are booleans. Try True or False for each array, or a part of a "
+            "path as a string"
         )
     return False
 
@@ -57,7 +58,7 @@ def masked(mask: Any, params: Params, /) -> list[bool]:
     except (ValueError, TypeError):
         names = lambda tree: listed([path for path, _, _ in leaves_of(tree)])
         raise Refused(
-            f"filter is a mask with the leaves {names(mask)}, and the parameters have the leaves "
+            f"filter is a mask with leaves={names(mask)}, expected the leaves of the parameters, "
             f"{names(params)}. Try a mask made by jax.tree.map from the parameters"
         ) from None
 
@@ -78,7 +79,10 @@ def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
         return isinstance(variable, pattern)
     if isinstance(pattern, str):
         if not pattern:
-            raise Refused("filter='' is an empty text. Try a part of a path, or leave filter out")
+            raise Refused(
+                "filter='' is an empty text, expected a part of a path. Try filter=None for all "
+                "parameters"
+            )
         exact = any(c in pattern for c in "*?[")
         return fnmatch.fnmatchcase(path, pattern if exact else f"*{pattern}*")
     if callable(pattern):

@@ -1,4 +1,4 @@
-"""Functions for a single question: each makes a `Curvature` and calls one method of it."""
+"""Functions that answer a single question: each makes a `Curvature` and calls one method of it."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Extreme eigenpairs of a symmetric operator with residuals, sound on rank-deficient spectra.
+"""Find extreme eigenpairs of a symmetric operator, with residuals, even if its rank is deficient.
 
 Lanczos started from one vector stops being a three-term recurrence when the Krylov space is
 exhausted: the next off-diagonal entry is rounding noise, and dividing by it produces vectors that
@@ -34,12 +34,12 @@ LEAST_BASIS = 32
 more memory."""
 
 BASIS_BYTES = 8 * 2**20
-"""Bytes of the default basis for short vectors. A larger number restarts less often, and may exceed
-the caches of the processor."""
+"""Size in bytes of the default basis for short vectors. A larger number restarts less often, and
+may exceed the caches of the processor."""
 
 _STRETCH = 10
-"""Products between two checks of the residuals. A larger number checks less often and notices
-convergence later."""
+"""Number of products between two checks of the residuals. A larger number checks less often and
+notices convergence later."""
 
 
 @with_table
@@ -170,7 +170,7 @@ def _unit(vector):
 
 
 class _Krylov(NamedTuple):
-    """A partial Lanczos factorisation: the rows of `basis` below `filled`, and the next vector."""
+    """A partial Lanczos factorisation: the first `filled` rows of `basis`, and the next vector."""
 
     basis: Any  # (m, n)
     projected: Any  # (m, m), upper triangle
@@ -300,7 +300,7 @@ def _ritz(state: _Krylov):
 
 
 def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
-    """Keep `low` Ritz vectors of the lower end and kept - low of the upper end."""
+    """Keep `low` Ritz vectors of the lower end and `kept - low` Ritz vectors of the upper end."""
     values, vectors, _ = ritz
     m = state.basis.shape[0]
     index = jnp.arange(kept, dtype=jnp.int32)
@@ -317,7 +317,7 @@ def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
 
 
 class Wanted(NamedTuple):
-    """The numbers of eigenpairs at each end for which an iteration waits; static values.
+    """The number of eigenpairs at each end that must converge before an iteration stops.
 
     Attributes:
         low: the number of least eigenvalues.
@@ -330,7 +330,7 @@ class Wanted(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
-    """Return, for each end, whether its residuals are small or its values stay below the floor."""
+    """Return, for each end, whether its residuals are small or its values lie below the floor."""
     values, _, estimates = _ritz(state)
     last = state.filled - 1
     allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
@@ -453,7 +453,7 @@ def lanczos_extremes(
     fixed = not isinstance(iterations, jax.core.Tracer)
     if size < 1 or (fixed and iterations < 1):
         raise Refused(
-            f"size={size} and iterations={iterations} must be positive. Try iterations=200"
+            f"size={size} and iterations={iterations} must both be positive. Try iterations=200"
         )
     dtype = jnp.dtype(dtype or jnp.zeros(()).dtype)
     if basis is None:

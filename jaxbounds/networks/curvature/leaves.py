@@ -1,8 +1,8 @@
 """Select the parameters of a pytree by path and by head, and convert them to a vector and back.
 
-Works on plain pytrees, linen variables, `flax.nnx` modules and states, and Equinox modules.
-Integers, booleans, keys, functions and all other leaves without real numbers are held fixed.
-A `flax.nnx.Variable` that appears in several places of a pytree is one parameter.
+The functions take plain pytrees, linen variables, `flax.nnx` modules and states, and Equinox
+modules. The functions hold integers, booleans, keys, functions and all other leaves without real
+numbers fixed. A `flax.nnx.Variable` that appears in several places of a pytree is one parameter.
 """
 
 import math
@@ -38,7 +38,7 @@ from jaxbounds.networks.options import whole
 
 
 class Held:
-    """A leaf that is not an array. All `Held` are equal: the loss's trace shows their effect."""
+    """A leaf that is not an array. All `Held` compare equal: the trace shows their effect."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -184,7 +184,10 @@ class Selection:
         given: dict[str, Any] = {}
         for path, leaf, _ in leaves_of(tree):
             if path in given:
-                raise Refused(f"two leaves have the path {path!r}. Try other names")
+                raise Refused(
+                    f"two leaves have path={path!r}, expected a path for each leaf. Try other "
+                    "names of the entries"
+                )
             given[path] = leaf
         wanted = [entry[0] for entry in self.chosen if entry]
         missing = [path for path in wanted if path not in given]
@@ -195,8 +198,8 @@ class Selection:
             more = f"has {listed(odd)}, which no parameter is called" if odd else ""
             told = " and ".join(part for part in (lack, more) if part)
             raise Refused(
-                f"the pytree is not like the parameters: it {told}. Try jax.tree.map over the "
-                "parameters to make one"
+                f"the pytree v={type(tree).__name__} must have the leaves of the parameters, but "
+                f"it {told}. Try jax.tree.map over the parameters to make v"
             )
         own = []
         places = (place for place, entry in zip(self.places, self.chosen) if entry)
@@ -204,11 +207,15 @@ class Selection:
             leaf = given[path]
             if not is_real(leaf) and not isinstance(leaf, jax.core.Tracer):
                 kind = getattr(leaf, "dtype", type(leaf).__name__)
-                raise Refused(f"{path!r} of the pytree is {kind}. Try real numbers")
+                raise Refused(
+                    f"the leaf {path!r} of the pytree is {kind}, expected an array of real "
+                    "numbers. Try to convert it"
+                )
             if tuple(leaf.shape) != shape:
                 raise Refused(
-                    f"{path!r} of the pytree has shape {tuple(leaf.shape)}, and the parameter has "
-                    f"shape {shape}. Try a leaf of the parameter's shape"
+                    f"the leaf {path!r} of the pytree has shape={tuple(leaf.shape)}, expected "
+                    f"{shape}, the shape of the parameter. Try jax.tree.map over the parameters to "
+                    "make the pytree"
                 )
             for other in place:
                 _refuse_unequal(path, leaf, other, given.get(other, leaf))
@@ -231,8 +238,8 @@ def _refuse_modules(params: Params) -> None:
     flax = sys.modules.get("flax.linen")
     if flax is not None and isinstance(params, flax.Module):
         raise Refused(
-            f"params is the linen module {type(params).__name__}, which holds no parameters. Try "
-            "the variables that its init returned"
+            f"params has type={type(params).__name__}, a linen module, which holds no parameters. "
+            "Try the variables that the module's init returned"
         )
 
 
@@ -258,8 +265,8 @@ def _refuse_unequal(path: str, leaf: Any, other: str, second: Any) -> None:
     seen = not isinstance(leaf, jax.core.Tracer) and not isinstance(second, jax.core.Tracer)
     if second is not leaf and seen and not np.array_equal(leaf, second, equal_nan=True):
         raise Refused(
-            f"{path!r} and {other!r} are one parameter, and the pytree has two values for it. Try "
-            "one value in both places"
+            f"path={path!r} and path={other!r} are one shared parameter, but the pytree has "
+            "different values there. Try equal values in both places"
         )
 
 
@@ -288,7 +295,7 @@ def select(
     _refuse_modules(params)
     if heads is not None and not isinstance(heads, Mapping):
         raise Refused(
-            "heads must give the axis of the heads for each pattern of a path, got "
+            "heads must be a dict from patterns of paths to the axis of the heads, got "
             f"heads={heads!r}. Try head_axes(params), which finds the axes of Flax's attention"
         )
     mask = masked(filter, params) if filter is not None and is_mask(filter) else None
@@ -321,22 +328,29 @@ def select(
         static.append(None if taken or _is_array(leaf) else Held(leaf))
     if not real:
         raise Refused(
-            f"params has no leaf of real numbers among its {len(found)} leaves, so there is "
-            "nothing to differentiate. Try jnp.asarray of Python numbers, which are held fixed"
+            f"params has type={type(params).__name__} with {len(found)} leaves, but no array of "
+            "real numbers to differentiate. Try jnp.asarray of Python numbers, which are held fixed"
         )
     if not any(chosen):
         if mask is not None:
-            raise Refused(f"the mask takes no parameter. Try True for one of {listed(real)}")
+            raise Refused(
+                f"filter has type={type(filter).__name__}, a mask that selects no parameter. Try "
+                f"True for one of {listed(real)}"
+            )
         asked = list(heads or ()) if filter is None else filter
+        option = "heads" if filter is None else "filter"
         asked = asked[0] if isinstance(asked, list) and len(asked) == 1 else asked
         hint = " (a function gets the path of a leaf)" if callable(asked) else ""
-        raise Refused(f"no parameter matches {said(asked)}{hint}; {nearest(asked, real)}")
+        raise Refused(
+            f"no parameter matches {option}={said(asked)}{hint}; {nearest(asked, real)}. Try one "
+            "of these paths"
+        )
     counts = {e[1][e[3]]: e[0] for e in chosen if e and e[3] is not None}
     if len(counts) > 1:
         told = ", ".join(f"{count} in {path}" for count, path in counts.items())
         raise Refused(
-            f"the leaves must have the same number of heads, got {told}. Try patterns of one part "
-            "of the network"
+            f"all leaves that heads= selects must have the same number of heads, got {told}. Try "
+            "heads= with patterns of one part of the network"
         )
     return Selection(
         jax.tree.structure(params), tuple(chosen), tuple(static), next(iter(counts), None),
@@ -368,7 +382,10 @@ def _axis(heads: Mapping[str, int], paths: Mapping[int, str]) -> int | None:
             found[path] = axis
     if len(set(found.values())) > 1:
         told = ", ".join(f"axis {axis} at {path}" for path, axis in found.items())
-        raise Refused(f"one parameter has two axes of heads: {told}. Try one pattern for it")
+        raise Refused(
+            f"heads={dict(heads)!r} gives one shared parameter different axes of heads: {told}. "
+            "Try one pattern for this parameter"
+        )
     return next(iter(found.values()), None)
 
 
@@ -377,14 +394,15 @@ def _entry(path: str, leaf: Any, axis: int | None) -> tuple:
     dtype = jnp.asarray(leaf).dtype
     if jnp.issubdtype(dtype, jnp.complexfloating):
         raise Refused(
-            f"{path} is complex, with dtype={dtype}. Try its real and imaginary parts as two "
-            "leaves, or a filter without it"
+            f"{path} is complex, with dtype={dtype}, expected real numbers. Try its real and "
+            "imaginary parts as two leaves, or a filter that leaves the leaf out"
         )
     if axis is not None:
         whole(f"the axis of {path}", axis, least=None)
         if not -leaf.ndim <= axis < leaf.ndim:
             raise Refused(
-                f"{path} of shape {leaf.shape} has no axis {axis} for its heads. Try axis=0"
+                f"{path} has shape={leaf.shape}, which has no axis={axis} for the heads. Try "
+                "axis=0 in heads="
             )
         axis %= leaf.ndim
     # bfloat16 and float16 leaves are computed in float32, since their own precision gives only

@@ -1,4 +1,4 @@
-"""The measures that a monitor records besides the extremes, and the file of the records."""
+"""Compute the measures that a monitor records besides the extremes; read and write its file."""
 
 import json
 import re
@@ -86,8 +86,8 @@ def check_logger(logger: Any, /) -> None:
     ways = ("log_metrics", "add_scalar", "info", "log")
     if logger is not None and not callable(logger) and not any(hasattr(logger, w) for w in ways):
         raise Refused(
-            f"logger is a {type(logger).__name__}, which takes no records. Try a function of a "
-            "dictionary"
+            f"logger has type={type(logger).__name__}, expected a function of a dictionary, or an "
+            "object with log, log_metrics, add_scalar or info. Try logger=print"
         )
 
 
@@ -102,9 +102,8 @@ def rate_at(learning_rate: Any, step: int, /) -> float:
             learning_rate = learning_rate(step)
         except TypeError as problem:
             raise Refused(
-                f"learning_rate(step={step}) is a schedule that fails at a step: "
-                f"{problem}. Try a function of "
-                "the step"
+                f"learning_rate(step={step}) raised {problem}. Try a schedule that is a function "
+                "of the step alone"
             ) from None
         # A schedule may begin at 0.
         return number("learning_rate", learning_rate, above=-5e-324, example=_RATE)
@@ -135,7 +134,9 @@ def stored(path: str | Path, /) -> list[dict[str, Any]]:
     """
     if not isinstance(path, str | Path) or Path(path).is_dir():
         kind = "a folder" if isinstance(path, str | Path) else f"a {type(path).__name__}"
-        raise Refused(f"file={path!r} is {kind}. Try the path of a file, as 'curvature.jsonl'")
+        raise Refused(
+            f"file={path!r} is {kind}, expected the path of a file. Try file='curvature.jsonl'"
+        )
     if not Path(path).exists():
         return []
     found = []
@@ -145,7 +146,8 @@ def stored(path: str | Path, /) -> list[dict[str, Any]]:
             found.append(record | {"step": int(record["step"])})
         except (ValueError, TypeError, KeyError):
             raise Refused(
-                f"line {place} of {path} is no record of a monitor. Try another file="
+                f"line={place} of file={str(path)!r} is not a record of a monitor. Try file= with "
+                "the path of a new file"
             ) from None
     return found
 

@@ -138,7 +138,10 @@ class CurvatureMonitor:
         if whole("every", every, least=None) < 1:
             raise Refused(f"every must be at least 1, got {every}. Try every=100")
         if not isinstance(blocks or {}, Mapping):
-            raise Refused(f"blocks={shown(blocks)} is no mapping. Try a filter for each name")
+            raise Refused(
+                f"blocks={shown(blocks)} is not a mapping from names to filters. Try "
+                "blocks={'first': 'block_0'}"
+            )
         if on_record is not None:
             function("on_record", on_record, "a dictionary of numbers")
         if learning_rate is not None and not callable(learning_rate):
@@ -146,8 +149,8 @@ class CurvatureMonitor:
         check_logger(logger)
         if WHOLE in (blocks or {}):
             raise Refused(
-                f"no block may be called {WHOLE!r}, a block that is always recorded. Try another "
-                "name"
+                f"blocks has the name={WHOLE!r}, which the monitor keeps for the block of all "
+                "parameters. Try another name"
             )
         self._loss, self._every = loss, every
         self._blocks: dict[str, Filter] = dict(blocks or {})
@@ -193,9 +196,9 @@ class CurvatureMonitor:
         everything = at()
         if everything.is_traced:
             raise Refused(
-                f"step={step} is recorded inside of jit or another transformation, "
-                "where numbers have "
-                "no values. Try the loop of Python around the compiled step"
+                f"step={step} is recorded inside of jit or another transformation, where arrays "
+                "have no values. Try to call the monitor in the Python loop, outside of the "
+                "compiled step"
             )
         self._size = everything.selection.size
         found[WHOLE] = extremes_at(everything, head=None, finite=False, **self._options)
@@ -209,8 +212,8 @@ class CurvatureMonitor:
         names = tuple(found)
         if self._records and names != self._names:
             raise Refused(
-                f"the blocks changed from {self._names} to {names}. Try another monitor for this "
-                "network"
+                f"the blocks changed since the earlier records from {self._names}, got {names}. "
+                "Try a new monitor for this network"
             )
         self._names = names
         record: dict[str, Any] = {"step": int(step), "loss": float(loss), "blocks": list(names)}
@@ -254,7 +257,7 @@ class CurvatureMonitor:
 
     @property
     def last(self) -> dict[str, float]:
-        """The latest record as floats, for a logger; empty before the first.
+        """The latest record as floats, for a logger; empty before the first record.
 
         The keys are "step", "loss" and "batches" (the number of batches, since extremes of one
         minibatch are biased). The keys for all parameters are "minimum", "maximum", "noise" (the
@@ -292,8 +295,8 @@ class CurvatureMonitor:
         """
         if not self._records:
             raise Refused(
-                f"nothing recorded yet with every={self._every}. Try to call the monitor at a "
-                "multiple of every"
+                f"the monitor has no record yet, every={self._every}. Try to call the monitor at a "
+                "step that is a multiple of every"
             )
         column = lambda name: np.asarray([record[name] for record in self._records])
         fields = (*_NUMBERS, "iterations", "converged_minimum", "converged_maximum")

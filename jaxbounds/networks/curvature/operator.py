@@ -115,8 +115,8 @@ class Curvature:
         flat = shape == (self.size,)
         if shape is not None and not flat and selection.places != (("",),):
             raise Refused(
-                f"v has shape {shape}, and the matrix has {self.size} columns. Try a vector "
-                f"({self.size},), or a pytree like the parameters"
+                f"v.shape={shape} does not fit the matrix, which has {self.size} columns. Try a "
+                f"vector of shape ({self.size},), or a pytree like the parameters"
             )
         vector = self._real(v) if flat else selection.vector_of(v)
         vector = vector.astype(selection.dtype)
@@ -134,12 +134,15 @@ class Curvature:
         """Refuse a vector of complex numbers; return any other vector as an array."""
         vector = jnp.asarray(v)
         if jnp.issubdtype(vector.dtype, jnp.complexfloating):
-            raise Refused(f"v.dtype={vector.dtype} is complex. Try its real and imaginary parts")
+            raise Refused(
+                f"v.dtype={vector.dtype} is complex, expected real numbers. Try a product with the "
+                "real part of v, and another with the imaginary part"
+            )
         return vector
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(size, size), for SciPy."""
+        """The shape (size, size) of the matrix, for SciPy."""
         return self.size, self.size
 
     @property
@@ -159,17 +162,18 @@ class Curvature:
             flat = np.asarray(v, self.dtype)
         except (TypeError, ValueError):
             raise Refused(
-                f"v={shown(v)} is no array of numbers. Try an array ({self.size},)"
+                f"v={shown(v)} is not an array of real numbers. Try an array of shape "
+                f"({self.size},)"
             ) from None
         if flat.size != self.size:
             raise Refused(
-                f"v.shape={flat.shape}, and the matrix has {self.size} columns. Try a vector "
-                f"({self.size},)"
+                f"v.shape={flat.shape} does not fit the matrix, which has {self.size} columns. Try "
+                f"a vector of shape ({self.size},)"
             )
         return np.asarray(self @ jnp.asarray(flat.reshape(self.size))).reshape(flat.shape)
 
     rmatvec = matvec
-    """The product with the transpose, for SciPy: the matrix is symmetric."""
+    """The product with the transpose, for SciPy; it equals `matvec`, as the matrix is symmetric."""
 
     def diagonal(self, *, key: jax.Array | None = None, products: int = 30) -> Diagonal:
         """Estimate the diagonal, with the standard error of each entry.
@@ -250,7 +254,7 @@ class Curvature:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> tuple[Extremes, Float[Array, ""]]:
-        """Return `extremes`, and the mean loss at the point, from one program.
+        """Return the result of `extremes`, and the mean loss at the point, from one program.
 
         Args:
             key: see `extremes`.
@@ -307,11 +311,11 @@ class Curvature:
         For 15 products or more, "auto" means "krylov" (Chen and Hallman, SIAM J. Matrix Anal. Appl.
         44, 2023). Four fifths of the products span the Krylov space of `extremes`, where the trace
         is exact; a call of `extremes` with an equal key shares these products. The other products
-        are random probes of the rest of the matrix. "krylov" pays off if few eigenvalues hold most
-        of the Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the products
-        on a sketch, and a third on the exact trace in the sketch. The last third are probes of the
-        rest (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means "hutch++" inside of `jit`.
-        Below 15 products, or if a sketch exceeds 256 MiB, "auto" means "hutchinson".
+        are random probes of the rest of the matrix. "krylov" is accurate if few eigenvalues hold
+        most of the Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the
+        products on a sketch, and a third on the exact trace in the sketch. The last third are
+        probes of the rest (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means "hutch++" inside
+        of `jit`. Below 15 products, or if a sketch exceeds 256 MiB, "auto" means "hutchinson".
 
         Args:
             key: draws the probes; `jax.random.key(0)` unless given.

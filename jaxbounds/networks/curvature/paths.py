@@ -45,8 +45,8 @@ def refuse_deleted(name: str, leaf: Any, /) -> None:
     """
     if isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_deleted():
         raise Refused(
-            f"{name} was deleted: a jitted function took it as a donated argument. Try the array "
-            "that the function returned, or leave donate_argnums out"
+            f"the array at leaf={name} was deleted, because a jitted function took it as a donated "
+            "argument. Try the array that the function returned, or leave donate_argnums out"
         )
 
 

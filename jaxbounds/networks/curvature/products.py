@@ -45,18 +45,20 @@ def real(loss: Any, /) -> Array:
     """
     if loss is None or isinstance(loss, tuple | list | dict):
         raise Refused(
-            f"the loss must be one real number, got a {type(loss).__name__}. Try to return it alone"
+            f"the loss must be one real number, got type={type(loss).__name__}. Try to return the "
+            "number alone"
         )
     loss = jnp.asarray(loss)
     if loss.shape != () or not jnp.issubdtype(loss.dtype, jnp.floating):
         raise Refused(
-            f"the loss must be one real number, got {loss.dtype}{list(loss.shape)}. Try jnp.mean"
+            f"the loss must be one real number, got {loss.dtype}{list(loss.shape)}. Try jnp.mean "
+            "of this array"
         )
     return loss
 
 
 def _has_no_forward(problem: TypeError) -> bool:
-    """Return whether JAX refused a custom_vjp, which has no forward derivative."""
+    """Return whether an error of JAX says that a custom_vjp has no forward derivative."""
     return "custom_vjp" in str(problem)
 
 
@@ -236,7 +238,10 @@ def check_matrix(loss: Loss, of: str, /) -> None:
     if of not in get_args(Of):
         raise Refused(f"of must be one of {', '.join(get_args(Of))}, got {of!r}. Try 'hessian'")
     if of == "ggn" and not isinstance(loss, Composite):
-        raise Refused("of='ggn' needs the loss in two parts. Try Composite(outputs, outer)")
+        raise Refused(
+            "of='ggn' needs a loss in two parts, network and outer loss. Try "
+            "loss=Composite(outputs, outer)"
+        )
 
 
 def _product_of(

@@ -43,10 +43,11 @@ def as_key(key: Any, /) -> jax.Array:
     if not isinstance(key, jax.Array) or not (
         jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.dtype == jnp.uint32
     ):
-        raise Refused(f"key={key!r} is no key. Try jax.random.key(0)")
+        raise Refused(f"key={key!r} is not a key of JAX. Try key=jax.random.key(0)")
     if key.ndim != (0 if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else 1):
         raise Refused(
-            f"key.shape={key.shape} are several keys, expected one of shape (). Try key[0]"
+            f"key.shape={key.shape} is an array of keys, expected a single key, of shape (). Try "
+            "key[0]"
         )
     return key
 
@@ -107,11 +108,11 @@ def _slope_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
 
 
 KEPT = 32
-"""The number of programs that are kept; the least recently used program is dropped first. A larger
-number takes more memory and compiles less often."""
+"""The number of compiled programs that this module keeps; it drops the least recently used program
+first. A larger number takes more memory and compiles less often."""
 _programs: "OrderedDict[Any, Any]" = OrderedDict()
 _fixed: set[Any] = set()
-"""Keys of losses whose first two traces were equal, so no third trace is needed."""
+"""Keys of losses with two equal traces; these losses need no third trace."""
 
 
 def _check_arguments(loss: Loss, batches: Any) -> None:
@@ -124,9 +125,9 @@ def _check_arguments(loss: Loss, batches: Any) -> None:
         signature.bind(*given)
     except TypeError as problem:
         raise Refused(
-            f"the loss is called as loss({', '.join(given)}), since batches are "
-            f"{'not ' if batches is None else ''}given, and takes {signature}: {problem}. Try a "
-            f"loss of ({', '.join(given)})"
+            f"the loss must take ({', '.join(given)}), because batches are "
+            f"{'not ' if batches is None else ''}given, got {signature}: {problem}. Try a function "
+            f"loss({', '.join(given)})"
         ) from None
 
 
@@ -163,7 +164,7 @@ class Point:
         check_matrix(loss, of)
         if not callable(loss):
             raise Refused(
-                f"loss must be a function of the parameters, got {type(loss).__name__}. Try a "
+                f"loss must be a function of the parameters, got type={type(loss).__name__}. Try a "
                 "function loss(params)"
             )
         self.stream = stream_of(batches)
@@ -171,7 +172,7 @@ class Point:
             if batch_size is not None:
                 raise Refused(
                     f"batch_size={batch_size} is given with a stream of batches, but batch_size "
-                    "cuts arrays. Try without batch_size"
+                    "only cuts arrays. Try batch_size=None"
                 )
             batches = self.stream.first
         _check_arguments(loss, batches)
@@ -271,15 +272,18 @@ class Point:
             return
         cause = why_not_finite(self.params, self.data)
         if cause is not None:
-            raise Refused(f"the loss, or its Hessian, is not finite: {cause}")
+            raise Refused(
+                f"the loss={float(loss):.6g}, or its Hessian, is not finite: {cause}. Try finite "
+                "numbers there"
+            )
         if not np.isfinite(loss):
             raise Refused(
-                f"the loss is {float(loss)} at these parameters, so it has no curvature there. Try "
-                "parameters with a finite loss"
+                f"the loss is {float(loss)} at these parameters, so it has no Hessian there. Try "
+                "parameters at which the loss is finite"
             )
         raise Refused(
             f"the loss is {float(loss):.6g}, but products with its Hessian are not finite. Try to "
-            "avoid a root, a norm or a logarithm at 0"
+            "avoid a root, a norm or a logarithm of 0 in the loss"
         )
 
     def refuse_constant(self, *results: Any, head: Any = None) -> None:
@@ -305,8 +309,9 @@ class Point:
                 return
         paths = listed([entry[0] for entry in self.selection.chosen if entry])
         raise Refused(
-            f"the loss does not depend on {paths}: its gradient vanishes here and at three random "
-            "points. Try a loss that uses its parameters without stop_gradient, rounding or argmax"
+            f"the loss does not depend on params={paths}: its gradient is 0 here and at three "
+            "random points. Try a loss that uses its parameters without stop_gradient, rounding or "
+            "argmax"
         )
 
     def bytes(self, kernel: Kernel, static: dict, dynamic: dict, head: Any = None) -> int:
@@ -352,7 +357,10 @@ class Point:
             with explained(None, differentiated=True):
                 return kernel(self._problem(head), dict(static), dynamic)
         if self.stream is not None:
-            raise Refused(f"{what} needs the batches in memory. Try a list of batches")
+            raise Refused(
+                f"{what} needs all batches in memory, but data is {type(self.data).__name__}, a "
+                "stream. Try a list of batches"
+            )
         arguments = self.program_arguments(dynamic, head)
         run, need = self.made(kernel, static).compiled(arguments)
         self.refuse(need, limit, what, advice)

@@ -26,15 +26,16 @@ from jaxbounds.networks.curvature.lanczos import (
 )
 
 STEP = 4
-"""Products between two checks of a run. A larger number notices convergence later."""
+"""Number of products between two checks of a run's residuals. A larger number notices convergence
+later."""
 
 CONFIRM = 2
-"""Products after which a small residual must still be small. A larger number is safer and costs
-more time."""
+"""Number of products after which a small residual must still be small. A larger number is safer and
+costs more time."""
 
 FRESH = 10
-"""Products in random directions after a run has exhausted its Krylov space. A larger number finds
-more of the eigenvalues that the exhausted space has missed."""
+"""Number of products in random directions after a run has exhausted its Krylov space. A larger
+number finds more of the eigenvalues that the exhausted space has missed."""
 
 _masked_unit = jax.jit(lambda vector, mask: _unit(vector * mask))
 _combined = jax.jit(lambda coefficients, basis: _unit(_dot(coefficients, basis)))

@@ -78,7 +78,8 @@ def head_axes(params: Params, /) -> dict[str, int]:
             found[path] = 0
     if not found:
         raise Refused(
-            "no attention with kernels (features, H, d) named query, key, value, out was found. "
-            "Try heads={path pattern: axis}"
+            f"params has type={type(params).__name__} and no attention with kernels (features, H, "
+            "d) under the names query, key, value, out. Try to write heads={pattern of paths: axis "
+            "of heads} yourself"
         )
     return found

@@ -1,4 +1,4 @@
-"""A Krylov run on short vectors in NumPy, which compiles no program for its steps.
+"""Do a Krylov run on short vectors in NumPy, without compiled programs for its steps.
 
 The steps of `Run` are programs that are compiled for a fixed length of vectors. A block of a few
 thousand parameters has shorter vectors, and the programs for this length would take longer to

@@ -96,7 +96,7 @@ class Spectrum(NamedTuple):
         return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
 
     def _mean(self, values: np.ndarray) -> tuple[float, float]:
-        """Return a function's mean over the eigenvalues, from values at nodes, and its error."""
+        """Return a function's mean over the eigenvalues, and the error, from values at nodes."""
         weights = np.asarray(self.weights, np.float64)
         samples = np.sum(np.where(weights > 0, weights * values, 0.0), axis=1)
         if len(samples) > 1:
@@ -105,7 +105,7 @@ class Spectrum(NamedTuple):
         return float(samples[0]), self._of_one(float(samples[0]), second)
 
     def moment(self, power: int) -> tuple[float, float]:
-        """Return the mean of the eigenvalues' powers, with its standard error over the probes.
+        """Return the mean of a power of the eigenvalues, with the standard error over the probes.
 
         The quadrature with k nodes is exact for powers up to 2k - 1.
         """
@@ -233,7 +233,7 @@ def _of_recurrence(alpha: Array, beta: Array) -> tuple[Array, Array, Array]:
 def _bare(
     operator: Any, start: Array, k: int, *, hosted: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Run Lanczos with three vectors of memory; copies of a converged value share its weight."""
+    """Run Lanczos in the memory of three vectors; copies of a converged value share its weight."""
     zero = jnp.zeros((), start.dtype)
     carry = (jnp.zeros_like(start), start, zero, zero)
     if hosted:

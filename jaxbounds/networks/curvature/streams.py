@@ -23,15 +23,18 @@ class Stream:
         self._source = source
         self.first = next(iter(self), None)
         if self.first is None:
-            raise Refused(f"data={type(source).__name__} gives no batch. Try one or more batches")
+            raise Refused(
+                f"data={type(source).__name__} yields no batch, expected at least one. Try data "
+                "with one or more batches"
+            )
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the batches once."""
         source = self._made() if callable(self._source) else self._source
         if not hasattr(source, "__iter__"):
             raise Refused(
-                f"the function of batches gives a {type(source).__name__}, no iterator. Try "
-                "lambda: iter(batches)"
+                "the function that supplies the batches must return an iterator, got "
+                f"type={type(source).__name__}. Try lambda: iter(batches)"
             )
         for batch in source:
             yield jax.tree.map(np.asarray, batch)
@@ -42,9 +45,9 @@ class Stream:
         except Exception as problem:
             first = (str(problem).splitlines() or ["no message"])[0]
             raise Refused(
-                f"batches={type(self._source).__name__} fails{users_line(problem)}: "
-                f"{type(problem).__name__}: "
-                f"{first}. Try a function without arguments that gives an iterator"
+                f"batches={type(self._source).__name__} raised an error{users_line(problem)}: "
+                f"{type(problem).__name__}: {first}. Try a function without arguments that returns "
+                "an iterator"
             ) from problem
 
 
@@ -104,13 +107,15 @@ class StreamedProduct:
             loss, count = loss + n * value, count + n
         if total is None:
             raise Refused(
-                "the batches can be read once only, expected a re-iterable. Try a function: "
+                f"batches={type(self._stream).__name__} gave no batch in a second pass, expected "
+                "an object that can be read again. Try a function that makes a new iterator: "
                 "lambda: iter(...)"
             )
         mean = loss / count
         if self.value is not None and not np.isclose(mean, self.value, rtol=1e-3, equal_nan=True):
             raise Refused(
-                f"the mean loss was {float(self.value):.6g} in the first pass and is "
-                f"{float(mean):.6g} now. Try the same batches in every pass, without augmentation"
+                f"the mean loss over all batches was {float(self.value):.6g} in the first pass and "
+                f"is {float(mean):.6g} now, expected equal values. Try the same batches in every "
+                "pass, without augmentation"
             )
         return total / count, mean

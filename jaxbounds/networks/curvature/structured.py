@@ -99,7 +99,8 @@ def _bracket(passed, outer, inner, candidate, width, steps=100):
     `passed(s)` tells whether at least one eigenvalue lies between s and `outer`. The search first
     counts on both sides of the candidate; if the candidate is off, either count still moves one end
     of the bracket. It then counts at the middle, and last at an end that no count has confirmed.
-    `passed` is called at one place, in one loop, since each place takes seconds to compile.
+    The code calls `passed` at one place, in one loop, since each further place takes seconds to
+    compile.
     """
     towards = jnp.sign(inner - outer) * width / 2
     tried = jnp.stack([candidate - towards, candidate + towards])
@@ -164,7 +165,8 @@ def structured_extremes(
     if blocks.shape != (heads, p, p):
         raise Refused(
             f"blocks must have shape (H, p, p) = {(heads, p, p)} to match factor's (H, p, n) = "
-            f"{factor.shape}, got {blocks.shape}. Try blocks of factor's first two axes"
+            f"{factor.shape}, got {blocks.shape}. Try blocks of shape (H, p, p) with the H and p "
+            "of factor"
         )
     key = jax.random.key(0) if key is None else key
     return _structured(blocks, factor, key, relative=relative, iterations=iterations)

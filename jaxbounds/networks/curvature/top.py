@@ -1,4 +1,4 @@
-"""Several eigenpairs of one end of a spectrum, and a search by deflation for missed ones."""
+"""Find several eigenpairs of one end of a spectrum; search for missed eigenpairs by deflation."""
 
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -122,7 +122,7 @@ def _greatest(
 
 
 def _pairs(operator: Operator, rows: Array, *, hosted: bool) -> tuple[Array, Array, Array]:
-    """Return the rows, their Rayleigh quotients and their residuals."""
+    """Return unit vectors (rows), their Rayleigh quotients and their residuals."""
     return rows, *_measured(rows, images_of(operator, rows, hosted=hosted))
 
 
@@ -215,7 +215,9 @@ def top_at(
             f"end must be one of {', '.join(get_args(End))}, got {end!r}. Try end='greatest'"
         )
     if not 1 <= whole("k", k, least=None) <= selection.size:
-        raise Refused(f"there are {selection.size} eigenvalues, and {k} were asked for. Try k=1")
+        raise Refused(
+            f"k={k} eigenvalues were asked for, but the matrix has {selection.size}. Try k=1"
+        )
     if not isinstance(copies, bool):
         raise Refused(f"copies={copies!r} is neither True nor False. Try copies=True")
     # A product reads the whole stream, so a dense matrix would take a pass for each column.

@@ -18,9 +18,9 @@ from jaxbounds.networks.options import whole
 Method = Literal["auto", "hutchinson", "hutch++", "krylov"]
 
 SHARE = 5
-"""The method "krylov" spends one of this many products on a probe of the rest of the matrix, and
-the other products on the Krylov space. A larger number shares more products with other methods,
-and estimates the trace of the rest less accurately."""
+"""The method "krylov" divides its products by this number. The quotient is the number of probes of
+the rest of the matrix; the other products span the Krylov space. A larger number shares more
+products with other methods, and estimates the trace of the rest less accurately."""
 
 
 @with_table
@@ -169,16 +169,17 @@ def trace_at(
         sketched: Method = "hutch++" if point.is_traced else "krylov"
         method = sketched if products >= 15 and small and third <= size else "hutchinson"
     if method == "krylov" and point.is_transformed(key):
-        raise Refused("method='krylov' runs outside of jit and vmap. Try method='hutch++'")
+        raise Refused("method='krylov' is unavailable inside of jit and vmap. Try method='hutch++'")
     least = {"hutch++": 6, "krylov": 10}.get(method, 2)
     if products < least:
         raise Refused(
-            f"{method} needs at least {least} products, got {products}. Try products={least}"
+            f"method={method!r} needs at least {least} products, got products={products}. Try "
+            f"products={least}"
         )
     if method == "hutch++" and third > size:
         raise Refused(
-            f"a third of {products} products is more than the {size} parameters. Try "
-            "method='hutchinson', or the dense Hessian"
+            f"method='hutch++' needs products // 3 <= size, got products={products} for "
+            f"size={size} parameters. Try method='hutchinson', or the dense Hessian"
         )
     sketch = third if method == "hutch++" else 0
     static = {"sketch": sketch, "probes": products - 2 * sketch}

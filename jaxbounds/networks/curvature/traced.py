@@ -1,8 +1,8 @@
 """The trace of a loss, made anew at each call, with the arrays that the loss holds as arguments.
 
 A loss may read objects that the user changes in place: a module, an array, an attribute, a global
-name. So no result is cached by the identity of the function. A compiled program is found again by
-the trace of the loss, and the arrays that the loss refers to are arguments of the program.
+name. So no result is cached by the identity of the function. The key of a compiled program is the
+trace of the loss. The arrays to which the loss refers are arguments of the program.
 """
 
 import functools
@@ -115,7 +115,7 @@ class TracedLoss:
         self.key = digest, tuple(self._parts)
 
     def _refuse_draws(self, kind: Any, held: int) -> None:
-        """Refuse a loss that draws from its own random state: the trace would freeze one draw."""
+        """Refuse a loss that draws from its own random state; a trace would freeze one draw."""
         part = self._parts.get(("loss", kind)) or self._parts["outputs", kind]
         program = part.closed.jaxpr
         kept = [i < held for i in range(len(program.invars))]
@@ -127,7 +127,7 @@ class TracedLoss:
             )
 
     def _rules(self, own: list, fixed: list, groups: Any) -> list[str]:
-        """Return the texts of custom derivative rules, which the text of the loss hides."""
+        """Return the texts of custom derivative rules, which the text of the loss does not show."""
         if not any("custom" in name for name in self.primitives):
             return []
         loss, texts = self.bound(self.constants), []

@@ -91,21 +91,24 @@ def preconditioned(
     found = [node for node in jax.tree.leaves(state, is_leaf=has) if has(node)]
     if len(found) != 1:
         raise Refused(
-            f"state holds {len(found)} second moments `nu`, expected one. Try the state of "
-            "optax.adam, or the part of a larger state that belongs to it"
+            f"state holds second moments `nu`, expected one, got {len(found)}. Try the state of "
+            "optax.adam, or the part of a larger state that belongs to adam"
         )
     counts = "count" in getattr(found[0], "_fields", ())  # every tuple has a method `count`
     moment, count = found[0].nu, found[0].count if counts else None
     shapes = lambda tree: jax.tree.map(jnp.shape, tree)
     if shapes(moment) != shapes(params):
         raise Refused(
-            "state has a second moment of other leaves than params. Try the parameters that the "
-            "optimiser was initialised with"
+            f"params has type={type(params).__name__} with other leaves or shapes than the second "
+            "moment in state. Try the parameters with which the optimiser was initialised"
         )
     young: Any = 1.0
     if count is not None:
         if not isinstance(count, jax.core.Tracer) and count == 0:
-            raise Refused("state.count=0, so the second moment is 0. Try it after some steps")
+            raise Refused(
+                "state.count=0, so the second moment is still 0. Try the state after at least one "
+                "step"
+            )
         young = 1 - decay ** jnp.asarray(count, jnp.float32)
     scale = jax.tree.map(
         lambda nu: 1 / jnp.sqrt(jnp.sqrt(nu / jnp.asarray(young, nu.dtype)) + epsilon), moment
