@@ -144,7 +144,7 @@ def test_a_statement_out_of_time_is_inconclusive_and_the_others_run(tmp_path, ca
     found = {(v["id"], v["form"]): v for v in json.loads(out)}
     late = found["own.lazy", "printed"]
     assert late["status"] == "inconclusive" and late["out_of_time"]
-    assert "out of time" in late["reason"] and 0 < late["instances"] < 256
+    assert "time limit" in late["reason"] and 0 < late["instances"] < 256
     assert late["worst_ratio"] is not None
     assert found["own.true", "printed"]["status"] == "holds" and status == 1
     assert spent < 256 * 0.2

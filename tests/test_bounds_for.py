@@ -108,14 +108,14 @@ def test_two_pre_ln_blocks_in_each_library(model, block, table):
     norms = (*(f"{block}{n}/ln{k}" for n in range(2) for k in (1, 2)), "last")
     attention = tuple(f"{block}{n}/attention" for n in range(2))
     dense = tuple(f"{block}{n}/{name}" for n in range(2) for name in ("down", "up"))
-    ids = {"data of shape (5, 3), where tokens are vectors": ("data",)}
+    ids = {"data of shape (5, 3), expected (n, T, d) with tokens as vectors": ("data",)}
     both = {"LayerNorm, RMSNorm or BatchNorm": norms, "embeddings": (f"embed/{table}",)} | ids
     assert said["seqlength"] == both | {"more than one block": attention}
     heads = said["multihead"]
-    projections = "attention with query, key, value and out as parameters"
-    layers = "dense layers, where the output is linear in what attention gives"
+    projections = "attention with query, key, value and out parameters instead of U and W"
+    layers = "dense layers, but the output of model (2) is linear in the attention's output"
     assert {*heads.pop(layers)} == {*dense, "readout"}
-    blocks = {"more than one block, where one attention layer is the whole network": attention}
+    blocks = {"more than one block, but model (2) has a single attention layer": attention}
     assert heads == both | blocks | {projections: attention}
     kinds = {what.partition(" may meet")[0]: paths for what, paths in said["qstr"].items()}
     assert set(kinds) == {"attention", "a normalisation", "an embedding", *ids}
@@ -234,12 +234,12 @@ def test_model_2_has_a_bound_on_its_curvature():
         alike = jb.bounds_for(variables, X, outputs=seen)["multihead"]
         assert alike.value == found["multihead"].value and len(alike.unseen) == unseen
     (other,) = jb.bounds_for(variables, X, outputs=1.01 * outputs)["multihead"].reasons
-    assert other.what == "outputs other than those of model (2)"
+    assert other.what == "outputs that differ from those of model (2)"
     reasons = lambda params, *data: jb.bounds_for(params, *data)["multihead"].reasons
     (pooled,) = reasons({"U": np.ones((H, d)), "W": np.ones((H, d, d))})
     assert "U of shape (2, 2)" in pooled.what and "E14" in pooled.change
     (longer,) = reasons(variables, X[:, :2])
-    assert longer.what == "data of shape (6, 2, 2), where U takes (n, 3, 2)"
+    assert longer.what == "data of shape (6, 2, 2), but U needs (n, 3, 2)"
     (wild,) = reasons({"U": np.full((H, T, d), np.nan), "W": np.ones((H, d, d))}, X)
     assert wild.paths == ("U", "W") and "not finite" in wild.what
 
@@ -277,6 +277,6 @@ def test_under_a_trace_and_with_bad_options():
         with pytest.raises(ValueError, match="positive, finite loss_range"):
             jb.bounds_for(params, **options)
     with pytest.raises(
-        KeyError, match=r"no bounds of paper='bert'\. Try one of: seqlength, qstr, multihead"
+        KeyError, match=r"paper='bert' has no answer\. Try one of: seqlength, qstr, multihead"
     ):
         jb.bounds_for(params)["bert"]

@@ -97,7 +97,7 @@ def test_a_draw_on_the_edge_meets_the_claim():
     assert found.status == "holds" and found.ratio == 0.0
     assert "different instances" not in found.reason
     few = judged_probability([edge._replace(distinct=7)], 0.01, 1.0)
-    assert few.status == "inconclusive" and "4000 draws are 7 different" in few.reason
+    assert few.status == "inconclusive" and "4000 draws have only 7 different" in few.reason
 
 
 def test_heavy_tails_are_said_where_a_few_draws_decide_the_mean():
@@ -105,7 +105,7 @@ def test_heavy_tails_are_said_where_a_few_draws_decide_the_mean():
     tail = (1 - (np.arange(4000) + 0.5) / 4000) ** (-1 / 1.1)
     lhs = 1e-4 * tail
     found = judged_expectation([Group(measured(lhs, lhs=lhs, rhs=np.ones(4000)), 4000)])
-    assert found.status == "inconclusive" and found.reason.startswith("heavy tails (index 1.")
+    assert found.status == "inconclusive" and "heavy tails (index 1." in found.reason
     light = np.linspace(0, 0.5, 4000)
     assert judged_expectation([Group(measured(light, lhs=light), 4000)]).status == "holds"
 
@@ -257,6 +257,6 @@ def test_an_evaluate_that_draws_by_itself_is_no_claim(host):
     few = jb.Budget(samples=8, restarts=0)
     about = {"host": host, "search": "none"}
     (loose,) = jb.falsify(statement(evaluate, **about), budget=few)
-    assert loose.status == "inconclusive" and "is another function at each call" in loose.reason
+    assert loose.status == "inconclusive" and "returns different values" in loose.reason
     (fixed,) = jb.falsify(statement(steady, **about), budget=few)
-    assert "another function" not in fixed.reason
+    assert "different values" not in fixed.reason

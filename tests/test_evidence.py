@@ -59,7 +59,7 @@ def test_an_equality_case_that_is_not_reached():
     """The right side is twice what it should be: the claimed equality would never be noticed."""
     verdict = _verdict(2.0)
     assert verdict.status == "inconclusive" and not verdict.near
-    assert "the equality case was not found: y = x" in verdict.reason
+    assert "the named equality case: y = x" in verdict.reason
 
 
 @pytest.mark.parametrize("factor, near", [(1.005, True), (1.02, False)])
@@ -101,9 +101,9 @@ def test_the_near_control_of_an_identity_needs_an_error_below_a_millionth():
 @pytest.mark.parametrize(
     "words, options",
     [
-        ("does it use its key", {"sample": lambda key, size: _pair(jax.random.key(0), size)}),
+        ("that uses its key", {"sample": lambda key, size: _pair(jax.random.key(0), size)}),
         (
-            "give `project`",
+            "Try `project`",
             {
                 "hypotheses": lambda instance, size: {
                     "on a grid": jnp.all(
@@ -120,7 +120,7 @@ def test_the_near_control_of_an_identity_needs_an_error_below_a_millionth():
             },
         ),
         (
-            "do they depend on the instance",
+            "that depend on the instance",
             {
                 "evaluate": lambda instance, size: Sides(
                     lhs=1.0, rhs={"printed": 2.0, "control": 0.5}

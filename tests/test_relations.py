@@ -126,7 +126,7 @@ def test_a_supremum_on_the_right_supports_one_side_only():
     true, false = found[TRUE], found[FALSE]
     assert true.status == "holds" and true.worst_ratio == pytest.approx(0.9, rel=1e-6)
     assert false.status == "inconclusive"
-    assert "the rhs is only estimated from below" in false.reason and ". " not in false.reason
+    assert "estimates the rhs from below" in false.reason and ". " not in false.reason
     pytest.importorskip("flint")
     instance = {"a": np.eye(2).tolist(), "x": [1.0, 0.0]}
     assert "may miss the optimum" in disprove(statement, FALSE, instance, {"d": 2}).reason
@@ -200,7 +200,7 @@ def test_for_each_there_is(there):
 def test_what_a_search_does_not_find_may_be_there(there):
     false = there[1][FALSE]
     assert false.status == "inconclusive"
-    assert "no y was found: a search that finds none proves no absence" in false.reason
+    assert "found no y for" in false.reason
     with pytest.raises(ValueError, match="not a lower estimate"):
         jb.sharp_constant(THERE_IS)
     pytest.importorskip("flint")
@@ -259,7 +259,7 @@ def test_a_limit_never_holds():
     assert closeness(true).endswith("apart") and true.evidence != "attained"
     false = judged(_mean(1.02))["printed"]
     assert (false.status, false.evidence) == ("inconsistent", "not seen")
-    assert "it settles" in false.reason
+    assert "remains in the limit" in false.reason
 
 
 def test_a_limit_to_zero_follows_the_same_instances():

@@ -88,7 +88,7 @@ def test_a_word_that_is_none_names_those_that_are(unannotated):
 
 def test_papers_refuse_strangers_and_repetitions(unannotated):
     statement = Statement(**GOOD)
-    with pytest.raises(ValueError, match="more than one statement"):
+    with pytest.raises(ValueError, match="several statements of id="):
         Paper(id="mine", title="", statements=(statement, statement))
     with pytest.raises(ValueError, match="statements of another paper"):
         Paper(id="yours", title="", statements=(statement,))

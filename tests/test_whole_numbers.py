@@ -109,7 +109,9 @@ WRAPPING = {
 @pytest.mark.parametrize("name", WRAPPING)
 def test_no_verdict_rests_on_integers_that_wrap(name):
     (found,) = jb.falsify(claim(*WRAPPING[name]), seed=0)
-    assert found.status == "inconclusive" and found.reason.startswith("as coded: integers wrap in")
+    assert found.status == "inconclusive" and found.reason.startswith(
+        "as coded: machine integers wrap in"
+    )
 
 
 def test_a_violation_beside_integers_that_wrap_stands():

@@ -1,8 +1,9 @@
-"""Corollary 1 of multihead on a user's network: whether it is model (2), and its curvature bound.
+"""Apply Corollary 1 of multihead, a curvature bound, to a user's network if it is model (2).
 
 Model (2) is H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, with the parameters U_h (T, d) and W_h (d,
-d). Attention with query, key, value and out matrices can compute a function of this form, with
-W_h = W_Q W_K^T. But its loss depends on other parameters, so gradients and curvature differ.
+d). Attention with query, key, value and out matrices can compute a function of this form, with W_h
+= W_Q W_K^T. But the loss of such a network depends on other parameters, so its gradients and
+curvature differ.
 """
 
 import math
@@ -32,16 +33,17 @@ FORM = (
     " loss of any network `jb.weak_convexity` measures the same from below, and"
     " `jaxbounds.networks.curvature.convexity_certificate` bounds it"
 )
-OTHER = "leave it out: model (2) is attention alone, of tokens as they are"
+OTHER = "remove it: model (2) applies attention alone, to the unchanged tokens"
 CHANGES = {NORMALISED: OTHER, UNKNOWN: OTHER, SPLIT: FORM, EMBEDDED: EMBEDDED}
-"""Advice on how to change a network: `read_layers` gives the key, which is advice for the paper
-seqlength; the value is the advice for the paper multihead."""
+"""Advice on how to change a network. The keys are the advice that `read_layers` gives for the paper
+seqlength; the values are the advice for the paper multihead."""
 
 RUN = (
-    "Theorems 3 and 4 (training, generalization gap) are of gradient descent from a start, with"
-    " enough heads and a small step: `multihead.descent_certificate` says how many, weights do not"
+    "Theorems 3 and 4 (training, generalization gap) need gradient descent from a start, with"
+    " enough heads and a small step; the weights do not show this, but"
+    " `multihead.descent_certificate` computes the number of heads"
 )
-FUNCTION = "that the output is model (2) of U and W: without outputs, their names alone say so"
+FUNCTION = "whether the network computes model (2) of U and W: only their names suggest so"
 
 AGREE = 1e-3
 """Largest difference, relative to the largest output, at which a network's outputs count as those
@@ -50,7 +52,7 @@ of model (2). The network may compute in float32. A larger value accepts more ne
 
 
 def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
-    """Return the leaves U and W if the pytree holds no other leaf; else None."""
+    """Return the arrays U and W if the pytree holds no other array; else None."""
     floats = {path: leaf for path, leaf in leaves.items() if holds(leaf, jnp.floating)}
     names = {path.rpartition("/")[2]: leaf for path, leaf in floats.items()}
     parents = {path.rpartition("/")[0] for path in floats}
@@ -60,23 +62,23 @@ def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
 
 
 def _structure(model: Any) -> tuple[Reason, ...]:
-    """Return every reason why a network without U and W is not model (2)."""
+    """Return every reason why a network whose parameters are not U and W is not model (2)."""
     layers = read_layers(model)
     found = [one._replace(change=CHANGES.get(one.change, one.change)) for one in layers.reasons]
     if found and not found[0].paths:  # a reason has no paths if the network has no parameters
         return tuple(found)
     paths = tuple(layers.attention)
     if len(paths) > 1:
-        what = "more than one block, where one attention layer is the whole network"
+        what = "more than one block, but model (2) has a single attention layer"
         found.append(Reason(what, paths, "keep one attention layer"))
     if paths:
-        what = "attention with query, key, value and out as parameters: others than U and W"
+        what = "attention with query, key, value and out parameters instead of U and W"
         found.append(Reason(what, paths, FORM))
     else:
         found.append(Reason("no parameters U (H, T, d) and W (H, d, d)", (), FORM))
     if layers.dense:
-        what = "dense layers, where the output is linear in what attention gives"
-        found.append(Reason(what, tuple(layers.dense), "leave them out: U is the readout"))
+        what = "dense layers, but the output of model (2) is linear in the attention's output"
+        found.append(Reason(what, tuple(layers.dense), "remove them: U is the readout"))
     return tuple(found)
 
 
@@ -85,11 +87,11 @@ def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
     reasons = []
     if np.ndim(U) != 3 or np.shape(W) != (len(U), U.shape[-1], U.shape[-1]):
         what = f"U of shape {np.shape(U)} and W of shape {np.shape(W)}, not (H, T, d) and (H, d, d)"
-        change = "write U out; of one u for all tokens (pooling) the constants are others: E14"
+        change = "give each token its own row of U; for one u for all tokens (pooling), see E14"
         reasons.append(Reason(what, ("U", "W"), change))
     elif X is not None and X.shape[1:] != U.shape[1:]:
-        what = f"data of shape {X.shape}, where U takes (n, {U.shape[1]}, {U.shape[2]})"
-        reasons.append(Reason(what, ("data",), "give the tokens that it was trained on"))
+        what = f"data of shape {X.shape}, but U needs (n, {U.shape[1]}, {U.shape[2]})"
+        reasons.append(Reason(what, ("data",), "give the tokens on which the network was trained"))
     if any(not hasattr(leaf, "__array__") for leaf in (U, W)):
         reasons.append(Reason("shapes without values", ("U", "W"), "give the trained parameters"))
     elif not all(np.isfinite(np.asarray(leaf, np.float64)).all() for leaf in (U, W)):
@@ -108,7 +110,7 @@ def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]
     ):
         return ()
     change = "compute H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, one number for each sample"
-    return (Reason("outputs other than those of model (2)", ("outputs",), change),)
+    return (Reason("outputs that differ from those of model (2)", ("outputs",), change),)
 
 
 def curvature_of_heads(
@@ -120,7 +122,7 @@ def curvature_of_heads(
 
     Args:
         model: the network's parameters, a pytree; model (2) has U (H, T, d) and W (H, d, d).
-        X: the tokens, of shape (n, T, d); the bound uses their largest norm only.
+        X: the tokens, of shape (n, T, d); the bound uses only the largest norm of a token.
         outputs: the network's outputs on `X`, to compare with the outputs of model (2).
     """
     parts = _parts(leaves_by_path(model))

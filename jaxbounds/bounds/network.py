@@ -33,11 +33,11 @@ MARGINS = PaperBound(
     of="0-1 risk",
     reasons=(
         Reason(
-            "no given network: its bounds need the all-layer margin at each sample from below,"
-            " which is certified for compiled circuits and Turing machines only",
+            "no given network: its bounds need the all-layer margin from below at each sample,"
+            " which the library certifies for compiled circuits and Turing machines only",
             (),
-            "with such margins `smapprox.generalization.margin_profile_bound` is one for any"
-            " network of at most a given l_1 norm",
+            "if you have such margins, `smapprox.generalization.margin_profile_bound` is a bound"
+            " for any network of at most a given l_1 norm",
         ),
     ),
     hopeless=True,
@@ -52,16 +52,16 @@ def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason,
     """Return the data in float64, or None and the reasons why the data cannot be used."""
     if data is None:
         return None, ()
-    change = "give what comes out of any embedding, fixed beforehand, as an array (n, T, d)"
+    change = "give the embedded tokens as an array (n, T, d), from an embedding fixed beforehand"
     try:
         X = np.asarray(data, np.float64)
     except (TypeError, ValueError) as problem:
         return None, (Reason(f"data that are no array: {_line(problem)}", ("data",), change),)
     if X.ndim != 3 or 0 in X.shape:
-        what = f"data of shape {X.shape}, where tokens are vectors: (n, T, d)"
+        what = f"data of shape {X.shape}, expected (n, T, d) with tokens as vectors"
         return None, (Reason(what, ("data",), change),)
     if not np.isfinite(X).all():
-        return None, (Reason("data that are not finite", ("data",), "leave those samples out"),)
+        return None, (Reason("data that are not finite", ("data",), "remove these samples"),)
     return X, ()
 
 
@@ -70,10 +70,10 @@ def _unreadable(model: Any) -> tuple[Reason, ...]:
     try:
         leaves = leaves_by_path(model).values()
     except (TypeError, ValueError) as problem:
-        change = "give variables of linen, a module of nnx or Equinox, nested dicts"
+        change = "give variables of linen, a module of nnx or Equinox, or nested dicts"
         return (Reason(f"no pytree: {_line(problem)}", ("the model",), change),)
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
-    change = "call it outside of jit and of other transformations"
+    change = "call bounds_for outside of jit and of other transformations"
     return (Reason("parameters under a trace, without values", ("the model",), change),) * traced
 
 
@@ -84,8 +84,8 @@ def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
     if found.reasons or bound is None:
         return replace(LENGTH, reasons=found.reasons, unseen=found.unseen, details=found)
     assumed = (
-        f"for a loss in an interval of length {options['loss_range']:g}, {options['lipschitz']:g}-"
-        f"Lipschitz, with probability {1 - options['delta']:g}"
+        f"for a {options['lipschitz']:g}-Lipschitz loss in an interval of length "
+        f"{options['loss_range']:g}, with probability {1 - options['delta']:g}"
     )
     return replace(LENGTH, unseen=found.unseen, assumed=assumed, value=bound.bound,
         trivial=bound.trivial, from_size=bound.smallest_sample, details=found,
@@ -97,7 +97,7 @@ def _span(model: Any, X: Any, **options: Any) -> PaperBound:
     found = span.applicable(leaves_by_path(model), X, **options)
     if found.bound is None:
         return replace(TOKENS, reasons=found.reasons, details=found)
-    unseen = ("connections past the first layer, tokens other than N(0, I), other labels",)
+    unseen = ("connections that bypass the first layer, tokens not from N(0, I), other labels",)
     return replace(TOKENS, unseen=unseen, value=found.bound.average, trivial=0.0, from_size=1,
         to_size=math.prod(X.shape[1:]) - 1, details=found,
     )  # fmt: skip
@@ -106,7 +106,7 @@ def _span(model: Any, X: Any, **options: Any) -> PaperBound:
 def _answer(
     paper: PaperBound, ask: Callable[[], PaperBound], unfit: tuple[Reason, ...], /
 ) -> PaperBound:
-    """Return a paper's answer, plus the faults of the data; an exception becomes a reason.
+    """Return a paper's answer with the data's faults added; an exception becomes a reason.
 
     Args:
         paper: an answer without a value, which names the paper.
@@ -116,7 +116,7 @@ def _answer(
     try:
         found = ask()
     except (TypeError, ValueError) as problem:
-        refused = Reason(_line(problem), (), "give what is asked for")
+        refused = Reason(_line(problem), (), "correct the argument that the reason names")
         return replace(paper, reasons=(refused, *unfit))
     if not unfit:
         return found
@@ -153,10 +153,11 @@ def bounds_for(
     The paper multihead bounds from below the most negative curvature of the loss of its model (2).
     The paper smapprox has no bound for a given network.
 
-    The function reads the structure of a network from its parameters, which do not show all facts
-    (`PaperBound.unseen`). The argument `outputs` shows more facts. The function rounds norms up to
-    a grid, so the bound changes in steps during training. An unsuitable model or unsuitable data
-    raise no exception: the answers give the reasons.
+    The function reads the structure of a network from its parameters. They do not show all facts
+    that a bound needs; `PaperBound.unseen` lists the missing facts. The argument `outputs` shows
+    more facts. The function rounds norms up to a grid, so the bound changes in steps during
+    training. An unsuitable model or unsuitable data raise no exception: the answers give the
+    reasons.
 
     Args:
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
@@ -170,11 +171,12 @@ def bounds_for(
         cls: (seqlength) the index of the token whose output the network uses.
         readout: (seqlength) a vector r; the loss is a function of the scalar r . outputs.
         loss_range: (seqlength) the length of an interval that contains the loss.
-        lipschitz: (seqlength) a Lipschitz constant of the loss as a function of r . outputs.
+        lipschitz: (seqlength) a Lipschitz constant of the loss, as a function of the scalar r .
+            outputs.
         delta: (seqlength) the allowed probability that the bound fails.
-        first: (qstr) the path of the first layer, if the shapes leave the choice open.
+        first: (qstr) the path of the first layer's weights, if the shapes leave several candidates.
         encoded: (qstr) the width of a token after the network adds its positional encoding.
-        direction: (qstr) the direction of the link function, if the caller knows the direction.
+        direction: (qstr) the direction u of the link function, if the caller knows u.
 
     Raises:
         Refused: if `loss_range` or `lipschitz` is not positive and finite, or if `delta` is outside
@@ -188,11 +190,11 @@ def bounds_for(
         if given is not None:
             whole(name, given, least=0 if name == "cls" else 1)
     if not isinstance(first, str):
-        raise Refused(f"first={first!r} is no path. Try the path of a leaf, as 'layer/kernel'")
+        raise Refused(f"first={first!r} is not a string. Try the path of a leaf, 'layer/kernel'")
     if not (0 < loss_range < math.inf and 0 < lipschitz < math.inf and 0 < delta < 1):
         raise Refused(
             f"loss_range={loss_range}, lipschitz={lipschitz}, delta={delta}: expected positive, "
-            "finite loss_range and lipschitz, and 0 < delta < 1. Try the defaults"
+            "finite loss_range and lipschitz, and 0 < delta < 1. Try the defaults (1, 1, 0.05)"
         )
     X, unfit = _tokens(data)
     first = first.removeprefix("params/")

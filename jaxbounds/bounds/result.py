@@ -22,11 +22,12 @@ class PaperBound:
         assumed: the caller's assumptions about the loss and the probability.
         value: the bound; None without data, or if the bound does not apply.
         trivial: a bound that holds for every network; None if no trivial bound is known.
-        from_size: the least number of samples at which the bound beats `trivial`, with the present
-            norms; None if the number exceeds 2^60, or if `value` is None.
+        from_size: the least number of samples at which the bound beats `trivial`, if the norms stay
+            as they are; None if the number exceeds 2^60, or if `value` is None.
         to_size: the largest number of samples at which the bound beats `trivial`; None if the
             number of samples has no upper limit.
-        details: the paper's own result object: norms, complexity and tail, or rank.
+        details: the paper's own result object, such as norms, complexity and tail for seqlength, or
+            the rank for qstr.
         hopeless: whether no change of the network can make the bound apply.
     """
 
@@ -107,10 +108,10 @@ class PaperBound:
 
 
 MEASURED = (
-    "a number for this network: jb.weak_convexity(loss, params, data) measures -lambda_min / L, "
-    "and jb.Curvature(loss, params, data) has the eigenvalues of its Hessian"
+    "these work for any network: jb.weak_convexity(loss, params, data) measures -lambda_min / L, "
+    "and jb.Curvature(loss, params, data) computes the eigenvalues of the loss's Hessian"
 )
-"""The advice that a text adds if no bound applies: measurements that work for any network."""
+"""Advice for the case that no bound applies: measurements that work for any network."""
 
 
 def _wrapped(line: str) -> str:
@@ -141,7 +142,7 @@ class Bounds:
         """
         found = {one.paper: one for one in self.papers}
         if paper not in found:
-            raise KeyError(f"no bounds of paper={paper!r}. Try one of: {', '.join(found)}")
+            raise KeyError(f"paper={paper!r} has no answer. Try one of: {', '.join(found)}")
         return found[paper]
 
     @property

@@ -1,4 +1,4 @@
-"""The crosscheck of verdicts: it compares float64 measurements with ball arithmetic on draws.
+"""Crosscheck of verdicts: compare float64 measurements with ball arithmetic on random draws.
 
 The crosscheck tests every form that is expected to hold, on a few draws. The true difference of the
 sides must lie within the stated error. A draw that counts must not certainly miss a hypothesis, and
@@ -30,8 +30,9 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13
-"""Error relative to the larger side that the check always allows; a larger value reports fewer
-errors. For a statement without a stated error, the check also allows the statement's tolerance.
+"""Error, relative to the larger side, that the check always allows; with a larger value, it reports
+fewer errors. For a statement without a stated error, the check also allows the statement's
+tolerance.
 """
 BITS = 160
 """Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""
@@ -45,9 +46,9 @@ class Crosscheck:
         id: the id of the statement.
         form: the name of the form; empty if no part of the statement could run.
         finding: the result. "agrees": no contradiction. "violated" and "hypothesis missed": ball
-            arithmetic contradicts a verdict. "error too small": the difference of the float sides
-            is farther from the true difference than the stated error. "apart": the sides of an
-            identity certainly differ, by `amount`. "not run": see `reason`.
+            arithmetic contradicts a verdict. "error too small": the float difference of the sides
+            is wrong by more than the stated error. "apart": the sides of an identity certainly
+            differ, by `amount`. "not run": see `reason`.
         amount: the size of the contradiction, relative to the larger side.
         reason: the reason, in one sentence.
         seconds: the time that the check took, in seconds.
@@ -140,12 +141,13 @@ def _compare(
         return "violated", float(gap), "the draw meets all hypotheses and violates the claim"
     allowed = error if error > 0 else statement.tolerance * scale
     if off > max(allowed, ROUNDING * scale):
-        return "error too small", off / scale, f"off by {off:.2g}, and error={error:.2g}"
+        reason = f"the float difference is wrong by {off:.2g}, and the stated error is {error:.2g}"
+        return "error too small", off / scale, reason
     return "agrees", float(gap), ""
 
 
 def _off(near: list[np.ndarray], way: Any) -> float:
-    """Return a lower bound on the error of the float difference of the sides."""
+    """Return a lower bound on the true error of the difference lhs - rhs computed in floats."""
     left, right = (as_reals(side).ravel() for side in way)
     pairs = zip(*np.broadcast_arrays(*near), *np.broadcast_arrays(left, right))
     off = [abs((l - r) - (arb(float(a)) - arb(float(b)))).lower() for a, b, l, r in pairs

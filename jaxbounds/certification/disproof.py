@@ -2,8 +2,8 @@
 
 The certificate is about the JAX program of the statement, read in real arithmetic. It trusts FLINT,
 `jax.make_jaxpr`, and the rules of this package. The module also measures the instance in float64,
-without FLINT and these rules. If the measurement contradicts the enclosures, the certificate claims
-nothing.
+without FLINT and these rules. If this measurement contradicts the enclosures, the certificate says
+"undecided".
 """
 
 import contextlib
@@ -53,16 +53,17 @@ from jaxbounds.programs.interpreted.whole import with_whole_numbers
 from jaxbounds.programs.ranges import operations_that_may_wrap
 
 AGREED = 1e-12
-"""Relative difference up to which the sides of an identity count as equal; a larger value calls
-more identities true on an instance.
+"""Relative difference up to which the sides of an identity count as equal; with a larger value,
+more identities count as true on an instance.
 """
 NEARBY = 1e-6
-"""Share of the instance's largest entry. A smaller difference of the sides may come from floats
-that meet the hypotheses only up to a tolerance. A larger share makes a disproof need an exact point
-more often.
+"""Share of the instance's largest entry. If the sides differ by less than this share, the floats
+may violate the claim only because they meet the hypotheses up to a tolerance. A larger share makes
+a disproof need an exact point more often.
 """
 BITS = (192, 448)
-"""Precisions of the balls in bits; a disproof tries each in turn."""
+"""Precisions of the balls in bits; a disproof tries one after the other. Larger precisions give
+sharper bounds and take longer."""
 
 
 def _is_float(x: Any) -> bool:
@@ -122,7 +123,7 @@ class Enclosing:
         if any(_is_float(x) and not np.all(x == np.round(x)) for x in jax.tree.leaves(result)):
             raise Undecided(
                 "evaluate runs on the host, where roundings are not enclosed "
-                f"({type(refusal).__name__} under a trace)"
+                f"(JAX could not trace evaluate: {type(refusal).__name__})"
             )
         return Enclosed([result], computed=True, whole=False)
 
@@ -142,7 +143,7 @@ class Met(NamedTuple):
 
     Attributes:
         words: "certain", "open" or "missed" for each hypothesis by name, over all branches of the
-            program that its comparisons leave open.
+            program that the enclosures cannot exclude.
         computed: whether numbers that the host computed decide a hypothesis.
     """
 
@@ -277,13 +278,13 @@ def disprove(
     seconds: float = 120.0,
     bits: tuple[int, ...] = BITS,
 ) -> Certificate:
-    """Try to disprove one form of a statement on one instance.
+    """Try to disprove one form of a statement on one instance by ball arithmetic.
 
     Args:
         statement: a statement, or its id.
         form: the name of one of the statement's forms.
-        instance: the inputs, as in `Counterexample.instance`; a float means its exact value. The
-            default is the form's stored counterexample.
+        instance: the inputs, as in `Counterexample.instance`; a float stands for its exact binary
+            value. The default is the form's stored counterexample.
         size: the static part of the instance.
         seconds: the time in seconds after which the form is undecided.
         bits: the precisions in bits to try in turn.
@@ -329,7 +330,7 @@ def confirmed(
     """Run `disprove` on an instance whose floats are exact; a certain gap of any size is enough.
 
     The referee calls this function for an instance from a search. No float of such an instance
-    represents an irrational number. The sides of an identity must differ by more than its
+    stands for a rounded irrational number. The sides of an identity must differ by more than its
     tolerance.
 
     Raises:
@@ -351,7 +352,7 @@ def _certificate(
     *,
     by_entry: bool = True,
 ) -> Certificate:
-    """Return the certificate of a gap of at least `margin`; see `apart` for `by_entry`."""
+    """Certify that the sides differ by at least `margin`; see `apart` for `by_entry`."""
     started, claim = time.perf_counter(), statement.form(form)
     about: dict[str, Any] = {
         "id": statement.id,
@@ -364,7 +365,7 @@ def _certificate(
         reason = f"no single instance disproves a claim of kind {statement.kind!r}"
         return Certificate(**about, word="undecided", reason=reason)
     if statement.there_is is not None or statement.unrefutable:
-        reason = "a side is the result of a search, which may miss the optimum: no disproof"
+        reason = "a search computes a side and may miss the optimum, so nothing is disproved"
         return Certificate(**about, word="undecided", reason=reason)
     with float64_on_cpu():
         static = Size(dict(size))
@@ -410,10 +411,10 @@ def _of_the_set(
     *,
     by_entry: bool,
 ) -> dict[str, Any]:
-    """Decide a small gap; it may arise because floats meet the hypotheses only up to rounding.
+    """Decide a small gap, which may exist only because floats meet the hypotheses up to rounding.
 
     The projected point, which meets the hypotheses exactly, must violate the claim as well. If the
-    projected point does not, the result weakens the word to "undecided".
+    projected point does not violate the claim, the word becomes "undecided".
     """
     unconditional = statement.hypotheses is None and form.hypotheses is None
     if unconditional or is_at_projected(statement):
@@ -468,11 +469,11 @@ def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> d
     if low > edge(statement):
         return {}
     if np.isnan(value) and np.isinf(sides[0]).all() and np.isinf(sides[1]).all():
-        reason = "both sides overflow float64, so it neither confirms nor contradicts the disproof"
+        reason = "both sides overflow float64, which neither confirms nor contradicts the disproof"
         return {"word": "disproved as coded", "reason": reason}
     reason = (
-        "a contradiction, by rounding or by an error of ours: the enclosures violate the claim, "
-        f"and float64 measures the ratio {value:.9g}, which is no violation"
+        "a contradiction, caused by rounding or by an error of this library: the enclosures "
+        f"violate the claim, but float64 measures the ratio {value:.9g}, which is no violation"
     )
     return {"word": "undecided", "reason": reason}
 
@@ -487,7 +488,7 @@ def _attempting(
     *,
     by_entry: bool = True,
 ) -> Callable[[int], dict[str, Any]]:
-    """Trace the statement once; return a function that tries a disproof at a precision in bits."""
+    """Trace the statement once; return a function that tries a disproof at a given precision."""
     hypotheses = hypotheses_of(statement, form, instance, size)
     program, stated = sides_of(statement, form, size), lambda: ()
     if statement.host:  # the host may compute the stated error, which needs no enclosure
@@ -497,7 +498,7 @@ def _attempting(
     left, right = ("rhs", "lhs") if statement.relation == ">=" else ("lhs", "rhs")
 
     def met_by(options: Any) -> tuple[Met, bool]:
-        """Return the hypotheses, and whether both readings of constants make them certain."""
+        """Return the hypotheses, and whether they are certain under both readings of constants."""
         with contextlib.suppress(Undecided):
             if (met := hypotheses(reading="ulp", **options)).certain:
                 return met, True

@@ -1,4 +1,4 @@
-"""Points at which both sides are equal: floats find a point, and exact numbers describe it.
+"""Find points at which both sides are equal: floats find a point, and exact numbers describe it.
 
 A proof around a point of equality needs no trust in this module: `contact.touching` proves a region
 around the exact point, and returns no region if the sides differ there.
@@ -24,14 +24,15 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
-"""Margin relative to the larger side; a float point with a smaller margin may be an equality. A
-larger value tries more points.
+"""Margin relative to the larger side. A float point with a smaller margin may be a point of
+equality. A larger value makes the search try more points.
 """
 SMALL = 1e-6
-"""Share of the largest side that replaces a smaller side; a larger share tries more points."""
+"""Share of the largest side. A side below this share is replaced by the share, so that margins
+relative to vanishing sides stay finite. A larger share makes the search try more points."""
 EQUAL = 1e-11
-"""Margin relative to the larger side; an exactly described point with a smaller margin may be an
-equality. A larger value accepts more points.
+"""Margin relative to the larger side. An exactly described point with a smaller margin may be a
+point of equality. A larger value makes the search accept more points.
 """
 MOST, LOOKS = 48, 96
 """Most points to try, each with a few descriptions, and most boxes to search. Larger numbers find
@@ -44,15 +45,15 @@ Larger numbers find more equalities and take longer.
 
 
 def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJaxpr:
-    """Trace the program from one point to the margin and to whether the point counts."""
+    """Trace the program that maps one point to its margin, and to whether the point counts."""
     return traced(lambda point: margin(point)[::3], jnp.zeros(count))[0]
 
 
 class Equalities:
     """Regions around points of equality, in which a Taylor polynomial proves the form.
 
-    The proof of a domain asks for regions one by one. The search for regions ends after half of the
-    time left until the deadline `until`.
+    The proof of a domain asks for regions one by one. The search for regions may use half of the
+    time that is left until the deadline `until`.
 
     Attributes:
         regions: the proved regions.
@@ -217,7 +218,7 @@ class Equalities:
         return found
 
     def covered(self, point: Sequence[float]) -> bool:
-        """Return whether a point is in a proved region."""
+        """Return whether a point lies in a proved region."""
         return any(region.holds(point, point) for region in self.regions)
 
     def holds(self, box: Box) -> bool:
@@ -225,7 +226,7 @@ class Equalities:
         return any(region.holds(box.lower, box.upper) for region in self.regions)
 
     def cut(self, box: Box) -> tuple[int, float] | None:
-        """Return a coordinate and a value at which a region's face cuts a box, or None."""
+        """Return a coordinate and value at which a proved region's face cuts a box, or None."""
         for region in self.regions:
             ends = list(zip(region.lower, region.upper, box.lower, box.upper))
             if all(c <= b and a <= d for a, b, c, d in ends):

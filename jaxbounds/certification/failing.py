@@ -21,8 +21,8 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 PROVED = "proved on D"
 MOST_BOXES = 60_000
-"""Most boxes that a proof may enclose, enough for the shipped domains; a larger number proves more
-and takes longer.
+"""Most boxes that a proof may enclose; the number suffices for the shipped domains. A larger number
+proves more and takes longer.
 """
 
 
@@ -70,7 +70,7 @@ def failed_in(
 def failing_forms(
     statement: Statement, /, *, seed: int = 0, examples: Examples = NONE
 ) -> tuple[Failing, ...]:
-    """Return a statement's stored counterexamples, or else the violations that `falsify` finds.
+    """Return the stored counterexamples of a statement, or else violations that `falsify` finds.
 
     The search of `falsify` starts from `examples`, which earlier runs kept.
     """
@@ -87,7 +87,7 @@ def failing_forms(
 def proofs(
     statement: Statement, /, *, seconds: float = 120.0, slack: str = ""
 ) -> tuple[Proof, ...]:
-    """Try to prove every form on its domains; a given `slack` replaces the domains' slack."""
+    """Try to prove every form on each of its domains; a given `slack` replaces the domains' own."""
     return tuple(
         prove(statement, form.name, domain, seconds=seconds, boxes=MOST_BOXES, slack=slack or None)
         for form in statement.forms
@@ -110,7 +110,7 @@ def _write_theorem(
     witness_file: str,
     citation: str,
 ) -> None:
-    """Write the Rocq file beside a witness, unless its translation fails or takes over 5 s."""
+    """Write the Rocq file beside a witness, unless the translation fails or takes over 5 s."""
     as_coded = certificate.word == "disproved as coded"
     options: Any = {"as_coded": as_coded, "citation": citation, "seconds": 5.0}
     with contextlib.suppress(ValueError):
@@ -119,7 +119,7 @@ def _write_theorem(
 
 
 def _open(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the certificate fields for a form that is open on some domains, with the reasons."""
+    """Return the certificate fields for a form that is not proved on some domains, with reasons."""
     left = [p for p in found if p.word != PROVED]
     reason = "; ".join(f"{p.domain}: {p.reason or p.word}" for p in left)
     proofs_ = [p.to_json() for p in found]

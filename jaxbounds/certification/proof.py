@@ -1,4 +1,4 @@
-"""Proofs of a claim on a box by branch and bound, or refutations at a point of the box.
+"""Prove a claim on a box by branch and bound, or refute it at a point of the box.
 
 A proof is about the statement's JAX program in real arithmetic. The word "proved" also needs
 float64 measurements all over the box, which use no rule of ball arithmetic.
@@ -30,8 +30,8 @@ from jaxbounds.programs.balls.symmetry import reduced
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 AFTERWARDS = 2048
-"""Boxes that the search still encloses after the proof has failed; more boxes give a better bound
-on the violation.
+"""Number of boxes that the search still encloses after the proof has failed; a larger number gives
+a better bound on the violation.
 """
 Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecided"]
 
@@ -50,15 +50,15 @@ class Proof:
             "false on D": `point` violates the form by a relative 1e-6 or more. Else "undecided".
         domain: the name of the domain D in words.
         slack: the absolute amount by which the proved claim is weaker than the form.
-        relative_slack: the further slack as a share of |rhs| (for an identity, of the larger side).
-        reason: the reason why the form is not proved, with the place.
+        relative_slack: a further slack, as a share of |rhs| (for an identity, of the larger side).
+        reason: the reason why the form is not proved, and where on the box.
         boxes: the number of enclosed boxes.
         faces: the number of boxes that monotonicity of the margin reduced to a face.
         outside: the number of boxes in which no instance meets the hypotheses.
         narrowest: the smallest width of a box.
         point: the point of the box at which the form is false, or float64 contradicts the proof.
-        left: the boxes that are open at the end of the budget; `prove(start=left)` continues the
-            proof.
+        left: the boxes that are undecided at the end of the budget; `prove(start=left)` continues
+            the proof.
         touching: the points of equality around which a Taylor polynomial proves the form.
         looked: the number of points at which float64 measurements checked the proof.
         bits: the precision of the balls in bits.
@@ -174,16 +174,19 @@ def prove(
     """Try to prove one form of a statement on a domain.
 
     Args:
-        statement: a statement or its id; its `evaluate` must run in JAX. The kinds probability,
-            expectation, rate and limit are undecided, because no single instance decides them.
+        statement: a statement or its id; its `evaluate` must run in JAX. Claims of the kinds
+            probability, expectation, rate and limit stay undecided, because no single instance
+            decides them.
         form: the name of one of the statement's forms.
         domain: the box, its chart and its slack.
         boxes: the largest number of boxes to enclose.
         seconds: the processor time in seconds after which the form is undecided.
         bits: the precision of the balls in bits.
         slack: a slack that replaces the domain's: absolute (1e-9), or relative ("1e-9 relative").
-        start: the boxes that an earlier proof left open; if empty, the whole domain.
-        progress: a function that gets the numbers of enclosed and of open boxes.
+        start: the boxes that an earlier proof left undecided; if empty, the proof starts from the
+            whole domain.
+        progress: a function that the proof calls with the numbers of enclosed and of undecided
+            boxes.
 
     Raises:
         Refused: if the form is unknown, if the chart gives other entries, shapes or types than the
@@ -201,7 +204,7 @@ def prove(
             about, reason=f"no single instance decides a claim of kind {statement.kind!r}"
         )
     if statement.there_is is not None or statement.estimates:
-        return replace(about, reason="a search estimates a side, and has no enclosure")
+        return replace(about, reason="a search estimates a side, and the estimate has no enclosure")
     if statement.host:
         return replace(about, reason="evaluate runs on the host, where balls enclose nothing")
     with float64_on_cpu():
@@ -233,7 +236,7 @@ def prove(
 
 
 class _Asked(NamedTuple):
-    """The input of a search: the margin, the domain, the boxes to start from, and the budget."""
+    """The inputs of a search: the margin, the domain, the first boxes, and the budget."""
 
     margin: Callable[[jax.Array], Any]
     domain: Domain
@@ -245,7 +248,7 @@ class _Asked(NamedTuple):
 
 
 def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
-    """Search under one reading of constants; also return whether the reading widened a constant."""
+    """Search under one reading of the constants; also return if the reading widened a constant."""
     reason, domain = "", asked.domain
     whole = Box(domain.lower, domain.upper)
     with precision(asked.bits):
@@ -290,13 +293,13 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
 
 
 def _reason(search: BoxSearch, slack: float) -> str:
-    """Return where the proof is open, the largest violation there, and a slack that suffices."""
+    """Say where the proof fails, how large a violation may be there, and which slack suffices."""
     worst = search.worst
     if worst is None:
         return "" if search.inside else "no instance of the domain meets the hypotheses"
     what = (
-        f"the proof is open at {search.stuck_at}" if search.stuck_at is not None
-        else f"{len(search.todo)} boxes are open at the end of the budget"
+        f"the proof fails at {search.stuck_at}" if search.stuck_at is not None
+        else f"{len(search.todo)} boxes are undecided at the end of the budget"
     )  # fmt: skip
     where = f"the box from {worst.box.lower} to {worst.box.upper}"
     if worst.least == -math.inf:

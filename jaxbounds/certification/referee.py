@@ -22,8 +22,8 @@ def referee(statement: Statement, form: Form, instance: Instance, size: Size, /)
 
 
 SHORT = Decimal("1e-25")
-"""Largest relative length of the union of two overlapping enclosures that show an equality. A
-larger value takes wider enclosures for an equality.
+"""Two overlapping enclosures show an equality if the relative length of their union is at most this
+number. A larger value lets wider enclosures count as an equality.
 """
 
 
@@ -41,7 +41,7 @@ def _meet(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bo
 
 
 def _are_apart(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:
-    """Return whether the first enclosure lies below the second one; ends are decimal numbers."""
+    """Return whether the first enclosure lies below the second; their ends are decimal numbers."""
     if not smaller or not larger:
         return False
     try:

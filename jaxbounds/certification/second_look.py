@@ -1,4 +1,4 @@
-"""A second look at a proof: float64 measurements all over the box, without ball arithmetic.
+"""Check a proof by float64 measurements all over the box, without ball arithmetic.
 
 The second look and the proof share only the statement's own program, which XLA compiles here.
 """
@@ -20,16 +20,16 @@ POINTS = 1024
 CORNERS = 256
 """Most corners of the box to measure; a larger number may find more violations and takes longer."""
 ROUNDS = 6
-"""Rounds that move the points with the least margin; more rounds may find more violations and take
-longer.
+"""Number of rounds; after each round the check moves the points with the least margin. A larger
+number may find more violations and takes longer.
 """
 ULPS = 8
 """Units in the last place by which the check moves a point to measure the effect of rounding. A
 larger number excuses more violations as rounding.
 """
 UNITS = 8
-"""Units in the last place of the largest number in the program's evaluation. A smaller violation
-counts as rounding. A larger number excuses more violations.
+"""A violation counts as rounding if it is below this many units in the last place of the largest
+number in the evaluation. A larger number excuses more violations.
 """
 
 
@@ -48,7 +48,7 @@ class Doubt(NamedTuple):
 
 
 def _special(low: float, high: float) -> list[float]:
-    """Return an interval's ends, their neighbours, its middle, and numbers inside, such as 0."""
+    """Return test points of an interval: ends, their neighbours, the middle, numbers such as 0."""
     inside = [v for v in (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-9, -1e-9) if low <= v <= high]
     whole = np.arange(np.ceil(low), min(np.floor(high), np.ceil(low) + 8) + 1)
     near = [np.nextafter(low, high), np.nextafter(high, low)]
@@ -124,8 +124,8 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
                 point = tuple(map(float, points[row]))
                 what = "is undefined" if np.isnan(value) else f"has the margin {value:.6g}"
                 return Doubt(
-                    "a contradiction, by rounding or by an error of ours: enclosures prove the "
-                    f"claim, and in float64 it {what} at {point}",
+                    "a contradiction, caused by rounding or an error of this library: enclosures "
+                    f"prove the claim, but in float64 it {what} at {point}",
                     point, looked,
                 )  # fmt: skip
         best = points[np.argsort(share)[:16]]
@@ -137,7 +137,7 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
 
 
 def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
-    """Return whether changes in the last digits of the point could explain the violation."""
+    """Return whether changes in the last digits of the point may explain the violation."""
     if not np.isfinite(violation):
         return False
     rng = np.random.default_rng(1)

@@ -24,7 +24,8 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 FORMAT = "jaxbounds witness 1"
 LIMIT = 10**6
-"""Bytes of the largest witness that `load_witness` reads; a larger limit reads larger files."""
+"""Bytes of the largest witness that `load_witness` reads; with a larger limit, it reads larger
+files."""
 
 
 def _exact(x: Any) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def _exact(x: Any) -> dict[str, Any]:
 
 
 def digest_of(witness: Mapping[str, Any], /) -> str:
-    """Return the SHA-256 of a witness without its digest, as JSON with sorted keys, no spaces."""
+    """Return the SHA-256 of a witness without its digest: JSON with sorted keys and no spaces."""
     rest = {name: value for name, value in witness.items() if name != "digest"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -96,7 +97,10 @@ def _array(name: str, entry: Any) -> np.ndarray:
         values = [float(v) if kind == "f" else int(v) for v in numbers]
         array: np.ndarray = np.array(values, kinds[kind])
         if any(Fraction(a) != b for a, b in zip(array.tolist(), numbers)):
-            raise Refused(f"a number of entry={name!r} is not of dtype={array.dtype}. Try another")
+            raise Refused(
+                f"a number of entry={name!r} does not fit dtype={array.dtype}. Try a number of "
+                "this type"
+            )
         return array.reshape(_shape(entry["shape"]))
     except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
         raise Refused(

@@ -1,4 +1,4 @@
-"""Records of a paper, which lie in the paper's folder: ratios, values, sharp constants.
+"""Read and write a paper's records: measured ratios, noted values and sharp constants.
 
 The records lie in the folder `records/`, beside the paper's statements. A paper in the single file
 `claims.py` has its records in `claims-records/`. The records are JSON, so a person can read a diff.
@@ -45,7 +45,7 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
 
 
 def _lines(content: dict[str, Any], depth: int, pad: str = " ") -> str:
-    """Return an object as JSON, one entry a line, down to `depth` levels of nested objects."""
+    """Return an object as JSON with one entry on each line, down to `depth` levels of nesting."""
     inner = lambda value: (
         _lines(value, depth - 1, pad + " ") if depth > 1 and value else json.dumps(value)
     )

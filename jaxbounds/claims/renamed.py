@@ -1,4 +1,4 @@
-"""Old ids of statements and old names of forms, which the library accepts for one release."""
+"""Map old ids of statements and old names of forms, accepted for one release, to current ones."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

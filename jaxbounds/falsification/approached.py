@@ -1,9 +1,10 @@
 """Suprema that the ratio approaches along a scale and that no instance reaches.
 
-The search starts from an instance whose sides nearly agree. From there it follows ways: each way
-scales arrays up or down, or brings two arrays together. A way approaches the supremum under three
-conditions. The ratio stays near one on the way, and falls on the way back. The sides differ at the
-end of every way. Ball arithmetic confirms the difference of the sides.
+The search starts from an instance whose sides nearly agree. From there the search follows ways. A
+way is a sequence of instances that scales arrays up or down, or brings two arrays together. A way
+approaches the supremum under three conditions. The ratio stays near one along the way, and falls in
+the opposite direction. The sides differ at the end of every way. Ball arithmetic confirms the
+difference of the sides.
 """
 
 import contextlib
@@ -23,25 +24,27 @@ from jaxbounds.falsification.second_opinion import Asked, Referee, meets_at_the_
 from jaxbounds.programs.interpreted import NotInterpreted
 
 STEPS = (1, 2, 4, 8)
-"""Binary logarithms of the scales on each way; more scales find slower approaches."""
+"""Binary logarithms of the scale factors along a way; more factors find slower approaches."""
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
-"""Binary logarithms of the scales on each way back; more scales find slower approaches."""
+"""Binary logarithms of the scale factors in the opposite direction; more factors find slower
+approaches."""
 CLOSE, FALLS = 1e-6, 1e-5
-"""Distances of the ratio from one. CLOSE is the largest distance allowed on a way; FALLS is the
-least distance that the way back must reach. A larger FALLS takes more approaches for equality
-cases.
+"""Distances of the ratio from one. CLOSE is the largest distance allowed along a way; FALLS is the
+least distance that the opposite direction must reach. A larger FALLS makes the search mistake more
+approaches for equality cases.
 """
 FLOOR = 1e-13
-"""Difference of the ratio from one that rounding may cause at an end of a set. A larger value takes
-more ends for equality cases."""
+"""Difference of the ratio from one that rounding may cause at an endpoint of a set. A larger value
+counts more endpoints as equality cases."""
 ROUNDED = 1e-12
-"""Difference of the ratio from one that rounding may cause at the projection of a way's end. A
-larger value takes more projections for equality cases."""
+"""Difference of the ratio from one that rounding may cause when the last instance of a way is
+projected onto its set. A larger value counts more projections as equality cases."""
 LEAST = 1e-154
 """Least absolute side whose ratio counts on a way: about the square root of the least normal
 float64. A larger value ignores more instances near zero."""
 ENDS = 3
-"""Most ends at which ball arithmetic decides whether the sides agree; more take seconds each."""
+"""Most last instances of ways at which ball arithmetic decides whether the sides agree; each takes
+seconds, so a larger number takes longer."""
 TRIED = 64
 """Most instances with equal sides among which the search looks for plain instances. A larger number
 takes longer.
@@ -106,11 +109,11 @@ def _ways(instance: Instance) -> Iterator[_Way]:
 def _along(
     bench: Bench, instance: Instance, size: Size, form: int, value: float
 ) -> tuple[str, list[Instance]]:
-    """Return a way on which the ratio stays near one, and falls on the way back.
+    """Find a way on which the ratio stays near one, and falls in the opposite direction.
 
     Returns:
-        The name of the way (empty if no way fits), and the ends of all ways whose ratio is near one
-        at the end.
+        The name of the way (empty if no way fits), and the last instances of all ways on which the
+        ratio ends near one.
     """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))
@@ -165,7 +168,8 @@ def plain_equalities(
 ) -> Iterator[tuple[Instance, Size]]:
     """Yield a few plain instances with equal float sides, which may be equality cases.
 
-    Two zero sides count only for a bound by zero whose sides have nonzero terms.
+    An instance with two zero sides counts only if the bound is by zero and the sides sum nonzero
+    terms.
     """
     m, found = column.measured, 0
     by_zero = any(np.all(side[m.counted] == 0) for side in (m.lhs, m.rhs))

@@ -17,10 +17,11 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.interpreted.whole import with_whole_numbers
 
 MOST = 2048
-"""Most instances of each size that run again; more find rarer wrapped integers and take seconds."""
+"""Most instances of each size that the engine measures again; a larger number finds rarer overflows
+of integers and takes seconds longer."""
 APART = 1e-9
-"""Relative difference above which two sides count as different. A smaller value may take rounding
-for a wrapped integer.
+"""Relative difference above which the two computed values of a side count as different. A smaller
+value may mistake rounding for a wrapped integer.
 """
 
 
@@ -37,11 +38,11 @@ class Wrapped(NamedTuple):
 
 
 def reason(operations: tuple[str, ...], /) -> str:
-    """Return the reason of a verdict whose only evidence has wrapped integers."""
+    """Return the reason of a verdict if integers wrap at all violating instances."""
     named = ", ".join(operations)
     return (
-        f"as coded: integers wrap in {named}. Try floats, x.astype(float), before that operation, "
-        "or instances whose integers stay within their type"
+        f"as coded: machine integers wrap in {named}. Try x.astype(float) before that "
+        "operation, or instances with smaller integers"
     )
 
 
@@ -77,7 +78,7 @@ def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.ndarray:
-    """Choose the rows that run again: violations, the largest ratios, then evenly spaced rows."""
+    """Choose instances to measure again: violations, the largest ratios, evenly spaced rows."""
     if len(here) <= MOST:
         return here
     m = column.measured

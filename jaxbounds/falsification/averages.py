@@ -1,4 +1,4 @@
-"""Decisions about frequencies and means, from the draws and a bound on the unseen tails."""
+"""Decide claims about frequencies and means from random draws and a bound on the unseen tails."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from jaxbounds.claims.statements import Status
 from jaxbounds.falsification.intervals import clopper_pearson, tail_index, upper_mean
 from jaxbounds.falsification.measure import Measured
 
-MORE = "draw more (--thorough, or budget=Budget(samples=...))"
+MORE = "Try more draws (--thorough, or budget=Budget(samples=...))"
 NO_MEAN, NO_VARIANCE = 1.3, 2.0
 """Indices of a power-law tail. The mean may not exist for an index up to NO_MEAN, and the variance
-may not exist for an index up to NO_VARIANCE. Larger numbers leave more claims open.
+may not exist for an index up to NO_VARIANCE. Larger numbers leave more claims undecided.
 """
 UNSEEN = 10
 """Factor by which `_at_most` multiplies the estimate of the unseen tail. A larger factor leaves
-more claims open.
+more claims undecided.
 """
 
 
@@ -23,7 +23,8 @@ class Group(NamedTuple):
     """The draws of one size that meet the hypotheses.
 
     Attributes:
-        measured: the measurements of the draws; a draw counts even if its error exceeds both sides.
+        measured: the measurements of the draws; a draw counts here even if its stated error exceeds
+            both sides.
         distinct: the number of different instances; a repeated instance is no further evidence.
         reach: the least and the largest difference of the sides at any measured instance, drawn or
             not; NaN if the engine measured only the draws.
@@ -49,7 +50,7 @@ def judged_probability(groups: list[Group], level: float, edge: float, /) -> Ave
     verdict would be `holds`, and as no failure when the verdict would be `fails`.
     """
     if any(np.any(np.isnan(g.measured.value) | np.isnan(g.measured.error)) for g in groups):
-        return Average("inconclusive", np.nan, "some draw gave NaN, or a stated error is negative")
+        return Average("inconclusive", np.nan, "a draw gave NaN, or a stated error is negative")
     lows, highs, rates, repeated = [], [], [], ""
     for m, distinct, _ in groups:
         drawn = len(m.value)
@@ -59,23 +60,25 @@ def judged_probability(groups: list[Group], level: float, edge: float, /) -> Ave
         highs.append(clopper_pearson(int(np.ceil(possible * distinct)), distinct)[1])
         rates.append(float(np.mean(m.counted & (m.value > edge))))
         if distinct < drawn:
-            repeated = f"; {drawn} draws are {distinct} different instances"
+            repeated = f"; {drawn} draws have only {distinct} different instances"
     worst = max(rates) / level
-    text = f"failure frequency at most {max(rates):.3g}, level {level:g}, 99.9% exact interval"
+    text = f"the largest failure frequency is {max(rates):.3g}, and the level is {level:g}"
+    interval = "its exact 99.9% interval"
     if max(lows) > level:
-        return Average("fails", worst, f"{text} above it{repeated}")
+        return Average("fails", worst, f"{text}; {interval} lies above the level{repeated}")
     if max(highs) <= level:
-        return Average("holds", worst, f"{text} up to {max(highs):.3g}{repeated}")
-    return Average("inconclusive", worst, f"{text} up to {max(highs):.3g}{repeated}: {MORE}")
+        return Average("holds", worst, f"{text}; {interval} ends at {max(highs):.3g}{repeated}")
+    reason = f"{text}; {interval} ends at {max(highs):.3g}{repeated}. {MORE}"
+    return Average("inconclusive", worst, reason)
 
 
 class _Side(NamedTuple):
-    """The bound on a mean that a group gives from one side.
+    """The upper confidence bound on the mean of one signed difference, from the draws of one size.
 
     Attributes:
         bound: the upper confidence bound on the mean of lhs - rhs.
-        heavy: the index of a heavy tail that could still make the mean positive; infinite if no
-            tail could.
+        heavy: the power-law index of a heavy tail, if unseen values of this tail could make the
+            mean positive; else infinity.
     """
 
     bound: float
@@ -105,20 +108,20 @@ def judged_expectation(groups: list[Group], /) -> Average:
     for group in groups:
         m = group.measured
         if group.distinct < 2 or not np.all(np.isfinite([m.lhs, m.rhs, m.error])):
-            reason = "NaN, an infinity, a negative error, or fewer than two different draws"
+            reason = "a draw gave NaN, an infinity or a negative error, or all draws are equal"
             return Average("inconclusive", np.nan, reason)
         above.append(_at_most(group, 1.0))
         below.append(_at_most(group, -1.0))
         ratios.append(float(np.mean(m.lhs)) / (abs(float(np.mean(m.rhs))) or 1.0))
     worst = max(ratios)
-    text = "99.9% bound of the mean difference (empirical Bernstein, with the range seen)"
+    text = "the 99.9% bounds on the mean of lhs - rhs (empirical Bernstein, with the range seen)"
     failing = [side for side in below if side.bound < 0]
     if any(np.isinf(side.heavy) for side in failing):
-        return Average("fails", worst, f"{text} above zero")
+        return Average("fails", worst, f"{text} lie above zero")
     heavy = min(side.heavy for side in (failing or above))
     if np.isfinite(heavy):
-        reason = f"heavy tails (index {heavy:.2g}): a few draws decide the mean, and bounds of it"
-        return Average("inconclusive", worst, f"{reason} mean nothing")
+        reason = f"lhs - rhs has heavy tails (index {heavy:.2g}), so a few draws decide its mean"
+        return Average("inconclusive", worst, f"{reason}, and no bound on the mean is reliable")
     if all(side.bound <= 0 for side in above):
-        return Average("holds", worst, f"{text} below zero")
-    return Average("inconclusive", worst, f"{text} on either side of zero: {MORE}")
+        return Average("holds", worst, f"{text} lie below zero")
+    return Average("inconclusive", worst, f"{text} lie on both sides of zero. {MORE}")

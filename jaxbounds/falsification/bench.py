@@ -50,7 +50,7 @@ def calls_of(statement: Statement, budget: Budget, /) -> int:
 
 
 def is_searched(statement: Statement, budget: Budget, /) -> bool:
-    """Return whether the engine searches the statement's instances, beside draws and cases."""
+    """Return whether the engine searches for worse instances, in addition to draws and cases."""
     return statement.search != "none" and bool(budget.restarts and budget.steps)
 
 
@@ -89,12 +89,12 @@ def length(batch: Any, /) -> int:
 
 
 def take(batch: Any, index: Any, /) -> Any:
-    """Return rows of a batch."""
+    """Return the chosen instances (rows) of a batch."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[index], batch)
 
 
 def labelled(batch: Instance, /) -> np.ndarray:
-    """Return a number for each row of a batch; rows that agree bit by bit have equal numbers."""
+    """Return an integer for each instance of a batch, equal for instances with equal bits."""
     rows = length(batch)
     flat = [
         np.ascontiguousarray(leaf).reshape(rows, -1).view(np.uint8).reshape(rows, -1)
@@ -274,7 +274,7 @@ class Bench:
         self._returned = lambda xp: of_judged(self.watch.returned, xp)
 
     def mapped(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
-        """Map a function over a batch: by a compiled program, or on the host."""
+        """Return `function` mapped over a batch, as a compiled program or on the host."""
         if (what, size) not in self._runs:
             name = (self.statement.id, what, tuple(size.items()))
             watch = self.watch if what == "measure" else None
@@ -317,7 +317,7 @@ class Bench:
     def noted(
         self, batch: Instance, size: Size, at: NotedAt, total: int
     ) -> tuple[Measured, list[Row]]:
-        """Measure a batch, and note the values of judged functions on a few of its rows.
+        """Measure a batch, and record the values of judged functions on a few of its instances.
 
         Args:
             batch: instances of one size, stacked.
@@ -340,7 +340,7 @@ class Bench:
     def _on_host(
         self, batch: Instance, size: Size, rows: Sequence[int]
     ) -> tuple[Measured, list[Reading]]:
-        """Measure one instance at a time; return the measurements and the readings of some rows."""
+        """Measure one instance at a time; return the measurements and some instances' readings."""
         run, found, kept, met = looking(self.watch.calls(self.reader(size))), [], [], []
         for row in range(length(batch)):
             self.watch.notes = row in rows
@@ -381,7 +381,7 @@ class Bench:
         return self._runs["unbatched", size]
 
     def _hypotheses(self, batch: Instance, size: Size) -> dict[str, Any]:
-        """Return which instances meet each hypothesis, by its name.
+        """Return, for each hypothesis name, a mask of the instances that meet the hypothesis.
 
         The method reuses the last evaluation of this batch.
         """
@@ -399,7 +399,7 @@ class Bench:
         return once(many, compiled(many))(batch)
 
     def excluded(self, batch: Instance, size: Size, measured: Measured) -> dict[str, int]:
-        """Return how many instances of a batch do not count, by reason."""
+        """Return, for each reason, the number of instances of a batch that do not count."""
         table = self._hypotheses(batch, size)
         reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
         meets_all = np.all(np.stack(list(table.values())), axis=0)

@@ -107,7 +107,7 @@ def few_draws(statement: Statement, budget: Budget) -> Bench:
 
 
 def _whole(bench: Bench, pool: Pool, index: int) -> Instance:
-    """Return the instances of one size, with the entries that `there_is` promises for form 0."""
+    """Return the instances of one size; a search finds the first form's `there_is` entries."""
     batch = take(pool.of_size(index)[0], slice(None))
     if bench.statement.there_is is None:
         return batch
@@ -224,7 +224,7 @@ def _notices(
 
 
 def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:
-    """Return whether a status changed, or a ratio changed by more than the tolerance."""
+    """Return whether a form's status changed, or its ratio changed by more than the tolerance."""
     (status, a), (other, b) = before, after
     allowed = statement.tolerance * (1.0 if statement.relation == "=" else abs(a))
     same = a == b or (a != a and b != b) or abs(a - b) <= allowed

@@ -1,4 +1,4 @@
-"""Search for statements and forms that hold whatever mistake a judged function has."""
+"""Find statements and forms that hold even if a judged function has a large mistake."""
 
 import dataclasses
 from collections.abc import Callable

@@ -1,9 +1,9 @@
 """Test whether the sides of a bound differ only by the rounding of an instance's entries.
 
-A search ignores a violation of the size of rounding, because the search would follow the noise.
-Such a violation makes a form fail only if ball arithmetic confirms the violation. Sums of numbers
-near one lose their last digits too, so an instance with small entries has the same rounding as an
-instance with entries near one.
+A search ignores a violation as small as rounding, because the search would follow the noise. Such a
+violation makes a form fail only if ball arithmetic confirms the violation. Sums of numbers near one
+lose their last digits too, so an instance with small entries has the same rounding as an instance
+with entries near one.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from jaxbounds.falsification.measure import Measured
 
 NOISE = 1e-12
 """Share of the instance's largest entry, or of 1 if all entries are smaller. Two sides may be equal
-if their difference is below this share. A larger share takes more small violations for rounding.
+if their difference is below this share. A larger share mistakes more small violations for rounding.
 """
 
 

@@ -1,8 +1,8 @@
 """Moves that bring points together, scale over many decades, or refine a single number.
 
-The search by other moves misses three cases. A difference quotient is largest where two points
-nearly meet. A maximum may lie at a scale that no draw has. A spike of a function of one number may
-lie between the draws.
+The search by other moves misses three cases. First, a difference quotient is largest where two
+points nearly meet. Second, a maximum may lie at a scale that no draw has. Third, a spike of a
+function of one number may lie between the draws.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ from jaxbounds.falsification.move_search import (
 from jaxbounds.falsification.moves import MOVES, Leaf, Rng, climb, is_float
 
 TOGETHER, DECADES = 3, 16
-"""Number of gradient steps in the budget that pay for one step of a chain: TOGETHER if the instance
-has pairs of leaves of equal shape, else DECADES. A smaller number makes longer chains, which find
-steeper quotients and take longer.
+"""Number of gradient steps in the budget that are exchanged for one step of a chain: TOGETHER if
+the instance has pairs of leaves of equal shape, else DECADES. A smaller number makes longer chains,
+which find steeper quotients and take longer.
 """
 CLOSEST = 8.0
 """Most powers of ten by which two points come closer in one step; a larger number reaches distances
@@ -105,7 +105,7 @@ def one_step(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
 
 
 def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.ndarray]:
-    """Return the starts of the chains: the worst instance of each form, and drawn instances."""
+    """Return the starting points of the chains: each form's worst instance, and drawn instances."""
     (batch, measured), rng = pool.of_size(at[1]), np.random.default_rng([*at, 7])
     value = np.where(measured.counted & ~np.isnan(measured.value), measured.value, -np.inf)
     order = np.argsort(-value, axis=0, kind="stable")
@@ -124,7 +124,7 @@ class _Held:
         self.rows: list[list[tuple[float, Any]]] = [[] for _ in range(forms)]
 
     def take(self, instances: Instance, targets: np.ndarray, excess: np.ndarray) -> None:
-        """Keep the instances with the largest positive excess."""
+        """Keep the instances that exceed the form's right side the most."""
         for row in np.flatnonzero(excess > 0):
             own = self.rows[targets[row]]
             if len(own) < HELD or excess[row] > own[-1][0]:
@@ -177,7 +177,7 @@ def search_close(
 
 
 def look_between(bench: Bench, pool: Pool, index: int, /) -> None:
-    """Measure points between the draws, if an instance is one number; add the worst to the pool."""
+    """If an instance is a single number, measure points between the draws; keep the worst ones."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     batch, measured = pool.of_size(index)
     leaves, structure = jax.tree.flatten(batch)

@@ -1,4 +1,4 @@
-"""The control of each form: the statement's own, or a right side that the engine makes."""
+"""Controls: false right sides, given by the statement or made by the engine, for each form."""
 
 from typing import Any
 
@@ -20,18 +20,20 @@ EXPONENT = 2.0
 inverse exponent. A larger value makes a control that is easier to reject.
 """
 FLAT = 1e-3
-"""Fitted exponent. If the exponent is smaller, no power of the right side contradicts the claim. A
-larger value leaves more rates without a control of the engine.
+"""Least fitted exponent for which the engine makes a control. If the exponent is smaller, no power
+of the right side contradicts the claim. A larger value leaves more rates without a control of the
+engine.
 """
 
 
 def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision]:
-    """Decide about the control of each form.
+    """Return, for each form, the decision about its control.
 
     Args:
         statement: the statement to which the controls belong.
-        columns: the columns of the forms, then the column of the control. If the statement names no
-            control, the last column of an `=` holds the first form's scaled right side.
+        columns: the columns of the forms, then the column of the control. For an `=` without a
+            control of its own, this last column holds the first form's right side, scaled by the
+            engine.
     """
     if not statement.control.strip() and statement.kind in FITTED:
         made = _moved if statement.kind == "limit" else _to_a_power
@@ -97,7 +99,7 @@ def _to_a_power(form: Form, column: Column) -> Column:
 
 
 def _compared(statement: Statement, m: Measured, control: Any) -> Measured:
-    """Compare the left side with the control as the right side, as for any bound."""
+    """Compare the left side with the control in place of the right side, as for any bound."""
     with np.errstate(all="ignore"):
         value, low, high = (ratio(m.lhs + moved, control, np) for moved in (0.0, -m.error, m.error))
     return m._replace(value=value, low=low, high=high, rhs=control)

@@ -12,11 +12,12 @@ TIMEOUT = 600.0
 """Seconds of the default limit for a statement; a larger value lets a slow statement delay the
 others for longer."""
 GRACE = 0.25
-"""Time that the decision may take after the limit, as a share of the limit. A larger value delays
-the next statement.
+"""Time for the final decision after the limit has passed, as a share of the limit. A larger value
+delays the next statement.
 """
 LEAST_GRACE = 5.0
-"""Least seconds that the decision may take after the limit; a larger value delays other statements.
+"""Seconds that the final decision may always take after the limit; a larger value delays other
+statements.
 """
 
 _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("ends", default=None)

@@ -1,4 +1,4 @@
-"""The rules that turn measurements into a status."""
+"""The rules that turn a form's measurements into its status: holds, fails, inconclusive, ..."""
 
 from typing import NamedTuple
 
@@ -22,9 +22,9 @@ class Decision(NamedTuple):
 
 
 ON_AVERAGE = ("probability", "expectation", "rate", "limit")
-"""Kinds of statements that no single instance can refute."""
-REACHES_ONE = "the ratio reaches one up to rounding, and no equality case is named"
-NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form: where the sides agree, in words'
+"""The kinds of statements that no single instance can refute."""
+REACHES_ONE = "the worst ratio is one up to rounding, and the form names no equality case"
+NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form, which says where both sides agree'
 NUMERICAL = 1e-3
 """Largest relative width of an error bar that counts as numerical. A wider bar is statistical, and
 a named equality case then does not decide the form. A larger value counts wider bars as numerical.
@@ -45,7 +45,7 @@ def edge(statement: Statement, /) -> float:
 
 
 def violation(statement: Statement, m: Measured, /) -> Reals:
-    """Return how much each instance certainly violates the claim; -inf if it does not count."""
+    """Return each instance's certain violation of the claim; -inf if it does not count."""
     return np.where(m.counted & (m.low > -np.inf), m.low - edge(statement), -np.inf)
 
 
@@ -58,10 +58,10 @@ def _nan_reason(statement: Statement, m: Measured) -> str:
     stated = np.isnan(m.error) & ~np.isnan(m.value)
     if np.any(stated):
         return f"the stated error of {int(np.sum(stated))} instances that count is negative or NaN"
-    project = "" if statement.search == "none" else ", and give `project`"
+    project = "" if statement.search == "none" else ", and a `project` onto them"
     return (
-        f"{int(np.sum(_unknown(m)))} of {len(m.value)} instances that count gave NaN (say in "
-        f"`hypotheses` where the floats may be{project})"
+        f"evaluate gave NaN on {int(np.sum(_unknown(m)))} of {len(m.value)} instances that count. "
+        f"Try `hypotheses` that exclude these instances{project}"
     )
 
 
@@ -83,14 +83,14 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
         return decision
     tolerance, worst = statement.tolerance, _worst(m.value)
     if np.all(m.trivial | (m.rhs == np.inf) | (m.lhs == -np.inf)):
-        return Decision("vacuous", worst, "it never beats the trivial bound")
+        return Decision("vacuous", worst, "the bound never beats the trivial bound")
     if np.all(m.high < 1 - tolerance):
         return Decision("holds", worst, "every ratio stays below one")
     searched = (m.value > 1 + tolerance) & np.isneginf(m.low)
     if np.any(searched):
         return Decision("inconclusive", worst, _unsupported(statement, searched))
     if np.any((m.high > 1 + tolerance) & (m.high - m.low > NUMERICAL)):
-        return Decision("inconclusive", worst, "the error of some measurement straddles one")
+        return Decision("inconclusive", worst, "the error bar of some ratio contains one")
     if form and form.equality:
         return Decision("holds", worst, f"the worst ratio is one, attained at: {form.equality}")
     return Decision("inconclusive", worst, UNNAMED)
@@ -101,13 +101,13 @@ def _unsupported(statement: Statement, searched: Flags) -> str:
     some = f"{int(np.sum(searched))} of {len(searched)} instances"
     if statement.there_is is not None:
         return (
-            f"for {some} no {', '.join(statement.there_is)} was found: a search that finds none "
-            "proves no absence"
+            f"the search found no {', '.join(statement.there_is)} for {some}, and such a failure "
+            "does not prove that none exists"
         )
     side, word = next(iter(statement.estimates.items()))
     return (
-        f"{some} seem to violate it, but the {side} is only estimated from {word}: what it "
-        "estimates may satisfy the claim"
+        f"{some} seem to violate the claim, but a search only estimates the {side} from {word}; "
+        "the true value may satisfy the claim"
     )
 
 
@@ -116,21 +116,22 @@ def _equal(statement: Statement, m: Measured) -> Decision:
         return decision
     worst = _worst(m.value)
     if np.all(m.high <= statement.tolerance):
-        return Decision("holds", worst, "both sides agree to the tolerance")
+        return Decision("holds", worst, "both sides agree within the tolerance")
     searched = (m.value > statement.tolerance) & np.isneginf(m.low)
     if np.any(searched):
         return Decision("inconclusive", worst, _unsupported(statement, searched))
     reason = (
-        f"the sides differ by a relative {worst:.1g}, more than rounding should allow (tolerance "
-        f"{statement.tolerance:.0e}): if it is cancellation, say how much in Sides(..., error=...)"
+        f"the relative difference {worst:.1g} of the sides exceeds the tolerance "
+        f"{statement.tolerance:.0e}, but is too small to refute the claim. Try "
+        "Sides(..., error=...) if the sides cancel"
     )
     return Decision("inconclusive", worst, reason)
 
 
 def decide(statement: Statement, form: Form | None, column: Column, /) -> Decision:
-    """Decide the status of one column of measurements (`form=None` for the control).
+    """Decide the status of one form from its measurements (`form=None` for the control).
 
-    The function computes a frequency or a mean for each size.
+    For claims about frequencies and means, the function decides each size separately.
 
     Args:
         statement: the statement, which gives the kind and the tolerance.
@@ -142,7 +143,7 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
         keep = column.measured.met  # an undecided draw counts against the claim
     if not np.any(keep) and np.any(column.measured.met):
         hidden = int(np.sum(column.measured.met))
-        reason = f"the stated error exceeds both sides of {hidden} instances"
+        reason = f"the stated error exceeds both sides on {hidden} instances"
         return Decision("inconclusive", float("nan"), reason)
     if not np.any(keep):
         return Decision("vacuous", float("nan"), "no instance met the hypotheses")
@@ -160,11 +161,11 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
             else judged_probability(groups, statement.level or 0.0, edge(statement))
         )  # fmt: skip
         if found.status == "holds" and np.all(counted.trivial):
-            return Decision("vacuous", found.ratio, "it never beats the trivial bound")
+            return Decision("vacuous", found.ratio, "the bound never beats the trivial bound")
         return Decision(*found)
     if statement.kind == "rate":
         if lost := int(np.sum(column.measured.met & ~column.measured.counted)):
-            reason = f"the stated error exceeds both sides of {lost} instances"
+            reason = f"the stated error exceeds both sides on {lost} instances"
             return Decision("inconclusive", float("nan"), reason)
         sense = (form or statement.forms[0]).sense or "at most"
         return Decision(*judged_rate(form, sense, counted, column.sizes[keep]))

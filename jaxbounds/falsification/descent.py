@@ -1,4 +1,7 @@
-"""Descent over the entries that a claim promises (`there_is`): gradient steps and random moves."""
+"""Descent over the entries that a claim promises to exist, by gradient steps and random moves.
+
+The field `there_is` of a statement lists these entries.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -24,7 +27,8 @@ ROUNDS = 60
 """Most rounds for an instance, each with a gradient and a few trial points; a larger value finds
 more witnesses and takes longer."""
 PATIENCE = 8
-"""Rounds without progress after which the descent of an instance ends; more take longer."""
+"""Rounds without progress after which the descent of an instance ends; a larger number takes
+longer."""
 MOVES = 5
 """Random moves that each chain tries in a round; a larger value takes longer."""
 CLOSER = 24
@@ -32,8 +36,8 @@ CLOSER = 24
 A larger value measures looseness better and takes longer. Only the largest ratios get these rounds.
 """
 ENOUGH = 1e-3
-"""Ratio at which the descent of an instance ends. A smaller value spends more rounds on very loose
-claims.
+"""Ratio at which the descent of an instance ends, because its witness is good enough. A smaller
+value spends more rounds on very loose claims.
 """
 ODD = "chain"
 """The name of the entry that tells a program which chains minimise the gap between the sides."""
@@ -54,7 +58,7 @@ TINY = 1e-9
 value hides more of the function near a vertex.
 """
 EXACT = 1e-3
-"""Share of the tolerance to which the descent solves an `=`; a larger share is less exact."""
+"""The descent solves an `=` to this share of the tolerance; a larger share is less exact."""
 AGAIN = (0.5, 1.0, 4.0)
 """Multiples of the last step that a round tries too, because a valley may be long."""
 
@@ -66,8 +70,8 @@ class Tried(NamedTuple):
         leaves: the trial entries, each of shape (tried, instances, *shape).
         value: the form's ratio, shape (tried, instances); infinite for a trial that does not count
             or gives NaN.
-        gap: the amount by which the sides miss the relation, of the same shape; for an `=` the
-            ratio itself.
+        gap: the amount by which the sides violate the relation, with the shape of `value`; for an
+            `=`, the array `value` itself.
         outer: whether an instance meets the hypotheses that do not depend on promised entries,
             shape (instances,).
     """
@@ -350,7 +354,7 @@ class Descent:
         return jnp.where(missed, left - right, ratio(left, right) - 1)
 
     def _apart(self, instance: Instance) -> Any:
-        """Return the differences of both sides of an `=`, entry by entry."""
+        """Return the differences lhs - rhs of the two sides of an `=`, entry by entry."""
         left, right = self._sides(instance)
         return jnp.ravel(left - right)
 
@@ -384,14 +388,14 @@ def _norm(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class _Way(NamedTuple):
-    """Trial points along a direction, and their distances."""
+    """The trial points along a direction, and their distances from the start."""
 
     leaves: list[np.ndarray]
     length: np.ndarray
 
 
 def _best_of(first: Tried) -> Tried:
-    """Return the best starts of each instance, one for each chain; prefer different ratios."""
+    """Return each instance's best starts, one for each chain; prefer different ratios."""
     order = np.argsort(first.value, axis=0, kind="stable")
     value = np.take_along_axis(first.value, order, axis=0)
     same = np.vstack([np.zeros((1, value.shape[1]), bool), value[1:] == value[:-1]])

@@ -20,7 +20,7 @@ from jaxbounds.programs.traces import equations, executed
 
 Rng = np.random.Generator
 Leaf = np.ndarray
-"""A leaf of all chains, with the chains along its first axis."""
+"""One array (leaf) of the instances of all search chains, with the chains along its first axis."""
 
 
 def finite_sets(statement: Statement, size: Size, /) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def finite_sets(statement: Statement, size: Size, /) -> dict[str, Any]:
 
 
 def all_points(statement: Statement, size: Size, /) -> Over | None:
-    """Return the statement's sets if they are finite and cover all entries, else None."""
+    """Return the statement's sets if they are finite and every entry has a set, else None."""
     samplers = statement.samplers.values()
     drawn = [s for s in samplers if isinstance(s, Drawn) and s.own is None]
     sets = finite_sets(statement, size)
@@ -51,7 +51,8 @@ WORK = 2**22
 larger number enumerates larger sets and takes longer.
 """
 LOOPS = 64
-"""Steps assumed for a loop of unknown length; a larger number refuses more programs as too long."""
+"""Steps assumed for a loop of unknown length. A larger number makes more programs count as too
+long."""
 
 
 def is_little_work(program: Jaxpr, times: float, /) -> bool:

@@ -43,7 +43,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS
 
 Places = tuple[str | Path | None, Examples]
-"""The folder for worst instances and counterexamples, and the place of earlier examples."""
+"""A pair: the folder for worst instances and counterexamples, and the examples of earlier runs."""
 
 
 ENTRIES = 4096
@@ -53,7 +53,7 @@ takes longer.
 
 
 def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
-    """Return the worst instance, shrunk, at the smallest size with a violation, and this size."""
+    """Shrink the worst instance at the smallest size with a violation; return it and this size."""
     statement = bench.statement
     failing = violation(statement, column.measured) > 0
     for at, size in enumerate(map(Size, statement.sizes)):
@@ -116,7 +116,7 @@ def verdicts_on(
                                          timeout=left)  # fmt: skip
     except OutOfTime:
         seconds = time.perf_counter() - started
-        words = f"{OUT_OF_TIME} before anything could be decided"
+        words = f"{OUT_OF_TIME} before the engine could decide anything"
         blanks = (_blank(statement, form, seed) for form in statement.forms)
         return tuple(replace(b, reason=words, out_of_time=True, seconds=seconds) for b in blanks)
     with float64_on_cpu():
@@ -132,7 +132,7 @@ def verdicts_on(
 def _without_small_sides(
     found: Findings, *, budget: Budget, seed: int, referee: Asked, timeout: float | None
 ) -> Findings:
-    """Judge a statement again without small sides; keep the new findings if they decide more."""
+    """Judge a statement again without instances whose sides are small; keep the better findings."""
     statement = without_small_sides(found.bench.statement)
     try:
         again = judge(statement, budget=budget, seed=seed, programs=UNKEPT, referee=referee,
@@ -142,7 +142,7 @@ def _without_small_sides(
     pairs = zip(found.decisions, again.decisions, strict=True)
     decided = all(new.status == old.status or old.status == "inconclusive"
                   for (old, _), (new, _) in pairs)  # fmt: skip
-    words = f"; floats violate it where both sides are below {LEAST:g}, which is rounding"
+    words = f"; floats violate the form only where both sides are below {LEAST:g}, by rounding"
     decisions = [
         (one._replace(reason=f"{one.reason}{words if steep else ''}"), ratio)
         for (one, ratio), steep in zip(again.decisions, found.steep, strict=True)
@@ -151,7 +151,7 @@ def _without_small_sides(
 
 
 def _checked(found: Findings) -> list[tuple[str, ...]]:
-    """Return the names of the hypotheses that each form needs: the statement's and its own."""
+    """Return, for each form, the names of its hypotheses: the statement's and the form's own."""
     statement, first = found.bench.statement, found.pool.instance(0)
     named = lambda form: hypothesis_names(statement, form, first)
     common = functools.cache(lambda: named(None))
@@ -207,7 +207,7 @@ def _verdict(
 
 
 def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
-    """Return the verdict of a form before any measurement."""
+    """Return an empty verdict of a form, to which the engine later adds its measurements."""
     return Verdict(
         id=statement.id,
         paper=statement.paper,
@@ -315,7 +315,7 @@ def _with_worst(
 def replay(
     find: Callable[[str], Statement], stored: StoredInstance, /
 ) -> tuple[Statement, dict[str, float], float]:
-    """Measure a stored instance again.
+    """Measure a stored instance again, to reproduce its ratio.
 
     Args:
         find: a function from an id to its statement.

@@ -57,7 +57,7 @@ def form_names(statement: Statement, /) -> tuple[str, ...]:
 
 
 def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
-    """Return the side of one form; a side without names belongs to all forms.
+    """Return the side of one form; a side without form names belongs to all forms.
 
     Raises:
         Refused: if `evaluate` returned no side for the form.
@@ -112,7 +112,7 @@ def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
 
 
 def _flags(hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp) -> dict:
-    """Return each hypothesis by name, as the statement returns it."""
+    """Return the value of each hypothesis by name, as the statement computes it."""
     named = hypotheses(instance, size) if hypotheses else {}
     if not isinstance(named, Mapping):
         raise TypeError(
@@ -132,7 +132,7 @@ def _flags(hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp
 def asked(
     hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
 ) -> dict[str, Flags]:
-    """Return each hypothesis by name, as a boolean scalar.
+    """Return whether the instance meets each hypothesis: a boolean scalar for each name.
 
     Raises:
         TypeError: at trace time, if `hypotheses` returns another type than a dict of booleans.
@@ -142,7 +142,7 @@ def asked(
 
 
 def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
-    """Join dicts of hypotheses; an instance must meet all hypotheses of one name."""
+    """Join dicts of hypotheses; hypotheses of equal name are joined by a logical and."""
     found: dict[str, Flags] = {}
     for name, flag in itertools.chain.from_iterable(table.items() for table in tables):
         found[name] = found[name] & flag if name in found else flag
@@ -152,7 +152,7 @@ def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
 def met(
     hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
 ) -> dict[str, Flags]:
-    """Return each hypothesis as a boolean scalar, by name; "finite" says if the instance is finite.
+    """Return whether the instance meets each hypothesis, by name; "finite" tests for finite floats.
 
     Raises:
         TypeError: at trace time, if `hypotheses` returns another type than a dict of booleans.

@@ -1,4 +1,4 @@
-"""The evidence of a verdict: its kind, the number of instances, and the sharpness of the test."""
+"""The evidence behind a verdict: its kind, the number of instances, and how sharp the test is."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -19,9 +19,9 @@ Evidence = Literal[
 """The kinds of evidence, from weak to strong.
 
 "sampled": draws only. "searched": draws, and a search that found a worse instance. "enumerated":
-all instances of a finite set. "approached": the ratio approaches one along a scale without reaching
-it. "attained": an instance reached an equality case, so the form is sharp. "violated": the form
-fails. "not seen": a fit shows another rate than the claim.
+all instances of a finite set. "approached": the ratio tends to one along a sequence of instances,
+and no instance reaches one. "attained": an instance reached an equality case, so the form is sharp.
+"violated": the form fails. "not seen": a fit shows another rate than the claim.
 """
 
 SHRUNK = 0.01
@@ -37,8 +37,8 @@ MOVED = 1e-6
 a control that is easier to reject.
 """
 KINDS = 2
-"""Number of kinds of starting points. An equality case counts as attained if searches from that
-many kinds end there; a larger number asks for more agreement.
+"""An equality case counts as attained if searches from this many kinds of starting points end
+there. A larger number asks for more agreement.
 """
 ENOUGH = 8
 """Fewest equal draws that show a sampler without randomness; a larger number notices fewer samplers
@@ -47,7 +47,7 @@ without randomness.
 
 
 def near_control(statement: Statement, column: Column, /) -> bool:
-    """Return whether the rules reject a slightly wrong form on the instances of the column."""
+    """Return whether the rules reject a slightly wrong form (near-control) on these instances."""
     counted = column.measured.counted
     m = Measured(*(np.asarray(field)[counted] for field in column.measured))
     if statement.kind == "limit":
@@ -83,9 +83,10 @@ def evidence(
     """Return the strongest kind of evidence for the verdict on a form.
 
     A form whose ratio only approaches one, on the way named `along`, has no equality case. A form
-    is `sharp` if it has an equality case, named or found by ball arithmetic. The end of a search
-    counts as attained only if starts of `KINDS` kinds ended there, because starts of one kind may
-    share one basin. A single case or draw at which both sides agree is enough.
+    is `sharp` if it has an equality case, which its author named or ball arithmetic found. The end
+    of a search counts as attained only if searches from `KINDS` kinds of starts ended there,
+    because starts of one kind may lead to one local maximum. A single case or draw at which both
+    sides agree is enough.
     """
     if decision.status == "fails":
         return "violated"
@@ -123,7 +124,7 @@ def bounded_mean(ratios: Reals, /) -> float | None:
 
 
 def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
-    """Return the worst ratio of each size alone, by size; empty for rates and limits."""
+    """Return a dict from each size to the worst ratio at that size; empty for rates and limits."""
     found: dict[str, float] = {}
     m = column.measured
     for index, size in enumerate(map(Size, statement.sizes)):
@@ -149,11 +150,11 @@ def ailments(
         drawn = source not in ("cases", "search") and rows >= ENOUGH
         if drawn and len(np.unique(labelled(batch))) < 2:
             where = f"{source!r} at {Size(statement.sizes[at])!r}"
-            yield f"all {rows} draws of {where} are one instance: does it use its key?"
+            yield f"all {rows} draws of {where} are equal. Try a sampler that uses its key"
     if searched.runs and not searched.met:
-        yield "no step of any search met the hypotheses: give `project`, back onto them"
+        yield "no step of any search met the hypotheses. Try `project`, a map onto the hypotheses"
     if statement.is_bound and statement.kind not in ON_AVERAGE and statement.sample:
         sides = [(column.measured.lhs, column.measured.rhs) for column in columns]
         drawn = np.asarray(columns[-1].sources) != "cases"
         if np.sum(drawn) >= ENOUGH and all(len(np.unique(s[drawn])) < 2 for s in sum(sides, ())):
-            yield "both sides are one number on every draw: do they depend on the instance?"
+            yield "both sides are constant over all draws. Try sides that depend on the instance"

@@ -4,9 +4,8 @@ A form that should hold has one file for each size, for small instances only. Ev
 judges the statement uses these files. Claims about means and enumerated sets have no examples.
 
 
-An example belongs to one statement of one source file. An example counts only if the statement
-defines its instances: `hypotheses` or `over` must admit the example, or `project` must map it to an
-instance.
+An example belongs to one statement of one source file. A run must be able to test an example:
+`hypotheses` or `over` must admit the example, or `project` must map it to an instance.
 """
 
 import contextlib
@@ -76,7 +75,7 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
 
 
 def _admits(statement: Statement) -> bool:
-    """Return whether a statement defines its instances, so that it can confirm an example."""
+    """Return whether a statement can test if an example is one of its instances."""
     return statement.hypotheses is not None or statement.project is not None
 
 

@@ -1,4 +1,4 @@
-"""Fill a pool with instances by draws, cases and searches."""
+"""Fill a pool with instances: random draws, the statement's own cases, and results of searches."""
 
 import functools
 import math
@@ -56,8 +56,8 @@ from jaxbounds.falsification.search import (
 from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
-"""Square of the product of a size's numbers. If the square is at least this large, `_most` traces
-the sampler to find the bytes of a draw. A larger value saves the trace for more statements.
+"""Threshold on the squared product of a size's numbers. From this threshold on, `_most` traces the
+sampler to find the bytes of a draw. A larger value avoids the trace for more statements.
 """
 NO_ROOM = "room in memory"
 """The reason under which a verdict counts the draws that did not fit into memory."""
@@ -109,7 +109,10 @@ def _most(draw: Callable, size: Size) -> int:
 
 
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
-    """Return all points of finite sets; None if they are many, or if one instance cannot decide."""
+    """Return all points of finite sets.
+
+    The result is None if there are too many points, or if no single instance decides the claim.
+    """
     if not isinstance(sampler, Drawn) or sampler.own is not None:
         return None
     if statement.host or statement.kind in ON_AVERAGE:
@@ -175,7 +178,7 @@ def _missing(statement: Statement, batches: list[tuple[str, Instance]], budget: 
 
 
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
-    """Fill the pool with draws and cases; return how many instances do not count, by reason."""
+    """Fill the pool with draws and cases; return the number of rejected instances by reason."""
     statement, left_out = bench.statement, dict[str, int]()
     for index, size in enumerate(map(Size, statement.sizes)):
         batches = drawn(bench, index, budget, seed)
@@ -193,8 +196,8 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
 
 
 MOMENT = 0.5
-"""Seconds that a portion of draws on the host should take under a time limit. A larger value loses
-more measurements at the limit.
+"""Seconds that a portion of draws on the host should take, if the run has a time limit. A larger
+value makes the run lose more measurements at the limit.
 """
 
 
@@ -231,10 +234,10 @@ def _starts(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose starting points of searches; return their rows and their kinds.
 
-    Half of the starts are the worst instances so far, without repeated ratios. The others are
-    random, and half of them are wide (entries of very different sizes), if the pool has wide draws.
-    If no instance is worse than the form's `equality` case, one of the worst is enough, and three
-    quarters of the others are wide.
+    Half of the starts are the worst instances so far, without repeated ratios. The other starts are
+    random. Half of the random starts are wide (entries of very different sizes), if the pool has
+    wide draws. If no instance is worse than the form's `equality` case, one of the worst is enough,
+    and three quarters of the other starts are wide.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
@@ -255,8 +258,8 @@ def _starts(
 
 
 ALIKE = 1e-6
-"""Relative difference up to which the ratios at the ends of two searches count as equal. A larger
-value merges more ends.
+"""Relative difference up to which the final ratios of two searches count as equal. A larger value
+treats more final ratios as equal.
 """
 
 
@@ -418,7 +421,7 @@ def _slopes(
 
 
 def _climb(bench, steps, place, size, batch, starts) -> Found:
-    """Search from the given instances, each for its form; some chains step in logarithms."""
+    """Search from the given instances, each for its form; some chains step in log coordinates."""
     statement, (seed, index), (instances, targets, each) = bench.statement, place, starts
     if statement.host:
         climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])

@@ -26,7 +26,7 @@ more scaled instances and takes longer.
 """
 CLEAR = 1e-6
 """Share of the size of the sides' terms. A larger difference of the sides cannot come from the
-rounding of an instance's floats onto its set. A larger share leaves more violations open.
+rounding of an instance's floats onto its set. A larger share leaves more violations undecided.
 """
 ASKED = 2
 """Most questions to the referee about one form; more take seconds each."""
@@ -79,8 +79,8 @@ def confirm_extrapolated(
                 break
             if not said.is_true:
                 doubts[form.name] = (
-                    f"floats violate it by {amount:.2g} far from all draws, perhaps only by "
-                    f"rounding, and ball arithmetic does not confirm it: {said.reason}"
+                    f"an instance far from all draws violates the form by {amount:.2g}, perhaps "
+                    f"only by rounding, and ball arithmetic does not confirm it: {said.reason}"
                 )
     return doubts
 
@@ -122,7 +122,7 @@ def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
 def without_rounding(
     bench: Bench, pool: Pool, columns: list[Column], referee: Asked, /
 ) -> tuple[list[Column], dict[str, str]]:
-    """Return the columns of the forms and the control without violations of the size of rounding.
+    """Return the columns of the forms and the control without violations as small as rounding.
 
     Returns:
         The columns, and the reason for each form that the referee cannot decide.
@@ -151,10 +151,10 @@ def without_rounding(
         if not said.clears and not clears_at_the_set(statement, *asked, referee):
             # A certain violation is not enough, because the floats may meet the hypotheses only up
             # to rounding.
-            words = "is certain of these floats only" if certain else (
+            words = "confirms it for these floats only" if certain else (
                 f"does not confirm it: {said.reason}")  # fmt: skip
             doubts[form.name] = (
-                f"it is violated by {excess[row]:.2g} where both sides differ by no more than "
-                f"rounding, and ball arithmetic {words}"
+                f"an instance violates the form by {excess[row]:.2g}, which rounding may explain, "
+                f"and ball arithmetic {words}"
             )
     return found, doubts

@@ -1,4 +1,4 @@
-"""Decide a bound that names no equality case, and whose worst ratio is one up to rounding."""
+"""Decide a bound that names no equality case, if its worst ratio is one up to rounding."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -17,8 +17,8 @@ WORST = 6
 """Number of worst instances that the referee decides; more take tenths of seconds each."""
 LEAST = 1e-6
 """Least size of two sides that count as equal because their enclosures are short and overlap. A
-smaller value takes more tiny sides for equality cases, although they agree only up to the length of
-the enclosures.
+smaller value lets more tiny sides count as equal, although they agree only up to the length of the
+enclosures.
 """
 MOVES, BESIDE = 8, 2.0**-4
 """Number of moved instances around a possible equality case, and their relative distance. Larger
@@ -33,7 +33,7 @@ TRIED, SHORT = 256, 2
 SHORT is the largest number of instances on the grid that the referee decides. Larger numbers find
 more equality cases and take longer.
 """
-NEAR_ONE = "floats give one at the worst instances, at which ball arithmetic finds the claim true"
+NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
 """Reason of a verdict on a bound that holds and has no known equality case."""
 SHOWN = 4
 """Most entries of an array that a reason lists; a larger number makes longer reasons."""
@@ -43,7 +43,7 @@ class Cleared(NamedTuple):
     """The finding about a bound whose ratio reaches one up to rounding.
 
     Attributes:
-        reason: the reason why the bound holds; empty if the referee leaves the bound open.
+        reason: the reason why the bound holds; empty if the referee cannot decide.
         attained: whether both sides certainly agree at an instance.
     """
 
@@ -88,7 +88,10 @@ def cleared(
 def _short(
     bench: Bench, pool: Pool, column: Column, value: np.ndarray
 ) -> Iterator[tuple[Instance, Size]]:
-    """Yield instances on the grid with equal float sides; sums of their entries are exact."""
+    """Yield instances with equal float sides whose entries lie on the grid.
+
+    Sums of such entries are exact.
+    """
     m, found = column.measured, 0
     rows = np.flatnonzero(m.counted & (value == 1) & (m.lhs == m.rhs))
     for row in map(int, rows[:TRIED]):

@@ -1,7 +1,7 @@
 """Test whether a statement's hypotheses exclude any instance, by moving drawn instances.
 
-A hypothesis that no instance misses excludes nothing, and no verdict would show the mistake. The
-hypothesis is true by construction, or it tests the wrong quantity.
+A hypothesis that no instance misses excludes nothing: it is true by construction, or it tests the
+wrong quantity. No verdict would show such a mistake.
 """
 
 import contextlib
@@ -76,7 +76,7 @@ def _beside(instance: Instance) -> Iterator[Instance]:
 
 
 def _given(statement: Statement, size: Size) -> Iterator[Instance]:
-    """Yield a few draws of each sampler, and a few cases."""
+    """Yield a few draws of each sampler, and a few of the statement's hand-written cases."""
     for sampler in statement.samplers.values():
         keys = jax.random.split(jax.random.key(0), DRAWN)
         batch = jax.tree.map(np.asarray, jax.vmap(lambda key, s=sampler: s(key, size))(keys))
@@ -88,10 +88,10 @@ def _given(statement: Statement, size: Size) -> Iterator[Instance]:
 
 
 def never_missed(statement: Statement, /) -> tuple[str, ...]:
-    """Return the hypotheses of the statement and its forms that no moved instance misses.
+    """Return the hypotheses of the statement and its forms that every moved instance meets.
 
     The engine draws instances and changes one leaf at a time: it scales, shifts or moves one entry,
-    by a millionth and by large amounts. A change that the engine does not try might miss the
+    by a millionth and by large amounts. An instance that the engine does not try might miss the
     hypothesis. A name in the result is therefore a question to the author, not a proven fault.
 
     Args:

@@ -8,7 +8,7 @@ from jaxbounds.ground.exceptions import Refused
 
 
 def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999):
-    """Return the exact two-sided interval for a binomial frequency.
+    """Return the exact two-sided confidence interval (Clopper-Pearson) for a binomial frequency.
 
     Raises:
         Refused: if trials is not positive, or failures is not in 0..trials.
@@ -65,8 +65,8 @@ def upper_mean(
 ) -> float:
     """Return an upper confidence bound on a mean of values up to `most`, without a lower limit.
 
-    The function raises small values to a floor, which cannot lower the mean and gives the values a
-    finite range. The result is the least of the bounds for several floors.
+    The function replaces values below a floor by the floor. This cannot lower the mean, and gives
+    the values a finite range. The result is the least of the bounds for several floors.
     """
     values = np.asarray(values, float)
     floors = np.quantile(values, np.linspace(0, 0.9, CLIPS))
@@ -78,12 +78,12 @@ def upper_mean(
 
 
 def tail_index(values: ArrayLike, /) -> float:
-    """Estimate the index a of the upper tail P(x - median > t) ~ t^-a (Hill's estimator).
+    """Estimate the index a of the upper tail P(x - median > t) ~ t^-a by Hill's estimator.
 
     The estimator uses the sqrt(n) largest of n values, and then the largest third of these values.
-    The result is the larger estimate, because only a true power law keeps its index in the far
-    tail. The index is infinite if there are few values above the median, or if the largest values
-    are equal. A tail with an index of at most two may have no variance.
+    The result is the larger estimate: only a true power law has equal indices in both parts. The
+    index is infinite if there are few values above the median, or if the largest values are equal.
+    A tail with an index of at most two may have no variance.
     """
     values = np.asarray(values, float)
     size = np.sort(values - np.median(values))[::-1]
@@ -99,7 +99,7 @@ def tail_index(values: ArrayLike, /) -> float:
 
 
 def fitted_exponent(x: ArrayLike, y: ArrayLike, /, *, confidence: float = 0.99):
-    """Fit the slope of log y against log x by least squares, with its Student interval.
+    """Fit the slope of log y against log x by least squares; return it with its Student interval.
 
     Returns:
         The tuple (slope, low, high) of the slope and the ends of its interval.

@@ -60,7 +60,8 @@ from jaxbounds.falsification.undefined import where_undefined
 from jaxbounds.programs.traces import APPROXIMATE
 
 LESS = 8
-"""Most smaller violations to measure again if the largest may be rounding; more take longer.
+"""Most smaller violations that the engine measures again if the largest violation may be rounding;
+a larger number takes longer.
 """
 STORED = 1e-6
 """Relative difference up to which a counterexample's measured ratio agrees with its recorded ratio.
@@ -69,10 +70,10 @@ A larger value overlooks larger changes.
 
 
 CHANGES = (
-    "evaluate is another function at each call (does it draw random numbers or change state in "
-    "Python?): take what is random from the instance"
+    "evaluate returns different values when it is called again on one instance; it may draw "
+    "random numbers or change a Python state. Try to draw all random numbers in the sampler"
 )
-OUT_OF_TIME = "it is out of time"
+OUT_OF_TIME = "the time limit ended the run"
 SLOW = 1.0
 """Seconds. If a measurement takes longer, the check of repeatability measures the instance again
 once instead of twice. A larger value notices more functions that change at every other call, and
@@ -83,8 +84,7 @@ ASKED = 2
 seconds each.
 """
 FAR = 8
-"""Most instances with overflowing sides that the referee decides; more take seconds each.
-"""
+"""Most instances with overflowing sides that the referee decides; more take seconds each."""
 
 
 def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
@@ -117,11 +117,11 @@ def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
 
 
 def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> Column:
-    """Decide instances by ball arithmetic if a side overflows, and floats give NaN or a violation.
+    """Let ball arithmetic decide instances whose sides overflow, if floats give NaN or a violation.
 
-    A violation with two infinite sides counts if the referee confirms it. The instances do not
-    count if the referee finds the claim true at each of them. If there are more than `FAR`, the
-    referee is not asked about each of them, so they count, and the form cannot hold.
+    A violation with two infinite sides counts if the referee confirms it. The instances with an
+    overflow do not count if the referee finds the claim true at each of them. The referee decides
+    at most `FAR` instances. If there are more, all of them count, and the form cannot hold.
     """
     m, statement = column.measured, bench.statement
     far = np.isinf(m.lhs) | np.isinf(m.rhs)
@@ -150,31 +150,31 @@ def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee
 def _with_stored(
     bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
-    """Combine a decision with the stored counterexample, which must violate as recorded."""
+    """Combine a decision with the stored counterexample, which must have its recorded ratio."""
     stored = form.counterexample
     if stored is None:
         return decision, None
     instance, size = counterexample_of(bench.statement, form)
     m = measured_again(bench, instance, size, index)
     value = float(m.value)
-    without = f"; without it: {decision.status}, {decision.reason}"
+    without = f"; without the counterexample: {decision.status}, {decision.reason}"
     if violation(bench.statement, m) <= 0:
-        reason = f"the stored counterexample does not violate it (ratio {value:.6g}){without}"
+        reason = f"the stored counterexample satisfies the form (ratio {value:.6g}){without}"
         return Decision("inconclusive", decision.ratio, reason), value
     if is_noise(bench.statement, m, largest_entry(jax.tree.map(np.asarray, instance), np)):
         said = referee(bench.statement, form, instance, size)
         if not said.word.startswith("disproved"):
-            words = "the stored counterexample violates it by no more than rounding, and ball"
+            words = "the stored counterexample violates the form only within rounding, and ball"
             reason = f"{words} arithmetic does not confirm it: {said.reason}{without}"
             return Decision("inconclusive", decision.ratio, reason), value
     if not np.isclose(value, stored.ratio, rtol=STORED, atol=0.0):
         reason = (
-            f"the stored counterexample has ratio {value!r}, not {stored.ratio!r} as recorded: is "
-            f"it, or the formula, what was meant?{without}"
+            f"the stored counterexample has ratio {value!r}, expected the recorded "
+            f"ratio={stored.ratio!r}. Try to correct the instance or the formula{without}"
         )
         return Decision("inconclusive", decision.ratio, reason), value
     if decision.status != "fails":
-        return Decision("fails", value, "the stored counterexample violates it"), value
+        return Decision("fails", value, "the stored counterexample violates the form"), value
     return decision, value
 
 
@@ -190,9 +190,10 @@ class Findings(NamedTuple):
         left_out: the number of instances that do not count, by reason.
         searched: the results of the searches.
         near: whether the rules rejected the near-control, for each form.
-        along: for each form, the way on which its ratio approaches one without reaching it; or "".
+        along: for each form, the name of the way on which its ratio approaches one without reaching
+            one; empty without such a way.
         sharp: whether each form has an equality case, named or found.
-        steep: whether the violations of each form are rounding of small sides.
+        steep: for each form, whether its violations come only from the rounding of small sides.
         late: whether the time limit ended the draws or searches.
     """
 
@@ -214,19 +215,19 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
     """Yield the reasons why the measured program may differ from the statement's program."""
     if watch.narrow:
         more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
-        yield f"it is measured in float64, but rounds in {watch.narrow[0]}{more}"
+        yield f"the engine measures in float64, but evaluate rounds in {watch.narrow[0]}{more}"
     if watch.fixed is False:
         yield CHANGES
     if watch.writes:
         yield (
-            "evaluate changes its instance in place: try x = np.array(x) before the first change"
+            "evaluate changes its instance in place. Try x = np.array(x) before the first change"
         )
     if watch.never and not watch.blind:
-        yield f"judges names {', '.join(watch.never)}, which evaluate never calls"
+        yield f"the field judges names {', '.join(watch.never)}, which evaluate never calls"
 
 
 def _coarse(watch: TraceWatch) -> str:
-    """Return why a small violation of a program with a coarse operation does not count."""
+    """Return why a small violation does not count if the program rounds coarsely."""
     if watch.narrow:
         return next(unfit(watch))
     named = " and ".join(f"{name} (about {APPROXIMATE[name]:g})" for name in watch.approximate)
@@ -303,8 +304,8 @@ def _asked(
             bench.statement, form, instance, size, referee
         ):
             doubt = doubt or (
-                "floats violate it where both sides differ by no more than their terms round, and "
-                f"ball arithmetic does not clear that: {said.reason}"
+                "floats violate the form at an instance, perhaps only by rounding of its terms, "
+                f"and ball arithmetic does not decide: {said.reason}"
             )
     return _Asked(None, doubt)
 
@@ -339,7 +340,7 @@ def _beside_zero(
         above = [row for row in order if m.counted[row] and m.lhs[row] > m.rhs[row]]
     if doubt := _asked(bench, pool, column, form, referee, above).doubt:
         return Decision("inconclusive", decision.ratio, f"{doubt}{NAME_EQUALITY}")
-    words = "one side is zero, and the other differs from it by no more than its terms round"
+    words = "one side is zero, and the other side is zero up to rounding of its terms"
     return Decision("holds", decision.ratio, words)
 
 
@@ -349,7 +350,7 @@ def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Si
 
 
 def _smaller(violating: Reals) -> list[int]:
-    """Return up to `LESS` rows of violations smaller than the largest one, from large to small."""
+    """Return up to `LESS` rows of violations below the largest violation, in decreasing order."""
     rows = np.argsort(-np.asarray(violating), kind="stable")[: int(np.sum(violating > 0))]
     ranks = np.unique(np.linspace(0, max(len(rows) - 1, 0), LESS + 1).astype(int))
     return [int(row) for row in rows[ranks[1:]]]
@@ -407,7 +408,7 @@ class _Seen:
     Attributes:
         searched: the result of the searches.
         left_out: the number of instances that do not count, by reason.
-        doubts: the reason for each form that can only be inconclusive, by the form's name.
+        doubts: for each form name, the reason why the form can only be inconclusive.
     """
 
     searched: Searched
@@ -496,10 +497,10 @@ def _decided(
         if unnamed or (form.equality and decision.status == "holds"):
             along[index] = approached(bench, pool, column, index, form, referee)
         if unnamed and along[index]:
-            words = f"the ratio comes to one with {along[index]}, and no instance reaches it"
+            words = f"the ratio tends to one as {along[index]}, and no instance reaches one"
             decision = Decision("holds", decision.ratio, words)
         elif along[index]:
-            words = f"the ratio comes to one ({form.equality}), and no instance reaches it"
+            words = f"the ratio tends to one ({form.equality}), and no instance reaches one"
             decision = decision._replace(reason=words)
         elif unnamed:
             said = cleared(bench, pool, column, index, form, referee)
@@ -512,7 +513,7 @@ def _decided(
             decision = Decision("inconclusive", decision.ratio, reason)
         if decision.status in ("holds", "consistent"):
             named = form.equality and statement.kind not in ON_AVERAGE
-            missed = f"the equality case was not found: {form.equality}"
+            missed = f"no instance came near the named equality case: {form.equality}"
             missed = missed if named and not near[index] else ""
             if reason := ill or doubts.get(form.name, "") or missed:
                 decision = Decision("inconclusive", decision.ratio, reason)

@@ -16,14 +16,14 @@ parameter^-SETTLES. A larger exponent calls fewer trends settled.
 """
 STAYS, GOES = 0.5, 0.1
 """Shares of the last distance. An extrapolated limit of at least STAYS means "does not converge"; a
-limit of at most GOES means "converges". A larger STAYS leaves more trends open; a larger GOES calls
-more trends converged. A negative limit means that the sides are about to cross, and may be as large
-as the share GOES of the previous distance.
+limit of at most GOES means "converges". A larger STAYS leaves more trends undecided; a larger GOES
+calls more trends converged. A negative limit means that the sides are about to cross, and may be as
+large as the share GOES of the previous distance.
 """
 SAME = 0.98
-"""Ratio of the extrapolated limit to the limit extrapolated without the last distance. A smaller
-ratio leaves the trend open. A larger value leaves more trends open. Extrapolations of a slow
-logarithmic decay keep falling, and so have a small ratio.
+"""Ratio of the extrapolated limit to the limit extrapolated without the last distance. A ratio
+below SAME leaves the trend undecided, so a larger SAME leaves more trends undecided. Extrapolations
+of a slow logarithmic decay keep falling, and so have a small ratio.
 """
 STEADY, FALLS = 0.97, 0.05
 """Criteria of a slow power law. Three successive local exponents are at least FALLS, and the ratios
@@ -34,10 +34,10 @@ power law.
 
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
-"""Factors for a distance with a positive limit. Each drop of the log distance is at most ENDS times
-the drop before. From step to step, the ratio of successive drops grows by at most the factor
-FASTER. All further drops would add up to at most TAIL. For a slow decay to zero, the ratio of drops
-rises to one. Larger values find a positive limit more often.
+"""Criteria for a distance with a positive limit. Each drop of the log distance is at most ENDS
+times the drop before. From step to step, the ratio of successive drops grows by at most the factor
+FASTER. All further drops add up to at most TAIL. For a slow decay to zero, the ratio of drops rises
+to one. Larger values find a positive limit more often.
 """
 
 
@@ -67,8 +67,8 @@ log(parameter). A larger number asks for more sizes.
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
 """Shares of the last distance, for a distance c + a / log(parameter). A limit c up to NOTHING
 counts as zero, a limit of at least LEAST as positive. The limits of all pairs must agree to
-EXACTLY. If the distance decays more slowly, the limits of the pairs differ by more. A larger
-EXACTLY would call it inconsistent.
+EXACTLY. For a slower decay, the limits of the pairs differ by more than EXACTLY. A larger EXACTLY
+would call such a decay inconsistent.
 """
 
 
@@ -108,27 +108,28 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
     """
     last = float(distance[-1])
     if last <= floor:
-        return Trend("consistent", last, f"the sides agree to {last:.1g} at the last value")
+        return Trend("consistent", last, f"the sides agree to {last:.1g} at the last size")
     slopes = np.diff(np.log(np.maximum(distance, 1e-300))) / np.diff(x)
     exponents = ", ".join(f"{slope:.2f}" for slope in slopes[-3:])
-    words = f"the distance goes from {distance[0]:.3g} to {last:.3g}, local exponents {exponents}"
+    ends = f"{distance[0]:.3g} to {last:.3g}"
+    words = f"the distance goes from {ends}, with the last local exponents {exponents}"
     left = _left(x, distance)
     goes = -GOES * distance[-2] / last <= left <= GOES
     if goes or (np.isnan(left) and _steady(slopes)):
         return Trend("consistent", last, words)
     if left >= STAYS and left * last >= SAME * _left(x[:-1], distance[:-1]) * distance[-2]:
-        return Trend("inconsistent", last, f"{words}: it settles, {left:.0%} of it stays")
+        return Trend("inconsistent", last, f"{words}: {left:.0%} of it remains in the limit")
     if _stands_still(x, slopes):
-        return Trend("inconsistent", last, f"{words}: these end, and almost all of it stays")
+        return Trend("inconsistent", last, f"{words}: the decay ends, and most of it remains")
     if np.all(slopes[-2:] >= -1e-3) and last >= 0.9 * float(distance[0]):
-        return Trend("inconsistent", last, f"{words}: it does not fall")
+        return Trend("inconsistent", last, f"{words}: the distance does not fall")
     parts = _as_logarithm(x, distance)
     if len(parts) and np.max(np.abs(parts)) <= NOTHING:
-        return Trend("consistent", last, f"{words}: it falls like 1 / log, to nothing")
+        return Trend("consistent", last, f"{words}: the distance falls like 1 / log to zero")
     if len(parts) and np.ptp(parts) <= EXACTLY and parts[-1] >= LEAST:
-        said = f"it falls like 1 / log to {parts[-1]:.0%} of the last distance"
+        said = f"the distance falls like 1 / log to {parts[-1]:.0%} of its last value"
         return Trend("inconsistent", last, f"{words}: {said}")
-    return Trend("inconclusive", last, f"{words}: not as a power; more, larger sizes may tell")
+    return Trend("inconclusive", last, f"{words}: the decay is no power law. Try larger sizes")
 
 
 def _as_logarithm(x: Reals, distance: Reals) -> Reals:
@@ -144,7 +145,9 @@ def _as_logarithm(x: Reals, distance: Reals) -> Reals:
 
 
 def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Trend:
-    """Decide a limit: the worst status over groups of sizes that differ only in the parameter.
+    """Decide a limit for each group of sizes that differ only in the parameter.
+
+    The result is the worst status of the groups.
 
     The distance at a size is the largest distance of an instance that counts.
 
@@ -156,7 +159,8 @@ def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Tre
     (axis, end), *_ = statement.towards.items()
     if np.any(np.isnan(m.value)):
         lost = int(np.sum(np.isnan(m.value)))
-        return Trend("inconclusive", float("nan"), f"{lost} of {len(m.value)} instances gave NaN")
+        words = f"evaluate gave NaN on {lost} of {len(m.value)} instances"
+        return Trend("inconclusive", float("nan"), words)
     groups: dict[tuple, list[tuple[float, float, float]]] = {}
     for index, size in enumerate(map(Size, statement.sizes)):
         rows = sizes == index

@@ -41,10 +41,11 @@ class Measured(NamedTuple):
         value: the ratio, or the relative difference.
         low: the least value compatible with the stated error.
         high: the greatest value compatible with the stated error.
-        counted: whether the instance meets the hypotheses, and a side exceeds the error.
+        counted: whether the instance meets the hypotheses and decides something: a side exceeds the
+            stated error.
         lhs: the side claimed to be smaller (for `=`: NaN).
         rhs: the side claimed to be larger (for `=`: NaN).
-        trivial: whether the form fails to beat the trivial bound on this instance.
+        trivial: whether the form's bound is no better than the trivial bound on this instance.
         met: whether the instance meets the hypotheses.
         error: the stated error; NaN if it is negative.
     """
@@ -91,7 +92,7 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
 
 
 Compared = tuple[Any, Any, Any, Any, Any, Any]
-"""The tuple (value, low, high, whether the error exceeds both sides, lhs, rhs)."""
+"""The tuple (value, low, high, hidden, lhs, rhs); hidden says if the error exceeds both sides."""
 
 
 def _inequality(
@@ -207,7 +208,7 @@ def measured(
 def counts_for(
     statement: Statement, reading: Reading, instances: Instance, forms: np.ndarray, /
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return whether each reading of a bound counts for its form, and the form's sides.
+    """For each reading of a bound, return whether it counts for its form, and the form's two sides.
 
     The result agrees with `measured`, which compares all forms of each reading.
 
@@ -258,7 +259,7 @@ def hypothesis_names(
 
     Args:
         statement: the statement.
-        form: a form whose own hypotheses the result includes.
+        form: a form; the result includes its own hypotheses, too.
         instance: the instance to evaluate on; the default is a draw or case of the first size.
     """
     wanted = [h for h in (statement.hypotheses, form and form.hypotheses) if h]

@@ -1,4 +1,4 @@
-"""Mistakes to plant in a function: slightly and grossly wrong versions of its results."""
+"""Mistakes that a test plants in a function: they make its results slightly or grossly wrong."""
 
 import contextlib
 import dataclasses
@@ -52,14 +52,14 @@ def _is_function(value: Any) -> bool:
 
 
 def is_of(leaf: Any, kind: type) -> bool:
-    """Return whether a leaf is a number or an array of a kind, such as `np.inexact`."""
+    """Return whether a leaf is a number or an array of the given kind, such as `np.inexact`."""
     if isinstance(leaf, (jax.Array, np.ndarray, np.generic, bool, int, float, complex)):
         return jax.numpy.issubdtype(jax.numpy.result_type(leaf), kind)
     return False
 
 
 def with_one_entry_off(value: Any, at: int = 0) -> Any:
-    """Return a copy of an object with one changed entry, or None if it has too few entries.
+    """Return a copy of an object with one changed entry; None if the object has too few entries.
 
     Args:
         value: any object.
@@ -69,7 +69,7 @@ def with_one_entry_off(value: Any, at: int = 0) -> Any:
 
 
 def _copies(value: Any) -> Iterator[Any]:
-    """Yield copies of an object with one changed entry each; skip entries that it refuses."""
+    """Yield copies of an object with one changed entry each; skip refused changes."""
     if isinstance(value, np.ndarray | jax.Array) and value.size:
         array = np.array(value)
         at = np.unravel_index(np.argmax(np.abs(array)), array.shape)

@@ -25,18 +25,18 @@ from jaxbounds.falsification.moves import (
 )
 
 STEPS = {False: 3, True: 6}
-"""Number of gradient steps in the budget that pay for one step of a chain: for chains before
-gradient ascent (False), and for chains after it (True). A larger number makes chains of fewer
-steps.
+"""Number of gradient steps in the budget that are exchanged for one step of a chain. The key is
+False for chains before gradient ascent, and True for chains after gradient ascent. A larger number
+makes chains of fewer steps.
 """
 WITHOUT_SLOPES = {False: 0.5, True: 2}
-"""Number of gradient steps in the budget that pay for one step of a chain, for statements without
-gradients, with the keys of `STEPS`. These chains reach the middle of a range of 2^20 integers; a
-larger number makes chains of fewer steps.
+"""Number of gradient steps in the budget that are exchanged for one step of a chain, for statements
+without gradients. The keys are those of `STEPS`. A larger number makes chains of fewer steps; the
+present numbers suffice to reach the middle of a range of 2^20 integers.
 """
 FAR = 1e3
 """Factor by which a search's entries may exceed, or fall below, the drawn entries. A larger factor
-lets searches reach numbers whose differences are rounding.
+lets searches reach numbers so large that their differences are only rounding.
 """
 Place = tuple[int, int]
 """The seed, and the index of the size."""
@@ -107,7 +107,7 @@ def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
 
 
 def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[Instance, np.ndarray]:
-    """Return the starts of the chains and their kinds, each kind in turn for every form."""
+    """Return the chains' starting points and their kinds; every form gets all kinds in turn."""
     seed, index = at
     rng = np.random.default_rng([seed, index, 2])
     batch, measured = pool.of_size(index)
@@ -127,7 +127,7 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[In
 
 
 def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
-    """Return the first form's worst instances of the previous size, enlarged to the drawn shapes.
+    """Return the first form's worst instances of the previous size, enlarged to the current shapes.
 
     For the first size, and if the numbers of axes differ, the function returns drawn instances.
     """

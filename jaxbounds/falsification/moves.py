@@ -3,8 +3,8 @@
 The ratio of an inequality is often largest at such points. All chains run together. The program
 that measures the draws also measures the chains' instances, so the chains need no program of their
 own. In each step, all chains make the same kind of move in the same leaf, and each chain draws its
-own entries. A chain keeps a new instance if it is worse for the chain's form. The starts are of
-several kinds, because a single kind may lead to one local maximum.
+own entries. A chain keeps a new instance if it is worse for the chain's form. The starting points
+are of several kinds, because a single kind may lead all chains to one local maximum.
 """
 
 import functools
@@ -19,7 +19,7 @@ from jaxbounds.falsification.discrete import moved_leaf
 
 Rng = np.random.Generator
 Leaf = np.ndarray
-"""A leaf of all chains, with the chains along its first axis."""
+"""One array (leaf) of the instances of all chains, with the chains along its first axis."""
 LEAST = 1e-12
 """Relative gain of the ratio that counts as progress. A larger value ends chains earlier."""
 Move = Callable[[Leaf, Rng], Leaf]
@@ -27,7 +27,8 @@ Move = Callable[[Leaf, Rng], Leaf]
 FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)
 """Factors by which a move multiplies a leaf, a row or an entry."""
 WIDE = (1.0, 2.0, 3.0)
-"""Standard deviations of the log-normal factors that multiply the entries of a wide start."""
+"""Standard deviations of the log-normal factors that multiply the entries of a wide starting point
+(a start whose entries have very different sizes)."""
 
 
 def is_float(leaf: Any, /) -> bool:
@@ -115,7 +116,7 @@ def scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def vertex(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Set every entry to the largest absolute entry with its own sign, or to 0 if nearly zero."""
+    """Set each entry to its sign times the largest absolute entry, or to 0 if it is nearly zero."""
     largest, entries = _largest(leaf), _flat(leaf)
     ends = np.where(np.abs(entries) > 0.1 * largest, np.sign(entries), 0.0)
     return (largest * ends).reshape(leaf.shape)
@@ -159,7 +160,7 @@ def wide(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def grown(instance: Instance, like: Instance, /) -> Iterator[Instance]:
-    """Yield instances of a larger size made from an instance of a smaller size.
+    """Yield instances of a larger size, built from an instance of a smaller size.
 
     The function repeats the instance, or pads it by its edge, by zeros or by entries of `like`.
 
@@ -192,7 +193,8 @@ class Chains(NamedTuple):
         instances: the last instance of each chain.
         score: the ratio of each chain's form; -inf if no instance counted.
         accepted: the number of steps of each chain that led to a worse instance.
-        met: the number of steps of each chain to a new instance that met the hypotheses.
+        met: for each chain, the number of steps that gave a new instance which meets the
+            hypotheses.
     """
 
     instances: Instance

@@ -1,7 +1,7 @@
-"""Note the values of a claim's sides and judged functions, as a few numbers each.
+"""Record the values of a claim's sides and judged functions, as a few numbers for each value.
 
-A change of a formula changes one of these numbers, even if it changes no verdict and no ratio. The
-engine notes the numbers on a few fixed rows of each drawn batch, without further measurements.
+If a formula changes, one of these numbers changes, even if no verdict and no ratio does. The engine
+takes the numbers from a few fixed rows of each drawn batch, without further measurements.
 """
 
 import dataclasses
@@ -18,18 +18,19 @@ from jaxbounds.claims.statements import Size, Statement
 from jaxbounds.falsification.evaluation import Reading, Xp, form_names, of_form
 
 FEW = 3
-"""Most entries of a value that the engine notes one by one; it notes two weighted sums of a longer
-value. A larger limit makes the record longer.
+"""Most entries of a value that the engine records one by one. For a longer value, it records two
+weighted sums. A larger limit makes the record longer.
 """
 DRAWN = 2
 """Draws of each sampler and size on which the engine notes values; more draws make the record
 longer.
 """
 DEEP = 4
-"""Most levels of nested objects whose values the engine notes; a larger number goes deeper."""
+"""Most levels of nested objects whose values the engine records; a larger number reaches deeper
+levels."""
 SMALL = 4096
-"""Most entries of an array whose weights are a constant of the program; for a longer array, the
-program computes the weights itself. A larger number makes larger programs.
+"""Most entries of an array for which the weights of the sums are a constant of the program; for a
+longer array, the program computes the weights itself. A larger number makes larger programs.
 """
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
@@ -38,7 +39,9 @@ Noted = Mapping[str, Any]
 
 
 class NotedAt(NamedTuple):
-    """The origin of instances: the index of their size, and the sampler, "every" or "cases".
+    """The origin of instances: the index of their size, and their source.
+
+    The source is a sampler's name, "every" for an enumerated set, or "cases".
 
     `start` is the index of the first instance in the whole batch of that source.
     """
@@ -65,7 +68,7 @@ class Row(NamedTuple):
 
 
 def rows_of(source: str, count: int, /) -> tuple[int, ...]:
-    """Return the rows of a batch on which values are noted: two draws, or four cases."""
+    """Return the rows of a batch on which the engine records values: two draws, or four cases."""
     if source != "cases":
         return tuple(range(min(DRAWN, count)))
     return tuple(dict.fromkeys(i * (count - 1) // 3 for i in range(4))) if count > 1 else (0,)
@@ -138,7 +141,10 @@ def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
 
 
 def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any], ...]:
-    """Return the numbers of each form's sides on one instance; only form 0 lists shared sides."""
+    """Return the numbers of each form's sides on one instance.
+
+    Sides that all forms share appear under the first form only.
+    """
     found = []
     for i in range(len(form_names(statement)) - 1):
         own = lambda part, i=i: i == 0 or len(part) > 1
@@ -151,7 +157,7 @@ def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any],
 def values_of(
     statement: Statement, rows: Iterable[Row], form: int, /
 ) -> dict[str, dict[str, Numbers]]:
-    """Return a form's noted values by instance and name; only form 0 lists shared values.
+    """Return a form's noted values by instance and name; only the first form has shared values.
 
     Args:
         statement: the statement of the instances.
@@ -169,7 +175,7 @@ def values_of(
 def noted(
     statement: Statement, readings: Sequence[Reading], at: NotedAt, rows: Sequence[int], /
 ) -> list[Row]:
-    """Note values on some instances of one batch.
+    """Record values on some instances of one batch.
 
     Args:
         statement: the statement.

@@ -39,7 +39,7 @@ class Few(NamedTuple):
 
 
 def noted_rows(bench: Bench, seed: int = 0, /) -> Iterator[Few]:
-    """Yield the instances on which a run notes values.
+    """Yield the instances on which a run records values.
 
     The function draws only these rows, because a draw does not depend on the batch's length.
     """

@@ -14,7 +14,7 @@ from jaxbounds.falsification.trace_watch import forget, modules
 
 
 def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
-    """Yield every (holder, name) through which modules of the function's package call it."""
+    """Yield every (holder, name) through which the package's modules call the function."""
     owner, name = owner_of(function)
     if isinstance(owner, type):
         yield owner, name
@@ -30,7 +30,8 @@ def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
 FACTORS: dict[str, Any] = {}
 """The current factor of each planted function, by its full name."""
 STATIC: set[str] = set()
-"""Planted functions whose results hold no traced number, so that a traced factor has no effect."""
+"""The planted functions with results that hold no traced number. A traced factor has no effect on
+such results."""
 
 
 @contextlib.contextmanager

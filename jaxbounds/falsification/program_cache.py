@@ -91,7 +91,7 @@ class StoredProgram(NamedTuple):
 def read_program(file: Path, /) -> StoredProgram | None:
     """Read a program from a file; the result is None unless this library wrote the file.
 
-    The result is None, too, for a damaged file, and for every file of a folder to which other users
+    The result is also None for a damaged file, and for every file of a folder to which other users
     can write.
     """
     content = read_signed(file)
@@ -121,7 +121,7 @@ def _lapack_is_ready() -> None:
 
 
 def load_program(kept: StoredProgram, arguments: tuple, /) -> Callable | None:
-    """Return a stored program as a function; None if this machine cannot run it."""
+    """Return a stored program as a function; None if this machine cannot run the program."""
     _lapack_is_ready()
     with contextlib.suppress(Exception):  # any error of a program from another machine
         return serialize_executable.deserialize_and_load(

@@ -49,7 +49,10 @@ SMALL = 2**23
 
 
 class _Options:
-    """The options of `CHEAP` that the installed compiler knows; `trace_watch.forget` keeps them."""
+    """The options of `CHEAP` that the installed compiler knows.
+
+    The function `trace_watch.forget` does not clear this cache.
+    """
 
     known: dict[str, Any] | None = None
 
@@ -74,7 +77,7 @@ def compiled(function: Callable) -> Callable:
 
 
 def _kind(leaf: Any) -> tuple[Any, ...]:
-    """Return a key of a leaf's shape and type, which is faster than JAX's own type."""
+    """Return a key of a leaf's shape and type; the key is faster to compute than JAX's own."""
     weak = getattr(leaf, "weak_type", False)
     return np.shape(leaf), getattr(leaf, "dtype", type(leaf)), weak
 
@@ -191,7 +194,7 @@ def _in_numpy(traced: Any) -> Callable:
 
 
 def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exception]) -> Callable:
-    """Return `run` with a fallback: if `run` raises `refusal`, make another function once."""
+    """Return `run` with a fallback: if `run` raises `refusal`, build another function once."""
     other = functools.cache(make)
 
     def either(*given: Any) -> Any:
@@ -204,4 +207,4 @@ def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exceptio
 
 
 UNKEPT = Programs()
-"""Programs without a folder, through which statements share the compiled programs of samplers."""
+"""A compiler without a folder; through it, statements share the compiled programs of samplers."""

@@ -26,13 +26,15 @@ DRAWN = 8
 """Number of draws, and of extreme points, from which each search may start. A larger value finds
 more witnesses in small sets and takes longer for each instance."""
 CORNERS = 64
-"""Most corners of promised sets for which a search starts from every corner; more take longer."""
+"""If the promised sets have at most this many corners, a search starts from every corner; a larger
+number takes longer."""
 OPEN = 32
 """Number of instances without a witness after which further instances get only `FEW` rounds. A
-larger value spends more time on claims that stay open.
+larger value spends more time on claims that stay undecided.
 """
 FEW = 6
-"""Rounds for an instance after the searches of `OPEN` others found no witness; more take longer."""
+"""Rounds for an instance after the searches for `OPEN` other instances found no witness. A larger
+number takes longer."""
 
 
 class Reads(Protocol):
@@ -125,7 +127,7 @@ class Promises:
         return {name: batch[name] for name in self.sets}
 
     def _found(self, batch: Instance, index: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the best entries of each instance, and which instances have no valid trial."""
+        """Return each instance's best entries, and a mask of instances without a valid trial."""
         if self.every is not None:
             tried = self._of_every(batch, index)
         else:
@@ -173,7 +175,7 @@ class Promises:
         return found
 
     def _all_starts(self, batch: Instance) -> list[Instance]:
-        """Return copies of the batch with each start: own entries, the witness, points of sets."""
+        """Return a copy of the batch for each start: own entries, the witness, points of sets."""
         count, own = rows_of(batch), self._own(batch)
         if self._starts is None:
             self._starts = list(self._of_sets(own))

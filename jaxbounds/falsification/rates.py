@@ -11,14 +11,14 @@ from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.exceptions import Refused
 
 SETTLES = 0.6
-"""Factor for each doubling of the right side. If the changes of log(lhs / rhs) shrink at least by
-this factor, lower-order terms explain the changes. A logarithmic factor gives changes that shrink
-more and more slowly. A larger factor explains more by lower-order terms.
+"""Factor for each doubling of the right side. If each doubling shrinks the changes of log(lhs /
+rhs) at least by this factor, lower-order terms explain the changes. A logarithmic factor gives
+changes that shrink more and more slowly. A larger factor explains more by lower-order terms.
 """
 SLOWLY = 0.9
 """Factor for each doubling that replaces SETTLES if the measured factor does not rise from step to
-step. A larger factor explains more by lower-order terms. A term of order n beside n^2 has the
-factor 0.71.
+step. A larger factor explains more by lower-order terms. For example, n beside n^2 gives the factor
+0.71.
 """
 STAYS = 0.75
 """Share of the fitted exponent's distance from one. If the last local exponent's distance is at
@@ -62,13 +62,15 @@ def _decays(x: Reals, q: Reals) -> bool:
 
 
 ASIDE = 0.01
-"""Distance from one. If the exponents of the last three steps are farther from one, they contradict
-a fit that agrees with the claim. A larger distance contradicts fewer fits.
+"""Distance from one. If the local exponents of the last three steps are farther from one, they
+contradict a fit that agrees with the claim. A larger distance contradicts fewer fits.
 """
 
 
 def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
-    """Return how far the exponents of the last steps miss the claim without coming nearer, else 0.
+    """Return the distance by which the last local exponents miss the claim.
+
+    The result is 0 if the distance shrinks from step to step.
 
     A fit over all sizes may agree only because of the small sizes.
     """
@@ -99,24 +101,26 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     # The interval of an exact power has length zero, and rounding may move it away from one.
     most, least = low <= 1 + 1e-9, high >= 1 - 1e-9
     agrees = {"at most": most, "at least": least, "exactly": most and least}[sense]
-    text = f"exponent {slope:.3f} (99% interval {low:.3f} to {high:.3f}), claimed {sense} 1"
+    text = f"the exponent is {slope:.3f} (99% interval {low:.3f} to {high:.3f}), claimed {sense} 1"
     band = form.exponent if form else None
     if band and not band[0] <= slope <= band[1]:
-        expected = "expected {:g} to {:g}: is the formula what was meant?".format(*band)
-        return Rate("inconclusive", slope, f"{text}, {expected}")
+        outside = f"outside its band {band[0]:g} to {band[1]:g}"
+        cure = "Try to correct the formula or the band"
+        return Rate("inconclusive", slope, f"{text}, and {outside}. {cure}")
     x, q = by_size(m, sizes)
     if agrees and (aside := _settled_aside(x, q, sense)):
-        reason = f"{text}, but {1 + aside:.3f} at the largest sizes, and no nearer to one"
+        at = f"at the largest sizes it is {1 + aside:.3f}"
+        reason = f"{text}, but {at} and does not come nearer to one"
         return Rate("inconclusive", slope, reason)
     if agrees:
         return Rate("consistent", slope, text)
     if _decays(x, q):
-        words = "lower-order terms: the ratio of the sides settles as the right side moves on"
+        words = "lower-order terms explain the difference, because the ratio of the sides converges"
         return Rate("consistent", slope, f"{text}; {words}")
     # Right sides that hardly differ show no step, so the fit decides alone.
     alone = slope - 1 if len(np.unique(sizes)) == 1 else 0.0
     last = float((q[-1] - q[-2]) / (x[-1] - x[-2])) if len(x) > 1 else alone
     if last * (slope - 1) < STAYS * (slope - 1) ** 2:
-        reason = f"{text}, but {1 + last:.3f} at the largest sizes: larger ones would tell"
+        reason = f"{text}, but at the largest sizes it is {1 + last:.3f}. Try larger sizes"
         return Rate("inconclusive", slope, reason)
     return Rate("inconsistent", slope, text)

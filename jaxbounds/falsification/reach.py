@@ -21,7 +21,7 @@ BASES = 2
 
 
 def _beyond(values: np.ndarray) -> tuple[float, ...]:
-    """Return a coordinate's extremes, and points beyond by the gaps between the last draws."""
+    """Return a coordinate's extremes, and points beyond them at the distance of the last draws."""
     in_order = np.sort(values)
     last = min(len(values) - 1, 3)
     low, high = in_order[0], in_order[-1]

@@ -1,8 +1,9 @@
 """Error bars of noted values: bounds on the changes that rounding alone causes on any platform.
 
 A bar is the size of the terms that a value sums, times some units of rounding. `summands` finds the
-size for programs that NumPy can run. A program on the host, or a long program, runs a few times
-more instead: on instances near the noted instances, and with rounding up, down and towards zero.
+size of the terms for programs that NumPy can run. A program on the host, or a long program, runs a
+few times more instead. These runs use instances near the noted instances, and rounding up, down and
+towards zero.
 """
 
 import contextlib
@@ -32,10 +33,11 @@ PRINTED = 1e-13
 a formula.
 """
 LONGEST, MOST = 100_000, 2**22
-"""Most executed equations, and most numbers in an array, of a program whose terms NumPy finds. A
-longer program takes minutes, so it runs on moved instances instead."""
+"""Limits for the step-by-step run of a program in NumPy: the number of executed equations, and the
+numbers in an array. A larger limit lets runs take minutes; programs above the limits run on moved
+instances instead."""
 HIDDEN = 1e300
-"""Size that the library assumes for the terms of a value if a run gave NaN. The size gives the
+"""The size of terms that the library assumes for a value if a run gave NaN. The size gives the
 value so wide a bar that no change of the value counts; a smaller size would let some changes count.
 """
 OFTEN = 1e-8
@@ -45,8 +47,8 @@ changes of a formula.
 """
 WORST, RESIDUAL = 1e6, 1e-12
 """WORST is the largest assumed ratio of a host program's terms to its sides. RESIDUAL is an
-absolute change that always counts as rounding, because sides may cancel. Larger numbers take more
-jumps of a program for rounding.
+absolute change that always counts as rounding, because sides may cancel. Larger numbers mistake
+more jumps of a program for rounding.
 """
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: round down, up, towards zero."""
@@ -115,7 +117,7 @@ def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
 
 
 Found = list[tuple[Row, Row]]
-"""Pairs: the values of a noted row, and the sizes of the terms of these values."""
+"""Pairs of the values of a noted row and the sizes of the terms of these values."""
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
@@ -198,7 +200,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
     traced = jax.jit(jax.vmap(bench.watch.calls(bench.reader(few.size)))).trace(batch)
     if _is_long(traced.jaxpr.jaxpr):
         raise NotInterpreted(
-            f"a program of more than equations={LONGEST} takes too long in NumPy. Try moves instead"
+            f"a program of more than equations={LONGEST} takes too long in NumPy. Try moved inputs"
         )
     measured = terms(traced, batch)
 
@@ -225,7 +227,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
 
 
 def _unless_decided(scale: float, moved: float) -> float:
-    """Return the size of the terms; `HIDDEN` if rounding moved the value by more than a bar."""
+    """Return the size of the terms; `HIDDEN` if rounding moved the value by more than its bar."""
     return HIDDEN if moved > UNITS * scale else scale
 
 

@@ -1,4 +1,4 @@
-"""Rules that the declarations of a paper must follow; the paper is shipped or your own."""
+"""Rules that the declarations of a paper must follow, for the shipped papers and your own."""
 
 import importlib
 import re
@@ -17,7 +17,7 @@ from jaxbounds.programs.interpreted import once
 
 
 def _exists(name: str) -> bool:
-    """Return whether a module, or an object in a module, has a full name."""
+    """Return whether a full name like "package.module.name" names an existing module or object."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
         try:
@@ -37,14 +37,14 @@ def _of_items(paper: Paper) -> Iterator[str]:
     for item, what in paper.items.items():
         if what.startswith("none: "):
             if len(what) <= 12:
-                yield f"item {item!r} is left out without a reason"
+                yield f"item {item!r} has no reason after 'none: '. Try a sentence there"
         elif what.startswith("code: "):
             for name in re.split(r",\s*", what[6:]):
                 if not _exists(name):
-                    yield f"item {item!r} names {name}, which is not there"
+                    yield f"item {item!r} names {name}, which no module defines"
         else:
             for name in sorted(set(re.split(r",\s*", what)) - known):
-                yield f"item {item!r} names {name}, which is no statement or erratum"
+                yield f"item {item!r} names {name}, which is neither a statement nor an erratum"
 
 
 def _of_errata(paper: Paper) -> Iterator[str]:
@@ -52,25 +52,26 @@ def _of_errata(paper: Paper) -> Iterator[str]:
     shown = {form.erratum for s in paper.statements for form in s.forms if form.erratum}
     weights = [get_args(Weight).index(erratum.kind) for erratum in paper.errata]
     if weights != sorted(weights):
-        yield f"errata stand by weight: {', '.join(get_args(Weight))}"
+        yield f"the errata must be in the order of their kinds: {', '.join(get_args(Weight))}"
     for erratum in paper.errata:
         for name in re.findall(rf"\b{paper.id}\.[\w.\-]+[\w]", erratum.evidence):
             if name not in ids:
-                yield f"erratum {erratum.id} rests on {name}, which is no statement"
+                yield f"the evidence of erratum {erratum.id} names {name}, which is no statement"
         cited = erratum.evidence.replace(",", " ").split()
         if erratum.kind == "false" and set(cited) <= ids and erratum.id not in shown:
-            yield f"erratum {erratum.id} rests on {', '.join(cited)} but no form cites it"
+            named = ", ".join(cited)
+            yield f"the evidence of erratum {erratum.id} is {named}, but no form cites the erratum"
 
 
 def _of_readings(paper: Paper) -> Iterator[str]:
-    """Yield faults in errata's readings: the first reading is false, and its forms must fail."""
+    """Yield faults in errata with two readings: forms with the first, false reading must fail."""
     readings = {erratum.id: erratum.readings for erratum in paper.errata}
     for s in paper.statements:
         for form in (form for form in s.forms if form.reading):
             name = f"{s.id} ({form.name})"
             meant = [form.reading in one for one in readings.get(form.erratum, ())]
             if sum(meant) != 1:
-                yield f"{name}: reading={form.reading!r} must stand in one reading of its erratum"
+                yield f"{name}: exactly one reading of its erratum must contain {form.reading!r}"
             elif (form.expected in ("fails", "inconsistent")) != meant[0]:
                 yield (
                     f"{name} is expected to be {form.expected!r}, but takes the "
@@ -96,12 +97,12 @@ def _missed(statement: Statement, stored: Counterexample) -> list[str]:
 def _of_form(statement: Statement, form: Form, cited: bool) -> Iterator[str]:
     name, stored = f"{statement.id} ({form.name})", form.counterexample
     if cited and form.name.startswith("printed") and not form.cites.strip():
-        yield f"{name} is called printed and does not say where (cites=)"
+        yield f"{name} is a printed form without a place in print. Try cites=..."
     if form.expected == "fails" and stored is not None:
         if stored.meets is None:
-            yield f"{name}: name the paper's hypotheses at the counterexample (meets=)"
+            yield f"{name}: the counterexample does not test the paper's hypotheses. Try meets=..."
         elif missed := _missed(statement, stored):
-            yield f"{name}: the counterexample misses {', '.join(missed)}"
+            yield f"{name}: the counterexample misses the hypotheses {', '.join(missed)}"
 
 
 def problems_of(paper: Paper) -> tuple[str, ...]:
@@ -109,9 +110,10 @@ def problems_of(paper: Paper) -> tuple[str, ...]:
 
     The rules are:
 
-    - Every item has a statement, an erratum, a definition in code, or a reason for its omission.
-    - Errata are in order of weight, and their evidence exists.
-    - An erratum whose evidence is a statement has a form that cites it.
+    - Every item of the paper has a statement, an erratum, a definition in code, or a reason for its
+      omission.
+    - Errata are in the order of their kinds, the heaviest first, and their evidence exists.
+    - If the evidence of an erratum is a statement, a form cites the erratum.
     - A printed form names its place, if the paper has a citation.
     - A counterexample meets all assumptions of the paper.
 

@@ -27,16 +27,16 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
 UNITS = 256 * 2.0**-53
-"""Error bar relative to the size of the terms: 256 units of rounding. A sum of 256 terms has at
-most this error. A larger bar hides larger violations.
+"""Error bar relative to the size of the terms: 256 units of rounding, the largest error of a sum of
+256 terms. A larger bar hides larger violations.
 """
 LONGEST = 10_000
 """Most executed equations of a program whose terms the engine computes; a longer program takes
 seconds.
 """
 MOST = 2**21
-"""Most numbers in an array of a program whose terms the engine computes, in five runs. A larger
-limit takes more memory.
+"""Most numbers in an array of a program whose terms the engine computes. Five runs hold the array
+at once, so a larger limit takes more memory.
 """
 FIRST = 64
 """Violations of a form at one size that the engine checks first. If one of these violations is more
@@ -52,12 +52,13 @@ instances.
 """
 SHAKES = 16
 """Runs with other roundings that a violation must survive if the program has jumps or branches on
-floats. More runs catch more violations that are only rounding: if rounding decides a branch at
-random, the runs miss one such violation in 2^SHAKES.
+floats. A larger number catches more violations that are only rounding: if rounding decides a branch
+at random, the runs miss one violation in 2^SHAKES.
 """
 NEARBY = 1e-6
 """Share of the instance's largest entry (at least 1). A larger difference of a bound's sides is
-more than rounding, unless the right side is not positive. A larger share checks more instances.
+more than rounding, unless the right side is not positive. A larger share makes the engine check
+more instances.
 """
 
 
@@ -68,7 +69,7 @@ class Judged(NamedTuple):
         value: the value as in `Measured`.
         low: the least value as in `Measured`.
         high: the greatest value as in `Measured`.
-        tells: whether the comparison is decided: the stated error is small relative to the terms.
+        tells: whether the comparison decides: the stated error is small relative to the terms.
         scale: the size of the terms of both sides; for an identity, the largest size over all
             entries.
     """
@@ -81,7 +82,7 @@ class Judged(NamedTuple):
 
 
 def is_looked_at(statement: Statement, /) -> bool:
-    """Return whether the engine computes the terms: of JAX programs, if one instance decides."""
+    """Return whether the engine computes terms: for JAX programs that one instance can refute."""
     exact = statement.relation in ("=", "<=", ">=") and statement.kind not in ON_AVERAGE
     return exact and not statement.host and statement.there_is is None
 
@@ -176,7 +177,7 @@ def _compared(
 
 
 def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
-    """Return `one`, with the values of `again` at instances where only `one` sees a violation."""
+    """Return `one`, with the values of `again` at instances where only `one` has a violation."""
     apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
     return Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
 
@@ -224,7 +225,7 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
 
 
 def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -> np.ndarray:
-    """Return a mask of violations that may be rounding; if `large`, of all violations."""
+    """Return a mask of violations that may be rounding; of all violations if `large` is set."""
     if statement.relation == "=":
         return np.asarray(m.counted & (m.value > statement.tolerance))
     largest = largest_entry(batch, np, axes=1)

@@ -58,7 +58,7 @@ def _better(score, counted, best):
 
 
 def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: int = 0) -> Any:
-    """Return whether an instance (or each one of a batch) counts, without a violation by noise."""
+    """Return whether an instance (or each one of a batch) counts, and shows no mere rounding."""
     return m.counted & ~is_noise(statement, m, largest_entry(instance, np, axes=axes))
 
 
@@ -102,7 +102,7 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 
 
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
-    """Map `slopes` over instances, each for its form; also return which instances count."""
+    """Map `slopes` over instances, each for its form; also return a mask of those that count."""
     above = np.log(edge(statement)) if statement.is_bound else np.inf
 
     def run(instances: Instance, forms: np.ndarray) -> Slopes:
@@ -139,7 +139,7 @@ class _Flat:
         return [x[:, first:last].reshape(shape) for first, last, shape in ends]
 
     def scale(self, x: np.ndarray) -> np.ndarray:
-        """Return the root mean square of each chain's leaf, for each of its columns."""
+        """Return, for each column, the root mean square of the leaf that contains the column."""
         mean = np.add.reduceat(x**2, self._ends[:-1], axis=1) / self._sizes
         return np.maximum(np.sqrt(mean), 1e-3)[:, self._of]
 

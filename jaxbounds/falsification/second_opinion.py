@@ -1,4 +1,7 @@
-"""Check a violation before `fails`: measured alone, moved a little, and in ball arithmetic."""
+"""Check a violation before the verdict `fails`.
+
+The engine measures the instance alone, moves it a little, and asks ball arithmetic.
+"""
 
 import contextlib
 from collections.abc import Callable
@@ -23,21 +26,21 @@ ball arithmetic.
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """MOVED is the number of moves of an instance's floats. Half of the moves are by up to ULPS units
 in the last place. The others are NEAR times as large, like the rounding of a sum with larger
-numbers. Larger values take more violations for rounding.
+numbers. Larger values mistake more violations for rounding.
 """
 ROOT = 2.0**-26
 """Size of a side, for entries of size 1, that may be the square root of a rounding error. A larger
-size takes more violations for rounding.
+size mistakes more violations for rounding.
 """
 LARGE = 1e6
 """Largest entry that scales the rounding of the sides; larger entries may have other units. A
-larger limit takes more violations for rounding.
+larger limit mistakes more violations for rounding.
 """
 ALONE = 0.5
 """Share of a violation that may disappear when the engine measures the instance alone or projected.
 A larger share lets more differences of compilers pass.
 """
-CURE = "Try error= with the rounding of the sides, or compare squares where a root is steep"
+CURE = "Try Sides(..., error=...) with the rounding error, or compare squares instead of roots"
 """The advice for a violation that rounding may explain."""
 BESIDE = 1e-9
 """Share of the largest entry (at least 1) by which rounding may move an instance off its set. A
@@ -51,7 +54,7 @@ value measures more violations again.
 
 TRUE = "the claim is true on this instance"
 """The reason that `jaxbounds.certify` gives for a true claim."""
-FLOATS_ONLY = "it is certain of these floats only, which meet the hypotheses up to rounding"
+FLOATS_ONLY = "the violation is certain for these floats, which may miss a hypothesis by rounding"
 """The reason that `jaxbounds.certify` gives if the projected instance violates no claim."""
 
 
@@ -59,7 +62,8 @@ class Referee(NamedTuple):
     """The referee's answer about a form on an instance, from ball arithmetic.
 
     Attributes:
-        word: "disproved", "disproved as coded", "undecided", or "absent" without the extra.
+        word: "disproved", "disproved as coded", "undecided", or "absent" if ball arithmetic (the
+            extra `certify`) is not installed.
         reason: the reason, in one sentence.
         strict: whether the sides certainly differ, in the order that the claim states.
         equal: whether both sides certainly are equal.
@@ -105,11 +109,11 @@ def remembering(referee: Asked, /) -> Asked:
 
 def no_referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
     """Answer in place of the referee if ball arithmetic is not installed."""
-    return Referee("absent", "pip install 'jaxbounds[certify]' decides it in ball arithmetic")
+    return Referee("absent", "ball arithmetic is not installed (pip install 'jaxbounds[certify]')")
 
 
 def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value: float, /) -> bool:
-    """Return whether changes of the instance's last digits may explain a violation."""
+    """Return whether changes in the last digits of an instance's floats may explain a violation."""
     statement = bench.statement
     excess, found = value - edge(statement), bench.one(instance, size).column(index)
     instance = jax.tree.map(np.asarray, instance)
@@ -182,20 +186,20 @@ def stands(
     violated = f"the violation ({_excess(bench.statement, value)})"
     if beside and not rounding:
         return (
-            f"{violated} is of an instance that meets the hypotheses up to rounding, and is not "
-            f"confirmed at the projected instance; ball arithmetic says: {said.reason}. {CURE}"
+            f"{violated} occurs at an instance that meets the hypotheses only up to rounding, and "
+            f"not at its projection; ball arithmetic says: {said.reason}. {CURE}"
         )
     if not rounding:
-        return f"{violated} is of floats alone; ball arithmetic says: {said.reason}. {CURE}"
+        return f"{violated} occurs in floats only; ball arithmetic says: {said.reason}. {CURE}"
     return (
-        f"{violated} is of the size of rounding, and ball arithmetic does not confirm it: "
+        f"{violated} is as small as rounding, and ball arithmetic does not confirm it: "
         f"{said.reason}. {CURE}"
     )
 
 
 @dataclass(frozen=True)
 class _There:
-    """A function of instances, evaluated at their projections."""
+    """A function of instances that is evaluated at the instances' projections."""
 
     function: Callable[[Instance, Size], Any]
     project: Callable[[Instance, Size], Instance]
@@ -246,7 +250,7 @@ def _exactly_there(
 def clears_at_the_set(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
 ) -> bool:
-    """Return whether the referee clears a violation at the projected instance."""
+    """Return whether the referee finds only rounding in a violation at the projected instance."""
     said = _at_the_set(statement, form, instance, size, referee)
     return said is not None and said.clears
 
@@ -286,8 +290,8 @@ def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: 
     if statement.relation == "=" and entries() >= least:
         return ""
     return (
-        f"measured by itself the worst instance gives {float(found.value):.6g}, and {value:.6g} as "
-        "one of many: say in `hypotheses` where the floats may be"
+        f"the worst instance gives {float(found.value):.6g} alone, and {value:.6g} in a batch. Try "
+        "`hypotheses` that exclude the instance"
     )
 
 

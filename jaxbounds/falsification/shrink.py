@@ -1,4 +1,4 @@
-"""Shrink a failing instance: simplify it for a person, as long as it still fails."""
+"""Shrink a failing instance: simplify it for human readers, as long as the instance still fails."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -40,7 +40,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _complexity(entry: Any) -> int:
-    """Return an entry's complexity: 0 for zero, 1 + its number of decimals up to two, else 9."""
+    """Return an entry's complexity: 0 for zero, 1 plus the number of decimals up to two, else 9."""
     if entry == 0:
         return 0
     with np.errstate(over="ignore"):

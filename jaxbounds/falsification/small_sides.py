@@ -1,9 +1,9 @@
 """Judge a claim without instances whose small sides are only rounding.
 
 The square root of a cancelled difference turns a rounding of 1e-16 into 1e-8. Floats then violate a
-true bound at instances with small sides, and a search follows that noise. Ball arithmetic decides
-whether these violations are rounding. If they are, the engine draws and searches once more, among
-instances with a larger side.
+true bound at instances with small sides, and a search follows this noise. Ball arithmetic decides
+whether these violations are rounding. If they are, the engine draws and searches a second time,
+among instances with a side of at least `LEAST`.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ NAME = f"a side is at least {LEAST:g}"
 
 
 def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, /) -> bool:
-    """Return whether all violations have small sides, and the referee calls a sample rounding.
+    """Return whether all violations have small sides and are, in a sample, only rounding.
 
     Args:
         bench: the bench that measures instances.
@@ -61,7 +61,7 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
 
 @dataclass(frozen=True)
 class _LargeSides:
-    """The hypotheses of a statement, and the hypothesis that a side of its first form is large."""
+    """A statement's hypotheses, with one more: a side of its first form is at least `LEAST`."""
 
     statement: Statement
     own: Hypotheses | None

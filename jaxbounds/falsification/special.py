@@ -1,4 +1,4 @@
-"""Special points at which identities may break: integers, halves, ties, zeros, equal rows.
+"""Measure identities at special points: integers, halves, ties, zeros, equal rows.
 
 A continuous draw misses these points with probability one. The engine makes special points from
 draws, and projects them onto the hypotheses.
@@ -19,9 +19,10 @@ BATCHES = 2
 LARGE = 2**22
 """Most bytes of a batch of special points; a larger number includes larger instances."""
 SAME = 0.5
-"""Share of the points with one change for all leaves. A larger share leaves fewer mixed points."""
+"""Share of the special points in which all leaves get the same kind of change. A larger share
+leaves fewer points with mixed changes."""
 KEPT = 0.25
-"""Share of leaves that stay as drawn, in points with a change for each leaf. A larger share changes
+"""Share of leaves that stay as drawn, in the points with mixed changes. A larger share changes
 fewer leaves.
 """
 

@@ -1,4 +1,4 @@
-"""The statuses of a verdict as an enum: each has its meaning and the reader's next step."""
+"""The statuses of a verdict as an enum; each member has a meaning and the reader's next step."""
 
 from enum import StrEnum
 
@@ -25,41 +25,41 @@ class Status(StrEnum):
 
     HOLDS = (
         "holds",
-        "Both sides were measured in float64 on every instance that meets the hypotheses, none "
-        "violates it, and a deliberately false variant was rejected by the same code. Evidence, "
-        "not a proof.",
+        "The engine measured both sides in float64 on all sampled instances that meet the "
+        "hypotheses. No instance violates the claim, and the same code rejected a deliberately "
+        "false variant. This is evidence, not a proof.",
         "",
     )
     CONSISTENT = (
         "consistent",
-        "Only a rate is claimed, and the interval of the fitted exponent agrees with it.",
+        "The claim is a rate or a limit, and the fit over sizes agrees with it.",
         "",
     )
     FAILS = (
         "fails",
-        "Some instance violates it; it is stored and can be replayed. A printed form that is "
-        "known to be wrong is expected to fail.",
+        "An instance violates the claim; the run stores the instance, and you can replay it. A "
+        "printed form that is known to be wrong is expected to fail.",
         "Replay the stored instance with `jaxbounds replay FILE`. Correct the formula or the "
         "hypotheses, or declare the form with expected='fails' and its counterexample.",
     )
     INCONSISTENT = (
         "inconsistent",
-        "Only a rate is claimed, and the interval of the fitted exponent excludes it.",
-        "Add larger sizes, or declare the exponent that the fit shows.",
+        "The claim is a rate or a limit, and the fit over sizes contradicts it.",
+        "Add larger sizes, or correct the claim.",
     )
     VACUOUS = (
         "vacuous",
-        "No instance meets the hypotheses, or the bound never beats the trivial one.",
+        "No instance meets the hypotheses, or the bound never beats the trivial bound.",
         "Sample instances that meet the hypotheses (over=, project=), or drop the bound.",
     )
     INCONCLUSIVE = (
         "inconclusive",
-        "The numerical or statistical error covers one, an instance gave NaN, or the "
-        "false variant was not rejected.",
-        "Read the verdict's reason. Try --thorough, a tighter error, or a control that is false.",
+        "The measurements do not decide the claim: the error bar of a ratio contains one, an "
+        "instance gave NaN, or the engine did not reject the false variant.",
+        "Read the verdict's reason. Try --thorough, a smaller stated error, or a false control.",
     )
     ERROR = (
         "error",
-        "It could not be measured: its code or its process broke.",
+        "The engine could not measure the statement, because its code or its process broke.",
         "Run `jaxbounds verify ID --traceback` and repair the line that it names.",
     )

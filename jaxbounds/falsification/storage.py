@@ -1,4 +1,4 @@
-"""Instances on disk: an .npz file each, which a reader loads without executing code."""
+"""Store instances on disk: one .npz file for each; reading a file never executes code."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from jaxbounds.ground.files import load_arrays, save_arrays
 
 FORMAT = "jaxbounds-instance-2"
 LIMIT = 2**28
-"""Most bytes of a stored instance; a larger limit reads larger files."""
+"""Most bytes of a stored instance; with a larger limit, the library reads larger files."""
 
 
 class StoredInstance(NamedTuple):
@@ -89,7 +89,7 @@ def save_instance(
         instance: the instance as nested dicts of arrays.
         lasting: whether the data must survive a power failure; False for data that a run can make
             again.
-        meta: the description for JSON; see `StoredInstance`.
+        meta: the description that the file keeps as JSON; see `StoredInstance`.
     """
     about = json.dumps(meta, sort_keys=True)
     return save_arrays(path, flatten(instance), form=FORMAT, about=about, lasting=lasting)

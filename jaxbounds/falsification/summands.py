@@ -2,7 +2,7 @@
 
 NumPy runs the program several times, equation by equation. The first run is the program itself. The
 other runs move each number that may be rounded by a known relative amount. The results therefore
-move by that amount times the size of the terms that the program sums.
+move by the size of the terms that the program sums, times this amount.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,11 +33,11 @@ effects; a smaller move drowns in rounding.
 """
 SHAKEN = 2.0**-50
 """Relative move of the numbers that imitates other roundings: eight units in the last place. A
-larger move takes more results for rounding.
+larger move lets more results count as rounding.
 """
 PAIRS = 2
-"""Pairs of runs with opposite moves, whose largest change gives the size; more pairs miss the size
-less often."""
+"""Pairs of runs with opposite moves; the largest change over all pairs gives the size. More pairs
+underestimate the size less often."""
 GRID, LARGEST = 2.0**10, 2.0**12
 """Floats have exact sums and products if they are multiples of 1 / `GRID` below `LARGEST`. Larger
 numbers would include products that round.
@@ -48,13 +48,14 @@ _OF_MATRICES = frozenset(
     ("cholesky", "eig", "eigh", "svd", "qr", "lu", "householder_product", "triangular_solve",
      "schur", "tridiagonal", "tridiagonal_solve", "hessenberg")
 )  # fmt: skip
-"""Primitives whose rounding is relative to the largest entry of a matrix."""
+"""JAX primitives with a rounding error relative to the largest entry of a matrix, such as
+factorisations."""
 _POWERS = frozenset(("integer_pow", "pow", "square", "reduce_prod", "cumprod"))
 _AT = {"exp": 0.0, "cos": 0.0, "cosh": 0.0, "exp2": 0.0, "logistic": 0.0, "log": 1.0}
-"""The points at which elementary functions are exact and have a nonzero value."""
+"""For each elementary function, the points at which its value is exact and nonzero."""
 
 Runs = list[Any]
-"""The value of a variable in each run; the first run decides the branches of the program."""
+"""The values of one variable of the program in all runs; the first run decides the branches."""
 Mover = Callable[[np.ndarray], np.ndarray]
 """A function that moves the floats of one run; the first run moves nothing."""
 After = Callable[[JaxprEqn, list[Any], list[Any], Mover], list[Any]]
@@ -83,7 +84,7 @@ def has_jumps(program: ClosedJaxpr, /) -> bool:
 
 
 def _short(x: np.ndarray) -> bool:
-    """Return whether constants have so few digits that they are exact."""
+    """Return whether all constants have so few digits that rounding cannot have changed them."""
     return bool(np.all(~np.isfinite(x) | (x * GRID == np.round(x * GRID))))
 
 
@@ -246,7 +247,10 @@ def terms(traced: Any, given: Any, /) -> Terms:
     movers = [_still, *(_mover(pair, way * MOVED) for pair in range(PAIRS) for way in (1, -1))]
 
     def before(eqn: JaxprEqn, given: list, moved: Mover) -> list:
-        """Move operands: by their own size in sums, by the largest entry in factorisations."""
+        """Move an equation's operands.
+
+        A move is relative to each entry, but in factorisations to the largest entry.
+        """
         name = eqn.primitive.name
         if name in _SUMS:
             return [moved(x) if _floats(x) else x for x in given]

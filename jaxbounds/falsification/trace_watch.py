@@ -1,4 +1,4 @@
-"""The trace watch, which records the judged functions that run and coarse roundings."""
+"""The trace watch: it records which judged functions run, and where a program rounds coarsely."""
 
 import functools
 import sys
@@ -61,7 +61,7 @@ class TraceWatch:
         approximate: the names of JAX's functions that are less accurate than float64.
         wrapping: the operations whose integers may wrap.
         blind: whether the watch saw nothing, because another profiler runs.
-        fixed: whether a second trace gave an equal program; None without a second trace.
+        fixed: whether a second trace gave the same program; None without a second trace.
         writes: whether `evaluate` writes into its instance.
         notes: whether the watch notes the results of judged functions in each call.
         returned: the first result of each judged function in the last call with notes.
@@ -84,7 +84,7 @@ class TraceWatch:
 
     @property
     def never(self) -> tuple[str, ...]:
-        """The judged functions whose call the watch has not seen."""
+        """The judged functions that the program has not called, as far as the watch saw."""
         return tuple(name for name in dict.fromkeys(self._of.values()) if name not in self.called)
 
     @property
@@ -133,7 +133,7 @@ class TraceWatch:
         return run
 
     def seen(self) -> dict[str, list[str]]:
-        """Return the record in plain values; see `recall`."""
+        """Return the record as plain values, which `recall` can read."""
         named = {"narrow": list(self.narrow), "wrapping": list(self.wrapping)}
         return {"called": sorted(self.called), "approximate": list(self.approximate), **named}
 

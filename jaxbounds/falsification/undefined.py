@@ -1,4 +1,4 @@
-"""Explain NaN sides: name the zero, or the edge of a set, at which a side is undefined."""
+"""Explain a side that is NaN: name the zero, or the edge of a set, at which it is undefined."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -32,7 +32,7 @@ def _at_zero(pool: Pool) -> dict[str, np.ndarray]:
 
 
 def _places(statement: Statement, zeros: Iterable[str]) -> Iterator[str]:
-    """Yield a clause for each array with a zero entry; a set with an edge at 0 gets its name."""
+    """Yield a clause for each array with a zero entry; the clause names a set with an edge at 0."""
     for name in zeros:
         one: Any = (statement.over or {}).get(name)
         edge = f", at a vertex or an edge of {one!r}" if _ends_at_zero(one) else ""
@@ -54,7 +54,7 @@ def left_out(signs: Mapping[str, str], /) -> str:
 
 
 def _covering(zeros: Mapping[str, np.ndarray], lost: np.ndarray) -> list[str]:
-    """Return few arrays such that each lost instance has a zero in one of them, else []."""
+    """Return a few arrays such that every NaN instance has a zero in one of them; else []."""
     chosen, left = list[str](), lost
     while np.any(left):
         name = max(zeros, key=lambda name: int(np.sum(zeros[name] & left)), default="")
@@ -94,10 +94,10 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
         shown = left_out(signs)
         there = " or ".join(_places(statement, zeros))
         cure = f"{AT_ZERO} these points out by {shown}"
-        return f"evaluate is not finite at {some}: there {there}. {cure}"
+        return f"evaluate gives NaN on {some}, where {there}. {cure}"
     if statement.host or not floats:
         return ""
     return (
-        f"{some} gave NaN: floats give NaN there. Try to leave them out by a condition of your "
-        f"own, such as {left_out({next(iter(floats)): '> 0'})}"
+        f"evaluate gives NaN on {some}. Try a hypothesis that excludes these instances, such as "
+        f"{left_out({next(iter(floats)): '> 0'})}"
     )

@@ -35,9 +35,10 @@ class Verdict:
         out_of_time: whether the time limit ended the run; the form is then inconclusive.
         status: the status of the form.
         reason: the reason for the status, in one sentence.
-        worst_ratio: the worst ratio, by kind. For `<=` the largest lhs/rhs, for `>=` the largest
-            rhs/lhs, for `=` the largest relative difference. For a probability, failure frequency
-            over level; for an expectation, mean over mean. For a rate, the fitted exponent; for a
+        worst_ratio: the worst ratio, which depends on the kind of the claim. For `<=` it is the
+            largest lhs/rhs, for `>=` the largest rhs/lhs, for `=` the largest relative difference.
+            For a probability it is the failure frequency divided by the level; for an expectation,
+            the mean of lhs divided by the mean of rhs. For a rate it is the fitted exponent; for a
             limit, the distance of the sides at the last size. NaN if no instance counted.
         instances: the number of instances that counted.
         evidence: the kind of evidence, such as "sampled", "searched", "enumerated", "attained" or
@@ -48,8 +49,8 @@ class Verdict:
             millionth of the worst ratio, and the number of searches.
         distinct: the number of different instances that counted.
         by_size: the worst ratio at each size.
-        near: whether the near-control was rejected: the form with a right side 1% smaller, or with
-            one side of an identity moved by a millionth.
+        near: whether the engine rejected the near-control, a slightly wrong form: the right side is
+            1% smaller, or one side of an identity is moved by a millionth.
         sensitivity: for a bound that holds, the relative amount by which the larger side could
             shrink unnoticed.
         horizon: for trajectories, the number of steps that the statement follows.
@@ -59,11 +60,11 @@ class Verdict:
         excluded: the number of instances that did not count, by reason.
         sources: the number of instances and the worst ratio of each sampler, cases and search.
         quantiles: the quantiles 0%, 5%, ..., 100% of the ratios of the draws and cases.
-        drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count, to
-            detect a change of a formula.
+        drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count. A
+            changed formula changes this mean.
         values: the noted values of a few draws and cases, by instance and name ("lhs", "rhs", or a
-            judged function). A value with many entries has a few numbers. The first form has the
-            values that all forms share.
+            judged function). For a value with many entries, the verdict stores two weighted sums.
+            Values that all forms share appear in the first form's verdict only.
         control: the status and the worst ratio of the deliberately false variant.
         certificate: the result of ball arithmetic, if `jaxbounds.certify` certified the form.
         witness_file: the path of the witness in the output folder; empty without a witness.
@@ -134,12 +135,12 @@ class Verdict:
 
     @property
     def as_expected(self) -> bool:
-        """Whether the status is the expected one."""
+        """Whether the status equals the expected status."""
         return self.status == self.expected
 
     @property
     def aside(self) -> str:
-        """The note beside a status: the expected status, or that a twin must fail."""
+        """The note beside an unexpected status: the recorded one, or that a twin must fail."""
         if self.as_expected:
             return ""
         if self.is_twin:
@@ -148,7 +149,7 @@ class Verdict:
 
     @property
     def largest_size(self) -> str:
-        """The last size at which an instance counted, in words; empty if none counted."""
+        """The last size at which an instance counted, in words; empty if no instance counted."""
         sizes = [*self.by_size] or [", ".join(f"{k}={v}" for k, v in self.size.items())]
         return sizes[-1]
 
@@ -179,8 +180,8 @@ class Verdict:
         stored = {name: value for name, value in stored.items() if name != "as_expected"}
         if set(stored) != {f.name for f in fields(cls)}:
             raise Refused(
-                f"the verdict has fields={sorted(stored)} of another version. Try `jaxbounds "
-                "verify` again"
+                f"the verdict has fields={sorted(stored)}, expected the fields of this version. "
+                "Try `jaxbounds verify` again"
             )
         number = lambda value: float("nan") if value is None else float(value)
         return cls(

@@ -1,1 +1,4 @@
-"""Norms, array modules, lower estimates of suprema, and chaining; no theory of any paper."""
+"""Numerical tools: norms, array modules, lower estimates of suprema, and chaining.
+
+This package contains no theory of any paper.
+"""

@@ -1,8 +1,9 @@
-"""The choice between NumPy and `jax.numpy`: one formula then serves numbers and traced values.
+"""Choose NumPy or `jax.numpy`, so that one formula serves numbers and traced values.
 
 Outside a trace, NumPy evaluates a formula, because an operation of `jax.numpy` takes a hundred
 times as long. Inside a trace, `jax.numpy` computes the whole formula, including constants such as
-ln 2 or an identity matrix. The traced program therefore holds no rounded constants.
+ln 2 or an identity matrix. The traced program therefore contains no constants that NumPy has
+rounded.
 """
 
 import math
@@ -40,7 +41,7 @@ def log(n: Any, /, *others: Any) -> Any:
 
     Args:
         n: the scalar or the integer.
-        others: the other values of the caller's formula. If `n` or one of the others is traced,
+        others: the other values of the caller's formula. If `n` or one of these values is traced,
             `jax.numpy` computes the logarithm.
     """
     if not traced(n, *others):

@@ -1,4 +1,4 @@
-"""A lower estimate of a supremum: the largest value that projected gradient ascent meets."""
+"""Estimate a supremum from below by the largest value on a projected gradient ascent."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def projected_ascent(
     point onto the set after each step. The step length falls linearly from `rate` towards zero.
 
     Args:
-        objective: the function: it takes a point and returns a scalar.
+        objective: the function, which takes a point and returns a scalar.
         project: a function that projects a point onto the set.
         starts: points of the set, of shape (n, ...).
         steps: the number of steps from each start.

@@ -1,4 +1,4 @@
-"""Bounds of Rademacher complexities from covering numbers at many scales."""
+"""Bound Rademacher complexities by covering numbers at many scales (chaining)."""
 
 import math
 from collections.abc import Callable
@@ -35,8 +35,8 @@ def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 3
         sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J
 
     Let f_j be the element of the cover at scale e_j that is nearest to f. Massart's lemma bounds
-    the complexity of each set of links f_j - f_{j-1}. A link has size at most e_j + e_{j-1}, and a
-    set has at most N(e_j) N(e_{j-1}) links. Every constant is explicit.
+    the complexity of each set of links f_j - f_{j-1}. A link has size at most e_j + e_{j-1}, and
+    the set for one j has at most N(e_j) N(e_{j-1}) links. Every constant is explicit.
 
     Args:
         log_covering: ln N, as a function of an array of scales.

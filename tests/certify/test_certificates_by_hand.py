@@ -239,10 +239,10 @@ def test_entries_are_read_exactly(entry, kind, values):
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ({"shape": [1], "exact": ["9007199254740993"], "type": "f"}, "is not of dtype=float64"),
-        ({"shape": [2], "exact": ["1", "1/3"], "type": "f"}, "is not of dtype=float64"),
-        ({"shape": [2], "exact": ["1/2", "1"], "type": "i"}, "is not of dtype=int64"),
-        ({"shape": [1], "exact": ["2"], "type": "b"}, "is not of dtype=bool"),
+        ({"shape": [1], "exact": ["9007199254740993"], "type": "f"}, "does not fit dtype=float64"),
+        ({"shape": [2], "exact": ["1", "1/3"], "type": "f"}, "does not fit dtype=float64"),
+        ({"shape": [2], "exact": ["1/2", "1"], "type": "i"}, "does not fit dtype=int64"),
+        ({"shape": [1], "exact": ["2"], "type": "b"}, "does not fit dtype=bool"),
         ({"shape": [True], "exact": ["2"], "type": "f"}, "expected a list of nonnegative"),
         ({"shape": [-1], "exact": ["2"], "type": "f"}, "expected a list of nonnegative"),
         ({"shape": [1, -1], "exact": ["2"], "type": "f"}, "expected a list of nonnegative"),

@@ -389,7 +389,7 @@ def test_a_budget_ends_a_search_and_what_is_left_is_kept(searched):
         found, *_ = searched(open_, open_, open_, most=most)
         if most:
             assert (found.word, found.left, found.boxes) == ("undecided", tuple(TWO), boxes)
-            assert found.reason.startswith("2 boxes are open at the end of the budget")
+            assert found.reason.startswith("2 boxes are undecided at the end of the budget")
     found, *_ = searched(open_, until=-1.0)
     assert (found.left, found.boxes) == ((HALF,), 0)
 
@@ -400,7 +400,7 @@ def test_where_no_proof_can_come_a_search_goes_on_for_a_while(searched, monkeypa
     stuck = {"todo": TWO, "stuck": [worst], "worst": worst, "stuck_at": (3.0, 4.0)}
     found, *_ = searched({"todo": TWO}, stuck, stuck, stuck, stuck, stuck)
     assert (found.word, found.boxes, found.left) == ("undecided", 128, ())
-    assert found.reason.startswith("the proof is open at (3.0, 4.0); a violation of up to 0.5 is")
+    assert found.reason.startswith("the proof fails at (3.0, 4.0); a violation of up to 0.5 is")
     found, *_ = searched(stuck, stuck, stuck, most=64)
     assert found.boxes == 64
     found, *_ = searched(stuck | DONE)
@@ -466,20 +466,20 @@ NO_BOUND = "ball arithmetic gives no bound on the violation in"
         ({}, 0.0, "no instance of the domain meets the hypotheses"),
         (
             {"worst": Open(HALF, -math.inf), "stuck_at": (1.0, 2.0)}, 0.0,
-            f"the proof is open at (1.0, 2.0); {NO_BOUND} {WHERE}",
+            f"the proof fails at (1.0, 2.0); {NO_BOUND} {WHERE}",
         ),
         (
             {"worst": Open(HALF, -math.inf), "todo": [HALF] * 3}, 0.0,
-            f"3 boxes are open at the end of the budget; {NO_BOUND} {WHERE}",
+            f"3 boxes are undecided at the end of the budget; {NO_BOUND} {WHERE}",
         ),
         (
             {"worst": Open(HALF, -0.25), "todo": [HALF]}, 0.5,
-            "1 boxes are open at the end of the budget; a violation of up to 0.25 is possible in "
+            "1 boxes are undecided at the end of the budget; a violation of up to 0.25 is possible in "
             f"{WHERE}; a slack of 0.754 would suffice",
         ),
         (
             {"worst": Open(HALF, -2.0), "stuck_at": (0.0, 0.0)}, 0.0,
-            "the proof is open at (0.0, 0.0); a violation of up to 2 is possible in "
+            "the proof fails at (0.0, 0.0); a violation of up to 2 is possible in "
             f"{WHERE}; a slack of 2.01 would suffice",
         ),
     ],

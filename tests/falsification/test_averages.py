@@ -110,7 +110,7 @@ def test_repeated_draws_count_once_rounded_to_the_side_of_doubt():
     for level, status in ((low * 0.999, "fails"), (low * 1.001, "inconclusive")):
         assert _frequency(_group(third(995), distinct=10), level=level).status == status
     said = _frequency(_group(third(305), distinct=10)).reason
-    assert "; 1000 draws are 10 different instances" in said
+    assert "; 1000 draws have only 10 different instances" in said
     assert "draws are" not in _frequency(_group(third(305))).reason
 
 

@@ -83,8 +83,8 @@ def test_the_word_of_an_inequality(form, given, status, ratio):
 
 
 @pytest.mark.parametrize("there_is, estimates, says", [
-    (True, {}, ("2 of 3 instances no s was found", "proves no absence")),
-    (False, {"rhs": "below"}, ("2 of 3 instances seem to violate it, but the rhs", "from below")),
+    (True, {}, ("the search found no s for 2 of 3 instances", "does not prove")),
+    (False, {"rhs": "below"}, ("2 of 3 instances seem to violate the claim", "estimates the rhs from below")),
 ])  # fmt: skip
 def test_what_a_search_cannot_support_is_said(there_is, estimates, says):
     signs = {"there_is": {"s": Signs(2)}} if there_is else {}
@@ -95,7 +95,7 @@ def test_what_a_search_cannot_support_is_said(there_is, estimates, says):
 
 def test_which_numbers_are_none_is_counted():
     found = decide(BOUND, PLAIN, column([NAN, 0.5, NAN]))
-    assert found.reason.startswith("2 of 3 instances that count gave NaN")
+    assert found.reason.startswith("evaluate gave NaN on 2 of 3 instances")
     # The value is there, but what was stated of its error is not.
     found = decide(BOUND, PLAIN, column([0.5, 0.5, NAN, NAN], error=[NAN, 0, NAN, NAN]))
     assert found.reason.startswith("the stated error of 1 instances")
@@ -231,7 +231,7 @@ def test_a_rate_of_which_an_instance_is_lost_is_not_told():
     n = 2.0 ** np.arange(6)
     kept = np.arange(6) != 2
     found = _rate(3 * n, counted=kept, met=True)
-    assert found.status == "inconclusive" and "both sides of 1 instances" in found.reason
+    assert found.status == "inconclusive" and "both sides on 1 instances" in found.reason
     # One outside the hypotheses is no loss: the others stand at their own sizes.
     assert _rate(np.where(kept, n, 99.0), counted=kept).status == "consistent"
 

@@ -188,7 +188,7 @@ def _ill(pool=None, columns=None, searched=NOWHERE, **options):
 def test_draws_that_are_all_one_instance(x, source, told):
     found = _ill(_pool(x, source, 1))
     assert found == (
-        [f"all {len(x)} draws of 'draws' at d=2 are one instance: does it use its key?"]
+        [f"all {len(x)} draws of 'draws' at d=2 are equal. Try a sampler that uses its key"]
         if told
         else []
     )
@@ -197,7 +197,7 @@ def test_draws_that_are_all_one_instance(x, source, told):
 @pytest.mark.parametrize("runs, met, told", [(1, 0, True), (0, 0, False), (1, 1, False)])
 def test_a_search_that_never_met_the_hypotheses(runs, met, told):
     found = _ill(searched=Searched(runs, np.zeros(2, int), met))
-    assert found == (["no step of any search met the hypotheses: give `project`, back onto them"]
+    assert found == (["no step of any search met the hypotheses. Try `project`, a map onto the hypotheses"]
                      if told else [])  # fmt: skip
 
 
@@ -218,5 +218,5 @@ SAMPLED = {"sample": lambda key, size: {"x": np.zeros(())}}
     ([column(np.append(np.ones(7), 1), sources=["draws"] * 7 + ["cases"])] * 2, SAMPLED, False),
 ])  # fmt: skip
 def test_sides_that_are_one_number(columns, options, told):
-    says = "both sides are one number on every draw: do they depend on the instance?"
+    says = "both sides are constant over all draws. Try sides that depend on the instance"
     assert _ill(columns=columns, **options) == ([says] if told else [])

@@ -135,7 +135,9 @@ def test_the_word_of_a_trend(distance, floor, word):
 def test_the_reason_has_the_numbers():
     # .52 + .48 * 8 = 4.36
     settles = _word(_settling(0.52)).reason
-    assert "goes from 4.36 to 1, local" in settles and settles.endswith("settles, 52% of it stays")
+    assert "goes from 4.36 to 1, with" in settles and settles.endswith(
+        "52% of it remains in the limit"
+    )
     slow = _word(_by_slopes(0.7, -0.305, -0.3, -0.293)).reason
     assert slow.endswith("local exponents -0.30, -0.30, -0.29")
     # A slope is per parameter, not per step: of fourfold ones it is half.
@@ -219,7 +221,7 @@ def test_the_distance_of_a_size_is_its_largest():
 def test_what_is_no_number_or_not_there_decides_nothing():
     found = _judged(N, np.append(FALLING[:4], NAN))
     assert found.status == "inconclusive" and math.isnan(found.distance)
-    assert "1 of 5 instances gave NaN" in found.reason
+    assert "evaluate gave NaN on 1 of 5 instances" in found.reason
     gone = _judged(N, FALLING[:4])
     assert gone.status == "inconclusive" and "no instance counts at n=128" in gone.reason
     assert math.isnan(gone.distance)

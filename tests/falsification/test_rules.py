@@ -29,20 +29,20 @@ def test_a_plain_paper_has_no_problem():
 @pytest.mark.parametrize("what, problem", [
     ("none: a definition", None),
     ("none: absent.", None),  # seven letters are a reason, six are none
-    ("none: absent", "left out without a reason"),
-    ("none: ", "left out without a reason"),
+    ("none: absent", "has no reason"),
+    ("none: ", "has no reason"),
     ("code: json", None),
     ("code: json.loads, jaxbounds.falsification.bench.Bench.one", None),
     ("code: json.loads,jaxbounds.numerics.norms", None),
-    ("code: json, json.no_such", "names json.no_such, which is not there"),
-    ("code: json.no_such.deeper", "names json.no_such.deeper, which is not there"),
-    ("code: no_such_module", "names no_such_module, which is not there"),
-    ("code: no_such_module.inner", "names no_such_module.inner, which is not there"),
+    ("code: json, json.no_such", "names json.no_such, which no module defines"),
+    ("code: json.no_such.deeper", "names json.no_such.deeper, which no module defines"),
+    ("code: no_such_module", "names no_such_module, which no module defines"),
+    ("code: no_such_module.inner", "names no_such_module.inner, which no module defines"),
     ("mine.claim", None),
     ("mine.claim, E1", None),
     ("mine.claim,E1", None),
-    ("mine.claim, E2", "names E2, which is no statement or erratum"),
-    ("mine.other", "names mine.other, which is no statement or erratum"),
+    ("mine.claim, E2", "names E2, which is neither a statement nor an erratum"),
+    ("mine.other", "names mine.other, which is neither a statement nor an erratum"),
 ])  # fmt: skip
 def test_an_item_is_judged_in_code_or_left_out_with_a_reason(what, problem):
     errata = {"errata": (_erratum(kind="gap"),), "survives": "all"}
@@ -73,7 +73,9 @@ def test_errata_stand_by_weight(kinds, stands):
     found = problems_of(_paper(errata=tuple(errata), survives="all"))
     assert (found == ()) == stands
     if not stands:
-        assert found == ("errata stand by weight: false, gap, reading, typo, undecidable",)
+        assert found == (
+            "the errata must be in the order of their kinds: false, gap, reading, typo, undecidable",
+        )
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,11 @@ def test_errata_stand_by_weight(kinds, stands):
 )
 def test_an_erratum_rests_on_what_exists(evidence, stranger):
     found = problems_of(_paper(errata=(_erratum(kind="gap", evidence=evidence),), survives="all"))
-    wanted = () if stranger is None else (f"erratum E1 rests on {stranger}, which is no statement",)
+    wanted = (
+        ()
+        if stranger is None
+        else (f"the evidence of erratum E1 names {stranger}, which is no statement",)
+    )
     assert found == wanted
 
 
@@ -105,7 +111,7 @@ def test_what_is_false_is_shown_by_a_form_where_a_statement_can(kind, evidence, 
     form = Form(name="printed", erratum=cites)
     errata = {"errata": (_erratum(kind=kind, evidence=evidence),), "survives": "all"}
     found = problems_of(_paper(form, **errata))
-    assert [("but no form cites it" in one) for one in found] == ([True] if told else [])
+    assert [("but no form cites the erratum" in one) for one in found] == ([True] if told else [])
 
 
 @pytest.mark.parametrize("name, cites, citation, told", [
@@ -115,7 +121,7 @@ def test_what_is_false_is_shown_by_a_form_where_a_statement_can(kind, evidence, 
 ])  # fmt: skip
 def test_what_is_called_printed_says_where_if_the_paper_is_cited(name, cites, citation, told):
     found = problems_of(_paper(Form(name=name, cites=cites), citation=citation))
-    assert found == ((f"mine.claim ({name}) is called printed and does not say where (cites=)",)
+    assert found == ((f"mine.claim ({name}) is a printed form without a place in print. Try cites=...",)
                      if told else ())  # fmt: skip
 
 
@@ -125,11 +131,11 @@ def _stored(meets):
 
 @pytest.mark.parametrize("host", [True, False])
 @pytest.mark.parametrize("expected, flags, says", [
-    ("fails", None, "name the paper's hypotheses at the counterexample (meets=)"),
+    ("fails", None, "the counterexample does not test the paper's hypotheses. Try meets=..."),
     ("holds", None, None),
     ("fails", {"a": True, "b": np.array([True, True])}, None),
-    ("fails", {"a": True, "b": np.array([True, False])}, "the counterexample misses b"),
-    ("fails", {"a": False, "b": True, "c": False}, "the counterexample misses a, c"),
+    ("fails", {"a": True, "b": np.array([True, False])}, "the counterexample misses the hypotheses b"),
+    ("fails", {"a": False, "b": True, "c": False}, "the counterexample misses the hypotheses a, c"),
     ("holds", {"a": False}, None),
 ])  # fmt: skip
 def test_a_counterexample_meets_all_that_the_paper_assumes(host, expected, flags, says):

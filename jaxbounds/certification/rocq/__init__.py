@@ -47,7 +47,7 @@ def disproof_file(
             this reading.
         citation: the paper's title.
         operations: the largest number of scalar operations in the file.
-        margin: the distance of the sides, relative to the larger side, that the file proves.
+        margin: the least distance of the sides, relative to the larger side, that the file proves.
         seconds: the time in seconds after which the translation ends.
 
     Raises:
@@ -80,7 +80,7 @@ def proof_file(
     operations: int = OPERATIONS,
     boxes: int = 0,
 ) -> RocqFile:
-    """Write the Rocq file of a form on a box; only the kernel's check makes it a proof.
+    """Write the Rocq file of a form on a box; it is a proof only after Rocq's kernel checks it.
 
     Args:
         statement: the statement of the form.
@@ -89,7 +89,8 @@ def proof_file(
         as_coded: whether the program's constants are exactly their floats.
         citation: the paper's title.
         operations: the largest number of scalar operations in the file, at most 400.
-        boxes: the number of boxes of our own proof, from which the file estimates its time.
+        boxes: the number of boxes of this library's own proof, from which the file estimates its
+            time.
 
     Raises:
         Refused: as in `disproof_file`.

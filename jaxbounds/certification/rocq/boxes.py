@@ -1,4 +1,4 @@
-"""Writer of a form that holds on a box of parameters, as one goal for the tactic `interval`.
+"""Write a form that holds on a box of parameters as one goal for Rocq's tactic `interval`.
 
 Both sides are written as functions of the parameters, definition by definition. The theorem unfolds
 all definitions. `interval` cuts the box until the goal is proved, with derivatives along one
@@ -29,7 +29,8 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 DIGITS, DEPTH = 24, 40
 SAMPLES = 12
-"""Points inside a box at which the translation tries the program's choices; more find more choices.
+"""Number of points inside a box at which the translation finds the branches that the program takes;
+a larger number finds more branches.
 """
 MOST = 400
 """Most operations of a formula that `interval` gets as one goal; a larger number takes longer."""
@@ -150,7 +151,7 @@ def box_file(
     citation: str = "",
     boxes: int = 0,
 ) -> RocqFile:
-    """Write the Rocq file of a form on a box.
+    """Write the Rocq file that proves a form on a box.
 
     Args:
         statement: the statement of the form.
@@ -158,7 +159,8 @@ def box_file(
         domain: the box and its slack.
         as_coded: whether the program's constants are exactly their floats.
         citation: the paper's title.
-        boxes: the number of boxes of our own proof, from which the file estimates its time.
+        boxes: the number of boxes of this library's own proof, from which the file estimates its
+            time.
 
     Raises:
         NotSupported: if an operation has no translation, or the formula is too large for one goal.

@@ -1,4 +1,4 @@
-"""Writer of a Rocq file: head, instance, hypotheses, sides, and the theorem at the end."""
+"""Write a Rocq file: head, instance, hypotheses, sides, and the theorem at the end."""
 
 import hashlib
 import json

@@ -24,7 +24,8 @@ from jaxbounds.programs.balls.rocq.translation import Translator, translated
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided, nonnegative
 
 DIGITS = (12, 24, 48)
-"""Numbers of decimal digits of the bounds; the translation tries one number after the other."""
+"""Numbers of decimal digits of the bounds; the translation tries one after the other. More digits
+give sharper bounds and larger files."""
 BITS = 320
 """Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""
 READINGS: tuple[Reading, ...] = ("ulp", "exact")  # "ulp" encloses "exact"
@@ -42,8 +43,8 @@ class Translated:
         ledger: the record of all numbers and comparisons, in the order of the program.
         hypotheses: the hypotheses by name.
         opened: the position in the ledger at which the operations of the sides begin.
-        lhs: the left side; for an equation, its entry that differs.
-        rhs: the right side; for an equation, its entry that differs.
+        lhs: the left side; for an equation, the entry at which the sides differ.
+        rhs: the right side; for an equation, the entry at which the sides differ.
         error: the stated error of the sides.
         entry: the index of the entry that differs in the flattened sides; -1 for scalar sides.
         reading: the reading of the program's constants.

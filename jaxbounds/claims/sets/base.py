@@ -15,16 +15,18 @@ from jaxbounds.claims.sets.expressions import refuse_other_expressions as refuse
 from jaxbounds.ground.exceptions import Refused
 
 ROUNDING = 1e-12
-"""Relative rounding error: a point that misses a set by a larger share counts as outside."""
+"""Relative tolerance of membership: a point that misses a set by a larger share is outside. A
+larger value accepts points farther outside."""
 LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
-"""The tolerance as two factors, because ball arithmetic may read a constant like 1e-12 as zero."""
+"""The membership tolerance as two factors, because ball arithmetic may read a constant like 1e-12
+as zero."""
 Draw = Callable[[jax.Array], jax.Array]
 MOST = 4096
 """Most points of a set that the library enumerates; a larger number takes more memory and time."""
 
 
 class Chart(NamedTuple):
-    """Coordinates in a box that reach every point of a set, or of a part of it.
+    """Coordinates in a box, from which a function reaches every point of a set or of a part of it.
 
     Attributes:
         part: the name of the part that the chart reaches; empty if it reaches the whole set.
@@ -78,7 +80,7 @@ def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
             the sign of their number.
         share: a number in [0, 1); a larger number gives signs to more entries.
 
-    A random permutation could choose the entries too, but its sort takes long to compile.
+    A random permutation could also choose the entries, but sorting takes long to compile.
     """
     most, away = jnp.exp((share - 1) * math.log(max(places.size, 1))), jnp.abs(places)
     chosen = (away <= most) | (away == jnp.min(away, initial=1.0))
@@ -166,12 +168,12 @@ class Set(ABC):
         return None
 
     def cardinality(self, size: Size) -> int | None:
-        """Return the number of points of the set; None if infinite or unknown."""
+        """Return the number of points of the set; None if it is infinite or unknown."""
         every = self.every(size)
         return None if every is None else len(every)
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points of the numbers `rows`, 0 to `cardinality` - 1, shape (rows, *shape).
+        """Return the points with the given numbers (0 to `cardinality` - 1), shape (rows, *shape).
 
         Raises:
             Refused: if the set has no numbered points.

@@ -46,7 +46,7 @@ class Each(Set):
         return (self._rows(size), *self.one.shape_at(size))
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        """Return two laws: the first draws independent points, the second repeats one point."""
+        """Return two laws of draws: one draws independent points, the other repeats one point."""
         split = lambda key: jax.random.split(key, shape[0])
         apart = lambda key: jax.vmap(lambda own: self.one.draw(own, size))(split(key))
         alike = lambda key: jnp.broadcast_to(self.one.draw(key, size), shape)
@@ -93,7 +93,7 @@ class Each(Set):
         return None if one is None else int(one ** self._rows(size))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the stacks of the numbers `rows`; the last point of a stack changes fastest."""
+        """Return the stacks with the given numbers `rows`; a stack's last point changes fastest."""
         of_each = digits(rows, self.one.cardinality(size) or 1, self._rows(size))
         points = self.one.numbered(of_each.ravel(), size)
         return points.reshape((len(of_each), *self.shape_at(size)))

@@ -10,12 +10,13 @@ from jaxbounds.ground.exceptions import Refused
 Number = float | str
 """A number, or an expression of sizes: names, numbers, + - * / // ** and sqrt, log, exp."""
 Shape = int | str | tuple[int | str, ...]
-"""One axis or several, each a whole number or an expression of sizes; () is a scalar's shape."""
+"""A shape: one axis or several, each a whole number or an expression of sizes; () means scalar."""
 Size = Mapping[str, float]
-"""Numbers by name: the static part of an instance."""
+"""A dict from names to numbers: the static part of an instance."""
 
 MOST = 2.0**1000
-"""Largest absolute value of a power in an expression; larger integers would overflow a float."""
+"""Largest absolute value of a power in an expression; with a larger bound, powers could overflow a
+float."""
 
 
 def _power(base: float, exponent: float) -> float:
@@ -105,5 +106,7 @@ def shape_of(shape: Shape, size: Size, /) -> tuple[int, ...]:
     found = [number_of(axis, size) for axis in axes]
     for axis, length in zip(axes, found):
         if length != int(length) or length < 0:
-            raise Refused(f"axis={axis!r} is {length}, expected a whole number. Try another size")
+            raise Refused(
+                f"axis={axis!r} is {length}, expected a whole number >= 0. Try another size"
+            )
     return tuple(map(int, found))

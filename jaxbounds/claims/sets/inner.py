@@ -1,4 +1,4 @@
-"""Suprema and infima over sets: estimates by a search, exact over small finite sets."""
+"""Estimate suprema and infima over sets by a search, which is exact over small finite sets."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
@@ -43,11 +43,11 @@ def best_point(
 ) -> Best:
     """Search a product of sets for the point with the largest objective.
 
-    If the sets have at most 4096 points, the search tries all of them. Else it runs projected
-    gradient ascent from draws, from draws with one entry set to zero, and from extreme points. It
-    also starts from the best corner, if there are at most 256 corners, and from `given`. The first
-    two fifths of the steps have equal length; the further steps shrink geometrically. The random
-    key is fixed, so that equal arguments give equal values.
+    If the sets have at most 4096 points, the search tries all of them. Else the search runs
+    projected gradient ascent from draws, from draws with one entry set to zero, and from extreme
+    points. The ascent also starts from the best corner, if there are at most 256 corners, and from
+    `given`. The first two fifths of the steps have equal length; the later steps shrink
+    geometrically. The random key is fixed, so that equal arguments give equal values.
 
     Args:
         objective: the function to maximise, from a point to a number; NaN counts as minus infinity.
@@ -103,7 +103,7 @@ def best_point(
 
 
 def _without_an_entry(points: Any) -> Any:
-    """Set one entry of each float array to zero, a different entry in each of the points."""
+    """Set one entry of each float array to zero; each point of the batch gets a different entry."""
 
     def without(leaf: Any) -> Any:
         entries = leaf[0].size
@@ -117,7 +117,7 @@ def _without_an_entry(points: Any) -> Any:
 
 
 def _split(point: Any) -> tuple[list[jax.Array], Any]:
-    """Return the float arrays, which the search moves, and the rest that `_joined` needs."""
+    """Split a point into the float arrays, which the search moves, and the rest for `_joined`."""
     leaves, structure = jax.tree.flatten(point)
     floats = [jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves]
     return [x for x, moves in zip(leaves, floats) if moves], (leaves, floats, structure)
@@ -147,9 +147,9 @@ def supremum(
 ) -> jax.Array:
     """Estimate the supremum of a function over sets from below: a search finds a large value.
 
-    The value is exact if the sets have at most 4096 points. Gradients with respect to variables
-    that the function closes over are gradients at the maximiser found. If the left side of a
-    statement calls `supremum`, the statement must declare `estimates={"lhs": "below"}`.
+    The value is exact if the sets have at most 4096 points. If the function closes over variables,
+    their gradients are those at the best point found. If the left side of a statement calls
+    `supremum`, the statement must declare `estimates={"lhs": "below"}`.
 
     Args:
         function: the function to maximise, with one argument for each set, by name; it returns a

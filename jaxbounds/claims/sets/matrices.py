@@ -116,7 +116,7 @@ class Orthogonal(_OfMatrices):
 
 
 def rotation(angles: jax.Array, d: int) -> jax.Array:
-    """Return the product of plane rotations by d (d - 1) / 2 angles, shape (d, d).
+    """Return a product of plane rotations by d (d - 1) / 2 given angles, shape (d, d).
 
     Every rotation matrix is a product of this form.
     """
@@ -282,7 +282,7 @@ class PSD(_OfMatrices):
         return spread, peaked, low_rank, plain, part
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a multiple of a projection matrix with norm `at_most`; for "trace" its rank is one.
+        """Draw a multiple of a projection matrix with norm `at_most`; for "trace" the rank is one.
 
         Raises:
             Refused: if the bound `at_most` is infinite.
@@ -358,7 +358,10 @@ def _symmetric(x: Any) -> Any:
 
 @dataclass(frozen=True)
 class RowBalls(Set):
-    """Arrays whose rows (last axis) have l_2 norms of maximum ("max") or sum ("sum") at most R."""
+    """Arrays whose rows' l_2 norms have a maximum ("max") or a sum ("sum") of at most R.
+
+    A row is a vector along the last axis.
+    """
 
     R: Number = 1
     shape: Shape = ("n", "d")

@@ -34,7 +34,7 @@ class Over(Mapping[str, Any]):
     """
 
     is_code = True
-    """Marks a product as code, which the JSON of a dataclass omits."""
+    """Marks a product as code, so that the JSON of a dataclass omits the product."""
 
     def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
         """Take the sets by the names of the entries.
@@ -140,13 +140,13 @@ class Over(Mapping[str, Any]):
         return _combined(parts, counts)
 
     def cardinality(self, size: Size) -> int | None:
-        """Return the number of points; None if infinite or unknown."""
+        """Return the number of points; None if it is infinite or unknown."""
         counts = [one.cardinality(size) for one in self.values()]
         known = [n for n in counts if n is not None]
         return math.prod(known) if len(known) == len(counts) else None
 
     def numbered(self, rows: np.ndarray, size: Size) -> Point:
-        """Return the points of the numbers `rows`; leaves have shape (rows, *shape).
+        """Return the points with the given numbers `rows`; leaves have shape (rows, *shape).
 
         The entry of the last set changes fastest.
         """

@@ -57,7 +57,7 @@ class Simplex(Set):
         return self._sum(size) * np.eye(n) if not rows and n <= CORNERS else None
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest rows: subtract a threshold, which a sort finds, and clip at zero."""
+        """Return the nearest rows: find a threshold by sorting, subtract it, and clip at zero."""
         total, xp = self._sum(size), modules(x)
         n = x.shape[-1]
         ordered = xp.flip(xp.sort(x, axis=-1), axis=-1)
@@ -93,7 +93,7 @@ class Simplex(Set):
 class SubSimplex(Simplex):
     """Arrays whose rows (last axis) are nonnegative and add up to at most `total`.
 
-    A row of `Simplex` with one more entry gives a row of this set when its last entry is dropped.
+    A row of `Simplex` with one more entry becomes a row of this set if its last entry is dropped.
     """
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -114,7 +114,7 @@ class SubSimplex(Simplex):
         return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest rows: clip at zero; project rows with a large sum onto the simplex."""
+        """Return the nearest rows: clip at zero; project rows with a large sum on the simplex."""
         total, xp = self._sum(size), modules(x)
         near = xp.maximum(x, 0.0)
         within = xp.sum(near, axis=-1, keepdims=True) <= total
@@ -129,7 +129,7 @@ class SubSimplex(Simplex):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart by stick breaking: t_1, (1 - t_1) t_2, ..., without the remainder."""
+        """Return one chart by stick breaking: t_1, (1 - t_1) t_2, ..., without the last part."""
         shape, total = self.shape_at(size), self._sum(size)
         k = math.prod(shape)
 

@@ -10,7 +10,7 @@ Pair = tuple[jax.Array, jax.Array]
 """A matrix and a parameter, or their tangents."""
 
 Scalar = Callable[[jax.Array, jax.Array], jax.Array]
-"""Function of an eigenvalue and a parameter, applied to arrays entry by entry."""
+"""A function of an eigenvalue and a parameter, which is applied to arrays entry by entry."""
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0,))
@@ -53,8 +53,8 @@ def _slopes(
 def on_singular_values(function: Scalar, matrix: jax.Array, parameter: jax.Array) -> jax.Array:
     """Return U diag(f(s, parameter)) V^T for a matrix U diag(s) V^T of shape (m, n).
 
-    The derivative has the form of `on_spectrum`; the formula needs f(0) = 0, or positive singular
-    values.
+    The derivative has the form described at `on_spectrum`. The formula needs f(0) = 0, or positive
+    singular values.
 
     Args:
         function: f, a function of a singular value and the parameter, applied entry by entry.

@@ -39,7 +39,7 @@ def _length(x: Any, p: float) -> Any:
 
 @dataclass(frozen=True)
 class Box(Set):
-    """Arrays whose entries lie in [lo, hi]; an end may be infinite."""
+    """Arrays with entries in [lo, hi]; each end of the interval may be infinite."""
 
     lo: Number = -1
     hi: Number = 1
@@ -248,7 +248,7 @@ class Ball(Set):
         return {f"|{name}|_{_said(self.p)} <= {self.R}": within}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart: the entries (p = infinity, or one entry), or radius and angles (p = 2).
+        """Return one chart: the entries (p = infinity or one entry), or radius and angles (p = 2).
 
         Raises:
             Refused: if p is neither 2 nor infinity, and the arrays have more than one entry.
@@ -331,7 +331,7 @@ class Signs(Set):
         return (lambda key: self.extreme(key, size),)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a sign pattern uniformly; each one is extreme."""
+        """Draw a sign pattern uniformly; every sign pattern is extreme."""
         return self.scale * jax.random.rademacher(key, self.shape_at(size), float)
 
     def project(self, x: Any, size: Size) -> Any:
@@ -348,7 +348,7 @@ class Signs(Set):
         return int(2 ** math.prod(self.shape_at(size)))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points of the numbers `rows`, read as binary digits: 1 means `scale`."""
+        """Return the points with the given numbers `rows`, as binary digits: 1 means `scale`."""
         shape = self.shape_at(size)
         bits = digits(rows, 2, math.prod(shape)).reshape((-1, *shape))
         return np.where(bits == 1, self.scale, -self.scale)

@@ -38,7 +38,7 @@ _KINDS: Mapping[str, Kind] = {
 _BY_KIND: Any = None
 """The default of a field that `Statement` or `Form` fills."""
 LONGEST_NAME = 40
-"""Most characters of a twin's name, which is cut there; a larger number makes wider tables."""
+"""Most characters of a twin's name; longer names are cut. A larger number makes wider tables."""
 
 
 def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
@@ -203,7 +203,7 @@ def _end(sizes: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _by_name(hypotheses: Any, known: set[str]) -> Any:
-    """Turn hypotheses that take entries and sizes by name into `hypotheses(instance, size)`."""
+    """Turn hypotheses whose arguments are entries and sizes into `hypotheses(instance, size)`."""
     asked = set(parameters(hypotheses)) if callable(hypotheses) else set()
     return ByName(hypotheses) if asked and asked <= known else hypotheses
 
@@ -239,7 +239,7 @@ def _name_of(twin: Twin) -> str:
 
 
 def _refuse_sides(pairs: Mapping[str, tuple[Any, Any]], error: Any, known: set[str]) -> None:
-    """Refuse a side that is no function or number, and a twin with more or fewer sides."""
+    """Refuse a side that is neither function nor number, and a twin without one or two sides."""
     refuse_other_side("error", error)
     refuse_other_arguments("error", error, known)
     for name, pair in pairs.items():

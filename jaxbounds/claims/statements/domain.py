@@ -19,15 +19,15 @@ class Domain:
     """A box on which `jaxbounds.certify` proves a form, up to `slack`.
 
     Attributes:
-        name: the contents of the box in words ("one token pair, logits (t, 0), |t| <= 8").
+        name: a description of the box in words ("one token pair, logits (t, 0), |t| <= 8").
         chart: `chart(point, size) -> Instance` for a point of shape (k,); JAX can trace it.
         size: the static part of the instances; it need not be among the statement's sizes.
         lower: the least value of each coordinate, finite.
         upper: the greatest value of each coordinate, finite.
         slack: an absolute amount. The proof shows lhs <= rhs + slack, or |lhs - rhs| <= slack for
             every entry of an identity.
-        relative_slack: a share of |rhs|, or of the larger side of an identity, added to the slack.
-        beyond: one sentence on the claim outside the box, with the reason.
+        relative_slack: a further slack, as a share of |rhs| (for an identity, of the larger side).
+        beyond: one sentence that says whether the claim holds outside the box, and why.
     """
 
     name: str

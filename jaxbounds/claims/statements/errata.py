@@ -1,4 +1,4 @@
-"""Reader of a paper's file of errata, which is TOML, so that a reviewer can read a diff.
+"""Read a paper's errata from a TOML file, whose diffs a reviewer can read.
 
 ```toml survives = "The paragraph that says which theorems remain true."
 
@@ -14,7 +14,7 @@ where = "Section 2, eq. (3)"
 ```
 
 An `[[erratum]]` has the fields of `Erratum`; a text with a backslash needs single quotes. The
-reader turns line breaks into spaces, so a text may have a line for each sentence.
+reader turns line breaks into spaces, so that each sentence of a text can have its own line.
 """
 
 import tomllib

@@ -15,14 +15,15 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.text import shortened
 
 LONGEST = 100
-"""Most characters of an id or a form's name in file names; more may exceed a system's limit."""
+"""Most characters of an id or a form's name in file names; longer names may exceed a limit of the
+file system."""
 Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
 REJECTED: tuple[Status, ...] = ("fails", "inconsistent")
 """The statuses that count as a rejection of a control or of a false twin."""
 Sense = Literal["at most", "at least", "exactly"]
 
 _BY_KIND: Any = None
-"""Stands for the default of a field that `Statement` fills by its kind."""
+"""Stands for the default of a field that `Statement` fills according to its kind."""
 _BY_STATEMENT: Any = None
 """Stands for the default of a field that `Statement` fills from its other fields."""
 
@@ -64,7 +65,7 @@ class Counterexample(metaclass=Careful):
 
 @dataclass(frozen=True, kw_only=True)
 class Form(metaclass=Careful):
-    """One right-hand side: as printed, corrected, or sharpened.
+    """One right-hand side of a claim: as printed, corrected, or sharpened.
 
     Attributes:
         name: "printed", "derived", "corrected" or "sharpened", optionally followed by a tag
@@ -72,7 +73,7 @@ class Form(metaclass=Careful):
         expected: the status that the form should get. The default is "fails" if the form stores a
             counterexample, else "holds" (for rates and limits "consistent").
         note: a proof sketch, or the text of the erratum.
-        cites: the display or the sentence that prints a printed form.
+        cites: for a printed form: the display or the sentence of the paper that prints the form.
         equality: the instance at which both sides agree, in words. A form whose worst ratio is one
             within the numerical error holds only if it names its equality case.
         erratum: the id of the paper's erratum that the form exhibits ("E1").

@@ -1,4 +1,4 @@
-"""Numbered items of a paper's source: theorems, definitions and displays that claims cover."""
+"""Numbered items of a paper's source: theorems, definitions and displays."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class Item:
 
     @property
     def formula(self) -> str:
-        """Return the item's only display without its number; empty for any other number."""
+        """Return the item's only display without its number; empty unless there is exactly one."""
         inner = re.sub(r"\\label\s*\{[^{}]*\}|\\(?:nonumber|notag)(?![A-Za-z])", "", self.tex)
         found = re.findall(_DISPLAY, inner, re.DOTALL)
         whole = [part for parts in found for part in parts if part and not part.isalpha()]
@@ -148,7 +148,9 @@ class Items(Sequence[Item]):
 def covering(
     item: Item, statements: Sequence[Statement], said: Mapping[str, str], /
 ) -> tuple[str, ...] | str:
-    """Return the ids of the statements about an item, else the paper's words on it, else ().
+    """Return the ids of the statements about an item, or what the paper's `items` says about it.
+
+    The result is empty if neither exists.
 
     Args:
         item: an item of the paper.

@@ -22,7 +22,7 @@ from jaxbounds.ground.exceptions import Refused
 
 Sets = Mapping[str, Set | Mapping[str, Any]]
 Axes = Mapping[str, float | Sequence[float]] | Sequence[Mapping[str, float]]
-"""Values for each name of a size, combined in all ways, or a list of sizes."""
+"""The sizes to try: values for each name, which are combined in all ways, or a list of sizes."""
 
 
 def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:

@@ -13,13 +13,13 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True)
 class Drawn:
-    """A sampler that draws entries from sets, unless the statement's own sampler draws them.
+    """A sampler that draws those entries from sets that the statement's own sampler does not draw.
 
     Attributes:
         over: the sets.
-        own: the statement's own sampler, for entries without a set or with a special law.
-        law: whether the claim is about a frequency or a mean. If so, the law of the draws matters,
-            and the statement's own sampler must draw every entry.
+        own: the statement's own sampler, for entries without a set or with a special distribution.
+        law: whether the claim is about a frequency or a mean. If so, the distribution of the draws
+            matters, and the statement's own sampler must draw every entry.
     """
 
     over: Over

@@ -12,7 +12,7 @@ from jaxbounds.claims.statements.statement import Statement
 from jaxbounds.ground.exceptions import Refused
 
 Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
-"""The class of an erratum, the heaviest first; a finding outside these classes is a remark.
+"""The classes of errata, the heaviest first; a finding outside these classes is a remark.
 
 - `false`: the claim is false as printed, under every hypothesis of the paper and every reading.
 - `gap`: a step of a proof does not follow, and the claim may still be true.
@@ -32,7 +32,8 @@ class Erratum:
         kind: the class of the erratum.
         quote: the wrong words or formula, as printed.
         text: three sentences: the printed claim, the reason why it is false, and the right claim.
-        detail: numbers, constructions and lesser slips behind the erratum; may be empty.
+        detail: numbers, constructions and smaller mistakes that belong to the erratum; may be
+            empty.
         readings: for kind "reading": the false reading, then the true reading.
         consequence: the changes to later results of the paper.
         main: the fate of the paper's main theorems: "survive", or "changed to ...".
@@ -55,10 +56,14 @@ class Erratum:
         """Refuse fields of a wrong type, an empty quote, an unknown `main` and wrong readings."""
         refuse_other_types(self, f"erratum {self.id}")
         if not self.quote.strip():
-            raise Refused(f"erratum {self.id} has quote={self.quote!r}. Try the paper's own words")
+            raise Refused(
+                f"erratum {self.id} has quote={self.quote!r}, expected a nonempty text. Try the "
+                "paper's own words"
+            )
         if not self.main.startswith(("survive", "changed to ")):
             raise Refused(
-                f"erratum {self.id} has main={self.main!r}. Try 'survive' or 'changed to ...'"
+                f"erratum {self.id} has main={self.main!r}, expected the fate of the main "
+                "theorems. Try 'survive' or 'changed to ...'"
             )
         if (self.kind == "reading") != (len(self.readings) == 2):
             raise Refused(
@@ -152,12 +157,12 @@ class Paper:
     depends: tuple[str | Path, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse foreign statements, repeated ids, unknown errata and errata without `survives`."""
+        """Refuse statements of other papers, repeated ids, unknown errata, a missing `survives`."""
         refuse_other_types(self, f"paper {self.id!r}")
         if self.errata and not self.survives.strip():
             raise Refused(
-                f"paper={self.id!r} has errata and an empty survives. Try to say there which "
-                "results stand"
+                f"paper={self.id!r} has errata and survives={self.survives!r}. Try a paragraph "
+                "that says which results remain true"
             )
         if is_collecting():
             object.__setattr__(self, "statements", tuple(_each_alone(self)))
@@ -165,8 +170,8 @@ class Paper:
         repeated = sorted({i for i in ids if ids.count(i) > 1})
         if repeated:
             raise Refused(
-                f"paper={self.id!r} has more than one statement {', '.join(repeated)}. "
-                "Try another id"
+                f"paper={self.id!r} has several statements of id={', '.join(repeated)}. "
+                "Try a different id for each"
             )
         ids += [item.id for item in self.contents]
         strangers = [i for i in dict.fromkeys(ids) if i.split(".", 1)[0] != self.id]

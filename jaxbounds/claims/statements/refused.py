@@ -1,4 +1,4 @@
-"""While a file of claims is loaded, an ill-formed declaration becomes a placeholder."""
+"""Placeholders for ill-formed declarations, so that a file of claims can still be loaded."""
 
 import contextlib
 import contextvars
@@ -13,7 +13,7 @@ _collecting: contextvars.ContextVar[bool] = contextvars.ContextVar("collecting",
 
 @contextlib.contextmanager
 def collecting() -> Iterator[None]:
-    """In a `with` block, a constructor that refuses its arguments makes a placeholder."""
+    """Make constructors return placeholders for refused arguments in a `with` block."""
     token = _collecting.set(True)
     try:
         yield
@@ -27,7 +27,7 @@ def is_collecting() -> bool:
 
 
 class Careful(type):
-    """Metaclass of declarations: while a file is loaded, a refusal makes a placeholder.
+    """Metaclass of declarations: a refusal makes a placeholder while a file is loaded.
 
     Each class defines `refused_as(problem, given)`, which makes the placeholder. Outside of
     `collecting`, the constructor raises.
@@ -53,7 +53,7 @@ class Careful(type):
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """In a `with` block within `collecting`, constructors raise again."""
+    """Make constructors raise again in a `with` block inside `collecting`."""
     token = _collecting.set(False)
     try:
         yield

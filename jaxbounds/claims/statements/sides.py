@@ -17,8 +17,8 @@ class Sides(NamedTuple):
             measure different quantities, a mapping from form names (and `"control"`) to values.
         rhs: the right side of each form, by its name, and of `"control"`.
         error: the absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
-            residual, a Monte Carlo half-width); a mapping if the forms differ. Two sides that are
-            both smaller than the error decide nothing.
+            residual, a Monte Carlo half-width); a mapping if the forms differ. An instance decides
+            nothing if both sides are smaller than the error.
         trivial: a bound on `lhs` that needs no theory; a form that never beats it is vacuous.
     """
 
@@ -36,7 +36,7 @@ class Sides(NamedTuple):
         error: ArrayLike | Mapping[str, ArrayLike] = 0.0,
         trivial: ArrayLike | None = None,
     ) -> "Sides":
-        """Make `Sides` from a pair (lhs, rhs) for each form, by the form's name."""
+        """Make `Sides` from a dict of form names to pairs (lhs, rhs)."""
         lhs = {name: left for name, (left, _) in pairs.items()}
         rhs = {name: right for name, (_, right) in pairs.items()}
         return cls(lhs=lhs, rhs=rhs, error=error, trivial=trivial)

@@ -1,4 +1,4 @@
-"""One numbered claim as data, and the check that it is well formed.
+"""Declare one numbered claim as data, and check that the declaration is well formed.
 
 A statement says how to draw instances that meet its hypotheses, and names the public functions that
 it judges. The statement's `evaluate` calls these functions to measure both sides of the claim.
@@ -33,17 +33,18 @@ Kind = Literal[
 Relation = Literal["=", "<=", ">=", "->"]
 Estimate = Literal["below", "above"]
 FEWEST = 3
-"""Fewest values of the moving parameter in a limit; a larger number asks for more sizes, and gives
-a better fit.
+"""Fewest values of the parameter that tends to its limit; a larger number asks for more sizes, and
+gives a better fit.
 """
 Search = Literal["gradient", "random", "none"]
 Witness = Callable[..., Any] | Mapping[str, Any] | float
 """The entries that a claim only promises (`there_is`), or a function that returns them."""
 
 FITTED = ("rate", "limit")
-"""Kinds whose verdict fits a trend over sizes: their best status is `consistent`."""
+"""The kinds of claims that the engine decides by a trend over sizes: their best status is
+`consistent`."""
 SCALED = ("inequality", "identity", "construction", "trajectory", "rate", "limit")
-"""Kinds for which the engine makes a control if the statement names no control."""
+"""The kinds of claims for which the engine makes a control if the statement names no control."""
 ENGINES_CONTROL: Mapping[bool | str, str] = {
     True: "the right side, scaled until the worst instance exceeds it by 1%",
     False: "the right side, scaled by 1%",
@@ -52,20 +53,23 @@ ENGINES_CONTROL: Mapping[bool | str, str] = {
 }
 """The engine's control in words: for a bound (True), an equality (False), a limit and a rate."""
 WIDEST = 1e-3
-"""Largest relative tolerance that a statement may have; a larger one would exceed any rounding."""
+"""Largest relative tolerance that a statement may declare; rounding errors are smaller than this
+value. A larger value accepts tolerances that hide violations."""
 TYPED = (
     "id", "label", "formula", "kind", "evaluate", "control", "hypotheses", "cases", "project",
     "search", "relation", "level", "tolerance", "budget", "host", "estimates", "towards",
     "assumptions", "source", "tex", "horizon", "enumerates", "depends", "witness",
 )  # fmt: skip
-"""Fields whose annotated types `refuse_other_types` checks; other fields have their own checks."""
+"""The fields with annotated types that `refuse_other_types` checks; the other fields have their own
+checks."""
 ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
 NO_ID = "refused.statement"
 """The id of a placeholder whose own id is unusable; the paper then gives the placeholder another
 id.
 """
 ALONE = "alone"
-"""The only entry of the instance of a claim about sizes alone; a counterexample omits the entry."""
+"""The name of the only entry of an instance, for a claim about sizes alone; a counterexample omits
+this entry."""
 _BY_KIND: Any = None
 """Stands for the default of a field that `Statement.__post_init__` fills by kind."""
 
@@ -127,10 +131,10 @@ class Statement(metaclass=Careful):
             form.
         witness: a start of that inner search, beside the search's own starts: the entries of
             `there_is` by name, or a function `witness(instance, size)` that returns them. A single
-            entry needs no name. A wrong witness costs only its trial.
+            entry needs no name. A wrong witness costs only the time to try it.
         estimates: the sides that a search like `jb.supremum` or `jb.infimum` only estimates, from
-            "below" or "above": {"rhs": "below"}. A form never fails on an estimate that could be
-            the reason for the violation.
+            "below" or "above": {"rhs": "below"}. A form never fails if an error of the estimate
+            could explain the violation.
         towards: the size that moves, with its limit, which kind "limit" needs: {"n": math.inf} or
             {"eps": 0}.
         sample: `sample(key, size) -> Instance`, or several samplers by name; the verdict reports
@@ -276,7 +280,7 @@ class Statement(metaclass=Careful):
 
     @property
     def unrefutable(self) -> bool:
-        """Whether an estimate may make the larger side too small, or the smaller side too large.
+        """Whether an estimated side may be wrong in the direction that causes a violation.
 
         A violation may then come from the estimate, so it does not refute the claim.
         """
@@ -391,7 +395,7 @@ def _problems(s: Statement) -> Iterable[str]:
         yield f"relation must be '=', '<=' or '>=', got {s.relation!r}"
     yield from _quantifier_problems(s)
     if not s.sizes:
-        yield "sizes is empty: give at least one, as ({'T': 2, 'd': 2},)"
+        yield "sizes is empty, expected at least one size. Try ({'T': 2, 'd': 2},)"
     if not s.sample and s.cases is None:
         law = s.kind in ("probability", "expectation") and s.over
         why = "sample={}: a set has no law, and kind needs one. Try sample=..." if law else (
@@ -448,7 +452,7 @@ def _problems(s: Statement) -> Iterable[str]:
         if (s.kind == "rate") != (form.sense is not None):
             yield f"form {form.name!r} has sense={form.sense!r}: kind 'rate' alone needs a sense"
         if form.exponent and (s.kind != "rate" or not form.exponent[0] < form.exponent[1]):
-            yield f"form {form.name!r} has exponent={form.exponent}, expected a band of a rate"
+            yield f"form {form.name!r} has exponent={form.exponent}, expected (low, high) of a rate"
         if form.is_twin:  # a search must refute a twin, which stores no counterexample
             continue
         if form.expected == "fails" and not (form.note or form.erratum):

@@ -53,7 +53,7 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
 
 
 def owned(side: Side, /) -> bool:
-    """Whether a side is a function under its own name in its module, so that it can be judged."""
+    """Whether a side is a function under its own name in its module, as judging requires."""
     try:
         owner_of(side)  # type: ignore[arg-type]
     except (Refused, AttributeError):
@@ -69,7 +69,8 @@ class TwoSides:
         error: the absolute rounding error of left - right, given like a side.
 
     Attributes:
-        sides: every distinct side and the error; a change of their code makes a verdict stale.
+        sides: every distinct side, and the error. If their code changes, stored verdicts become
+            stale.
     """
 
     def __init__(self, pairs: Mapping[str, tuple[Side, Side]], error: Side = 0.0) -> None:
@@ -109,7 +110,7 @@ class ByName:
 
 
 LIBRARIES = ("jax", "jaxlib", "numpy", "jaxbounds")
-"""Packages whose functions do not tell in which file a user wrote a claim."""
+"""The packages to skip when the library looks for the file in which a user wrote a claim."""
 
 
 def _is_of_a_user(side: Any) -> bool:
@@ -129,7 +130,7 @@ def _as_it_is_now(side: Callable[..., Any]) -> Callable[..., Any]:
     """Return the wrapper that a module now holds in place of the function `side`, else `side`.
 
     The search for a judged function's effect puts such wrappers into the module for a while. The
-    lookup ignores an unrelated function that has taken the name since the declaration.
+    lookup ignores an unrelated function that was given the same name after the declaration.
     """
     found: Any = sys.modules.get(getattr(side, "__module__", None) or "")
     for part in getattr(side, "__qualname__", "").split("."):

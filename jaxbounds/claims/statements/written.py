@@ -29,7 +29,7 @@ def written(sides: Mapping[str, Callable[..., Any] | float], /) -> str:
 
 
 def in_words(side: Callable[..., Any] | float, /) -> str:
-    """Return a function's name, a lambda's body as written, or a number's digits."""
+    """Return the text of a side: a function's name, a lambda's body, or a number's digits."""
     if not callable(side):
         return repr(side)
     name = getattr(side, "__name__", type(side).__name__)
