@@ -279,12 +279,17 @@ def load_arrays(
         raise
     except Exception as problem:  # the readers may raise anything for a damaged file
         raise Refused(
-            f"path={str(path)!r} is missing or damaged ({type(problem).__name__})"
+            f"path={str(path)!r} is missing or damaged ({type(problem).__name__}). Try to compute "
+            "it again"
         ) from problem
     if found != form:
         raise Refused(
-            f"{path} has another kind or version: got form={found[:40]!r}, expected {form!r}"
+            f"path={str(path)!r} has another kind or version: got form={found[:40]!r}, expected "
+            f"{form!r}. Try to compute it again"
         )
     if check != digest(arrays, form, about):
-        raise Refused(f"path={str(path)!r} is damaged: its checksum does not match its content")
+        raise Refused(
+            f"path={str(path)!r} is damaged: the stored checksum does not match the arrays. Try to "
+            "compute it again"
+        )
     return arrays, about

@@ -75,8 +75,8 @@ def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") ->
     try:
         data = yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
-        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise Refused(f"{line}{error.problem}. Try to correct this line") from error
+        line = error.problem_mark.line + 1 if error.problem_mark else "unknown"
+        raise Refused(f"line={line}: {error.problem}. Try to correct this line") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise Refused(
             f"this text is not YAML ({error}), got {_shown(text)}. Try to correct the text there"
