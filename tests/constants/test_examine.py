@@ -260,7 +260,7 @@ def test_what_balls_do_not_decide_may_be_larger(known, monkeypatch):
     points = [point(0, ratio=3.0), point(1, ratio=2.0)]
     problem = known(lambda x: 1.0)
     Balls({0: Undecided("first"), 1: 2.0}, monkeypatch)
-    words = "floats give 3, which balls do not decide: first"
+    words = "floats give the ratio 3, which ball arithmetic cannot confirm: first"
     assert _confirmed(problem, points, NEVER)[2:] == (2, words, 3.0)
     Balls({0: Undecided("first"), 1: 3 * (1 - 0.9e-9)}, monkeypatch)
     assert _confirmed(problem, points, NEVER)[3:] == ("", 0.0)

@@ -135,7 +135,7 @@ def test_three_paths_are_named_and_how_many_more():
     with pytest.raises(ValueError, match=r"there are: a, b, c and 1 more"):
         select(four, "yyyyyy")
     three = {name: jnp.ones(1) for name in "abc"}
-    with pytest.raises(ValueError, match=r"there are: a, b, c$"):
+    with pytest.raises(ValueError, match=r"there are: a, b, c\. Try"):
         select(three, "yyyyyy")
 
 
