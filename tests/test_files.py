@@ -22,7 +22,7 @@ def test_arrays_come_back_and_damage_is_said(tmp_path):
     arrays, about = load_arrays(path, form="mine-1")
     assert about == "words" and arrays["b/c"].tolist() == ["x", "yz"]
     np.testing.assert_array_equal(arrays["a"], ARRAYS["a"])
-    with pytest.raises(ValueError, match="expected mine-2, got 'mine-1'"):
+    with pytest.raises(ValueError, match="got form='mine-1', expected 'mine-2'"):
         load_arrays(path, form="mine-2")
     content = path.read_bytes()
     middle = len(content) // 2
