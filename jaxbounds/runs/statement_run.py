@@ -370,7 +370,7 @@ class Verification:
         found = drive(
             work, pieces, on=self._on, jobs=jobs, folder=self.folder.scratch(),
             units=len(statements),
-            parts=lambda ids: [(name,) for name in ids],  # one statement each, to find the one that broke
+            parts=lambda ids: [(name,) for name in ids],  # to find the one that broke
         )  # fmt: skip
         for ids, result in found:
             if isinstance(result, Died):

@@ -195,7 +195,7 @@ def test_two_sweeps_at_once_in_one_folder(tmp_path):
     first = threading.Thread(target=lambda: others.append(run(tmp_path, on_record=slow)))
     first.start()
     began.wait(60)
-    with pytest.raises(ValueError, match="another run holds it"):
+    with pytest.raises(ValueError, match="another run uses the folder"):
         run(tmp_path, lanes=lanes(rate=0.5), fresh=True)
     same(run(tmp_path, resume=True), run())
     first.join(60)
@@ -311,7 +311,7 @@ def refused(words, **changed):
         ("is list|is float without an axis", {"lanes": {"rate": [0.1, 0.2]}}),
         (": 3, .*: 2", {"lanes": {"key": lanes()["key"], "rate": np.ones(2, np.float32)}}),
         ("single old-style key", {"lanes": {"key": jax.random.PRNGKey(0)}}),
-        ("lanes={}", {"lanes": {}}), (": 0", {"lanes": {"rate": np.zeros(0)}}),
+        ("lengths=none", {"lanes": {}}), (": 0", {"lanes": {"rate": np.zeros(0)}}),
         ("ends in .csv", {"on_record": "log.txt"}),
     ],
 )  # fmt: skip

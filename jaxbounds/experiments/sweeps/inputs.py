@@ -71,8 +71,8 @@ def count_of(lanes: Any, /) -> int:
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         said = ", ".join(f"{path}: {length}" for path, length in lengths.items())
         raise Refused(
-            f"the leaves of lanes have lengths={said!r}, expected equal lengths of at least 1. "
-            "Try lanes_of, which combines all values"
+            f"the leaves of lanes have lengths={said or 'none'}, expected equal lengths of at "
+            "least 1. Try lanes_of, which combines all values"
         )
     return next(iter(lengths.values()))
 
