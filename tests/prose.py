@@ -51,6 +51,9 @@ EXCEPTIONS = {
     "qstr/experiments/online.py '{}, expected positive counts. Try 1 or more for each'": (
         "the first {} lists each count as name=value"
     ),
+    "ground/files.py 'path={} is missing or damaged ({})'": _READER,
+    "ground/files.py 'path={} has another kind or version: got form={}, expected {}'": _READER,
+    "ground/files.py 'path={} is damaged: the checksum does not match the arrays'": _READER,
     "ground/folders.py '{} was changed after a run wrote it'": _READER,
     "ground/readers.py '{} is damaged ({}: {})'": _READER,
     "ground/moved.py \"module '{}.{}' has no attribute {}\"": _PYTHON,

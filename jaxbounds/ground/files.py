@@ -279,17 +279,13 @@ def load_arrays(
         raise
     except Exception as problem:  # the readers may raise anything for a damaged file
         raise Refused(
-            f"path={str(path)!r} is missing or damaged ({type(problem).__name__}). Try to compute "
-            "it again"
+            f"path={str(path)!r} is missing or damaged ({type(problem).__name__})"
         ) from problem
     if found != form:
         raise Refused(
             f"path={str(path)!r} has another kind or version: got form={found[:40]!r}, expected "
-            f"{form!r}. Try to compute it again"
+            f"{form!r}"
         )
     if check != digest(arrays, form, about):
-        raise Refused(
-            f"path={str(path)!r} is damaged: the stored checksum does not match the arrays. Try to "
-            "compute it again"
-        )
+        raise Refused(f"path={str(path)!r} is damaged: the checksum does not match the arrays")
     return arrays, about
