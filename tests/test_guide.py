@@ -39,7 +39,7 @@ def test_a_new_folder_passes_as_it_is(place, capsys):
     assert main(["new", "fresh"]) == 0
     assert "next: jaxbounds verify fresh --import fresh" in capsys.readouterr().out
     readme = Path("fresh/README.md").read_text()
-    assert len(readme.splitlines()) == 10 and "jaxbounds verify fresh" in readme
+    assert len(readme.splitlines()) == 12 and "jaxbounds verify fresh" in readme
     assert not re.search(r"\broom\b", "".join(file.read_text() for file in Path("fresh").iterdir()))
     assert main(["verify", "fresh", "--import", "fresh", "--jobs", "1"]) == 0
     assert "3 statements, 5 forms: 4 holds, 1 fails; all as recorded" in capsys.readouterr().out
