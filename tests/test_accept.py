@@ -89,7 +89,9 @@ def test_an_entry_that_is_not_there_is_a_sentence():
         verdicts_on(statement)
 
 
-@pytest.mark.parametrize("search, says", [("none", "may be)"), ("gradient", "give `project`)")])
+@pytest.mark.parametrize(
+    "search, says", [("none", "exclude these instances"), ("gradient", "and a `project`")]
+)
 def test_the_hint_for_nan_of_integers_knows_whether_there_was_a_search(search, says):
     statement = _statement(
         over={"x": jb.Integers(-3, 3, "d")}, search=search,

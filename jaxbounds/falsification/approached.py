@@ -43,8 +43,8 @@ LEAST = 1e-154
 """Least absolute side whose ratio counts on a way: about the square root of the least normal
 float64. A larger value ignores more instances near zero."""
 ENDS = 3
-"""Most last instances of ways at which ball arithmetic decides whether the sides agree; each takes
-seconds, so a larger number takes longer."""
+"""Most ways for which ball arithmetic decides whether the sides agree at the last instance. Each
+decision takes seconds, so a larger number takes longer."""
 TRIED = 64
 """Most instances with equal sides among which the search looks for plain instances. A larger number
 takes longer.

@@ -33,9 +33,9 @@ PRINTED = 1e-13
 a formula.
 """
 LONGEST, MOST = 100_000, 2**22
-"""Limits for the step-by-step run of a program in NumPy: the number of executed equations, and the
-numbers in an array. A larger limit lets runs take minutes; programs above the limits run on moved
-instances instead."""
+"""Limits for a program that NumPy runs step by step: the executed equations, and the numbers in an
+array. A program above a limit runs on moved instances instead. A larger limit lets runs take
+minutes."""
 HIDDEN = 1e300
 """The size of terms that the library assumes for a value if a run gave NaN. The size gives the
 value so wide a bar that no change of the value counts; a smaller size would let some changes count.
