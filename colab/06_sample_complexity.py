@@ -113,10 +113,10 @@ print("labels", np.round(np.asarray(prompts.y[0]), 2).tolist())
 # that has not learned by the end of its budget counts as *censored* and is never dropped.
 
 # %%
-most = 3_000 if FAST else 150_000
+most = 40_000 if FAST else 150_000
 config = Figure1(
     protocol=Protocol(check_every=20, test_prompts=500, max_samples=most),
-    architectures=("transformer", "feedforward"),
+    architectures=("transformer", "feedforward", "gru128"),
     lengths=(2, 4) if FAST else (4, 8),
     seeds=2 if FAST else 3,
 )
