@@ -474,8 +474,8 @@ NO_BOUND = "ball arithmetic gives no bound on the violation in"
         ),
         (
             {"worst": Open(HALF, -0.25), "todo": [HALF]}, 0.5,
-            "1 boxes are undecided at the end of the budget; a violation of up to 0.25 is possible in "
-            f"{WHERE}; a slack of 0.754 would suffice",
+            "1 boxes are undecided at the end of the budget; a violation of up to 0.25 is possible "
+            f"in {WHERE}; a slack of 0.754 would suffice",
         ),
         (
             {"worst": Open(HALF, -2.0), "stuck_at": (0.0, 0.0)}, 0.0,

@@ -84,7 +84,8 @@ def test_the_word_of_an_inequality(form, given, status, ratio):
 
 @pytest.mark.parametrize("there_is, estimates, says", [
     (True, {}, ("the search found no s for 2 of 3 instances", "does not prove")),
-    (False, {"rhs": "below"}, ("2 of 3 instances seem to violate the claim", "estimates the rhs from below")),
+    (False, {"rhs": "below"},
+     ("2 of 3 instances seem to violate the claim", "estimates the rhs from below")),
 ])  # fmt: skip
 def test_what_a_search_cannot_support_is_said(there_is, estimates, says):
     signs = {"there_is": {"s": Signs(2)}} if there_is else {}

@@ -197,8 +197,8 @@ def test_draws_that_are_all_one_instance(x, source, told):
 @pytest.mark.parametrize("runs, met, told", [(1, 0, True), (0, 0, False), (1, 1, False)])
 def test_a_search_that_never_met_the_hypotheses(runs, met, told):
     found = _ill(searched=Searched(runs, np.zeros(2, int), met))
-    assert found == (["no step of any search met the hypotheses. Try `project`, a map onto the hypotheses"]
-                     if told else [])  # fmt: skip
+    words = "no step of any search met the hypotheses. Try `project`, a map onto the hypotheses"
+    assert found == ([words] if told else [])
 
 
 ALL_ONE = column(np.ones(9))

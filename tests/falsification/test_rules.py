@@ -74,7 +74,8 @@ def test_errata_stand_by_weight(kinds, stands):
     assert (found == ()) == stands
     if not stands:
         assert found == (
-            "the errata must be in the order of their kinds: false, gap, reading, typo, undecidable",
+            "the errata must be in the order of their kinds: false, gap, reading, typo, "
+            "undecidable",
         )
 
 
@@ -121,8 +122,8 @@ def test_what_is_false_is_shown_by_a_form_where_a_statement_can(kind, evidence, 
 ])  # fmt: skip
 def test_what_is_called_printed_says_where_if_the_paper_is_cited(name, cites, citation, told):
     found = problems_of(_paper(Form(name=name, cites=cites), citation=citation))
-    assert found == ((f"mine.claim ({name}) is a printed form without a place in print. Try cites=...",)
-                     if told else ())  # fmt: skip
+    words = f"mine.claim ({name}) is a printed form without a place in print. Try cites=..."
+    assert found == ((words,) if told else ())
 
 
 def _stored(meets):
@@ -134,7 +135,8 @@ def _stored(meets):
     ("fails", None, "the counterexample does not test the paper's hypotheses. Try meets=..."),
     ("holds", None, None),
     ("fails", {"a": True, "b": np.array([True, True])}, None),
-    ("fails", {"a": True, "b": np.array([True, False])}, "the counterexample misses the hypotheses b"),
+    ("fails", {"a": True, "b": np.array([True, False])},
+     "the counterexample misses the hypotheses b"),
     ("fails", {"a": False, "b": True, "c": False}, "the counterexample misses the hypotheses a, c"),
     ("holds", {"a": False}, None),
 ])  # fmt: skip
