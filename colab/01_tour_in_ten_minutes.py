@@ -1,6 +1,9 @@
 # %% [markdown]
 # # A tour in ten minutes
 #
+# *Result: Corollary 1 (3) of a paper holds and is 3.9 times too large, and 13 printed claims of
+# four papers are false. The cells take about 20 seconds on two cores.*
+#
 # This notebook measures what four papers on Transformers claim: each numbered statement on random,
 # extremal and searched instances, in its printed, corrected and sharpened forms. Choose *Run all*:
 # the first code cell installs the library where it is missing. You get a table of verdicts that

