@@ -250,4 +250,6 @@ def test_the_first_cell_leaves_nobody_on_the_cpu_unaware(elsewhere, monkeypatch,
 def test_it_opens_with_its_result_and_its_duration(source):
     first = jupytext.read(source).cells[0].source
     words = " ".join(first.split())
-    assert re.search(r" \*Result: .+\. The cells take about \w+ (sec|min)\w+ on two cores\.\*", words)
+    assert re.search(
+        r" \*Result: .+\. The cells take about \w+ (sec|min)\w+ on two cores\.\*", words
+    )
