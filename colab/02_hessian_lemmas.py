@@ -143,7 +143,7 @@ with plotting.style():
     figure, axes = plt.subplots(figsize=(6, 3))
     axes.set_yscale("symlog", linthresh=1e-6)
     axes.plot(dense, ".", markersize=3)
-    for value in (mine.minimum, mine.maximum):
+    for value in (float(mine.minimum), float(mine.maximum)):
         axes.axhline(value, linewidth=0.8, linestyle=":", color="grey")
     axes.set(xlabel="number of the eigenvalue", ylabel="eigenvalue")
     axes.set_title("The Hessian's spectrum; dotted: the two ends that Curvature found")
