@@ -161,7 +161,9 @@ def bindings(
     return answers
 
 
-def _judgement(statement: Statement, parts: list, stored: list, sizes: np.ndarray):
+def _judgement(
+    statement: Statement, parts: list, stored: list, sizes: np.ndarray
+) -> tuple[tuple[str, float], ...] | None:
     """Return the status and ratio of each form and counterexample; None if a measurement failed."""
     if any(part is None for part in parts):
         return None

@@ -52,7 +52,9 @@ takes longer.
 """
 
 
-def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
+def _found_counterexample(
+    bench: Bench, pool: Pool, column: Column, index: int
+) -> tuple[Instance, Size] | None:
     """Shrink the worst instance at the smallest size with a violation; return it and this size."""
     statement = bench.statement
     failing = violation(statement, column.measured) > 0
@@ -255,8 +257,13 @@ def _quantiles(values: Reals) -> tuple[float, ...]:
 
 
 def _save(
-    bench: Bench, form: Form, found: tuple[Any, Size, float | None], index: int, store, folder: str
-):
+    bench: Bench,
+    form: Form,
+    found: tuple[Any, Size, float | None],
+    index: int,
+    store: str | Path | None,
+    folder: str,
+) -> tuple[float, str]:
     """Store an instance with the ratio that its replay will give; return (ratio, relative path).
 
     An instance comes with its measured ratio, or with None if the bench has not measured it yet.
@@ -302,6 +309,7 @@ def _with_worst(
         verdict = replace(verdict, size=dict(size), worst_file=file)
     if verdict.status != "fails":
         return verdict
+    failing: tuple[Instance, Size] | None
     if form.counterexample is not None:  # a person chose it, and the engine measured that it fails
         failing, known = counterexample_of(bench.statement, form), verdict.counterexample_ratio
     else:

@@ -420,7 +420,14 @@ def _slopes(
     )
 
 
-def _climb(bench, steps, place, size, batch, starts) -> Found:
+def _climb(
+    bench: Bench,
+    steps: int,
+    place: Place,
+    size: Size,
+    batch: Instance,
+    starts: tuple[Instance, np.ndarray, np.ndarray],
+) -> Found:
     """Search from the given instances, each for its form; some chains step in log coordinates."""
     statement, (seed, index), (instances, targets, each) = bench.statement, place, starts
     if statement.host:

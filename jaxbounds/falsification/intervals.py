@@ -7,7 +7,9 @@ from numpy.typing import ArrayLike
 from jaxbounds.ground.exceptions import Refused
 
 
-def clopper_pearson(failures: int, trials: int, /, *, confidence: float = 0.999):
+def clopper_pearson(
+    failures: int, trials: int, /, *, confidence: float = 0.999
+) -> tuple[float, float]:
     """Return the exact two-sided confidence interval (Clopper-Pearson) for a binomial frequency.
 
     Raises:
@@ -98,7 +100,9 @@ def tail_index(values: ArrayLike, /) -> float:
     return max(hill(count), hill(count // 3))
 
 
-def fitted_exponent(x: ArrayLike, y: ArrayLike, /, *, confidence: float = 0.99):
+def fitted_exponent(
+    x: ArrayLike, y: ArrayLike, /, *, confidence: float = 0.99
+) -> tuple[float, float, float]:
     """Fit the slope of log y against log x by least squares; return it with its Student interval.
 
     Returns:

@@ -53,7 +53,7 @@ def _score(ratio: Float[Array, ""]) -> Float[Array, ""]:
     return jnp.where(positive, jnp.log(jnp.where(positive, ratio, 1.0)), ratio - 1e3)
 
 
-def _better(score, counted, best):
+def _better(score: Any, counted: Any, best: Any) -> Any:
     return counted & (score > best)
 
 

@@ -138,7 +138,7 @@ def loss_hessian_parts(
     slope = -logistic_slope(margin) * labels.astype(margin.dtype) / (n * root)
     stretch = jnp.sqrt(logistic_curvature(margin) / n) / root
 
-    def of_head(projection, weights):
+    def of_head(projection: Array, weights: Array) -> tuple[Array, Array]:
         per_sample = jax.vmap(head_hessian_blocks, in_axes=(None, None, 0))
         # The sum over the samples comes first, so the matrix with the zero block is made only once.
         summed = [jnp.tensordot(slope, b, 1) for b in per_sample(projection, weights, tokens)]

@@ -68,7 +68,7 @@ def good_initialisation(
     """
     outputs = jax.vmap(tied_output, in_axes=(None, None, 0))(params, copies, data["X"])
 
-    def margin(tokens, label):
+    def margin(tokens: Array, label: Array) -> Array:
         along = jax.jvp(lambda p: tied_output(p, copies, tokens), (params,), (direction,))[1]
         return label * along
 

@@ -162,7 +162,7 @@ def root_heads(
     return 2 * apart * far**2 * beta3_sharp(far + s.largest, s.radius, T=s.T)
 
 
-def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, /):
+def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, /) -> ArrayLike:
     """Return the least x = sqrt(H) with x >= threshold(spread / x), for an affine threshold.
 
     A target spread evenly over the heads has ||theta||_{2,infinity} = spread / sqrt(H). Eq. (74)

@@ -1,6 +1,6 @@
 """Theorem 3 as a certificate: the number of heads, the step size and the loss bound."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jax.typing import ArrayLike
@@ -49,7 +49,7 @@ def least_root(
     /,
     *,
     stability: bool = False,
-):
+) -> ArrayLike:
     """Return the least certified sqrt(H) for a target of size s.size + spread / sqrt(H)."""
     threshold = lambda extra: descent.root_heads(
         s.of_size(s.size + extra), constants, stability=stability
@@ -114,7 +114,7 @@ def descent_certificate(
     found = {}
     with enable_x64(True), np.errstate(all="ignore"):
         for name, constants in CONSTANTS.items():
-            least = np.ceil(least_root(at_zero, constants, spread) ** 2)
+            least: Any = np.ceil(least_root(at_zero, constants, spread) ** 2)
             enough = least if heads is None else max(least, heads)
             s = at_zero.of_size(size + spread / np.sqrt(enough), heads=enough)
             step = descent.largest_step(s, K, constants)

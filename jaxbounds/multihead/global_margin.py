@@ -5,7 +5,7 @@ Phi is homogeneous in U but not in W. The other choice, `norm="projection"`, fix
 leaves W free. Its supremum is the value that gamma_attn approaches.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -90,11 +90,11 @@ def search_global_margin(
     rule = optax.adam(optax.cosine_decay_schedule(step_size, steps))
     sharpness = jnp.geomspace(3.0, 300.0, steps)
 
-    def objective(params, sharp):
+    def objective(params: Head, sharp: Array) -> Array:
         return jax.nn.logsumexp(-sharp * head_margins(feasible(params, norm), data)) / sharp
 
-    def climb(params):
-        def step(carry, sharp):
+    def climb(params: Head) -> tuple[Head, Array]:
+        def step(carry: tuple[Head, Any], sharp: Array) -> tuple[tuple[Head, Any], None]:
             params, state = carry
             updates, state = rule.update(jax.grad(objective)(params, sharp), state)
             params = optax.apply_updates(params, updates)

@@ -95,7 +95,7 @@ class Grammar:
             )
 
 
-def _pick(options: Sequence, draws: Iterator[float]):
+def _pick(options: Sequence[str], draws: Iterator[float]) -> str:
     return options[int(next(draws) * len(options))]
 
 

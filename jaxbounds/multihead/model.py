@@ -61,7 +61,9 @@ def combine_query_key(
     return query @ jnp.swapaxes(key, -1, -2)
 
 
-def expand_readout(vector: Float[Array, "*H d"], length: int, readout: Readout, /):
+def expand_readout(
+    vector: Float[Array, "*H d"], length: int, readout: Readout, /
+) -> Float[Array, "*H T d"]:
     """Return the T x d matrix U of eq. (1)'s footnote: 1_T u^T (pooling) or e_T u^T (last).
 
     Raises:

@@ -63,12 +63,12 @@ def ntk_gram(
     """Return <grad Phi(X_i), grad Phi(X'_j)>, the mean over the heads of the heads' kernels."""
     heads = params["U"].shape[0]
 
-    def features(head, tokens):
+    def features(head: tuple[Array, Array], tokens: Array) -> Array:
         outer, inner = jax.vmap(head_gradient, in_axes=(None, None, 0))(*head, tokens)
         n = tokens.shape[0]
         return jnp.concatenate([outer.reshape(n, -1), inner.reshape(n, -1)], axis=1)
 
-    def add(total, head):
+    def add(total: Array, head: tuple[Array, Array]) -> tuple[Array, None]:
         return total + features(head, rows) @ features(head, columns).T, None
 
     start = jnp.zeros((rows.shape[0], columns.shape[0]), rows.dtype)
@@ -76,7 +76,7 @@ def ntk_gram(
     return total / heads
 
 
-def certified_margin(signed: np.ndarray, weights: np.ndarray, /) -> NTKMargin:
+def certified_margin(signed: np.ndarray, weights: np.ndarray | Array, /) -> NTKMargin:
     """Return both bounds that simplex weights give.
 
     Args:
@@ -90,7 +90,9 @@ def certified_margin(signed: np.ndarray, weights: np.ndarray, /) -> NTKMargin:
     return NTKMargin(root * lower, root * norm, weights)
 
 
-def best_ntk_margin(gram: Float[Array | np.ndarray, "n n"], labels: Array | np.ndarray, /):
+def best_ntk_margin(
+    gram: Float[Array | np.ndarray, "n n"], labels: Array | np.ndarray, /
+) -> NTKMargin:
     """Return the best NTK margin over the samples, as an `NTKMargin`.
 
     The point of least norm in a convex hull solves a non-negative least squares problem. Let A A^T

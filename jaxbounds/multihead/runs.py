@@ -127,7 +127,9 @@ def distances(run: Run, point: Params, copies: Float[Array, " G"], /) -> Float[A
     return jax.vmap(tied_distance, in_axes=(0, None, None))(run.params, point, copies)
 
 
-def sizes_along(run: Run, copies: Float[Array, " G"], /):
+def sizes_along(
+    run: Run, copies: Float[Array, " G"], /
+) -> tuple[Float[Array, " k"], Float[Array, " k"], Float[Array, " k"]]:
     """Return `head_sizes` of every iterate."""
     return jax.vmap(head_sizes, in_axes=(0, None))(run.params, copies)
 
@@ -137,12 +139,16 @@ def within(problem: Instance, /, *, last: int) -> Bool[Array, " k"]:
     return jnp.arange(STEPS + 1) < problem["K"] + last
 
 
-def average_over(values: Float[Array, " k"], problem: Instance, /, *, first: int):
+def average_over(
+    values: Float[Array, " k"], problem: Instance, /, *, first: int
+) -> Float[Array, ""]:
     """Return the mean of `values` over the K indices that begin at `first` (0 or 1)."""
     counted = within(problem, last=first) & (jnp.arange(STEPS + 1) >= first)
     return jnp.sum(jnp.where(counted, values, 0.0)) / horizon(problem)
 
 
-def largest_until(values: Float[Array, " k"], problem: Instance, /, *, last: int):
+def largest_until(
+    values: Float[Array, " k"], problem: Instance, /, *, last: int
+) -> Float[Array, ""]:
     """Return the largest of `values` over k < K + last."""
     return jnp.max(jnp.where(within(problem, last=last), values, 0.0))

@@ -36,10 +36,10 @@ class TransformerClass(NamedTuple):
     m: int
     H: int
     De: int
-    r_a: float
-    R_w: float
-    r_QK: float
-    r_z: float
+    r_a: Any
+    R_w: Any
+    r_QK: Any
+    r_z: Any
 
     @property
     def reach(self) -> Any:

@@ -25,7 +25,14 @@ class Prompts(NamedTuple):
 
 
 def sample_positions(
-    key: Array, shape: tuple[int, ...], N: int, q: int, /, *, simple=False, distinct=False
+    key: Array,
+    shape: tuple[int, ...],
+    N: int,
+    q: int,
+    /,
+    *,
+    simple: bool = False,
+    distinct: bool = False,
 ) -> Int[Array, "*shape N q"]:
     """Draw positions t uniformly over [N]^q; if `simple`, one t serves the whole prompt.
 

@@ -99,9 +99,7 @@ def coherence(omega: Float[Array, "N de"], /, *, signed: bool = True) -> Float[A
     return jnp.max(jnp.where(jnp.eye(N, dtype=bool), -jnp.inf, gram))
 
 
-def satisfies_assumption_3(
-    omega: Float[Array, "N de"], /, *, tolerance: float = 1e-6
-) -> bool | Array:
+def satisfies_assumption_3(omega: Float[Array, "N de"], /, *, tolerance: float = 1e-6) -> Array:
     """Tell whether |w_i| = 1 and |<w_i, w_j>| <= 1/2 for i != j, up to rounding."""
     unit = jnp.all(jnp.abs(jnp.sum(omega**2, axis=1) - 1.0) <= tolerance)
     return unit & (coherence(omega, signed=False) <= 0.5 + tolerance)

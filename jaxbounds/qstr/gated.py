@@ -43,7 +43,9 @@ def lstm_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
     return jax.nn.sigmoid(emit) * jnp.tanh(memory), memory
 
 
-def _scan(cell, start, inputs, W, b):
+def _scan(
+    cell: Cell, start: tuple[Array, ...], inputs: tuple[Array, ...], W: Array, b: Array
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """Return all carries, and the recurrent products that produced them."""
 
     def step(carry: Parts, now: Parts) -> tuple[Parts, tuple[Parts, Parts]]:
@@ -83,12 +85,16 @@ def recur(
     return _scan(cell, start, inputs, W, b)[0][0]
 
 
-def _recur_forward(cell, start, inputs, W, b):
+def _recur_forward(
+    cell: Cell, start: tuple[Array, ...], inputs: tuple[Array, ...], W: Array, b: Array
+) -> tuple[Array, tuple]:
     carries, products = _scan(cell, start, inputs, W, b)
     return carries[0], (start, inputs, W, carries, products)
 
 
-def _recur_backward(cell, saved, cotangent):
+def _recur_backward(
+    cell: Cell, saved: tuple, cotangent: Array
+) -> tuple[tuple[Array, ...], tuple[Array, ...], Array, Array]:
     start, inputs, W, carries, products = saved
     before = tuple(jnp.concatenate([s[None], c[:-1]]) for s, c in zip(start, carries))
     # One copy here is cheaper than a copy in each product of the loop.

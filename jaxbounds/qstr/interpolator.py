@@ -54,7 +54,9 @@ def optimal_balance(network: Interpolator, /) -> Float[Array, ""]:
     return jnp.sqrt(jnp.sqrt(inner) / vector_norm(network.a))
 
 
-def printed_balance(z: Float[Array, "n"], y: Float[Array, "n"], eps, /) -> Float[Array, ""]:
+def printed_balance(
+    z: Float[Array, "n"], y: Float[Array, "n"], eps: float | Float[Array, ""], /
+) -> Float[Array, ""]:
     """Return the c that the paper gives to `balance`, ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
     return jnp.sqrt(jnp.sqrt(jnp.sum(z**2) + z.shape[0]) * eps / vector_norm(y))
 

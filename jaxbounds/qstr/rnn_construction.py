@@ -6,6 +6,8 @@ the forward state h->_i is x_{t_l} if t_l < i. Slot l of the backward state h<-_
 factor sqrt(d/q): z_i = (x_i, w_i, w_{t_1}, .., w_{t_q}).
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -164,7 +166,7 @@ def interpolated_error(
 
 
 def biased_transition(
-    noise: Float[Array | np.ndarray, "qd"], /, *, rectified: bool, eps: float, **options
+    noise: Float[Array | np.ndarray, "qd"], /, *, rectified: bool, eps: float, **options: Any
 ) -> Network:
     """Build `exact_transition` plus a constant error, with or without the rectifier of (C.2).
 

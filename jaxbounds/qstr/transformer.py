@@ -4,6 +4,8 @@ Both map encoded tokens z (..., N, De) to predictions (..., N), at all positions
 """
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import flax.linen as nn
 import jax
@@ -109,7 +111,7 @@ def multi_head_attention(
     return dense(mixed.reshape(z.shape), W_out, b_out)
 
 
-def attention_map(params, /) -> Float[Array, "De De"]:
+def attention_map(params: Mapping[str, Any], /) -> Float[Array, "De De"]:
     """Return W_Q^T W_K of a one-head `PublishedTransformer`, the matrix that Figure 2 shows."""
     W_in = params["params"]["in_proj_weight"]
     De = W_in.shape[1]

@@ -26,7 +26,9 @@ A larger share leaves more room for rounding and returns a smaller margin.
 """
 
 
-def separating_direction(omega: Float[Array, "N de"], q: int, /) -> tuple[Array, float]:
+def separating_direction(
+    omega: Float[Array | np.ndarray, "N de"], q: int, /
+) -> tuple[Array, float]:
     """Find the v with <v, w_j> = 1 for j < q that has the largest margin to the other encodings.
 
     The margin is the largest number with <v, w_j> <= 1 - margin for all j >= q, capped at 1. A

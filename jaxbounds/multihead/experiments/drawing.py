@@ -3,10 +3,14 @@
 Thick lines are means over trials; the claims (`ordering`) are decided by the same means.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import xarray as xr
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.axes
+    import matplotlib.figure
 
 DEEP = 16
 """The number 16 of the power 10^-16, below which the axis of a loss is compressed.
@@ -47,7 +51,7 @@ def draw_curves(
     *,
     apart: np.ndarray | None = None,
     apart_label: str = "",
-):
+) -> "matplotlib.figure.Figure":
     """Draw means over trials (geometric means of losses) and every trial as a thin line.
 
     Args:
@@ -110,7 +114,11 @@ def _is_deep(dataset: xr.Dataset, quantity: Quantity) -> bool:
 
 
 def _draw(
-    axis, part: xr.Dataset, quantity: Quantity, colors: np.ndarray, dashed: np.ndarray | None
+    axis: "matplotlib.axes.Axes",
+    part: xr.Dataset,
+    quantity: Quantity,
+    colors: np.ndarray,
+    dashed: np.ndarray | None,
 ) -> None:
     logarithm = quantity.name.startswith("log10")
     values = part[quantity.name].transpose("H", "trial", "step").values.astype(float)
@@ -134,7 +142,7 @@ def _draw(
         axis.set_yscale("log")
         axis.yaxis.set_minor_formatter("")
         if np.nanmax(values) < SHORT * np.nanmin(values):
-            axis.yaxis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
+            axis.yaxis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))  # type: ignore[call-arg]
             axis.yaxis.set_major_formatter("{x:g}")
     if quantity.guide > 0:
         guide = quantity.guide / steps
@@ -149,7 +157,7 @@ def _draw(
     axis.grid(alpha=0.25, lw=0.5)
 
 
-def _compress(axis, values: np.ndarray) -> None:
+def _compress(axis: "matplotlib.axes.Axes", values: np.ndarray) -> None:
     """Set an axis of decimal logarithms that is itself logarithmic below -16."""
     least, most = float(values.min()), float(values.max())
     axis.set_yscale("symlog", linthresh=DEEP, linscale=1.6)
@@ -160,7 +168,13 @@ def _compress(axis, values: np.ndarray) -> None:
     axis.axhline(-DEEP, color="0.25", lw=0.8, ls=":")
 
 
-def _note(axis, text: str, where: tuple, coordinates, offset: tuple[int, int]) -> None:
+def _note(
+    axis: "matplotlib.axes.Axes",
+    text: str,
+    where: tuple,
+    coordinates: str | tuple[str, str],
+    offset: tuple[int, int],
+) -> None:
     axis.annotate(
         text,
         where,

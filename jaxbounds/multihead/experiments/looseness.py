@@ -27,6 +27,8 @@ from jaxbounds.multihead.experiments.looseness_networks import (
 )
 from jaxbounds.multihead.experiments.looseness_shown import CONTROLS, claims, figure, table
 from jaxbounds.multihead.experiments.sparse_context import FIGURE_2, draw
+from jaxbounds.multihead.loss import Data
+from jaxbounds.multihead.model import Params
 from jaxbounds.multihead.tied import untie
 
 AXES = ("H", "T", "d", "R")
@@ -95,7 +97,9 @@ class Looseness:
         return [(axis, base | {axis: size}) for axis, grid in zip(AXES, grids) for size in grid]
 
 
-def _network(config: Looseness, family: Family, at: dict[str, Any], key: jax.Array):
+def _network(
+    config: Looseness, family: Family, at: dict[str, Any], key: jax.Array
+) -> tuple[Params, Data]:
     sizes = {"H": at["H"], "T": at["T"], "d": at["d"], "n": config.n}
     radius = jnp.asarray(float(at["R"]))
     if family == "aligned":

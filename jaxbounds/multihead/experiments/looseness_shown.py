@@ -1,5 +1,7 @@
 """Findings about the looseness of Section 3's bounds: exponents, claims, and the picture."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import xarray as xr
 
@@ -7,6 +9,10 @@ from jaxbounds.experiments.controls import turned
 from jaxbounds.experiments.experiment import Control, Finding
 from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
 from jaxbounds.experiments.settings import default_settings
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.axes
+    import matplotlib.figure
 
 NEAR = 0.1
 """The largest distance at which a measured exponent and a factor's exponent count as equal.
@@ -220,13 +226,15 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     )
 
 
-def _draw(axes, ratios: xr.DataArray, sizes: np.ndarray, color: str, style: str) -> None:
+def _draw(
+    axes: "matplotlib.axes.Axes", ratios: xr.DataArray, sizes: np.ndarray, color: str, style: str
+) -> None:
     values = ratios.transpose("seed", ...).values
     axes.plot(sizes, values.mean(0), color=color, ls=style, marker="o", ms=3)
     axes.fill_between(sizes, values.min(0), values.max(0), color=color, alpha=0.15, lw=0)
 
 
-def figure(dataset: xr.Dataset, /):
+def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw the ratio of the left side to the bound against each size.
 
     Dashed lines are for printed bounds, and solid lines for sharpened bounds.

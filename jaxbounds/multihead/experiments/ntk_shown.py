@@ -1,6 +1,7 @@
 """The claims about NTK margins of random starts, and their figure; the worst seed decides."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -9,6 +10,10 @@ from jaxbounds.experiments.controls import scaled, valued
 from jaxbounds.experiments.experiment import Control, Finding
 from jaxbounds.experiments.plotting import OKABE_ITO, grid_ticks
 from jaxbounds.experiments.settings import default_settings
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.axes
+    import matplotlib.figure
 
 SEPARATED = 0.999
 """The share of held-out samples that a direction must separate; a larger one is harder to reach."""
@@ -101,7 +106,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     return SETTINGS.judged(dataset, found)
 
 
-def figure(dataset: xr.Dataset, /):
+def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw margin and unseparated share against n: the worst seed as a line, all seeds as a band.
 
     Each H has a colour, and each scale of a random start has a dash pattern. The other starts are
@@ -166,7 +171,7 @@ def _looks(names: list[str]) -> Iterator[dict]:
         }
 
 
-def _band(axis, values: xr.DataArray, look: dict, *, worst: str) -> None:
+def _band(axis: "matplotlib.axes.Axes", values: xr.DataArray, look: dict, *, worst: str) -> None:
     low, high = values.min("seed"), values.max("seed")
     axis.fill_between(values.n, low, high, color=look["color"], alpha=0.2, lw=0)
     axis.plot(values.n, low if worst == "min" else high, **look)

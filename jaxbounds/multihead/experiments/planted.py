@@ -5,6 +5,7 @@ The paper fixes "some" W* and U*. Here every trial draws its own standard normal
 """
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,9 @@ from jaxbounds.multihead.experiments.curves import Curves, Panel, run_curves
 from jaxbounds.multihead.experiments.drawing import Quantity, draw_curves
 from jaxbounds.multihead.experiments.planted_claims import CONTROLS, FOUND, claims, found_teacher
 from jaxbounds.multihead.experiments.student import Params, last_axis
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +106,7 @@ def run(
     return dataset.assign_attrs(text=text, threshold=config.threshold)
 
 
-def figure(dataset: xr.Dataset, /):
+def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw losses, alignments, norms and margin against the step, one colour for each H."""
     measured = "alignment_W" in dataset
     teacher = float(dataset.teacher_margin.mean()) if measured else float("nan")

@@ -6,7 +6,7 @@ because Gaussian noise can exceed it.
 """
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,9 @@ from jaxbounds.multihead.experiments.sparse_context_claims import CONTROLS, clai
 from jaxbounds.multihead.experiments.student import attention_mass
 from jaxbounds.multihead.oracle import Assumption3
 from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear, gamma_star
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +141,7 @@ def run(
     return dataset.assign_attrs(hypotheses=found, text=f"{config.settings()}\n{_status(found)}")
 
 
-def figure(dataset: xr.Dataset, /):
+def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw losses, attention, norms and margin against the step, one colour for each H."""
     limit = dataset.attrs["hypotheses"]["gamma_attn"]
     guide = 0.02 if dataset.panel.size == 1 else 0.0

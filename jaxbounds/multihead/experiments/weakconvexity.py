@@ -14,12 +14,14 @@ below a positive floor.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from jaxbounds.experiments.controls import scaled
 from jaxbounds.experiments.experiment import Control, Experiment, Finding
@@ -31,9 +33,12 @@ from jaxbounds.ground.files import Place, load_arrays, locate, write_arrays
 from jaxbounds.ground.folders import Marked
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.weakconvexity_network import Arm, Encoder
-from jaxbounds.multihead.loss import logistic
+from jaxbounds.multihead.loss import Data, logistic
 from jaxbounds.networks.curvature import weak_convexity
-from jaxbounds.networks.training import begin, optimizer, train_step
+from jaxbounds.networks.training import Params, Training, begin, optimizer, train_step
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.figure
 
 BLOCKS = {"network": None, "attention": "attention"}
 """The parameters of the Hessian: all, or those whose path contains "attention"."""
@@ -94,14 +99,14 @@ def _one_arm(config: WeakConvexityCurves, arm: Arm, heads: int, key: jax.Array) 
         distractors=config.distractors,
     )
 
-    def loss(params, batch):
-        output = encoder.apply({"params": params}, batch["X"])
+    def loss(params: Params, batch: Data) -> Array:
+        output: Any = encoder.apply({"params": params}, batch["X"])
         return jnp.mean(logistic(batch["y"].astype(output.dtype) * output))
 
     rule = optimizer("adam", config.step_size)
 
     @jax.jit
-    def advance(state, batch, steps):
+    def advance(state: Training, batch: Data, steps: ArrayLike) -> Training:
         step = lambda _, state: train_step(lambda p: loss(p, batch), rule, state)
         return jax.lax.fori_loop(0, steps, step, state)
 
@@ -260,7 +265,7 @@ The ratio grows along training.
 """
 
 
-def figure(dataset: xr.Dataset, /):
+def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw the attention's ratio at the start against H, and the network's against the loss."""
     import matplotlib.pyplot as plt
 

@@ -21,6 +21,7 @@ from jaxbounds.claims.statements import (
 )
 from jaxbounds.multihead.model import head_output
 from jaxbounds.multihead.oracle_bounds import (
+    TargetSlacks,
     gamma_attention,
     log_target_scale,
     saturation_scale,
@@ -56,7 +57,7 @@ def _keep_candidate(instance: Instance, size: Size) -> Instance:
     return {name: jnp.clip(x, low[name], high[name]) for name, x in instance.items()}
 
 
-def _slacks(instance: Instance, **scaling: Any):
+def _slacks(instance: Instance, **scaling: Any) -> TargetSlacks:
     names = ("log_S", "log_H", "log_C", "p", "log_n")
     return target_slacks(*(instance[name] for name in names), **scaling)
 

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box, Integers
 from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
@@ -41,7 +42,9 @@ def _phases(key: jax.Array, size: Size) -> Instance:
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def _gap(K: int, start: Params, heads: ArrayLike, step: ArrayLike, data: Data, fresh: Data):
+def _gap(
+    K: int, start: Params, heads: ArrayLike, step: ArrayLike, data: Data, fresh: Data
+) -> tuple[Array, Array]:
     """Return the gap (L(theta_K) on fresh data minus the training loss), and the fresh loss."""
     copies = jnp.full(2, heads / 2)
 

@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets import Reals
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.multihead.model import model_output
 from jaxbounds.numerics.norms import induced_norm, vector_norm
 
 _NORMS = "Section 2, Notation: 'the induced matrix norm ||A||_{p,q} = max_{||v||_p = 1} ||Av||_q'"
 
 
-def _induced(i, size):
+def _induced(i: Instance, size: Size) -> Sides:
     """Compute ||A v||_q at the v that attains each norm."""
     A = i["A"]
     rows, vertices = vector_norm(A), jnp.eye(A.shape[1])
@@ -65,7 +65,7 @@ INDUCED = Statement(
 )
 
 
-def _variance(i, size):
+def _variance(i: Instance, size: Size) -> Sides:
     """Compute E Phi^2 by enumerating all sign vectors U_h."""
     H, T, d = size["H"], size["T"], size["d"]
     signs = jnp.asarray(list(itertools.product((-1.0, 1.0), repeat=H * T * d)))

@@ -8,6 +8,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from jaxbounds.claims.sets import Reals
@@ -39,7 +40,9 @@ _DERIVED = (
 )
 
 
-def _sides(values, margin, norms, loss, unsaturated=0.0) -> Sides:
+def _sides(
+    values: Array, margin: Array, norms: Array, loss: Array, unsaturated: ArrayLike = 0.0
+) -> Sides:
     bound, weaker = slope_weighted_curvature(margin, norms), loss_weighted_curvature(margin, norms)
     # The rounding errors of a symmetric eigenvalue problem, and of 1 - tanh^2 or of a covariance if
     # a unit or the attention is saturated. If the rounding errors leave fewer than four digits of
@@ -71,7 +74,7 @@ def _of_the_model(instance: Instance, size: Size) -> Sides:
     return _sides(values, margin, norms, empirical_risk(params, data), unsaturated)
 
 
-def _network(weights, x):
+def _network(weights: Array, x: Array) -> Array:
     """Compute v . tanh(A x), a two-layer network whose weights are one vector."""
     d = x.shape[0]
     hidden = weights.reshape(-1, d + 1)
@@ -112,7 +115,7 @@ def _other_loss(instance: Instance, size: Size) -> Sides:
     """
     tokens, labels = instance["X"], instance["y"].astype(instance["X"].dtype)
 
-    def risk(flat):
+    def risk(flat: Array) -> Array:
         params = unflatten(flat, params_of(instance))
         margin = labels * jax.vmap(network, in_axes=(None, 0))(params, tokens)
         # This form has no cancellation for large margins.

@@ -114,7 +114,13 @@ def default_basis(size: int, iterations: int, dtype: Any, /) -> int:
     return min(iterations, size, max(LEAST_BASIS, fitting))
 
 
-def _flagged(values, vectors, images, iterations, tolerance) -> Extremes:
+def _flagged(
+    values: Float[Array, "2"],
+    vectors: Float[Array, "2 n"],
+    images: Float[Array, "2 n"],
+    iterations: Int[Array, ""],
+    tolerance: float | Float[Array, ""],
+) -> Extremes:
     """Return both ends of the spectrum from two unit vectors (rows) and their images."""
     residuals = jnp.linalg.norm(images - values[:, None] * vectors, axis=1)
     scale = jnp.max(jnp.abs(values))
@@ -160,12 +166,12 @@ def dense_extremes(
     return _flagged(values[ends], vectors[:, ends].T, images, jnp.int32(0), tolerance)
 
 
-def _dot(a, b):
+def _dot(a: Array, b: Array) -> Array:
     # Without `precision`, accelerators multiply in fewer bits than the vectors have.
     return jnp.dot(a, b, precision=jax.lax.Precision.HIGHEST)
 
 
-def _unit(vector):
+def _unit(vector: Array) -> Array:
     return vector / jnp.linalg.norm(vector)
 
 
@@ -181,7 +187,7 @@ class _Krylov(NamedTuple):
     scale: Any  # the largest norm of an image so far
 
 
-def _orthogonal(basis, filled, vector):
+def _orthogonal(basis: Array, filled: Array, vector: Array) -> tuple[Array, Array]:
     """Return the vector minus its projections on the filled rows, and the projections' lengths."""
     mask = jnp.arange(basis.shape[0], dtype=jnp.int32) < filled
     coefficients = jnp.where(mask, _dot(basis, vector), 0)
@@ -208,7 +214,7 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     rest, column = _orthogonal(basis, k + 1, rest)
     column = column.at[k - 1].add(state.coupling).at[k].add(alpha)
 
-    def again(pair):
+    def again(pair: tuple[Array, Array]) -> tuple[Array, Array]:
         rest, column = pair
         rest, more = _orthogonal(basis, k + 1, rest)
         return rest, column + more
@@ -220,7 +226,7 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     # residuals.
     exhausted = coupling <= 16 * eps * scale
 
-    def fresh(rest):
+    def fresh(rest: Array) -> Array:
         """Return a random direction plus the rest, which is noise or points to an eigenvector."""
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask
@@ -286,7 +292,7 @@ def images_of(operator: Operator, rows: Any, /, *, hosted: bool) -> Any:
     return jax.lax.map(operator, rows)
 
 
-def _ritz(state: _Krylov):
+def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
     """Return Ritz values, Ritz vectors (columns) and residual estimates, filled rows first."""
     m = state.projected.shape[0]
     index = jnp.arange(m, dtype=jnp.int32)
@@ -299,7 +305,7 @@ def _ritz(state: _Krylov):
     return values, vectors, jnp.abs(state.coupling * vectors[state.filled - 1])
 
 
-def _restart(state: _Krylov, ritz, kept: int, low) -> _Krylov:
+def _restart(state: _Krylov, ritz: tuple[Array, Array, Array], kept: int, low: Array) -> _Krylov:
     """Keep `low` Ritz vectors of the lower end and `kept - low` Ritz vectors of the upper end."""
     values, vectors, _ = ritz
     m = state.basis.shape[0]
@@ -399,11 +405,11 @@ def ritz_pairs(
     floor = jnp.asarray(-jnp.inf if floor is None else floor, dtype)
     tolerance = jnp.asarray(tolerance, dtype)
 
-    def unfinished(carry):
+    def unfinished(carry: tuple[_Krylov, Array]) -> Array:
         state, streak = carry
         return (state.used < limit) & (streak < 2) & jnp.isfinite(state.scale)
 
-    def advance(carry):
+    def advance(carry: tuple[_Krylov, Array]) -> tuple[_Krylov, Array]:
         state, streak = carry
         make_room = lambda state: _full(wanted, kept, state, tolerance, floor)
         state = jax.lax.cond(state.filled == m, make_room, lambda state: state, state)

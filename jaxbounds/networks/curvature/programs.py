@@ -64,7 +64,7 @@ class Program:
 
     def __init__(
         self, kernel: Kernel, traced: TracedLoss, selection: Selection, of: Of, static: Any
-    ):
+    ) -> None:
         ruled = any("custom_vjp" in eqn for eqn in traced.primitives)
 
         def call(

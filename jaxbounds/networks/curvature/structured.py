@@ -11,6 +11,7 @@ applies (M - s)^-1 by the Woodbury identity. If the counts do not certify a cand
 the count follows, which always ends.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -58,7 +59,13 @@ def count_below(
     return jnp.sum((gap < 0).astype(jnp.int32)) - negative
 
 
-def _nearest(poles, factor, shift, iterations, key):
+def _nearest(
+    poles: Float[Array, " P"],
+    factor: Float[Array, "P n"],
+    shift: Float[Array, ""],
+    iterations: int,
+    key: Array,
+) -> Float[Array, ""]:
     """Estimate the eigenvalue nearest to a shift outside the spectrum (shift-inverted Lanczos)."""
     gap = poles - shift
     capacitance = jnp.eye(factor.shape[1], dtype=poles.dtype) + factor.T @ (factor / gap[:, None])
@@ -66,7 +73,7 @@ def _nearest(poles, factor, shift, iterations, key):
     # An inaccurate candidate costs time, never correctness.
     solve = jnp.linalg.inv(capacitance)
 
-    def inverse(vector):
+    def inverse(vector: Array) -> Array:
         direct = vector / gap
         return direct - (factor @ (solve @ (factor.T @ direct))) / gap
 
@@ -93,7 +100,14 @@ class _Search(NamedTuple):
     halvings: Array
 
 
-def _bracket(passed, outer, inner, candidate, width, steps=100):
+def _bracket(
+    passed: Callable[[Array], Array],
+    outer: Array,
+    inner: Array,
+    candidate: Array,
+    width: Array,
+    steps: int = 100,
+) -> tuple[Array, Array, Array]:
     """Bracket one end of the spectrum: `passed` is false at outer and true at inner.
 
     `passed(s)` tells whether at least one eigenvalue lies between s and `outer`. The search first
@@ -106,11 +120,11 @@ def _bracket(passed, outer, inner, candidate, width, steps=100):
     tried = jnp.stack([candidate - towards, candidate + towards])
     is_wide = lambda state: jnp.abs(state.inner - state.outer) > 1.01 * width
 
-    def unfinished(state):
+    def unfinished(state: _Search) -> Array:
         going = (state.halvings < steps) & (state.counts < 2 * steps + 4)
         return (is_wide(state) | ~jnp.all(state.known)) & going
 
-    def ask(state):
+    def ask(state: _Search) -> _Search:
         outer, inner, known, counts, _ = state
         at = tried[jnp.minimum(counts, 1)]
         new = (counts < 2) & ((at - outer) * (inner - at) > 0)
@@ -173,7 +187,14 @@ def structured_extremes(
 
 
 @partial(jax.jit, static_argnames=("relative", "iterations"))
-def _structured(blocks, factor, key, *, relative, iterations):
+def _structured(
+    blocks: Float[Array, "H p p"],
+    factor: Float[Array, "H p n"],
+    key: Array,
+    *,
+    relative: float,
+    iterations: int,
+) -> CertifiedExtremes:
     heads, p, n = factor.shape
     size = heads * p
     poles, rotation = jnp.linalg.eigh(blocks)
@@ -188,14 +209,14 @@ def _structured(blocks, factor, key, *, relative, iterations):
     # The margin keeps shifts outside the spectrum despite rounding, and M - s well conditioned.
     margin = 1e-3 * (high - low) + 4 * floor
 
-    def end(ends):
+    def end(ends: tuple[Array, Array]) -> tuple[Array, Array, Array]:
         outer, inner = ends
         found = _nearest(poles, factor, outer, iterations, key)
         found = jnp.clip(jnp.where(jnp.isfinite(found), found, outer), low, high)
         width = jnp.maximum(relative * jnp.abs(found), floor)
         upward = outer < inner
 
-        def passed(shift):
+        def passed(shift: Array) -> Array:
             below = count_below(poles, factor, shift)
             return jnp.where(upward, below > 0, below < size)
 

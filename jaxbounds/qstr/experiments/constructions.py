@@ -9,7 +9,7 @@ Proposition 8.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -24,10 +24,14 @@ from jaxbounds.experiments.settings import default_settings
 from jaxbounds.ground.jax_internals import enable_x64
 from jaxbounds.qstr import data, encodings, heads, interpolator, retrieval, rnn_construction
 from jaxbounds.qstr.code_rnn import code_rnn
+from jaxbounds.qstr.data import Prompts
 from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.recurrent import exclusive_sums
 from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.two_heads import two_head_prediction
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +149,12 @@ def two_head_risks(config: Constructions, key: Array, /) -> dict:
         omega = jnp.eye(N)
         direction = jnp.sum(omega[:q], axis=0)
 
-        def risk(beta, prompts=prompts, omega=omega, direction=direction):
+        def risk(
+            beta: Array,
+            prompts: Prompts = prompts,
+            omega: Array = omega,
+            direction: Array = direction,
+        ) -> Array:
             x, t = prompts.x, prompts.t
             got = two_head_prediction(x, t, omega, direction, beta=beta, selectivity=60.0)
             return jnp.mean((got[:, -1] - prompts.y[:, -1]) ** 2) / 2.0
@@ -277,7 +286,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     return (*at_every_size, *SETTINGS.judged(dataset, rates))
 
 
-def figure(dataset: xr.Dataset, /):
+def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw one panel for each construction."""
     import matplotlib.pyplot as plt
 

@@ -8,6 +8,7 @@ for each run. Preset `quick` is a small version of `honest` that takes minutes.
 """
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import jax
@@ -127,7 +128,9 @@ PRESETS_1B: dict[str, Figure1] = {
 """Presets of Figure 1(b), with simple prompts."""
 
 
-def _jobs(config: Figure1, ending: str, key: Array, folder: Place | str | None):
+def _jobs(
+    config: Figure1, ending: str, key: Array, folder: Place | str | None
+) -> Iterator[tuple[str, int, int, Array, Checkpoints | None]]:
     """Yield each (architecture, N, draw) with its key and, if a folder is given, its place."""
     protocol, seeds = config.protocols()[ending], config.seeds
     for (name, N), draw in itertools.product(config.cells(), range(config.draws)):

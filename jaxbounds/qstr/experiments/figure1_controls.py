@@ -1,5 +1,7 @@
 """False data for the claims about Figure 1: other growths, exchanged networks, samples times 50."""
 
+from collections.abc import Callable
+
 import xarray as xr
 
 from jaxbounds.experiments.controls import scaled
@@ -9,7 +11,7 @@ MANY = 50.0
 """Factor on samples that must break a claim about a level; a larger one breaks it more easily."""
 
 
-def _named(start: str):
+def _named(start: str) -> Callable[[xr.DataArray], xr.DataArray]:
     return lambda names: names.str.startswith(start)
 
 

@@ -4,6 +4,7 @@ A mean over runs is a lower bound if some of the runs are censored.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -12,6 +13,9 @@ from jaxtyping import Bool, Float
 from jaxbounds.experiments.plotting import grid_ticks
 from jaxbounds.qstr.experiments.figure1_claims import HONEST, PUBLISHED, left_out, said
 from jaxbounds.qstr.experiments.online import Protocol
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.figure
 
 
 def in_words(protocol: Protocol, /) -> str:
@@ -60,7 +64,7 @@ def table(dataset: xr.Dataset, /) -> str:
     return "\n".join(lines)
 
 
-def figure(dataset: xr.Dataset, /):
+def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw samples against N in log-log.
 
     The curves are means over runs. Upward triangles mark means that are lower bounds.

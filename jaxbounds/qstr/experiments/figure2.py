@@ -10,6 +10,7 @@ matrix is no multiple of I.
 import contextlib
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -26,6 +27,9 @@ from jaxbounds.ground.files import Place, locate
 from jaxbounds.qstr.encodings import published_encoding_dimension
 from jaxbounds.qstr.experiments import online
 from jaxbounds.qstr.transformer import attention_map
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +213,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     return SETTINGS.judged(dataset, found)
 
 
-def figure(dataset: xr.Dataset, /):
+def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw |W_Q^T W_K| of the first seed on a linear colour scale, with (A.2)'s block outlined."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle

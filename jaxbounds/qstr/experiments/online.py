@@ -7,8 +7,9 @@ steps is one compiled `vmap` of a `scan` that ends with the test risks.
 import functools
 import math
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ import optax
 from jaxtyping import Array, Float
 
 from jaxbounds.ground.exceptions import Refused
-from jaxbounds.networks.training import Training, begin, optimizer, train_step
+from jaxbounds.networks.training import Params, Training, begin, optimizer, train_step
 from jaxbounds.qstr.architectures import build
 from jaxbounds.qstr.data import encode, sample_prompts
 from jaxbounds.qstr.encodings import published_encoding_dimension, rademacher_encodings
@@ -115,7 +116,9 @@ class Run(NamedTuple):
     test: tuple[Float[Array, "B N De"], Float[Array, "B N"]]
 
 
-def _examples(key, task: Task, protocol: Protocol, count: int, N: int, *, simple: bool):
+def _examples(
+    key: Array, task: Task, protocol: Protocol, count: int, N: int, *, simple: bool
+) -> tuple[Array, Array]:
     link = find_link(protocol.link)
     prompts = sample_prompts(
         key, link, task.link, shape=(count,), N=N, d=protocol.d, q=protocol.q, simple=simple
@@ -150,7 +153,7 @@ def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -
     return Run(key_data, begin(params, optimiser(protocol)), task, test)
 
 
-def _mean_over(error, data, at_once: int = 250) -> Array:
+def _mean_over(error: Callable[..., Array], data: tuple[Array, ...], at_once: int = 250) -> Array:
     """Return the mean of `error(*data)` over all examples, from parts of `at_once` examples.
 
     Parts take less memory and less time than all examples at once.
@@ -170,15 +173,15 @@ def train_chunk(run: Run, name: str, N: int, protocol: Protocol, /) -> tuple[Run
     """Train for `check_every` steps on fresh prompts, and return the run and its test risk."""
     model, rule = build(name, N=N, d=protocol.d), optimiser(protocol)
 
-    def loss(params, z, y):
-        return jnp.mean((model.apply(params, z) - y) ** 2)
+    def loss(params: Params, z: Array, y: Array) -> Array:
+        return jnp.mean((cast(Array, model.apply(params, z)) - y) ** 2)
 
-    def draw(key):
+    def draw(key: Array) -> tuple[Array, Array]:
         return _examples(key, run.task, protocol, protocol.batch, N, simple=protocol.simple)
 
-    def steps(training, keys):
+    def steps(training: Training, keys: Array) -> tuple[Training, None]:
         # Prompts drawn for many steps at once take half the time: larger kernels use all cores.
-        def step(training, batch):
+        def step(training: Training, batch: tuple[Array, Array]) -> tuple[Training, None]:
             return train_step(lambda params: loss(params, *batch), rule, training), None
 
         return jax.lax.scan(step, training, jax.vmap(draw)(keys))
@@ -192,13 +195,17 @@ def train_chunk(run: Run, name: str, N: int, protocol: Protocol, /) -> tuple[Run
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(name: str, N: int, protocol: Protocol):
+def _compiled(
+    name: str, N: int, protocol: Protocol
+) -> tuple[Callable[[Array, Array], Run], Callable[[Run], tuple[Run, Array]]]:
     first = lambda key, shared: start(key, shared, name, N, protocol)
     advance = lambda run: train_chunk(run, name, N, protocol)
     return jax.jit(jax.vmap(first, (0, None))), jax.jit(jax.vmap(advance), donate_argnums=0)
 
 
-def side_by_side(name: str, N: int, protocol: Protocol, /):
+def side_by_side(
+    name: str, N: int, protocol: Protocol, /
+) -> tuple[Callable[[Array, Array], Run], Callable[[Run], tuple[Run, Array]]]:
     """Return `start` and `train_chunk` over seeds, compiled.
 
     The second function consumes the runs that it is given. Cells that differ only in threshold or

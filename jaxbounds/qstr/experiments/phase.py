@@ -7,7 +7,7 @@ second half have the same label.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,9 @@ from jaxbounds.experiments.sweeps import progress
 from jaxbounds.networks.training import begin, train_step
 from jaxbounds.qstr import heads
 from jaxbounds.qstr.data import encode
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.figure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,7 @@ def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
         "c": jnp.zeros(()),
     }
 
-    def risk(params, key, count):
+    def risk(params: dict[str, Array], key: Array, count: int) -> Array:
         prompts = heads.lower_bound_prompts(key, shape=(count,), N=N, q=q, d=1)
         z = encode(prompts.x, prompts.t, omega)
         return jnp.mean((_predict(params, mask, z) - prompts.y[:, -1]) ** 2)
@@ -190,7 +193,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     return SETTINGS.judged(dataset, found)
 
 
-def figure(dataset: xr.Dataset, /):
+def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw risk against H for every q, with dashed bounds."""
     import matplotlib.pyplot as plt
 

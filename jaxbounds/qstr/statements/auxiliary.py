@@ -5,9 +5,19 @@ import math
 
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Statement, stacked
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+    stacked,
+)
 from jaxbounds.numerics.arrays import array_module, number, traced
 from jaxbounds.numerics.norms import dual_exponent, entrywise_norm
 from jaxbounds.qstr import heads, packing
@@ -21,7 +31,7 @@ _EXPONENTS = {
 """The exponents (r, s, p) of Lemma 39; Lemma 15 uses the second triple, with p = inf and q = 1."""
 
 
-def _norms(i, size):
+def _norms(i: Instance, size: Size) -> Sides:
     A, B = i["A"], i["B"]
     pairs = {
         name: (
@@ -62,7 +72,7 @@ NORMS = searched(
 )
 
 
-def _variance(i, size):
+def _variance(i: Instance, size: Size) -> Sides:
     mean, root = i["mean"], i["root"]
     # A product rule with 3 nodes per axis is exact up to degree 5 in each variable.
     grid, mass = (jnp.asarray(v) for v in gauss_hermite(size["n"], nodes=3))
@@ -137,7 +147,7 @@ def _traced_family(family: Array, d: Array) -> tuple[Array, Array]:
     return of(*sizes), of(0.5, jnp.sqrt(32.0 / length), 0.5)
 
 
-def _packing_cases(size):
+def _packing_cases(size: Size) -> Instance:
     known = (
         (SEGMENT, 1),
         *((GOLAY, d) for d in range(24, SHORTEST - 1, -1)),
@@ -146,8 +156,10 @@ def _packing_cases(size):
     return stacked({"family": family, "d": d} for family, d in known)
 
 
-def _packing_bound(i, size):
+def _packing_bound(i: Instance, size: Size) -> Sides:
     family, d = number(i["family"]), number(i["d"])
+    points: ArrayLike
+    eps: ArrayLike
     if traced(family, d):
         points, eps = _traced_family(family, d)
     else:
@@ -164,7 +176,7 @@ def _packing_bound(i, size):
     )
 
 
-def _meets_lemma_41(i, size):
+def _meets_lemma_41(i: Instance, size: Size) -> dict[str, ArrayLike]:
     d = int(i["d"])
     eps = _family(int(i["family"]), d)[1]
     return {

@@ -1,13 +1,16 @@
 """Statements of Appendix C.1 about the parts of the RNN that solves simple-qSTR."""
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box, Sphere
-from jaxbounds.claims.statements import Budget, Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
 from jaxbounds.qstr import data, gates, relu_networks, rnn_construction
 from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.statements.common import encodings, positions, searched
@@ -18,7 +21,7 @@ RADIUS = 4.0
 """Bound B on the absolute entries of a token; a larger bound admits larger tokens."""
 
 
-def _inner_product(i, size):
+def _inner_product(i: Instance, size: Size) -> Sides:
     w, v = i["w"], i["v"]
     first, A = rnn_construction.inner_products(q=1, d=0, de=size["de"], knots=_KNOTS)
     hidden = jax.nn.relu(jnp.asarray(first.W) @ jnp.concatenate([w, v]) + jnp.asarray(first.b))
@@ -27,7 +30,7 @@ def _inner_product(i, size):
     return Sides(lhs=error, rhs={"printed": bound, "control": bound / 50}, error=1e-14)
 
 
-def _on_circles(point, size):
+def _on_circles(point: Array, size: Size) -> dict[str, Array]:
     """Return two unit vectors in the plane from their angles."""
     (a, b), zero = point, 0.0 * point[0]
     return {
@@ -75,12 +78,12 @@ INNER_PRODUCT = searched(
 )
 
 
-def _prompt_project(i, size):
+def _prompt_project(i: Instance, size: Size) -> Instance:
     t = jnp.broadcast_to(i["t"][:1], i["t"].shape) if size["simple"] else i["t"]
     return {**i, "t": t}
 
 
-def _shared(i, size):
+def _shared(i: Instance, size: Size) -> dict[str, ArrayLike]:
     return {"one t": jnp.all(i["t"] == i["t"][:1])} if size["simple"] else {}
 
 
@@ -106,13 +109,13 @@ searched_prompts = functools.partial(
 )
 
 
-def tokens_of(i, size):
+def tokens_of(i: Instance, size: Size) -> tuple[Array, dict[str, Any]]:
     """Return encoded tokens without the factor sqrt(d/q), and the sizes that build a transition."""
     z = data.encode(i["x"], i["t"], encodings(i["signs"]), scale=False)
     return z, {"q": size["q"], "d": size["d"], "de": size["de"], "radius": RADIUS}
 
 
-def _gated(i, size):
+def _gated(i: Instance, size: Size) -> tuple[Array, Array]:
     """Return two arrays of slots: x_i in every slot, and x_i only in the slots with t_il = i."""
     N, q, d = size["N"], size["q"], size["d"]
     here = i["t"] == jnp.arange(N, dtype=i["t"].dtype)[:, None]
@@ -121,7 +124,7 @@ def _gated(i, size):
     return own.reshape(N, q * d), jnp.where(open_, own, 0.0 * own).reshape(N, q * d)
 
 
-def _gate(i, size):
+def _gate(i: Instance, size: Size) -> Sides:
     z, sizes = tokens_of(i, size)
     own, want = _gated(i, size)
     eps = 0.01
@@ -178,7 +181,7 @@ _EPS = 2.0
 """The accuracy eps of Proposition 26 as the paper builds it; a larger eps gives coarser gates."""
 
 
-def _interpolated(i, size):
+def _interpolated(i: Instance, size: Size) -> Sides:
     z, sizes = tokens_of(i, size)
     knots, mu = 16, 0.5 + size["de"] * relu_networks.product_error(2.0, 16)
     want = _gated(i, size)[1]

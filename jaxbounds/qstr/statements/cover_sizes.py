@@ -2,11 +2,13 @@
 
 import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from jaxbounds.claims.sets import Box, Integers
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.qstr import bounds, covers, packing
 from jaxbounds.qstr.statements.common import searched_on_host
 
@@ -16,7 +18,7 @@ _CLASSES = {
 }  # fmt: skip
 
 
-def _sizes_of_covers(i, size):
+def _sizes_of_covers(i: Instance, size: Size) -> Sides:
     eps = math.exp(i["log_eps"])
     f = covers.TransformerClass(**{name: i[name].item() for name in _CLASSES})
     of_a, of_w, of_heads = f.parameters
@@ -33,7 +35,7 @@ def _sizes_of_covers(i, size):
     )
     heads = ball(of_heads, R, share * eps / (slope * r**2) / r)
     printed = f.m * f.H * f.De * math.log1p(2 * (f.H * f.De + 2) * L / eps)
-    one = {"parameters": two, "radius": 1.0, "lipschitz": 2.0 * L}
+    one: dict[str, Any] = {"parameters": two, "radius": 1.0, "lipschitz": 2.0 * L}
     even = covers.ball_log_covering(eps, **one)
     exact = math.log(math.ceil(2.0 / eps))
     line = covers.ball_log_covering(eps, parameters=1, radius=2.0, lipschitz=1.0)
@@ -109,7 +111,7 @@ N, DE = 12, 40
 """Number of tokens in a prompt, and dimension 16 log N of their encodings (Assumption 3)."""
 
 
-def _branches(i, size):
+def _branches(i: Instance, size: Size) -> Sides:
     """Compare the least covers of two families of matrices with Lemma 16's bounds.
 
     Prompts are encoded, (x; enc) with |x| = r_x. The radius eps of the covers is half of |x|. The
@@ -120,7 +122,7 @@ def _branches(i, size):
     d = int(i["d"])
     De = d + 2 * DE
 
-    def of(bound, prompts, **options):
+    def of(bound: Callable[..., float], prompts: int, **options: Any) -> float:
         r_x = bounds.token_radius(n=prompts, N=N, d=d)
         r_z = float(bounds.encoded_radius(r_x, d=d, q=1))
         return bound(0.5 * r_x, r_z=r_z, H=1, De=De, **options)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.statements import Budget, Form, Sides, stacked
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, stacked
 from jaxbounds.numerics.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, packing
 from jaxbounds.qstr.links import TwoLayer
@@ -12,7 +12,7 @@ from jaxbounds.qstr.statements.common import cases_on_host, reals, searched
 from jaxbounds.qstr.transformer import attention
 
 
-def _composition(i, size):
+def _composition(i: Instance, size: Size) -> Sides:
     f, other = TwoLayer(i["a"], i["W"], i["b"]), TwoLayer(i["a2"], i["W2"], i["b2"])
     h, h2 = i["h"][None, :], i["h2"][None, :]
     gap, moved = jnp.abs(f(h2) - other(h2)), vector_norm(i["h"] - i["h2"])
@@ -52,7 +52,7 @@ _MEMBERS = 4
 _GROUPS = "networks and attentions in two groups of near copies, at radii between the two distances"
 
 
-def _groups_case(size):
+def _groups_case(size: Size) -> Instance:
     """Return two networks and two attentions.
 
     Each has a near copy in the same ball of a cover.
@@ -60,7 +60,7 @@ def _groups_case(size):
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
     rng = np.random.default_rng(5)
 
-    def grouped(*shape):
+    def grouped(*shape: int) -> np.ndarray:
         far = np.repeat(rng.normal(size=(n // 2, *shape)), 2, axis=0)
         return far + 1e-4 * rng.normal(size=far.shape)
 
@@ -72,7 +72,7 @@ _heads = jax.jit(jax.vmap(lambda z, W: attention(z, W), (None, 0)))
 _lipschitz = jax.jit(jax.vmap(lambda a, U: bounds.two_layer_lipschitz(a, U)))
 
 
-def _covers(i, size):
+def _covers(i: Instance, size: Size) -> Sides:
     """Compare exact covering numbers of finite classes on the positions of one prompt."""
     z, W, U, n, N = i["z"], i["W"], i["U"], _MEMBERS, size["N"]
     radius = np.max(np.linalg.norm(z, axis=1))
@@ -87,7 +87,9 @@ def _covers(i, size):
     lipschitz = float(np.max(_lipschitz(i["a"], U)))
     cover = packing.covering_number
     some = lambda v: np.quantile(v[np.triu_indices(n, 1)], [0.2, 0.3]) * (1 + 1e-9)
-    found = {name: [] for name in ("printed", "printed Lemma 15", "sharpened Lemma 15", "control")}
+    found: dict[str, list[tuple[int, int]]] = {
+        name: [] for name in ("printed", "printed Lemma 15", "sharpened Lemma 15", "control")
+    }
     for eps in some(d_attn):
         least = cover(d_attn, eps)
         for name, factor in (("printed Lemma 15", 2.0), ("sharpened Lemma 15", 1.0)):

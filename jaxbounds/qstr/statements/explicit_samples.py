@@ -2,12 +2,13 @@
 
 import functools
 import math
+from typing import Any
 
 import jax
 import numpy as np
 
 from jaxbounds.claims.sets import Box, Integers
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.qstr import covers, excess
 from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements.common import searched_on_host
@@ -16,7 +17,7 @@ TARGET = 0.5
 """Target risk, in units of the label's variance; a larger target needs fewer samples."""
 
 
-def _decay(i, size):
+def _decay(i: Instance, size: Size) -> Sides:
     """Compare the decay of the two gaps of a fixed class of Transformers."""
     n, tau = float(i["n"]), 4.0
     f = covers.TransformerClass(m=2, H=1, De=100, r_a=1.4, R_w=1.4, r_QK=10.0, r_z=20.0)
@@ -68,7 +69,7 @@ DECAY = Statement(
 )
 
 
-def _encoding_dimension(N):
+def _encoding_dimension(N: int) -> int:
     """Return the dimension of Rademacher encodings with coherence at most 1/2 (Assumption 3).
 
     The dimension is 16 log N.
@@ -77,28 +78,29 @@ def _encoding_dimension(N):
 
 
 @functools.lru_cache
-def transformer_samples(N, d, q, form, target=TARGET):
+def transformer_samples(N: int, d: int, q: int, form: str, target: float = TARGET) -> float:
     """Return the number of samples after which Theorem 4's Transformer has at most the target risk.
 
     The link is linear, as a network of two units: r_a = 2, r_w = 1.
     """
     setting, de = excess.Setting(N=N, d=d, q=q), _encoding_dimension(N)
-    network = {"m": 2, "r_a": 2.0, "r_w": 1.0, "eps": target / 100}
+    network: dict[str, Any] = {"m": 2, "r_a": 2.0, "r_w": 1.0, "eps": target / 100}
     risk = lambda n: excess.transformer_risk(n, setting, de=de, form=form, **network)
     return excess.samples_needed(risk, target)
 
 
 @functools.lru_cache
-def recurrent_samples(N, d, q, form, target=TARGET):
+def recurrent_samples(N: int, d: int, q: int, form: str, target: float = TARGET) -> float:
     """Return the number of samples after which Proposition 28's RNN has at most the target risk."""
     setting, link = excess.Setting(N=N, d=d, q=q), LINKS["linear"]
+    assert link.two_layer is not None
     network = link.two_layer(link.init(jax.random.key(0), q, d))
     f = excess.recurrent_class(setting, network, de=_encoding_dimension(N))
     risk = lambda n: excess.recurrent_risk(n, setting, f, form=form)
     return excess.samples_needed(risk, target)
 
 
-def _lengths(i, size):
+def _lengths(i: Instance, size: Size) -> Sides:
     N = int(i["N"])
     needed = transformer_samples(N, 2, 1, "clipped")
     other = recurrent_samples(N, 2, 1, "clipped")
@@ -155,7 +157,7 @@ LENGTHS = Statement(
 )  # fmt: skip
 
 
-def _separation(i, size):
+def _separation(i: Instance, size: Size) -> Sides:
     """Compare the samples that Transformers need with those that feedforward networks need.
 
     Theorem 6 says that feedforward networks have risk at least 1 - n/(Nd) after n samples.

@@ -3,19 +3,20 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from jaxbounds.claims.sets import Sphere
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.qstr import span
 from jaxbounds.qstr.statements.common import reals, searched
 
 
-def _span(x):
+def _span(x: Array) -> tuple[Array, Array]:
     """Return rows that span the flattened prompts, padded with zero rows, and the rank."""
     return span.span_rows(x.reshape(x.shape[0], -1), tolerance=1e-10)
 
 
-def _theorem_6(i, size):
+def _theorem_6(i: Instance, size: Size) -> Sides:
     n, N, d = size["n"], size["N"], size["d"]
     rows, rank = _span(i["x"])
     worst, _ = span.extreme_risks(rows, d=d)
@@ -60,7 +61,7 @@ THEOREM_6 = searched(
 )
 
 
-def _risk(i, size):
+def _risk(i: Instance, size: Size) -> Sides:
     n, N, d = size["n"], size["N"], size["d"]
     u, V = i["u"], i["x"].reshape(n, N * d)
     got = span.feedforward_certificate(i["x"], u)
@@ -133,19 +134,21 @@ EXACT_RISK = Statement(
 _ETA, _DECAY = 0.02, 0.3
 
 
-def _descent_sample(key, size):
+def _descent_sample(key: Array, size: Size) -> Instance:
     n, k, m = size["n"], size["k"], size["m"]
     x, W = jnp.split(jax.random.normal(key, (n + m, k + 1)), [n])
     return {"x": x[:, :k], "y": x[:, k], "W": W[:, :k], "a": W[:, k] / np.sqrt(m)}
 
 
-def _descent(i, size):
+def _descent(i: Instance, size: Size) -> Sides:
     x, y, a = i["x"], i["y"], i["a"]
     basis = _span(x)[0]
     outside = lambda W: W - (W @ basis.T) @ basis
     loss = lambda W: jnp.mean((jax.nn.relu(x @ W.T) @ a - y) ** 2)
 
-    def step(carry, _):
+    def step(
+        carry: tuple[Array, Array], _: None
+    ) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
         W, power = carry
         W = W - _ETA * (jax.grad(loss)(W) + _DECAY * W)
         power = power * (1 - _ETA * _DECAY)
@@ -192,7 +195,7 @@ OFF_SPAN = Statement(
 )
 
 
-def _algorithms(i, size):
+def _algorithms(i: Instance, size: Size) -> Sides:
     """Compare the gradient of W with the span of the prompts, for a loss that is not square.
 
     The loss is logistic, and the readout is deep and sees the positions t.
@@ -203,7 +206,7 @@ def _algorithms(i, size):
     basis = _span(i["x"])[0]
     inside = (W @ basis.T) @ basis
 
-    def loss(W):
+    def loss(W: Array) -> Array:
         hidden = jnp.tanh(x @ W.T + i["c"][t][:, None])
         out = jax.nn.relu(hidden @ i["A"].T) @ i["B"].T
         return jnp.mean(jnp.logaddexp(0.0, out - y[:, None]))

@@ -3,13 +3,26 @@
 import functools
 import itertools
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box, Reals
-from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Statement, stacked
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+    stacked,
+)
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import data, few_heads, heads, two_heads
 from jaxbounds.qstr import encodings as encodings_module
@@ -18,7 +31,7 @@ from jaxbounds.qstr.statements.common import cases_on_host, encodings, gauss_her
 from jaxbounds.qstr.transformer import attention
 
 
-def _late_prompts(size):
+def _late_prompts(size: Mapping[str, Any]) -> tuple[Array, Array, Array]:
     """Return prompts of Proposition 3 whose q tokens are Gauss-Hermite nodes, and the weights."""
     N, q, d = size["N"], size["q"], size["d"]
     grid, mass = gauss_hermite(q * d, nodes=8 if q * d <= 3 else 3)
@@ -27,12 +40,12 @@ def _late_prompts(size):
     return x, t, jnp.asarray(mass)
 
 
-def _selective(key, size):
+def _selective(key: Array, size: Size) -> Instance:
     drawn = jax.random.uniform(key, minval=44.0, maxval=46.0)
     return {"selectivity": drawn, "signs": jnp.asarray(signs(size["N"], size["de"]))}
 
 
-def _enough_heads(i, size):
+def _enough_heads(i: Instance, size: Size) -> Sides:
     N, q, d = size["N"], size["q"], size["d"]
     omega = encodings(i["signs"])
     direction, margin = few_heads.least_direction(omega, q)
@@ -54,7 +67,7 @@ def _enough_heads(i, size):
     )
 
 
-def _meets_theorem_1(i, size):
+def _meets_theorem_1(i: Instance, size: Size) -> dict[str, ArrayLike]:
     N, q, d, de = (size[name] for name in ("N", "q", "d", "de"))
     omega = encodings(jnp.asarray(i["signs"]))
     orders = (1.0, 1.5, 2.0, 4.0, 16.0, 64.0)
@@ -151,18 +164,18 @@ ENOUGH_HEADS = Statement(
 )
 
 
-def _drawn_signs(size):
+def _drawn_signs(size: Size) -> Instance:
     drawn = [greedy_signs(np.random.default_rng(k), size["N"], size["de"]) for k in range(4)]
     pairs = itertools.product((1, 2, 3), drawn)
     return stacked({"q": q, "signs": own} for q, own in pairs)
 
 
 @functools.partial(jax.jit, static_argnums=1)
-def _shortest(omega, q):
+def _shortest(omega: Array, q: int) -> tuple[Array, Array]:
     return few_heads.least_direction(omega, q)
 
 
-def _direction(i, size):
+def _direction(i: Instance, size: Size) -> Sides:
     q, omega = int(i["q"]), np.asarray(jax.jit(encodings)(i["signs"]))
     found = {
         "derived": two_heads.separating_direction(omega, q),
@@ -203,7 +216,7 @@ DIRECTION = cases_on_host(
 )
 
 
-def _two_heads(i, size):
+def _two_heads(i: Instance, size: Size) -> Sides:
     N, q = size["N"], size["q"]
     x, t, mass = _late_prompts({**size, "d": 1})
     omega = jnp.eye(N)
@@ -250,7 +263,7 @@ TWO_HEADS = Statement(
 )
 
 
-def _averaging(i, size):
+def _averaging(i: Instance, size: Size) -> Sides:
     x, t, alpha, N, q, d = i["x"], i["t"], i["alpha"], size["N"], size["q"], size["d"]
     z = data.encode(x, t, jnp.eye(N))
     W = few_heads.averaging_weights(alpha, q=q, d=d, de=N)

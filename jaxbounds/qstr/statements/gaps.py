@@ -7,15 +7,19 @@ listed.
 import functools
 import itertools
 import math
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Array
 
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.ground.jax_internals import ensure_compile_time_eval
 from jaxbounds.numerics.ascent import projected_ascent
+from jaxbounds.numerics.chaining import LogCovering
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import covers, data, excess
 from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
@@ -29,27 +33,27 @@ The prompts of two signs have N = 2, d = q = 1 and de = 2.
 
 
 @functools.lru_cache
-def _all_prompts():
+def _all_prompts() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return all 32 encoded prompts: tokens (32, 2, De), positions (32,) and labels (32,)."""
     pairs = lambda values: [*itertools.product(values, repeat=2)]
     rows = [*itertools.product(pairs((-1.0, 1.0)), pairs(range(2)), range(2))]
     x, t, which = (np.array(column) for column in zip(*rows))
     with ensure_compile_time_eval():
-        z = jax.vmap(data.encode, (0, 0, None))(x[:, :, None], t[:, :, None], jnp.eye(2))
+        z = jax.vmap(data.encode, (0, 0, None))(x[:, :, None], t[:, :, None], jnp.eye(2))  # type: ignore[arg-type]
     return np.asarray(z), which, x[np.arange(32), t[np.arange(32), which]]
 
 
-def _counts_sample(key, size):
+def _counts_sample(key: Array, size: Size) -> Instance:
     law = jnp.full(32, 1.0 / 32)
     return {"counts": jax.random.multinomial(key, 2 ** size["log_n"], law).astype(int)}
 
 
-def _network(size):
+def _network(size: Size) -> tuple[Array, Callable[[Array], dict[str, Array]]]:
     """Return a Transformer's zero weights as one vector, and the map from vectors to weights."""
     return ravel_pytree({name: jnp.zeros(one.shape_at(size)) for name, one in WEIGHTS.items()})
 
 
-def _ball_climb(objective, size):
+def _ball_climb(objective: Callable[[dict[str, Array]], Array], size: Size) -> Array:
     """Return the largest objective that projected ascent meets in the ball of parameters.
 
     This objective is a lower bound on the supremum over the ball.
@@ -63,7 +67,7 @@ def _ball_climb(objective, size):
     )
 
 
-def _signs_covering(size):
+def _signs_covering(size: Size) -> LogCovering:
     """Return the log covering numbers of the ball of parameters, on these prompts.
 
     The prompts have r_z^2 = 1 + d (1 + 1/q) = 3.
@@ -73,18 +77,18 @@ def _signs_covering(size):
     return lambda eps: covers.ball_log_covering(eps, **of)
 
 
-def _losses(params, size):
+def _losses(params: Mapping[str, Array], size: Size) -> Array:
     """Return the losses of a Transformer, cut at TAU, on each prompt at its position."""
     z, which, y = (jnp.asarray(v) for v in _all_prompts())
     predicted = predict(params, z, size)[jnp.arange(len(y)), which]
     return jnp.minimum((predicted - y) ** 2, TAU)
 
 
-def _gaps(i, size):
+def _gaps(i: Instance, size: Size) -> Sides:
     n = 2 ** size["log_n"]
     root = lambda v: jnp.sqrt(jnp.maximum(v, 1e-12))
 
-    def apart(params, kind):
+    def apart(params: Mapping[str, Array], kind: Array) -> Array:
         losses = _losses(params, size)
         mean, empirical = jnp.mean(losses), i["counts"] / n @ losses
         gap = mean - empirical
@@ -92,7 +96,8 @@ def _gaps(i, size):
 
     climb = lambda kind: _ball_climb(lambda p: apart(p, kind), size)
     above, below, roots = jax.vmap(climb)(jnp.arange(3))
-    covering, given = _signs_covering(size), {"tau": TAU, "delta": LEVEL}
+    covering = _signs_covering(size)
+    given: dict[str, Any] = {"tau": TAU, "delta": LEVEL}
     worst = jnp.maximum(above, below)
     return Sides.pairs(
         {
@@ -147,12 +152,12 @@ GAPS = Statement(
 )
 
 
-def _rademacher_sample(key, size):
+def _rademacher_sample(key: Array, size: Size) -> Instance:
     copies = 2 ** size["log_copies"]
     return {"sums": 2.0 * jax.random.binomial(key, copies, 0.5, (32,)) - copies}
 
 
-def _rademacher(i, size):
+def _rademacher(i: Instance, size: Size) -> Sides:
     n = 32 * 2 ** size["log_copies"]
     found = _ball_climb(lambda params: i["sums"] @ _losses(params, size) / n, size)
     bound = excess.truncated_rademacher(_signs_covering(size), n, tau=TAU)

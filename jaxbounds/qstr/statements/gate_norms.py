@@ -2,17 +2,18 @@
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
 from jaxbounds.claims.sets import Box, Integers
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.qstr import gates
 from jaxbounds.qstr.relu_networks import Layer, product_error
 from jaxbounds.qstr.rnn_construction import inner_products
 
 
-def _setting(i):
+def _setting(i: Instance) -> tuple[float, float]:
     """Return r_x and eps.
 
     The number eps is a share of the largest eps with eps <= r_x and log(R/eps) >= 1.
@@ -21,12 +22,12 @@ def _setting(i):
     return r, float(i["share"]) * min(r, math.sqrt(1 + r**2) / math.e)
 
 
-def _norms(i, size):
+def _norms(i: Instance, size: Size) -> Sides:
     (r, eps), r_h, found, exact = _setting(i), float(i["r_h"]), {}, 0.0
     for state, name in ((1, "printed"), (0, "printed r_h = 0")):
         given = {"radius": r, "eps": eps, "state_radius": state * r_h}
         norms = gates.network_norms(gates.gate_network(**given))
-        stated = gates.gate_norms(**given)
+        stated: Any = gates.gate_norms(**given)
         exact = max([exact, *(abs(a / b - 1) for a, b in zip(norms, stated))])
         R = math.sqrt(1 + 4 * r**2 + state * r_h**2)  # R of Lemma 24
         limit = gates.printed_norms(R=R, eps=eps, dimension=2 + state)
@@ -93,11 +94,11 @@ NORMS = on_settings(
 )
 
 
-def _block_norms(i, size):
+def _block_norms(i: Instance, size: Size) -> Sides:
     q, d, (r, eps) = size["q"], size["d"], _setting(i)
     network = gates.block_network(q=q, d=d, radius=r, eps=eps)
     norms, one = gates.network_norms(network), gates.gate_norms(radius=r, eps=eps)
-    stated = one._replace(width=q * d * one.width)
+    stated: Any = one._replace(width=q * d * one.width)
     exact = max(abs(a / b - 1) for a, b in zip(norms, stated))
     R = math.sqrt(1 + r**2)
     limit = gates.printed_norms(R=R, eps=eps, dimension=2)
@@ -156,7 +157,7 @@ BLOCK_NORMS = on_settings(
 )
 
 
-def _product_norms(i, size):
+def _product_norms(i: Instance, size: Size) -> Sides:
     """Compare the norms of Lemma 22's and Lemma 23's networks with the printed bounds.
 
     Lemma 22's network has de products, and Lemma 23's has q inner products.
@@ -179,7 +180,7 @@ def _product_norms(i, size):
     return Sides.pairs(found, error=1e-14)
 
 
-def _product_cases(size):
+def _product_cases(size: Size) -> Instance:
     grid = np.array([(de, knots) for de in (2, 5, 12, 40) for knots in (1, 2, 4, 8, 32)])
     return {"de": grid[:, 0], "knots": grid[:, 1]}
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets import Box
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.qstr import gates
 from jaxbounds.qstr.relu_networks import evaluate
 
@@ -18,7 +18,7 @@ searched_gates = functools.partial(
 )
 
 
-def _grid(size):
+def _grid(size: Size) -> Instance:
     """Return the inputs of a grid that holds the corners and the inputs with the largest errors."""
     axes = [np.linspace(-end, end, k) for end, k in ((STATE, 3), (RADIUS, 17), (1.0, 17))]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -26,7 +26,7 @@ def _grid(size):
     return dict(zip("hxz", np.concatenate([grid, worst]).T))
 
 
-def _gate(i, size):
+def _gate(i: Instance, size: Size) -> Sides:
     target = 2 * i["x"] * jax.nn.relu(i["z"] - 0.5)
     value = lambda inputs, state: evaluate(
         gates.gate_network(radius=RADIUS, eps=EPS, state_radius=state), jnp.stack(inputs)
@@ -85,14 +85,14 @@ GATE = searched_gates(
 )
 
 
-def _block_grid(size):
+def _block_grid(size: Size) -> Instance:
     """Return every input of a grid of spacing 1 or 1/2 that holds z = 1/2 and the corners."""
     axes = [np.linspace(-RADIUS, RADIUS, 5)] * size["d"] + [np.linspace(-1, 1, 5)] * size["q"]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     return {"x": points[:, : size["d"]], "w": points[:, size["d"] :]}
 
 
-def _block(i, size):
+def _block(i: Instance, size: Size) -> Sides:
     x, w = i["x"], i["w"]
     network = gates.block_network(q=size["q"], d=size["d"], radius=RADIUS, eps=EPS)
     want = (2 * jax.nn.relu(w - 0.5)[:, None] * x[None, :]).reshape(-1)
@@ -128,13 +128,13 @@ BLOCKS = searched_gates(
 SLOPE, CELLS = 3.0, 4
 
 
-def _function_cases(size):
+def _function_cases(size: Size) -> Instance:
     """Return slopes of full size that change sign at every knot, and slopes of a straight line."""
     up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
     return {"slopes": np.stack([up_down, -up_down, np.ones_like(up_down)])}
 
 
-def _approximated(i, size):
+def _approximated(i: Instance, size: Size) -> Sides:
     K, n = size["K"], CELLS * size["K"]
     step = 2 * RADIUS / n
     values = SLOPE * step * jnp.concatenate([jnp.zeros(1), jnp.cumsum(i["slopes"])])

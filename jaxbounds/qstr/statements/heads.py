@@ -5,13 +5,14 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.qstr import data, heads
 from jaxbounds.qstr.statements.common import encodings, signs
 
 
-def _heads_sample(key, size):
+def _heads_sample(key: Array, size: Size) -> dict[str, Array]:
     N, q, d, H, de = (size[name] for name in ("N", "q", "d", "H", "de"))
     key_w, key_x, key_h = jax.random.split(key, 3)
     De = d + (q + 1) * de
@@ -27,14 +28,14 @@ def _heads_sample(key, size):
     }
 
 
-def _blind_heads(key, size):
+def _blind_heads(key: Array, size: Size) -> Instance:
     """Draw equal heads whose logits do not depend on the tokens."""
     drawn = _heads_sample(key, size)
     W = jnp.broadcast_to(drawn["W"][:1], drawn["W"].shape)
     return {**drawn, "W": W.at[:, :, : size["d"]].set(0.0)}
 
 
-def _project(i, size):
+def _project(i: Instance, size: Size) -> Instance:
     varies = jnp.arange(size["N"]) < size["N"] // 2 - 1
     x = jnp.where(jnp.broadcast_to(varies[:, None], i["x"].shape), i["x"], jnp.zeros_like(i["x"]))
     return {**i, "x": x}
@@ -54,13 +55,13 @@ random_weights = functools.partial(
 
 
 @functools.partial(jax.jit, static_argnames="size")
-def _least_risk(i, size):
+def _least_risk(i: Instance, size: Size) -> Array:
     z = data.encode(i["x"], i["t"], encodings(i["signs"]))
     V = heads.revealed_images(i["W"], z[-1], z[: size["q"]], d=size["d"])
     return heads.oracle_risk(V, N=size["N"])
 
 
-def _proposition_3(i, size):
+def _proposition_3(i: Instance, size: Size) -> Sides:
     d, risk = size["d"], _least_risk(dict(i), size)
     few = {name: size[name] for name in ("N", "q", "H")}
     return Sides.pairs(
@@ -115,7 +116,7 @@ PROPOSITION_3 = random_weights(
 
 
 @functools.partial(jax.jit, static_argnames="size")
-def _least_decoupled_risk(i, size):
+def _least_decoupled_risk(i: Instance, size: Size) -> Array:
     """Return the least risk of heads whose W_QK is block-diagonal in data and position.
 
     At a position whose own token vanishes, the heads' attention A does not depend on x. The heads
@@ -129,7 +130,7 @@ def _least_decoupled_risk(i, size):
     return heads.oracle_risk(jnp.kron(A, jnp.eye(d)), N=size["N"])
 
 
-def _proposition_21(i, size):
+def _proposition_21(i: Instance, size: Size) -> Sides:
     N, risk = size["N"], _least_decoupled_risk(dict(i), size)
     bound = lambda exact: heads.decoupled_head_bound(N=N, q=size["q"], H=size["H"], exact=exact)
     return Sides.pairs(

@@ -6,14 +6,24 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
-from jaxbounds.claims.statements import Budget, Counterexample, Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import (
+    Budget,
+    Counterexample,
+    Domain,
+    Form,
+    Instance,
+    Sides,
+    Size,
+    Statement,
+)
 from jaxbounds.qstr import interpolator
 from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.statements.common import DRAWS
 
 
-def _points_sample(key, size):
+def _points_sample(key: Array, size: Size) -> Instance:
     keys = jax.random.split(key, 5)
     n, N, d = size["n"], size["N"], size["d"]
     x = jax.random.normal(keys[0], (n, N, d))
@@ -24,7 +34,7 @@ def _points_sample(key, size):
     return {"x": x[rows, j], "y": y, "v": sphere(keys[4], d)}
 
 
-def _interpolating_norm(i, size):
+def _interpolating_norm(i: Instance, size: Size) -> Sides:
     norm = interpolator.interpolate(i["x"] @ i["v"], i["y"]).squared_norm()
     return Sides(lhs=norm, rhs={"derived": 20.0 * size["n"] ** 3, "control": 0.01 * size["n"] ** 3})
 
@@ -53,7 +63,7 @@ INTERPOLATING_NORM = Statement(
 )
 
 
-def _quantile(i, size):
+def _quantile(i: Instance, size: Size) -> Sides:
     """Compare the 1/6-quantile of the squared norm over two hundred data sets with n^3."""
     n = size["n"]
     norms = jax.vmap(lambda x, y, v: interpolator.interpolate(x @ v, y).squared_norm())(
@@ -63,7 +73,7 @@ def _quantile(i, size):
     return Sides.pairs({"printed": (sixth, float(n) ** 3), "control": (sixth, float(n))})
 
 
-def _data_sets(key, size):
+def _data_sets(key: Array, size: Size) -> Instance:
     return jax.vmap(lambda k: _points_sample(k, size))(jax.random.split(key, 200))
 
 
@@ -93,12 +103,12 @@ INTERPOLATING_ORDER = Statement(
 )
 
 
-def _separation_sample(key, size):
+def _separation_sample(key: Array, size: Size) -> Instance:
     key_x, key_v = jax.random.split(key)
     return {"x": jax.random.normal(key_x, (size["n"], size["d"])), "v": sphere(key_v, size["d"])}
 
 
-def _separation(i, size):
+def _separation(i: Instance, size: Size) -> Sides:
     n = size["n"]
     gap, square = interpolator.separated(i["x"], i["v"])
     worst = lambda scale: jnp.maximum(scale * interpolator.separation(n) / gap, square / (3 * n))
@@ -131,7 +141,7 @@ SEPARATION = Statement(
 )
 
 
-def _line_sample(key, size):
+def _line_sample(key: Array, size: Size) -> Instance:
     keys = jax.random.split(key, 3)
     n = size["n"]
     gaps = jax.random.exponential(keys[1], (n,)) + 0.05
@@ -139,7 +149,7 @@ def _line_sample(key, size):
     return {"z": jnp.cumsum(gaps) + start, "y": jax.random.normal(keys[2], (n,))}
 
 
-def _alternating_case(size):
+def _alternating_case(size: Size) -> Instance:
     z = np.arange(float(size["n"]))[None]
     return {"z": z, "y": (-1.0) ** z}
 
@@ -158,7 +168,7 @@ searched_on_a_line = functools.partial(
 )
 
 
-def _interpolator_norm(i, size):
+def _interpolator_norm(i: Instance, size: Size) -> Sides:
     z, y = i["z"], i["y"]
     norm = lambda optimal: interpolator.interpolate(z, y, optimal=optimal).squared_norm()
     bound = lambda constant: interpolator.norm_bound(z, y, constant=constant)
@@ -204,7 +214,7 @@ INTERPOLATOR_NORM = searched_on_a_line(
 )
 
 
-def _passes_through(i, size):
+def _passes_through(i: Instance, size: Size) -> Sides:
     z, y = i["z"], i["y"]
     network = interpolator.interpolate(z, y)
     scale = jnp.max(jnp.abs(network.a)) * jnp.max(jnp.abs(network.b))
@@ -241,7 +251,7 @@ PASSES_THROUGH = Statement(
 )
 
 
-def _bias(i, size):
+def _bias(i: Instance, size: Size) -> Sides:
     z = i["z"]
     return Sides(
         lhs=jnp.sum(interpolator.unbalanced(z, i["y"]).b ** 2),

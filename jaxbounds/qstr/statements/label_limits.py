@@ -3,15 +3,17 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from jaxbounds.claims.sets import Reals, Sphere
-from jaxbounds.claims.statements import Budget, Form, Sides, stacked
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, stacked
 from jaxbounds.qstr import data, label_limits
 from jaxbounds.qstr.links import sphere
 from jaxbounds.qstr.statements.common import searched
 
 
-def _prompts(key, size):
+def _prompts(key: Array, size: Size) -> dict[str, Array]:
     """Draw prompts with distinct relevant tokens."""
     (key_x, key_t), n, N = jax.random.split(key), size["n"], size["N"]
     return {
@@ -20,7 +22,7 @@ def _prompts(key, size):
     }
 
 
-def _repeated(key, size):
+def _repeated(key: Array, size: Size) -> dict[str, Array]:
     """Draw prompts whose last prompt is a copy of the first prompt.
 
     The last label therefore adds no information.
@@ -29,7 +31,7 @@ def _repeated(key, size):
     return {name: leaf.at[-1].set(leaf[0]) for name, leaf in drawn.items()}
 
 
-def _best(size):
+def _best(size: Size) -> Instance:
     """Return an instance whose estimate is P u, computed by a pseudo-inverse."""
     key_x, key_u = jax.random.split(jax.random.key(3))
     instance = _prompts(key_x, size) | {"u": sphere(key_u, size["q"] * size["d"])}
@@ -38,7 +40,7 @@ def _best(size):
     return stacked([{**instance, "estimate": np.linalg.pinv(seen) @ seen @ u}])
 
 
-def _limit(i, size):
+def _limit(i: Instance, size: Size) -> Sides:
     n, N, d, q = (size[name] for name in ("n", "N", "d", "q"))
     relevant = data.relevant_tokens(i["x"], i["t"])
     one = relevant[:, 0].reshape(n, q * d)  # one label of each prompt, as in (2.3)
@@ -67,7 +69,7 @@ def _limit(i, size):
     )  # fmt: skip
 
 
-def _conditioned(i, size):
+def _conditioned(i: Instance, size: Size) -> dict[str, ArrayLike]:
     """Check that float64 determines the rank of the relevant tokens without doubt."""
     relevant = data.relevant_tokens(i["x"], i["t"])[:, 0].reshape(size["n"], -1)
     values = jnp.linalg.svd(relevant, compute_uv=False)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets import Matrices, Reals, Sphere
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement, stacked
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import link_networks
 from jaxbounds.qstr.links import LINKS, TwoLayer
@@ -14,7 +14,7 @@ RADIUS = 2.0
 """Radius r_x of Assumption 2; a larger radius needs more knots for the same error."""
 
 
-def _cases(size):
+def _cases(size: Size) -> Instance:
     """Return the centre, whose coordinates are all on knots, and the midpoint of two knots."""
     q, d = size["q"], size["d"]
     middle = np.zeros((q, d))
@@ -23,7 +23,7 @@ def _cases(size):
     return stacked({"x": x} | shared for x in (0 * middle, middle))
 
 
-def _approximated(i, size):
+def _approximated(i: Instance, size: Size) -> Sides:
     q, d, knots = size["q"], size["d"], size["knots"]
     x, u = i["x"], i["u"]
     token = u[:d] / jnp.maximum(vector_norm(u[:d]), 1e-30)
@@ -101,7 +101,7 @@ ASSUMPTION_2 = Statement(
 )
 
 
-def _homogeneous(i, size):
+def _homogeneous(i: Instance, size: Size) -> Sides:
     network = TwoLayer(i["a"], i["W"], i["b"])
     unit = network.with_unit_weights()
     (r_a, r_w), (other_a, other_w) = network.radii(), unit.radii()

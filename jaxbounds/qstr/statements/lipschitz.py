@@ -1,9 +1,13 @@
 """Statements about Lipschitz constants in the parameters (Proposition 17, Corollary 31)."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import covers
 from jaxbounds.qstr.recurrent import exclusive_states
@@ -16,17 +20,18 @@ WEIGHTS = reals("W_QK: H De De, W: m H*De, b: m, a: m")
 _MOVED = reals("z: N De") | WEIGHTS | {f"d_{name}": one for name, one in WEIGHTS.items()}
 
 
-def predict(params, z, size):
+def predict(params: Mapping[str, Array], z: Array, size: Mapping[str, Any]) -> Array:
     """Return the predictions of a Transformer of these sizes on encoded prompts."""
-    return SparseTransformer(heads=size["H"], width=size["m"]).apply({"params": params}, z)
+    network = SparseTransformer(heads=size["H"], width=size["m"])
+    return cast(Array, network.apply({"params": params}, z))
 
 
-def length(tree):
+def length(tree: Array | Mapping[str, Array] | Sequence[Array]) -> Array:
     """Return the norm of all parameters together."""
     return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)))
 
 
-def _aligned_pair(size):
+def _aligned_pair(size: Size) -> Instance:
     """Return equal tokens and one unit aligned with them.
 
     The readout changes much in one instance, and little in another.
@@ -39,7 +44,7 @@ def _aligned_pair(size):
     return case
 
 
-def _moved(i, size):
+def _moved(i: Instance, size: Size) -> Sides:
     params = {name: i[name] for name in WEIGHTS}
     other = {name: i[name] + i[f"d_{name}"] for name in WEIGHTS}
     z = i["z"]
@@ -119,7 +124,7 @@ _RECURRENT = reals("A1: 2 m dh, A2: 2 dh m, B: 2 m De, c: 2 m, V: n 2*dh+De, e: 
 _PAIR = reals("z: N De") | _RECURRENT | {f"d_{name}": one for name, one in _RECURRENT.items()}
 
 
-def _readouts_apart(size):
+def _readouts_apart(size: Size) -> Instance:
     """Return equal tokens of large norm, zero transitions, and readouts that differ in a and V.
 
     One small unit is aligned with the tokens.
@@ -131,12 +136,12 @@ def _readouts_apart(size):
     return case
 
 
-def _contracting(p, N):
+def _contracting(p: Mapping[str, Array], N: int) -> dict[str, Array]:
     """Scale the transitions so that |A1| |A2| <= 1/N, as in the class."""
     return {**p, "A1": bounded(p["A1"], 1.0 / N), "A2": bounded(p["A2"], 1.0)}
 
 
-def _run(p, z, dh, r_h):
+def _run(p: Mapping[str, Array], z: Array, dh: int, r_h: float) -> Array:
     step = lambda k: (
         lambda h, token: p["A2"][k] @ jax.nn.relu(p["A1"][k] @ h + p["B"][k] @ token + p["c"][k])
     )
@@ -146,7 +151,7 @@ def _run(p, z, dh, r_h):
     return jax.nn.relu(seen + jnp.broadcast_to(p["e"], seen.shape)) @ p["a"]
 
 
-def _recurrent(i, size):
+def _recurrent(i: Instance, size: Size) -> Sides:
     N, z, r_h = size["N"], i["z"], 1.5
     one = _contracting({name: i[name] for name in _RECURRENT}, N)
     two = _contracting({name: i[name] + i[f"d_{name}"] for name in _RECURRENT}, N)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.sets import Reals, Sphere
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.numerics.norms import spectral_norm
 from jaxbounds.qstr import interpolator, memorisers, rnn_bounds
 from jaxbounds.qstr.links import TwoLayer
@@ -13,13 +13,13 @@ from jaxbounds.qstr.relu_networks import Layer, evaluate
 from jaxbounds.qstr.statements.common import reals, searched
 
 
-def _equal_case(size):
+def _equal_case(size: Size) -> Instance:
     one = np.zeros((size["k"], size["k"]))
     one[0, 0] = 1.7
     return {"U": one[None], "W": np.stack([one, one])[None]}
 
 
-def _am_gm(i, size):
+def _am_gm(i: Instance, size: Size) -> Sides:
     U, none = i["U"], jnp.zeros(size["k"])
     L, total = rnn_bounds.lipschitz_and_norm(U, [Layer(W, none) for W in i["W"]])
     mean = lambda square: rnn_bounds.weight_norm_lower_bound(L**2 * square, 3)
@@ -62,7 +62,7 @@ AM_GM = searched(
 )
 
 
-def _embedding(i, size):
+def _embedding(i: Instance, size: Size) -> Sides:
     network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
     layers = interpolator.embed_in_rnn(network, i["v"], size["depth"])
     total = sum(jnp.sum(jnp.asarray(entry) ** 2) for entry in jax.tree.leaves(layers))
@@ -107,7 +107,7 @@ EMBEDDING = Statement(
 )
 
 
-def _deep(i, size):
+def _deep(i: Instance, size: Size) -> Sides:
     network, depth = TwoLayer(i["a"], i["W"], i["b"]), size["depth"]
     layers = memorisers.deep_readout(network, depth)
     total = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(layers))

@@ -10,9 +10,11 @@ import math
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from jaxbounds.claims.sets import Sphere
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import interpolator, memorisers, rnn_bounds
 from jaxbounds.qstr.links import TwoLayer
@@ -23,7 +25,7 @@ RISK = 0.1
 
 
 @functools.partial(jax.jit, static_argnums=1)
-def _training_set(key, size):
+def _training_set(key: Array, size: Size) -> Instance:
     """Draw x_j and the label <u, x_t> of n prompts, with j and t uniform in [N]."""
     normal, uniform = jax.random.split(key)
     n, d = size["n"], size["d"]
@@ -35,13 +37,13 @@ def _training_set(key, size):
     return {"x": x, "y": y, "u": u, "v": v, "fresh": fresh[0]}
 
 
-def _minimiser(i, units=32, rounds=3):
+def _minimiser(i: Instance, units: int = 32, rounds: int = 3) -> TwoLayer:
     """Return the computed minimiser; the default takes only a few rounds of linear programs."""
     return memorisers.least_variation(i["x"], i["y"], units=units, rounds=rounds).network
 
 
 @functools.partial(jax.jit, static_argnames="depth")
-def _printed(i, depth):
+def _printed(i: Instance, depth: int) -> tuple[TwoLayer, ArrayLike]:
     """Return the paper's network (Lemma 38 along v), and the L^2 |U|_F^2 that its cost allows."""
     network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
     layers = interpolator.embed_in_rnn(network, i["v"], depth)
@@ -50,13 +52,13 @@ def _printed(i, depth):
     return units, (total / depth) ** depth
 
 
-def _allowed(network, depth):
+def _allowed(network: TwoLayer, depth: int) -> float:
     """Return the largest L^2 |U|_F^2 at this network's cost, in a network of balanced layers."""
     return memorisers.memorising_product(float(memorisers.variation(network)), depth)
 
 
 @functools.partial(jax.jit, static_argnames=("width", "depth"))
-def _in_the_family(network, i, width, depth):
+def _in_the_family(network: TwoLayer, i: Instance, width: int, depth: int) -> Array:
     """Return the largest L^2 |U|_F^2 of networks of `width` units at this network's cost.
 
     The cost is the cost of the network itself, padded with zero units. The result is infinite if
@@ -70,7 +72,7 @@ def _in_the_family(network, i, width, depth):
     return jnp.where(missed < 1e-6, (total / depth) ** depth, jnp.inf)
 
 
-def _theorem(i, size):
+def _theorem(i: Instance, size: Size) -> Sides:
     network, depth = _minimiser(i, units=96, rounds=8), size["depth"]
     product = _allowed(network, depth)
     least = lambda product, N=size["N"]: rnn_bounds.unlearned_risk(product, N=N)
@@ -137,11 +139,11 @@ THEOREM_9 = Statement(
 
 
 @functools.partial(jax.jit, static_argnames="N")
-def _risks(network, fresh, u, N):
+def _risks(network: TwoLayer, fresh: Array, u: Array, N: int) -> memorisers.Draws:
     return memorisers.stateless_risk(network(fresh[:, None, :]), fresh @ u, N=N)
 
 
-def _computed(i, size):
+def _computed(i: Instance, size: Size) -> Sides:
     N, depth = size["N"], size["depth"]
     fresh = np.random.default_rng(int(i["fresh"])).standard_normal((1000, size["d"]))
     printed, allowed = jax.device_get(_printed(i, depth))
@@ -201,7 +203,7 @@ COMPUTED = Statement(
 )
 
 
-def _lengths(i, size):
+def _lengths(i: Instance, size: Size) -> Sides:
     n, d, depth = int(i["n"]), size["d"], size["depth"]
     rng = np.random.default_rng([n, int(i["seed"])])
     data = {"x": rng.standard_normal((n, d)), "y": rng.standard_normal(n)}

@@ -2,19 +2,22 @@
 
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box, Integers, Reals
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement, stacked
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import bounds, data, encodings, heads
 from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements import common
 
 
-def _labels(i, size):
+def _labels(i: Instance, size: Size) -> Sides:
     N, d, q = size["N"], size["d"], size["q"]
     keys = jax.random.split(jax.random.wrap_key_data(i["seed"]), 3)
     # There is one key, so all links share their direction.
@@ -31,7 +34,9 @@ def _labels(i, size):
     xor = jnp.sign(jnp.prod(tokens @ token_direction, axis=-1))
     hard = heads.lower_bound_prompts(keys[2], shape=(), N=2 * q + 2, q=q, d=d)
     quadratic = LINKS["quadratic"].apply({}, hard.x[:q])
-    pair = lambda *sides: tuple(jnp.stack(side) for side in zip(*sides, strict=True))
+    pair: Callable[..., Any] = lambda *sides: tuple(
+        jnp.stack(side) for side in zip(*sides, strict=True)
+    )
     return Sides.pairs(
         {
             "printed": (drawn.y, value["two_layer"]),
@@ -82,7 +87,7 @@ LABELS = Statement(
 )
 
 
-def _encoding(i, size):
+def _encoding(i: Instance, size: Size) -> Sides:
     d, q = size["d"], size["q"]
     z = data.encode(i["x"], i["t"], common.encodings(i["signs"]))
     square = jnp.sum(z[:, d:] ** 2, axis=1)
@@ -123,12 +128,12 @@ ENCODING = Statement(
 )
 
 
-def _moment_cases(size):
+def _moment_cases(size: Size) -> Instance:
     pairs = itertools.product((1, 2, 10, 100), (1.0, 1.5, 3.0, 40.0, 300.0))
     return stacked({"d": d, "r": r} for d, r in pairs)
 
 
-def _moments(i, size):
+def _moments(i: Instance, size: Size) -> Sides:
     ratio = math.sqrt(data.gaussian_moment_ratio(int(i["d"]), float(i["r"])))
     return Sides(lhs=ratio, rhs={"derived C_x = 1": 1.0, "control": math.sqrt(0.5)})
 
@@ -156,7 +161,7 @@ ASSUMPTION_1 = common.searched_on_host(
 )
 
 
-def _risks(i, size):
+def _risks(i: Instance, size: Size) -> Sides:
     """Compare the averaged risk with the mean point-wise risk over all N^n choices of positions."""
     n, N = size["n"], size["N"]
     choices = jnp.stack(jnp.meshgrid(*[jnp.arange(N)] * n, indexing="ij"), axis=-1).reshape(-1, n)
@@ -190,12 +195,12 @@ RISKS = Statement(
 )
 
 
-def _coherence_sample(key, size):
+def _coherence_sample(key: Array, size: Size) -> Instance:
     omega = encodings.rademacher_encodings(key, size["N"], size["wide"])
     return {"wide": jnp.sign(omega).astype(jnp.int8)}
 
 
-def _coherence(i, size):
+def _coherence(i: Instance, size: Size) -> Sides:
     wide = common.encodings(i["wide"])
     broken = 1.0 - encodings.satisfies_assumption_3(wide).astype(wide.dtype)
     return Sides.pairs(

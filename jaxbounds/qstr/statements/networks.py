@@ -4,13 +4,18 @@ It compares each network with explicit weights.
 """
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
+from jax.typing import ArrayLike
+from jaxtyping import Array
 
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.qstr.architectures import build
 from jaxbounds.qstr.gated import CELLS, BidirectionalGated, recur
 from jaxbounds.qstr.layers import FeedForward
@@ -22,14 +27,14 @@ from jaxbounds.qstr.transformer import PublishedTransformer, SparseTransformer, 
 _GATED = {cell: BidirectionalGated(2, cell) for cell in CELLS}
 
 
-def _model(name, size):
+def _model(name: str, size: Size) -> nn.Module:
     return _GATED.get(name) or build(name, N=size["N"], d=size["d"])
 
 
 _NAMES = ("transformer", "feedforward256", "rnn", "state_space", *_GATED)
 
 
-def _sample(key, size):
+def _sample(key: Array, size: Size) -> Instance:
     """Draw tokens z and the parameters of each network.
 
     All parameters come from one draw, because many draws compile slowly.
@@ -44,19 +49,21 @@ def _sample(key, size):
     return {**drawn, "transformer": {**drawn["transformer"], **biases}}
 
 
-def _mlp(parameters, *features):
+def _mlp(parameters: Mapping[str, Array], *features: Array) -> Array:
     """Evaluate a TorchMLP as a network of explicit layers, on concatenated features."""
     names = range(len(parameters) // 2)
     network = tuple(Layer(parameters[f"W{k}"], parameters[f"b{k}"]) for k in names)
     return evaluate(network, jnp.concatenate(features, axis=-1))
 
 
-def _both_ways(states, z):
+def _both_ways(
+    states: Callable[[str, Array], Sequence[ArrayLike]], z: Array
+) -> tuple[Array, Array]:
     """Return each token together with the states of a forward and of a backward reading."""
     return jnp.stack(states("forward", z)), jnp.stack(states("backward", z[::-1])[::-1])
 
 
-def _as_in_section_3(p, z):
+def _as_in_section_3(p: Mapping[str, Any], z: Array) -> Array:
     """Evaluate the public code's one-head Transformer as the paper's Transformer.
 
     The value and output maps become part of the paper's W.
@@ -72,10 +79,10 @@ def _as_in_section_3(p, z):
     return paper.apply({"params": explicit}, z) + mlp["b1"][0]
 
 
-def _residual(p, z):
+def _residual(p: Mapping[str, Any], z: Array) -> Array:
     """Return the residual RNN's predictions; each state excludes its own token."""
 
-    def states(side, tokens):
+    def states(side: str, tokens: Array) -> list[Array]:
         found = [jnp.zeros(64)]
         for token in tokens[:-1]:
             found.append(project_to_ball(found[-1] + _mlp(p[side], found[-1], token), 10.0))
@@ -84,22 +91,22 @@ def _residual(p, z):
     return _mlp(p["readout"], *_both_ways(states, z), z)[:, 0]
 
 
-def _linear(p, z):
+def _linear(p: Mapping[str, Any], z: Array) -> Array:
     """Return the state-space model's predictions from h_i = sum_{j <= i} decay^{i-j} input_j."""
 
-    def states(side, tokens):
+    def states(side: str, tokens: Array) -> Sequence[ArrayLike]:
         decay, driven = jax.nn.sigmoid(p[f"{side}_decay"]), _mlp(p[side], tokens)
         return [sum(decay ** (n - k) * driven[k] for k in range(n + 1)) for n in range(len(tokens))]
 
     return _mlp(p["readout"], *_both_ways(states, z), z)[:, 0]
 
 
-def _gated(name):
+def _gated(name: str) -> Callable[[Mapping[str, Any], Array], Array]:
     """Return a function that evaluates a gated RNN token by token."""
     cell, gates, parts = CELLS[name]
 
-    def run(p, z):
-        def states(side, tokens):
+    def run(p: Mapping[str, Any], z: Array) -> Array:
+        def states(side: str, tokens: Array) -> list[Array]:
             weights = ("W_input", "W_hidden", "b_input", "b_hidden")
             W_i, W_h, b_i, b_h = (p[w][("forward", "backward").index(side)] for w in weights)
             carry, found = (jnp.zeros(2),) * parts, []
@@ -123,8 +130,9 @@ _PLAIN = {
 }
 
 
-def _networks(i, size):
-    z, pairs = i["z"], {}
+def _networks(i: Instance, size: Size) -> Sides:
+    z = i["z"]
+    pairs: dict[str, Any] = {}
     for name, plain in _PLAIN.items():
         ours = lambda p, name=name: _model(name, size).apply({"params": p}, z)
         runs = ours, lambda p, plain=plain: plain(p, z)

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Sides, Statement
+from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
 from jaxbounds.qstr import bounds, covers, excess, theorems
 from jaxbounds.qstr.links import LINKS
 
@@ -82,7 +82,7 @@ def _uniform(g: dict[str, float]) -> tuple[float, float, float]:
     return rademacher, gap, printed
 
 
-def _coverings(i, size):
+def _coverings(i: Instance, size: Size) -> Sides:
     k, pairs = int(i["k"]), dict[str, Pair]()
     for letter in ("m", "H", "De", "eps"):
         pairs[f"printed Proposition 17, {letter}"] = _log_covering(_moved(_CLASS, letter, k))
@@ -93,7 +93,7 @@ def _coverings(i, size):
 def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
     """Return the function that compares one of `_uniform`'s two bounds with the printed order."""
 
-    def sides(i, size):
+    def sides(i: Instance, size: Size) -> Sides:
         k, pairs = int(i["k"]), dict[str, Pair]()
         for letter in _OF_UNIFORM:
             found = _uniform(_moved(_CLASS, letter, k))
@@ -176,7 +176,7 @@ def _recurrent_covering(g: dict[str, float]) -> Callable[[Any], Any]:
     )
 
 
-def _recurrent(i, size):
+def _recurrent(i: Instance, size: Size) -> Sides:
     k, pairs = int(i["k"]), dict[str, Pair]()
     for letter in ("p", "N", "R", "eps"):
         g = _moved(_RNN, letter, k)
@@ -249,14 +249,14 @@ def _problem(letter: str, k: int) -> tuple[excess.Setting, dict[str, float]]:
     return excess.Setting(N=int(g["N"]), d=int(g["d"]), q=int(g["q"])), g
 
 
-_NETWORK = {"de": 32, "r_a": 1.0, "r_w": 1.0, "eps": _EPS}
+_NETWORK: dict[str, Any] = {"de": 32, "r_a": 1.0, "r_w": 1.0, "eps": _EPS}
 
 
 def _shape(setting: excess.Setting, m: int) -> dict[str, Any]:
     return {"q": setting.q, "d": setting.d, "m_g": m, "eps_2nn": 0.0, "approximation": 1.0}
 
 
-def _theorem_10(i, size):
+def _theorem_10(i: Instance, size: Size) -> Sides:
     k, pairs = int(i["k"]), dict[str, Pair]()
     for letter in ("n", "q", "d", "m"):
         setting, g = _problem(letter, k)
@@ -274,7 +274,7 @@ def _theorem_10(i, size):
     return Sides.pairs(pairs | {"control": (slow, 1 / (4.0**k * SAMPLES))})
 
 
-def _theorem_4(i, size):
+def _theorem_4(i: Instance, size: Size) -> Sides:
     k, pairs = int(i["k"]), dict[str, Pair]()
     for letter in ("n", "q", "d", "m"):
         setting, g = _problem(letter, k)
@@ -347,7 +347,7 @@ def _rnn_class(setting: excess.Setting, de: int) -> excess.RecurrentClass:
     return excess.recurrent_class(setting, network, de=de)
 
 
-def _recurrent_theorem(i, size):
+def _recurrent_theorem(i: Instance, size: Size) -> Sides:
     k, pairs = int(i["k"]), dict[str, Pair]()
     degrees = {"n": (20, 0), "N": (28, 0), "q": (20, 16), "d": (20, 26)}
     for letter, (of_logs, of_size) in degrees.items():
@@ -356,10 +356,10 @@ def _recurrent_theorem(i, size):
         setting = excess.Setting(N=int(g["N"]), d=int(g["d"]), q=int(g["q"]))
         de = math.ceil(16 * math.log(g["N"]))
         found = theorems.theorem_7_explicit(g["n"], setting, _rnn_class(setting, de))
-        unit = g.get(letter, 1.0) ** of_size if of_size else 1.0
+        unit: float = g.get(letter, 1.0) ** of_size if of_size else 1.0
         pairs[f"printed {letter}"] = found, theorems.theorem_7(
             g["n"], N=setting.N, eps_2nn=0.0, approximation=1.0,
-            polynomial=lambda logs, unit=unit, of_logs=of_logs: unit * logs**of_logs,
+            polynomial=lambda logs, unit=unit, of_logs=of_logs: unit * logs**of_logs,  # type: ignore[misc]
         )  # fmt: skip
     slow = pairs["printed n"][0]
     return Sides.pairs(pairs | {"control": (slow, 1 / (4.0**k * SAMPLES))})
@@ -386,9 +386,9 @@ RECURRENT_THEOREM = _order(
 _LAST = {"n": SAMPLES, "N": 64, "q": 2, "d": 4}
 
 
-def _truncations(i, size):
+def _truncations(i: Instance, size: Size) -> Sides:
     k = int(i["k"])
-    g = _moved(_LAST, "n", k)
+    g: dict[str, Any] = _moved(_LAST, "n", k)
     setting = excess.Setting(N=g["N"], d=g["d"], q=g["q"])
     tail = 2.0 * math.log(g["n"])
     of_transformer = excess.prediction_moment(setting, heads=setting.q, slope=4.0)

@@ -1,10 +1,13 @@
 """Statements of Section 5 and Appendix C about recurrent networks."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.numerics.norms import spectral_norm, vector_norm
 from jaxbounds.qstr.bounds import (
     network_perturbation_bound,
@@ -17,7 +20,7 @@ from jaxbounds.qstr.relu_networks import Layer, evaluate, layer, shrink_output
 from jaxbounds.qstr.statements.common import reals, searched, zeros
 
 
-def _projection(i, size):
+def _projection(i: Instance, size: Size) -> Sides:
     a, b = i["a"], i["b"]
     gap = vector_norm(a - b)
     moved = vector_norm(project_to_ball(a, 1.5) - project_to_ball(b, 1.5))
@@ -45,7 +48,7 @@ PROJECTION = searched(
 )
 
 
-def _accumulate(i, size):
+def _accumulate(i: Instance, size: Size) -> Sides:
     """Compare the final state's error at several N; each step errs by noise in [eps/2, eps].
 
     Here eps is 0.01.
@@ -61,7 +64,7 @@ def _accumulate(i, size):
     )
 
 
-def _repeated_noise(size):
+def _repeated_noise(size: Size) -> Instance:
     """Return eight errors, repeated, so that the mean is equal for every N."""
     rng, repeats = np.random.default_rng(0), size["N"] // 8
     noise = np.tile(0.01 * rng.uniform(0.5, 1.0, (16, 8)), repeats)
@@ -99,13 +102,13 @@ ACCUMULATION = Statement(
 )
 
 
-def bounded(A, limit):
+def bounded(A: Array, limit: float) -> Array:
     """Scale A so that its Frobenius norm, and so its operator norm, is at most the limit."""
     square = jnp.sum(A**2, axis=(-2, -1), keepdims=True)
     return limit * A / jnp.maximum(jnp.sqrt(square), 1.0)
 
 
-def _perturbation(i, size):
+def _perturbation(i: Instance, size: Size) -> Sides:
     """Compare the distance of two RNNs with Lemma 29's bound.
 
     The first axis of every weight is the network. The second axis of a transition's weights is the
@@ -113,7 +116,9 @@ def _perturbation(i, size):
     """
     z, dh, N = i["z"], size["dh"], size["N"]
     transitions = bounded(i["A1"], 1 / N), bounded(i["A2"], 1.0), i["B"], i["c"]
-    step = lambda A1, A2, B, c, h, token: A2 @ jax.nn.relu(A1 @ h + B @ token + c)
+    step: Callable[..., Array] = lambda A1, A2, B, c, h, token: (
+        A2 @ jax.nn.relu(A1 @ h + B @ token + c)
+    )
     run = lambda p, z: exclusive_states(lambda h, token: step(*p, h, token), z, dh, radius=1.5)
     read = jnp.stack([z, z[::-1]])  # the backward RNN reads the reversed prompt
     states = jax.vmap(jax.vmap(run), (0, None))(transitions, read)
@@ -139,7 +144,7 @@ _PAIR = reals(
 )
 
 
-def _one_unit_case(size):
+def _one_unit_case(size: Size) -> Instance:
     """Return two pairs of RNNs with one active unit.
 
     In the first pair, the errors of one step add up along both directions. In the second pair, the
@@ -190,7 +195,7 @@ PERTURBATION = searched(
 )
 
 
-def _value(i, size):
+def _value(i: Instance, size: Size) -> Sides:
     x, W, b = i["x"], i["W"], i["b"]
     value = evaluate(tuple(map(Layer, W, b)), x)
     reach, bare = (network_value_bound(list(W), list(bias), x) for bias in (b, b / 2))
@@ -222,7 +227,7 @@ VALUE = searched(
 )
 
 
-def _parameters_apart(i, size):
+def _parameters_apart(i: Instance, size: Size) -> Sides:
     x, W, b = i["x"], i["W"], i["b"]
     W2, b2 = W + i["dW"], b + i["db"]
     first, second = tuple(map(Layer, W, b)), tuple(map(Layer, W2, b2))

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.sets import Box, Integers
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement, stacked
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement, stacked
 from jaxbounds.qstr import rnn_bounds
 from jaxbounds.qstr.code_rnn import (
     CodeRNN,
@@ -41,7 +41,7 @@ def _least_frobenius(seed: int, N: int) -> float:
     return min((m.lipschitz * m.frobenius_norm) ** 2 for m in found)
 
 
-def _norm_growth(i, size):
+def _norm_growth(i: Instance, size: Size) -> Sides:
     N, seed = size["N"], int(i["seed"])
     m, finer = machine(seed, N), machine(seed, N, 4)
     L = m.lipschitz
@@ -118,7 +118,7 @@ _LONG = 60
 """N of the RNNs that store all bits in few numbers; a larger N takes more time."""
 
 
-def _widths(i, size):
+def _widths(i: Instance, size: Size) -> Sides:
     k = int(i["numbers"])
     L = number_rnn_lipschitz(_LONG, bits=BITS, numbers=k)
     bound = lambda L: rnn_bounds.width_lower_bound(N=_LONG, lipschitz=L, operator_norm=2**0.5)
@@ -158,7 +158,7 @@ _SHARE = 0.25
 """Largest share of ones in a light word; a larger share makes more words light."""
 
 
-def _light(i, size):
+def _light(i: Instance, size: Size) -> Sides:
     N, bits = int(i["N"]), int(i["bits"])
     entropy = -_SHARE * math.log2(_SHARE) - (1 - _SHARE) * math.log2(1 - _SHARE)
     expected = light_words(N, bits=bits, share=_SHARE)
@@ -212,14 +212,14 @@ BOUNDED = Statement(
 )
 
 
-def _coded_tokens(size):
+def _coded_tokens(size: Size) -> Instance:
     rng = np.random.default_rng(3)
     pairs = itertools.product(range(4), (1, 2, BITS))
     tokens = lambda: rng.standard_normal(size["N"])
     return stacked({"seed": k, "bits": bits, "x": tokens()} for k, bits in pairs)
 
 
-def _constants(i, size):
+def _constants(i: Instance, size: Size) -> Sides:
     N, bits, values = size["N"], int(i["bits"]), np.asarray(i["x"])
     m = machine(int(i["seed"]), N, bits)
     L, square = m.lipschitz, m.frobenius_norm**2
@@ -306,7 +306,7 @@ CONSTANTS = searched_on_host(
 )
 
 
-def _risk(i, size):
+def _risk(i: Instance, size: Size) -> Sides:
     """Compare the variance that the random-code RNN explains with Theorem 9's limit.
 
     The predictions are scaled by c, and both sides are in closed form. The best quantiser Q has the

@@ -3,9 +3,10 @@
 import math
 
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from jaxbounds.claims.sets import Box
-from jaxbounds.claims.statements import Budget, Domain, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Domain, Form, Instance, Sides, Size, Statement
 from jaxbounds.numerics.norms import entrywise_norm, frobenius_norm, vector_norm
 from jaxbounds.qstr import data, retrieval
 from jaxbounds.qstr.encodings import coherence
@@ -22,7 +23,7 @@ NETWORKS = ({"N": 8, "d": 3, "q": 2, "de": 12},)
 SPARSITIES = tuple({"N": 8, "d": 2, "q": q, "de": 12} for q in (1, 3))
 
 
-def _accuracy(i, size):
+def _accuracy(i: Instance, size: Size) -> Sides:
     x, t, omega, network = i["x"], i["t"], encodings(i["signs"]), TwoLayer(i["a"], i["W"], i["b"])
     N, q, d, de = (size[name] for name in ("N", "q", "d", "de"))
     r_a, r_w = network.radii()
@@ -80,7 +81,7 @@ ACCURACY = searched(
 )
 
 
-def _tail(i, size):
+def _tail(i: Instance, size: Size) -> Sides:
     x, t, alpha, omega = i["x"], i["t"], i["alpha"], encodings(i["signs"])
     bound = lambda mu: retrieval.retrieval_error_bound(x, omega, alpha, q=size["q"], coherence=mu)
     return Sides(
@@ -164,13 +165,13 @@ RETRIEVAL_TAIL = searched(
 )
 
 
-def _inside(i, size):
+def _inside(i: Instance, size: Size) -> Array:
     """Return the argument of the logarithm in Lemma 11's alpha."""
     r_a, r_w = TwoLayer(i["a"], i["W"], i["b"]).radii()
     return 2 * r_a * r_w * i["r_x"] * size["N"] * math.sqrt(size["q"] / _EPS)
 
 
-def _norms(i, size):
+def _norms(i: Instance, size: Size) -> Sides:
     q, d, de, N, r_x = size["q"], size["d"], size["de"], size["N"], i["r_x"]
     network = TwoLayer(i["a"], i["W"], i["b"])
     r_a, r_w = network.radii()

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Sides, Statement
+from jaxbounds.claims.statements import Form, Instance, Sides, Size, Statement
 from jaxbounds.qstr import ridge_networks
 
 EPS = (0.2, 0.17, 0.14, 0.12, 0.1, 0.085, 0.07)
@@ -30,7 +30,7 @@ def _least(eps: float, spacing: float) -> tuple[float, float, float]:
     return m, float(np.linalg.norm(network.a)) * m**0.5, error
 
 
-def _orders(i, size):
+def _orders(i: Instance, size: Size) -> Sides:
     eps = float(i["eps"])
     found = [_least(eps, spacing) for spacing in WAVES]
     m, outer = (max(one[k] for one in found) for k in (0, 1))

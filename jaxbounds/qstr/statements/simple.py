@@ -1,17 +1,19 @@
 """Statements of Appendix C.1 about the constructed RNN's states, predictions and norms."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.statements import Budget, Form, Sides, Statement
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, Statement
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr import relu_networks, rnn_construction
 from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.recurrent import exclusive_states, exclusive_sums
-from jaxbounds.qstr.relu_networks import evaluate
+from jaxbounds.qstr.relu_networks import Network, evaluate
 from jaxbounds.qstr.statements.construction import (
     RADIUS,
     SIMPLE,
@@ -27,10 +29,10 @@ mu exceeds the coherence 1/2 by the inner product's error.
 """
 
 
-def _states(i, size):
+def _states(i: Instance, size: Size) -> Sides:
     z, sizes = tokens_of(i, size)
     N, q, d = size["N"], size["q"], size["d"]
-    interpolated = {"knots": _KNOTS_26, "coherence": _MU}
+    interpolated: dict[str, Any] = {"knots": _KNOTS_26, "coherence": _MU}
     eps = rnn_construction.interpolated_error(**sizes, **interpolated)
     # B bounds the coordinates of a token, so r_x = sqrt(d) B bounds |x_j|.
     radius = math.sqrt(q) * (math.sqrt(d) * RADIUS + math.sqrt(d) * eps)
@@ -92,7 +94,7 @@ STATES = searched_prompts(
 )
 
 
-def _network_norms(i, size):
+def _network_norms(i: Instance, size: Size) -> Sides:
     knots, q, d, de = size["knots"], size["q"], size["d"], size["de"]
     sizes = {"q": q, "d": d, "de": de, "radius": RADIUS, "knots": knots, "coherence": 0.75}
     network = rnn_construction.interpolated_transition(**sizes)
@@ -140,7 +142,7 @@ _EPS_2NN = 0.01
 """Squared error of Assumption 2, in units of the label's variance; a larger value allows more."""
 
 
-def _within(eps, sizes):
+def _within(eps: float, sizes: Mapping[str, Any]) -> Network:
     """Build Proposition 26's network of the fewest knots that errs by at most eps."""
     for knots in range(8, 1024):
         mu = 0.5 + sizes["de"] * relu_networks.product_error(2.0, knots)
@@ -150,7 +152,7 @@ def _within(eps, sizes):
     raise Refused(f"eps={eps} needs more than 1023 knots. Try a larger eps")
 
 
-def _rnn(i, size):
+def _rnn(i: Instance, size: Size) -> Sides:
     z, sizes = tokens_of(i, size)
     q, d, t = size["q"], size["d"], i["t"]
     a, W = np.linspace(-0.5, 0.5, 4), 0.5 * np.cos(np.arange(4 * q * d)).reshape(4, q * d)

@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 import scipy
+from jax.typing import ArrayLike
 
-from jaxbounds.claims.statements import Counterexample, Form, Sides
+from jaxbounds.claims.statements import Counterexample, Form, Instance, Sides, Size
 from jaxbounds.numerics.arrays import array_module
 from jaxbounds.qstr import bounds
 from jaxbounds.qstr.statements.common import cases_on_host
 
 
-def _radius_cases(size):
+def _radius_cases(size: Size) -> Instance:
     law, r = np.meshgrid([EXCLUSIVE, INDEPENDENT, GAUSSIAN], np.linspace(1.01, 4.0, 9))
     radius = math.sqrt(math.e * size["d"]) * r.ravel()
     return {"law": law.ravel(), "r": radius}
@@ -25,7 +26,7 @@ tokens. GAUSSIAN: independent normal tokens.
 """
 
 
-def _radius(i, size):
+def _radius(i: Instance, size: Size) -> Sides:
     n, N, d, r = size["n"], size["N"], size["d"], float(i["r"])
     law = int(i["law"])
     # The probability for one token: the largest that Assumption 1 allows, or that of the chi law.
@@ -79,7 +80,7 @@ TOKEN_TAIL = cases_on_host(
 )
 
 
-def _small_radius(i, size):
+def _small_radius(i: Instance, size: Size) -> Sides:
     n, N, d = size["n"], size["N"], size["d"]
     xp = array_module(i["r"])
     r = xp.sqrt(float(d)) * i["r"]
@@ -94,7 +95,7 @@ def _small_radius(i, size):
     )
 
 
-def _meets_lemma_12(i, size):
+def _meets_lemma_12(i: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the hypotheses of Lemma 12, each with whether this example meets it.
 
     In this example, X is uniform on the sphere of radius sqrt(d), n = N = 1 and y = <u, x>. The

@@ -2,11 +2,12 @@
 
 import itertools
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Sides, stacked
+from jaxbounds.claims.statements import Form, Instance, Sides, Size, stacked
 from jaxbounds.numerics.norms import spectral_norm, vector_norm
 from jaxbounds.qstr import bounds, excess, rnn_bounds
 from jaxbounds.qstr.statements.common import reals, searched, searched_on_host, zeros
@@ -16,7 +17,7 @@ from jaxbounds.qstr.transformer import SparseTransformer, attention
 _ATTENTIONS = reals("z: N De, W: H De De, moved: H De De")
 
 
-def _pair_case(size):
+def _pair_case(size: Size) -> Instance:
     """Return two opposite tokens that get equal attention, and weights that move a little."""
     case = zeros(_ATTENTIONS, size)
     case["z"][:, ::2, 0], case["z"][:, 1::2, 0] = 2.0, -2.0
@@ -24,7 +25,7 @@ def _pair_case(size):
     return case
 
 
-def _attention_lipschitz(i, size):
+def _attention_lipschitz(i: Instance, size: Size) -> Sides:
     z, W, moved, De = i["z"], i["W"], i["moved"], size["De"]
     change = [attention(z, W[h]) - attention(z, moved[h]) for h in range(size["H"])]
     difference = jnp.moveaxis(W - moved, 0, 1).reshape(De, size["H"] * De)
@@ -71,13 +72,13 @@ ATTENTION_LIPSCHITZ = searched(
 _NETWORK = reals("z: N De") | WEIGHTS
 
 
-def _aligned_case(size):
+def _aligned_case(size: Size) -> Instance:
     case = zeros(_NETWORK, size)
     case["z"][..., 0] = case["a"][:, 0] = case["W"][:, 0, :: size["De"]] = 1.0
     return case
 
 
-def _prediction(i, size):
+def _prediction(i: Instance, size: Size) -> Sides:
     H, z = size["H"], i["z"]
     predicted = predict({name: i[name] for name in WEIGHTS}, z, size)
     bound = lambda **options: bounds.prediction_bound(i["a"], i["W"], i["b"], z, **options)
@@ -120,19 +121,19 @@ PREDICTION = searched(
 )
 
 
-def _assembly_cases(size):
+def _assembly_cases(size: Size) -> Instance:
     grid = itertools.product((1, 3), (2, 4), (5, 50), (2.0, 6.0), (100, 10_000))
     return stacked(dict(zip(("q", "d", "m", "r", "n"), row)) for row in grid)
 
 
-def _assembly(i, size):
+def _assembly(i: Instance, size: Size) -> Sides:
     q, d, m, n = (int(i[name]) for name in ("q", "d", "m", "n"))
     r, De = float(i["r"]), d + q
     r_QK, two_layer = q / d, m * q * De  # R = e - 1, eps = 1: so the logarithm is 1
     whole = bounds.transformer_log_covering_rate(
         1.0, m=m, H=q, De=De, R=math.e - 1, r_a=1.0, R_w=1.0, r_z=r, r_QK=r_QK
     )
-    attended = {"r_z": r, "H": q, "De": De}
+    attended: dict[str, Any] = {"r_z": r, "H": q, "De": De}
     parts = (
         bounds.query_key_log_covering_rate(r**-2, radius_21=q * r_QK, **attended),
         bounds.query_key_log_covering(r**-2, radius=math.sqrt(q) * r_QK, **attended),
@@ -143,7 +144,7 @@ def _assembly(i, size):
     setting = excess.Setting(N=n, d=d, q=q)
     tokens = excess.largest_token_moment(N=n, d=d)
     moment = excess.prediction_moment(setting, heads=q, slope=r)
-    interval = {"r_z": r, "radius": float(n), "H": 1, "De": 1}
+    interval: dict[str, Any] = {"r_z": r, "radius": float(n), "H": 1, "De": 1}
     whole_risk = bounds.transformer_excess_rate(n, q=q, d=d, m_g=m, r_a=1.0, r_w=1.0, r_x=r)
     discretised = 1 / n + math.sqrt(2 * m * math.log1p(r * d * n) / n)
     exponent = rnn_bounds.sample_exponent(depth=d, width_exponent=0.3, repaired=q == 1)

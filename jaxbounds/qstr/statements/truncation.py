@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 
 from jaxbounds.claims.sets import Box, Integers
-from jaxbounds.claims.statements import Budget, Form, Sides, stacked
+from jaxbounds.claims.statements import Budget, Form, Instance, Sides, Size, stacked
 from jaxbounds.qstr import covers, data, excess
 from jaxbounds.qstr.statements.common import gauss_hermite, searched_on_host
 from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
@@ -17,7 +17,7 @@ from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 _PAIR = {"H": 1, "De": 5, "m": 2}
 
 
-def _truncation_cases(size):
+def _truncation_cases(size: Size) -> Instance:
     """Return networks with large or small readouts, whose weights have both signs or one sign."""
     rows = []
     grid = itertools.product((1.0, 2.0, 4.0, 8.0), (1e-3, 0.3, 1.0), (-3.0, 2.0), (0, 1))
@@ -29,7 +29,7 @@ def _truncation_cases(size):
     return stacked(rows)
 
 
-def _largest_exceeds(v, N, d):
+def _largest_exceeds(v: float, N: int, d: int) -> float:
     """Return P(max |x_j|^2 > v) for N normal tokens.
 
     The probability is 1 - F^N, where F is the distribution function of chi squared.
@@ -38,14 +38,14 @@ def _largest_exceeds(v, N, d):
 
 
 @functools.lru_cache
-def _largest_moment(N, d):
+def _largest_moment(N: int, d: int) -> float:
     """Return (E max |x_j|^4)^{1/2}, the integral of 2 v P(max |x_j|^2 > v)."""
     weighted = lambda v: 2.0 * v * _largest_exceeds(v, N, d)
     return math.sqrt(scipy.integrate.quad(weighted, 0.0, 400.0, limit=200)[0])
 
 
 @functools.lru_cache
-def _normal_pairs():
+def _normal_pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return nodes and weights for two normal tokens, and prompts whose t is the second token."""
     x, mass = gauss_hermite(2, nodes=40)
     prompts = jax.jit(jax.vmap(data.encode, (0, None, None)))
@@ -55,7 +55,7 @@ def _normal_pairs():
 _first_predictions = jax.jit(lambda params, z: predict(params, z, _PAIR)[:, 0])
 
 
-def _truncated(i, size):
+def _truncated(i: Instance, size: Size) -> Sides:
     """Compare truncation errors, moments and tails with their bounds, by quadrature.
 
     One head reads two normal tokens. The moment and the tail of the largest token are for N tokens.

@@ -1,7 +1,13 @@
 """The drawing of Figure 6: losses and accuracies against epochs, one colour for each H."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import xarray as xr
+
+if TYPE_CHECKING:  # slow to import
+    import matplotlib.axes
+    import matplotlib.figure
 
 QUANTITIES = {
     "train_loss": "training loss",
@@ -12,7 +18,7 @@ QUANTITIES = {
 RULES = {"bag_of_words": "bag of words", "lexicon": "lexicon"}
 
 
-def figure(dataset: xr.Dataset, /):
+def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw means over trials, with standard errors as bands; each arm has its own row."""
     import matplotlib.pyplot as plt
 
@@ -49,7 +55,7 @@ def figure(dataset: xr.Dataset, /):
     return fig
 
 
-def _draw(axis, part: xr.Dataset, name: str, colors: np.ndarray) -> None:
+def _draw(axis: "matplotlib.axes.Axes", part: xr.Dataset, name: str, colors: np.ndarray) -> None:
     values = part[name].transpose("H", "trial", "step").values.astype(float)
     epochs = part.epoch.values
     means, count = values.mean(1), values.shape[1]
@@ -58,7 +64,7 @@ def _draw(axis, part: xr.Dataset, name: str, colors: np.ndarray) -> None:
         axis.fill_between(epochs, mean - error, mean + error, color=color, alpha=0.15, lw=0)
         axis.plot(epochs, mean, color=color, lw=2, marker="o", ms=3)
     axis.set_xlim(0, epochs[-1])
-    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     axis.grid(alpha=0.25, lw=0.5)
     if name == "test_accuracy":
         for rule, label in RULES.items():
@@ -68,7 +74,7 @@ def _draw(axis, part: xr.Dataset, name: str, colors: np.ndarray) -> None:
         axis.set_ylim(bottom=0)
 
 
-def _reference(axis, value: float, label: str) -> None:
+def _reference(axis: "matplotlib.axes.Axes", value: float, label: str) -> None:
     axis.axhline(value, color="0.25", lw=1, ls="--")
     axis.annotate(
         f"{label} {value:.3f}",
