@@ -149,6 +149,7 @@ ROUTINES = {
 }
 
 
+@pytest.mark.slow_cases("certified extremes", "looseness")
 @pytest.mark.parametrize("name", ROUTINES)
 def test_hessian_routines(name):
     """Statements and looseness ask in float64, which a TPU imitates."""

@@ -34,6 +34,7 @@ def _run(source, monkeypatch):
         runpy.run_path(str(source))
 
 
+@pytest.mark.slow_cases("01_tour_in_ten_minutes", "07_is_your_network_weakly_convex")
 @pytest.mark.parametrize(
     "source", [s for s in SOURCES if s.stem[:2] in QUICK], ids=lambda path: path.stem
 )

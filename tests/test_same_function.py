@@ -99,6 +99,15 @@ def _cases():
                 yield pytest.param(name, kind, id=f"{name}-{kind}")
 
 
+@pytest.mark.slow_cases(
+    "convert_element_type-uint16",
+    "convert_element_type-int16",
+    "convert_element_type-int8",
+    "convert_element_type-uint32",
+    "convert_element_type-uint64",
+    "convert_element_type-float32",
+    "convert_element_type-int64",
+)
 @pytest.mark.parametrize("name, kind", list(_cases()))
 def test_entry_by_entry(name, kind):
     function = CALLED.get(name) or getattr(lax, name, None)

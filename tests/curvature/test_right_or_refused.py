@@ -67,6 +67,7 @@ def truth_of(model, loss, batch):
     return np.asarray(jax.hessian(lambda v: loss(nnx.merge(graph, back(v)), batch))(flat))
 
 
+@pytest.mark.slow_cases("tied_loss")
 @pytest.mark.parametrize("loss", [tied_loss, penalty])
 def test_a_shared_variable_is_one_parameter(loss, x64):
     model = Tied()
@@ -236,7 +237,7 @@ def test_masks_that_do_not_fit(mask, words, unannotated):
 def test_the_error_of_a_share_covers_the_truth():
     """A spectrum with a null space of 65%, whose other eigenvalues crowd around it."""
     rng = np.random.default_rng(0)
-    n = 3000
+    n = 1000
     low, high = int(0.168 * n), int(0.182 * n)
     tail = lambda count: np.abs(rng.normal(size=count)) * 10.0 ** rng.uniform(-4, 0, count)
     values = np.concatenate([np.zeros(n - low - high), -tail(low), 10 * tail(high)])
@@ -279,6 +280,7 @@ PLAIN = {
 }
 
 
+@pytest.mark.slow_cases("odeint-2")
 @pytest.mark.parametrize(
     "name, parts", [(n, p) for n in PLAIN for p in (1, 2, 4)] + [("odeint", 2)]
 )
@@ -306,6 +308,7 @@ def test_a_custom_vjp_in_the_network_of_a_gauss_newton_matrix(x64):
         np.testing.assert_allclose(one, two, atol=1e-12)
 
 
+@pytest.mark.slow_cases("0.0001", "-0.0001")
 @pytest.mark.parametrize("gap", [1e-4, -1e-4, 1e-5])
 def test_one_eigenvalue_beside_many_equal_ones(gap):
     d = jnp.ones(100_000, jnp.float32).at[7].set(1 + gap)

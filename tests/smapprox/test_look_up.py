@@ -51,6 +51,7 @@ def test_every_shipped_machine_is_recognised(name, adder, correction):
     assert max(sizes) < 0.25 * compiled.layout.width**2
 
 
+@pytest.mark.slow_cases("equal_blocks-lookahead-correction0-0.0")
 @pytest.mark.parametrize(
     "name, adder, correction, exact",
     [("equal_blocks", "lookahead", DYADIC, 0.0), ("increment", "ripple", THIRDS, 1e-6)],
@@ -163,6 +164,7 @@ def test_runs_are_what_a_pass_over_all_steps_keeps(correction):
         assert np.abs(own - np.rint(own)).max() > 1e-4
 
 
+@pytest.mark.slow_cases("False")
 @pytest.mark.parametrize("straight_through", [False, True])
 def test_learned_tables_have_the_dense_values_and_derivatives(key, straight_through):
     machine = LIBRARY["parity"]().machine
