@@ -125,6 +125,7 @@ def test_what_the_last_visit_cannot_tell_is_not_certain():
     )[0]
 
 
+@pytest.mark.slow_cases("correction0")
 @pytest.mark.parametrize("correction", [DYADIC, None])
 def test_a_trace_is_verified_and_each_change_is_found(correction):
     compiled, inputs = compiled_for("equal_blocks", 4, correction=correction)
