@@ -63,6 +63,8 @@ CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 def pytest_configure(config):
     """Before anything of the library is imported."""
     config.addinivalue_line("markers", "devices(count): needs so many devices")
+    config.addinivalue_line("markers", "default_cases(*ids): all other cases are slow")
+    config.addinivalue_line("markers", "slow_cases(*ids): these cases are slow")
     if not config.getoption("jaxtyping_packages"):
         jaxtyping.install_import_hook([f"jaxbounds.{name}" for name in SHAPED], CHECKER)
     if (cache := getattr(config, "cache", None)) is not None:
@@ -94,6 +96,26 @@ def pytest_xdist_make_scheduler(config, log):
             return file + ".".join(test.split(".")[:2]) if "test_papers" in file else file
 
     return ByFile(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m "not slow"` chooses
+def pytest_collection_modifyitems(config, items):
+    """Mark as slow the cases that the markers of their test leave to the weekly run.
+
+    Raises:
+        UsageError: if a marker names a case that its test does not have.
+    """
+    unknown = {}
+    for item in items:
+        for mark in item.iter_markers():
+            if mark.name in ("default_cases", "slow_cases"):
+                test = item.nodeid.partition("[")[0], mark.name
+                unknown.setdefault(test, set(mark.args)).discard(item.callspec.id)
+                if (item.callspec.id in mark.args) == (mark.name == "slow_cases"):
+                    item.add_marker(pytest.mark.slow)
+    wrong = {test: ids for test, ids in unknown.items() if ids}
+    if wrong and not any("::" in argument for argument in config.args):
+        raise pytest.UsageError(f"{wrong=} are no cases. Try the ids of `pytest --collect-only`")
 
 
 def pytest_collection_finish():

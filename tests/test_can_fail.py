@@ -211,6 +211,7 @@ def _all():
         yield pytest.param(statement, id=statement.id, marks=marks)
 
 
+@pytest.mark.slow_cases("smapprox.sec2.1.positive", "qstr.lem42.disc")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("statement", [*_all()])
 def test_some_form_of_every_statement_can_fail(statement, unannotated):

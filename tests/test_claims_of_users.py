@@ -1198,6 +1198,15 @@ def parameters():
         yield pytest.param(claim, id=claim.name, marks=[pytest.mark.slow] if slow else [])
 
 
+@pytest.mark.slow_cases(
+    "nnx.dropout.true",
+    "montecarlo.relu.true",
+    "hypotheses.kantorovich.true",
+    "matrix.log-determinant.true",
+    "norms.one-two.true",
+    "simplex.product.true",
+    "softmax.lipschitz-one.true",
+)
 @pytest.mark.parametrize("claim", tuple(parameters()))
 def test_no_strong_word_is_wrong(claim):
     said = words(claim)

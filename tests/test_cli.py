@@ -112,7 +112,7 @@ def test_an_id_is_never_a_pattern(claims, capsys):
     """`mine.cauchy` begins `mine.cauchy.b`, which is listed before it: each is measured once."""
     file = Path(claims())
     file.write_text(file.read_text() + MORE)
-    assert main(["verify", "--import", str(file), "--out", "out", "--jobs", "2", "mine"]) == 0
+    assert main(["verify", "--import", str(file), "--out", "out", "--jobs", "1", "mine"]) == 0
     verdicts = json.loads(Path("out/verdicts.json").read_text())
     assert [v["id"] for v in verdicts] == ["mine.cauchy.b"] * 2 + ["mine.cauchy"] * 2
     assert [v["label"] for v in verdicts] == ["B"] * 2 + ["Inequality 1"] * 2
@@ -333,7 +333,7 @@ def test_ctrl_c_keeps_what_was_done_and_stops_the_rest(tmp_path):
 )
 def test_a_run_that_is_cut_loses_nothing_and_is_continued(how, tmp_path):
     """Only the main process is told to end; its workers end with it."""
-    select = ("multihead.eq1", "multihead.lemma1.*", "multihead.eq2", "multihead.eq3")
+    select = ("multihead.eq1", "multihead.eq2", "multihead.eq3")
     command = [sys.executable, "-m", "jaxbounds", "verify", *select]
     two, alone = ["--jobs", "2", "--out", "out"], ["--jobs", "1", "--out"]
     options = {"cwd": tmp_path, "start_new_session": True, "text": True, "stdout": subprocess.PIPE}

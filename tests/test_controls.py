@@ -319,6 +319,7 @@ def built(request):
     return experiments()[request.param], BUILT[request.param](request.param)
 
 
+@pytest.mark.slow_cases("seqlength.majority")
 def test_every_claim_says_yes_to_its_data_and_no_to_its_control(built):
     experiment, dataset = built
     found = controlled(experiment, dataset)

@@ -152,8 +152,8 @@ def test_importing_it_imports_no_jax():
 
 def test_ids_and_files_are_taken_where_a_statement_is(claims):
     few = Budget(samples=64, restarts=0)
-    by_id = jb.falsify("multihead.eq51", budget=few)
-    assert [v.id for v in by_id] == ["multihead.eq51"] * len(by_id)
+    by_id = jb.falsify("multihead.eq1", budget=few)
+    assert [v.id for v in by_id] == ["multihead.eq1"] * len(by_id)
     (mine,) = jb.falsify(claims)
     assert (mine.id, mine.status) == ("facenotes.cauchy", "holds")
     assert jb.is_bound_to(claims, sys.modules["facenotes"].product_of_norms)
@@ -214,8 +214,8 @@ def test_verify_does_what_the_command_does(claims, tmp_path, capsys, monkeypatch
 def test_on_any_executor(claims):
     spawned = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawned) as pool:
-        away = jb.verify(["multihead.eq51", claims], on=pool)
-    here = jb.verify(["multihead.eq51", claims], jobs=1)
+        away = jb.verify(["multihead.eq1", claims], on=pool)
+    here = jb.verify(["multihead.eq1", claims], jobs=1)
     for a, b in zip(away, here):
         assert (a.id, a.form, a.status) == (b.id, b.form, b.status)
         assert a.worst_ratio == pytest.approx(b.worst_ratio, rel=1e-6)
@@ -235,11 +235,11 @@ def test_a_script_without_a_guard_runs_once(claims, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         f"import jaxbounds as jb\nprint('begun')\n"
-        f"found = jb.verify(['multihead.eq51', {str(claims)!r}], jobs=2)\n"
+        f"found = jb.verify(['multihead.eq1', {str(claims)!r}], jobs=2)\n"
         "print(found.status, len(found))\n"
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
-    assert done.stdout.split() == ["begun", "0", "3"], done.stdout + done.stderr
+    assert done.stdout.split() == ["begun", "0", "2"], done.stdout + done.stderr
 
 
 def test_a_paper_at_hand_is_judged_here(claims):

@@ -252,6 +252,7 @@ def test_a_name_that_changed_its_meaning_says_so_and_every_other_old_name_warns(
                 assert getattr(holder, was) is getattr(holder, now)
 
 
+@pytest.mark.slow_cases("multihead.onset", "qstr.prop28")
 @pytest.mark.parametrize("id", ["multihead.onset", "qstr.lem20", "qstr.prop28"])
 def test_a_form_that_rested_on_samples_alone_is_searched(id):
     """A search reaches worse instances than those drawn, or an equality case is attained."""

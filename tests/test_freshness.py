@@ -459,6 +459,17 @@ def expected(kind):
     return "fails" if kind.matters else "holds"
 
 
+@pytest.mark.default_cases(
+    "claim file",
+    "helper, equal size and mtime",
+    "data in the folder",
+    "variable of the environment",
+    "optional module that appears",
+    "names in a folder",
+    "deleted file",
+    "declared file",
+    "file that nothing reads",
+)
 @pytest.mark.parametrize("name", KINDS)
 def test_after_a_cut_run_and_a_pattern(name, alone, monkeypatch, capsys):
     kind = KINDS[name]

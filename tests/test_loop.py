@@ -259,6 +259,7 @@ def test_watching_judges_what_an_edit_touches(claims, tmp_path):
     assert "Traceback" not in said.read_text()
 
 
+@pytest.mark.slow_cases("c.txt-<lambda>-True", "c.txt-<lambda>-False1")
 @pytest.mark.parametrize(
     "prepare, change, touched",
     [

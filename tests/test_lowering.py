@@ -29,6 +29,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow_cases("multihead.fig4")
 @pytest.mark.parametrize("name", NAMES)
 def test_every_program_lowers_for_a_tpu_and_for_cuda(name):
     found = LOWERING["programs_of"](name)

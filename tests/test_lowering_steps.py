@@ -86,6 +86,7 @@ def test_the_step_of_the_encoder(arm):
     _lowers(step, jax.random.key(0), jnp.ones((5, 4, 3)), jnp.ones(5))
 
 
+@pytest.mark.slow_cases("rnn", "transformer")
 @pytest.mark.parametrize("name", ["transformer", "feedforward256", "gru128", "rnn", "state_space"])
 def test_the_chunks_of_figures_1_and_2_of_qstr(name):
     protocol = online.Protocol(d=2, check_every=4, batch=8, test_prompts=20)
@@ -149,6 +150,7 @@ ROUTINES = {
 }
 
 
+@pytest.mark.slow_cases("certified extremes", "looseness")
 @pytest.mark.parametrize("name", ROUTINES)
 def test_hessian_routines(name):
     """Statements and looseness ask in float64, which a TPU imitates."""

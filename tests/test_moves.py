@@ -110,6 +110,7 @@ def _head(n, bound):
     )  # fmt: skip
 
 
+@pytest.mark.default_cases("4", "5", "7")
 @pytest.mark.parametrize("seed", range(10))
 def test_the_vertex_of_an_attention_head_is_found(seed):
     (verdict,) = jb.falsify(_head(8, 2.66), seed=seed)
@@ -126,6 +127,7 @@ def test_the_vertex_of_a_longer_head_is_found(n, bound, seed):
     assert verdict.status == "fails"
 
 
+@pytest.mark.slow_cases("0")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_clique_is_found_on_the_simplex(seed):
     """x^T A x of a pentagon is at most 1/2 (Motzkin and Straus), at the middle of an edge."""

@@ -34,6 +34,7 @@ def _run(source, monkeypatch):
         runpy.run_path(str(source))
 
 
+@pytest.mark.slow_cases("01_tour_in_ten_minutes", "07_is_your_network_weakly_convex")
 @pytest.mark.parametrize(
     "source", [s for s in SOURCES if s.stem[:2] in QUICK], ids=lambda path: path.stem
 )
@@ -84,7 +85,7 @@ def test_stored_outputs_belong_to_the_code_and_are_small(source):
 
 def test_the_command_keeps_small_pictures_and_the_digest_of_the_code():
     image = pytest.importorskip("PIL.Image")
-    noise, file = np.random.default_rng(0).integers(0, 255, (900, 1200, 3), np.uint8), io.BytesIO()
+    noise, file = np.random.default_rng(0).integers(0, 255, (450, 600, 3), np.uint8), io.BytesIO()
     image.fromarray(noise).save(file, "PNG")
     smooth = np.broadcast_to(np.linspace(0, 255, 1200).astype(np.uint8)[:, None], (900, 1200, 3))
     plain = io.BytesIO()

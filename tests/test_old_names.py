@@ -42,6 +42,12 @@ def test_an_old_module_hands_on_the_new_one_and_says_so(old):
 INSIDE = [(module, old) for module, names in moved.NAMES.items() for old in names]
 
 
+@pytest.mark.slow_cases(
+    "constants.problem-alone",
+    "constants.on_host-doubt",
+    "falsification.explore-Far",
+    "multihead.stability-kept",
+)
 @pytest.mark.parametrize(("module", "old"), INSIDE)
 def test_an_old_name_is_the_new_one_and_says_so(module, old):
     place, _, new = moved.NAMES[module][old].rpartition(":")

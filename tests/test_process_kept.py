@@ -83,6 +83,7 @@ assert len(os.listdir("own-cache")) > len(kept), "what is compiled afterwards go
 """
 
 
+@pytest.mark.slow_cases("run")
 @pytest.mark.parametrize("call", ["verify", "certify", "run", "sweep"])
 def test_settings_environment_threads_and_cache_are_as_before(call, tmp_path):
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XLA_FLAGS": ""}

@@ -150,8 +150,8 @@ def test_estimates_are_what_they_say():
             sets = {"y": jb.Ball(1, "d", p=p)}
             found = float(jb.supremum(lambda y: y @ a, sets, size={"d": 3}))
             assert found <= dual * (1 + 1e-12) and found == pytest.approx(dual, rel=1e-9)
-            least = float(jb.infimum(lambda y: y @ a, sets, size={"d": 3}))
-            assert least == pytest.approx(-dual, rel=1e-9)
+        least = float(jb.infimum(lambda y: y @ a, sets, size={"d": 3}))
+        assert least == pytest.approx(-dual, rel=1e-9)
         # Over a finite set it is the largest, and its slope that of the point that is.
         signs = {"s": jb.Signs("d")}
         largest = lambda b: jb.supremum(lambda s: s @ b, signs, size={"d": 3})

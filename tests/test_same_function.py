@@ -90,13 +90,22 @@ CALLED = {
 }  # fmt: skip
 
 
+SELDOM = {"int8", "int16", "uint16", "uint32", "uint64"}
+"""Types that the weekly run asks about: their rules are those of uint8, int32 and int64."""
+
+
+def _case(name, kind):
+    marks = [pytest.mark.slow] if str(kind) in SELDOM else []
+    return pytest.param(name, kind, id=f"{name}-{kind}", marks=marks)
+
+
 def _cases():
     for kinds, names in ENTRYWISE.items():
         of = {"int": INTEGERS, "bool": BOOL, "float": FLOATS, "signed": SIGNED}
         types = [kind for word in kinds.split() for kind in of[word]]
         for name in names:
             for kind in types:
-                yield pytest.param(name, kind, id=f"{name}-{kind}")
+                yield _case(name, kind)
 
 
 @pytest.mark.parametrize("name, kind", list(_cases()))
@@ -177,7 +186,7 @@ OTHERS = {
 
 @pytest.mark.parametrize(
     "name, kind",
-    [pytest.param(n, kind, id=f"{n}-{kind}") for n, (_, kinds) in WHOLE.items() for kind in kinds],
+    [_case(name, kind) for name, (_, kinds) in WHOLE.items() for kind in kinds],
 )
 def test_whole_arrays(name, kind):
     function = WHOLE[name][0]

@@ -50,6 +50,7 @@ def word(left, right, relation):
     return found.status
 
 
+@pytest.mark.slow_cases("a remainder->", "a comparison of equals->", "the sign of a zero->")
 @pytest.mark.parametrize(
     "name, relation", [(name, one) for name, (*_, relations) in TRUE.items() for one in relations]
 )
@@ -58,6 +59,7 @@ def test_a_step_at_a_rounded_number_is_no_violation(name, relation):
     assert word(left, right, relation) != "fails"
 
 
+@pytest.mark.slow_cases("a remainder of three->")
 @pytest.mark.parametrize(
     "name, relation", [(name, one) for name, (*_, relations) in FALSE.items() for one in relations]
 )

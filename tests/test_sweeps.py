@@ -83,6 +83,7 @@ def _mixed(group, finished, devices):
     )  # fmt: skip
 
 
+@pytest.mark.slow_cases("3-2", "1-3", "1-4")
 @pytest.mark.parametrize(
     "devices", [pytest.param(count, marks=pytest.mark.devices(count)) for count in (2, 3, 4)]
 )

@@ -113,6 +113,7 @@ def _apart(name):
     return [line for f, now in pairs for line in differences_of_values(now, recorded[f.name])]
 
 
+@pytest.mark.slow_cases("beta3")
 @pytest.mark.parametrize(
     "function, before, after, name",
     [
@@ -164,6 +165,7 @@ def _edit(claims, before, after):
     claims.write_text(text.replace(before, after))
 
 
+@pytest.mark.slow_cases("both sides of an identity", "other entries")
 @pytest.mark.parametrize(
     "before, after, said",
     [

@@ -207,7 +207,8 @@ def test_a_conversion_of_a_point_is_the_one_that_numpy_makes(kind, x):
 def test_a_slope_does_not_lead_through_rounding():
     """float32(x) - x is a saw: its mean slope is none, and 1000 hides it from float64."""
     saw = lambda i: X(i).astype(jnp.float32).astype(float) - X(i) + 1000.0
-    found = proved(saw, lambda i: 1000.0 + 1e-9 + NONE(i), 1.0, 1.25)
+    statement = claim(saw, lambda i: 1000.0 + 1e-9 + NONE(i))
+    found = prove(statement, "printed", box(1.0, 1.25), boxes=1000, seconds=20.0)
     assert found.word == "undecided"
 
 

@@ -158,6 +158,7 @@ FALSE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_cases("odd under a fourth power")
 @pytest.mark.parametrize("name", FALSE)
 def test_a_twin_that_is_false_by_little_is_not_proved(name):
     lhs, rhs, lower, upper, _ = FALSE[name]

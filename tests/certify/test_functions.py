@@ -20,7 +20,7 @@ from jaxbounds.certification import precision
 from jaxbounds.programs.balls import functions
 from jaxbounds.programs.balls.values import OPEN
 
-DRAWS = pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+DRAWS = pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.slow)])
 OF_ITS_DOMAIN = {"sqrt", "pow"}
 """On a ball that leaves the domain they enclose what is defined; the others say that they know
 nothing."""

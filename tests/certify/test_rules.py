@@ -45,6 +45,7 @@ def test_a_program_has_the_primitive_that_it_stands_for(name, x64):
     assert old or any(is_made(name, program) for program in PROGRAMS[name])
 
 
+@pytest.mark.slow_cases("igamma-20")
 @DRAWS
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_a_rule_contains_the_truth(name, count, x64):

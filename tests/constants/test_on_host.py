@@ -58,7 +58,10 @@ SEGMENT = {"over": {"x": Box(0.5, 3)}}
     [
         # Inside, along a valley, at a kink, at zero, at the end of a set.
         (lambda i: 2 - (i["x"] - 3) ** 2, 2.0, {}),
-        (lambda i: 3 / (1 + (i["x"][0] - 1) ** 2 + 9 * (i["x"][1] - i["x"][0]) ** 2), 3.0, PAIR),
+        pytest.param(
+            lambda i: 3 / (1 + (i["x"][0] - 1) ** 2 + 9 * (i["x"][1] - i["x"][0]) ** 2), 3.0, PAIR,
+            marks=pytest.mark.slow,
+        ),
         (lambda i: 2 - abs(i["x"] - 3), 2.0, {}),
         (lambda i: 1 / (1 + np.abs(i["x"]).sum()), 1.0, PAIR),
         (lambda i: i["x"] ** 2, 9.0, SEGMENT),
@@ -68,8 +71,11 @@ SEGMENT = {"over": {"x": Box(0.5, 3)}}
         # It does not depend on one of the two.
         (lambda i: 2 - (i["x"][0] - 1) ** 2, 2.0, PAIR),
         # A whole number of a declared set, of which hardly a value is drawn twice.
-        (lambda i: 5 / (1 + abs(int(i["k"]) - 123_456)), 5.0,
-         {"over": {"k": Integers(1, 10**6), "x": Box(0, 1)}, "seconds": 8.0}),
+        pytest.param(
+            lambda i: 5 / (1 + abs(int(i["k"]) - 123_456)), 5.0,
+            {"over": {"k": Integers(1, 10**6), "x": Box(0, 1)}, "seconds": 8.0},
+            marks=pytest.mark.slow,
+        ),
         # One of few whole numbers, all of them drawn: 2 - cos(3), with 1 and 2 - cos(6).
         (lambda i: 2 - np.cos(3 * int(i["k"])), 2 - math.cos(3),
          {"sample": lambda key, size: {"k": jax.random.randint(key, (), 0, 3),
@@ -92,11 +98,11 @@ def test_what_is_attained(f, value, more, constant_of):
         # Limits, fast and slow, above and below.
         (lambda i: abs(i["x"]) / (1 + abs(i["x"])), 1.0, {}),
         (lambda i: 1 - np.exp(-i["x"]), 1.0, {}),
-        (lambda i: 1 - 1 / np.log(4 + i["x"]), 1.0, {}),
+        pytest.param(lambda i: 1 - 1 / np.log(4 + i["x"]), 1.0, {}, marks=pytest.mark.slow),
         (lambda i: 1 / (1 + i["x"]) if i["x"] > 0 else 0.0, 1.0, {}),
         (lambda i: np.sin(i["x"]) / i["x"], 1.0, {}),
         # No bound at all.
-        (lambda i: i["x"] ** 0.3, math.inf, {}),
+        (lambda i: i["x"] ** 0.3, math.inf, {"seconds": 1.0}),
         # Worst only where one entry is exactly another, which jumps.
         (lambda i: 2.0 if i["x"] == 1.0 else 1 / (1 + abs(i["x"] - 1)), 2.0, {}),
         # Whole numbers: more of them than were drawn; one beyond those in a list; a hash.

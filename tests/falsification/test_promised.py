@@ -73,6 +73,7 @@ TRUE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_cases("a law whose small entries matter")
 @pytest.mark.parametrize("name", TRUE)
 def test_witnesses_are_found(name):
     found = _judged(*TRUE[name])

@@ -118,6 +118,7 @@ def _forms_on_the_left(statement):
     return tuple(lost), tuple(sorted(f.__name__ for f in called))
 
 
+@pytest.mark.slow_cases("multihead.cor1.sizes", "multihead.selfbounded.model")
 @pytest.mark.parametrize("statement", BOUNDS, ids=lambda s: s.id)
 def test_no_closed_form_supplies_the_left_side_of_a_bound(statement):
     lost, called = _forms_on_the_left(statement)

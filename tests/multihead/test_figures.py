@@ -75,6 +75,7 @@ def test_curves_are_those_of_all_heads_written_out(x64, key, toy):
         assert float(got.attention) == pytest.approx(mass, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_float32_follows_float64_where_the_step_is_not_chaotic(key):
     """One lane of Figure 2 at its size; the spread of the trials is above 1e-2."""
     config = replace(

@@ -20,6 +20,7 @@ SMALL = looseness.Looseness(
 )
 
 
+@pytest.mark.slow_cases("random")
 @pytest.mark.parametrize("family", ["random", "aligned"])
 def test_left_sides_are_those_of_the_whole_hessian(family, x64, key):
     """Independent: one dense `jax.hessian` of the loss, and of the model, through `apply`."""

@@ -18,6 +18,7 @@ STATEMENTS = {s.id: s for s in load_paper("multihead").statements}
 BUDGET = Budget(samples=96, restarts=0, steps=0, batch=96)
 
 
+@pytest.mark.slow_cases("multihead.lem11")
 @pytest.mark.parametrize("name", ["multihead.thm3", "multihead.lem11"])
 def test_verdicts_are_as_expected_and_controls_rejected(name):
     for verdict in falsify(STATEMENTS[name], seed=1, budget=BUDGET):
@@ -26,6 +27,7 @@ def test_verdicts_are_as_expected_and_controls_rejected(name):
         assert verdict.instances >= 10
 
 
+@pytest.mark.slow_cases("multihead.lem8-(68)")
 @pytest.mark.parametrize(
     "name, hypothesis", [("multihead.lem8", "(68)"), ("multihead.prop4", "eq. (18)")]
 )

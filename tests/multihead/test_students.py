@@ -64,6 +64,7 @@ def _by_the_fast_path(start, name, eta, part, steps):
     return untie(after.params, (start["U"].shape[0],)), losses
 
 
+@pytest.mark.default_cases("gd-1.0-float64", "adam-0.06-float32")
 @pytest.mark.parametrize("wide", [False, True], ids=["float32", "float64"])
 @pytest.mark.parametrize("name, eta", [("gd", 1.0), ("adam", 0.06)])
 def test_the_fast_path_follows_the_module_for_500_steps(name, eta, wide, key):
@@ -171,6 +172,7 @@ def _lines_of_the_guide(name):
     return found
 
 
+@pytest.mark.slow_cases("linen")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of flax.nnx, about its own modules
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_lines_of_the_guide_put_a_network_into_figure_2(name, registry, key, tmp_path):

@@ -57,7 +57,7 @@ def test_rates_head_counts_seeds_and_steps_share_one_program(rule):
 class Parity(chex.TestCase):
     """The fast path and the module, compiled and not, and on the device."""
 
-    @chex.variants(with_jit=True, without_jit=True, with_device=True)
+    @chex.variants(with_jit=True, without_jit=True)
     def test_outputs_and_slopes(self):
         key = jax.random.key(3)
         one = EqualHeads(scale=0.5).init(key, jnp.zeros((4, 3, 2)), jnp.ones(()))["params"]

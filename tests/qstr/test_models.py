@@ -12,6 +12,7 @@ from jaxbounds.qstr.transformer import PublishedTransformer, SparseTransformer, 
 N, d, De = 5, 2, 8
 
 
+@pytest.mark.slow_cases("rnn", "feedforward", "lstm128", "transformer")
 @pytest.mark.parametrize("name", sorted(set(architectures.ARCHITECTURES) - {"gru500"}))
 def test_every_architecture_maps_tokens_to_one_prediction_each(name, key):
     model = architectures.build(name, N=N, d=d)

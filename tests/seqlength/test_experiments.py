@@ -96,6 +96,7 @@ def test_a_killed_run_resumes_to_the_same_bits(tiny, tmp_path, monkeypatch):
     assert resumed.identical(tiny)
 
 
+@pytest.mark.slow_cases("False-50")
 @pytest.mark.parametrize("stop, epochs", [(False, 50), (False, 100), (True, 100)])
 def test_fewer_validations_leave_the_numbers_of_the_epochs_that_stay(stop, epochs):
     """`every` is data of one program: each epoch that stays has the same bits."""

@@ -29,6 +29,7 @@ def test_no_erratum_is_without_evidence():
         assert erratum.quote and erratum.main
 
 
+@pytest.mark.slow_cases("seqlength.appe.chain", "seqlength.appe.cover", "seqlength.lemmae.2.first")
 @pytest.mark.parametrize("statement", SHOWN, ids=lambda s: s.id)
 def test_counterexamples_spare_the_forms_that_hold(statement):
     # That they violate their own form is part of the verdict.
@@ -53,6 +54,7 @@ def test_sizes_of_covers_by_hand():
     assert lemma_3_6_ceil(1.5, k=3, d=5) == pytest.approx(3 * np.log(31), rel=1e-14)
 
 
+@pytest.mark.slow_cases("residual_range-0.25-appc.cover")
 @pytest.mark.parametrize(
     "function, factor, name",
     [

@@ -51,6 +51,7 @@ def test_every_shipped_machine_is_recognised(name, adder, correction):
     assert max(sizes) < 0.25 * compiled.layout.width**2
 
 
+@pytest.mark.slow_cases("equal_blocks-lookahead-correction0-0.0")
 @pytest.mark.parametrize(
     "name, adder, correction, exact",
     [("equal_blocks", "lookahead", DYADIC, 0.0), ("increment", "ripple", THIRDS, 1e-6)],
@@ -124,6 +125,7 @@ def test_what_the_last_visit_cannot_tell_is_not_certain():
     )[0]
 
 
+@pytest.mark.slow_cases("correction0")
 @pytest.mark.parametrize("correction", [DYADIC, None])
 def test_a_trace_is_verified_and_each_change_is_found(correction):
     compiled, inputs = compiled_for("equal_blocks", 4, correction=correction)
@@ -163,6 +165,7 @@ def test_runs_are_what_a_pass_over_all_steps_keeps(correction):
         assert np.abs(own - np.rint(own)).max() > 1e-4
 
 
+@pytest.mark.slow_cases("False")
 @pytest.mark.parametrize("straight_through", [False, True])
 def test_learned_tables_have_the_dense_values_and_derivatives(key, straight_through):
     machine = LIBRARY["parity"]().machine

@@ -59,6 +59,7 @@ def test_what_is_not_recomputed_is_not_confirmed(document):
     assert "no recomputation" in checker.check(document).reason
 
 
+@pytest.mark.slow_cases("multihead.footnote1.pooling.w.printed", "multihead.eq49.printed")
 @pytest.mark.parametrize("document", ALTERED)
 def test_altered_instances_are_rejected(document):
     unused = set(listed(document))
@@ -76,6 +77,9 @@ def test_swapped_sides_are_rejected(document):
     assert "outside of the witness's enclosure" in checker.check(swapped).reason
 
 
+@pytest.mark.slow_cases(
+    "multihead.eq14.printed-early-version-lhs", "multihead.eq14.printed-early-version-rhs"
+)
 @pytest.mark.parametrize("side", ["lhs", "rhs"])
 @pytest.mark.parametrize("document", KNOWN)
 def test_moved_and_wide_enclosures_are_rejected(document, side):

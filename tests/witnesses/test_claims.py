@@ -138,6 +138,7 @@ TRUE_OF_BOTH = {
 """Statements of which one's witness is the other's, too, under its name."""
 
 
+@pytest.mark.slow_cases("multihead.footnote1.pooling.w.printed")
 @pytest.mark.parametrize("document", QUICK)
 def test_no_witness_passes_for_one_of_another_form(document):
     """All that names the claim is taken from the other; instance and enclosures stay."""
@@ -189,6 +190,7 @@ def _enclosed(x: Any) -> list[str]:
     return decimals(lower - abs(lower) / 10**12, upper + abs(upper) / 10**12)
 
 
+@pytest.mark.slow_cases("multihead.prop7.distance.printed")
 @pytest.mark.parametrize("document", [p for p in QUICK if p.values[0]["relation"] == "<="])
 def test_a_true_instance_is_not_confirmed_whatever_the_witness_says(document):
     right = _true_instance(document)

@@ -28,7 +28,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=10,
 )
-FEW = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+FEW = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 CHEAP = [p.values[0] for p in QUICK]
 
 
@@ -74,6 +74,17 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b
 
 
+@pytest.mark.default_cases(
+    "multihead.prop3.mass.printed",
+    "multihead.lem13.derived-alpha-in-1-1-recentred",
+    "multihead.eq51.printed",
+    "qstr.thm1.heads.derived-q-d",
+    "qstr.lem41.printed",
+    "seqlength.lemma3.2.printed",
+    "seqlength.cor4.2.1.packing.derived",
+    "smapprox.condd.3.ties.printed",
+    "smapprox.thm4.1.positions.printed",
+)
 @pytest.mark.parametrize("document", KNOWN)
 def test_a_wrong_value_at_any_place_is_refused(document):
     for place in places(document):
