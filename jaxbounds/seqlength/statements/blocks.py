@@ -231,7 +231,8 @@ FIRST_BLOCK = draw.inequality(
             name="printed",
             cites="Lemma E.2, its display, at i = 1",
             erratum="E9",
-            note="dp moves by up to B_x ||dW^T x|| and values have norm B_v B_x",
+            note="A perturbation dW of W_QK changes the attention scores by up to B_x ||dW^T x||, "
+            "and the values have norms up to B_v B_x.",
             counterexample=Counterexample(
                 instance={"layer": LAYER, "moved": MOVED, "X": OPPOSITE},
                 ratio=7.999658686326246,
