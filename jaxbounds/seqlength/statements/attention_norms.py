@@ -86,7 +86,7 @@ NORMS = draw.inequality(
             equality="u the longest row of X",
         ),
     ),
-    control="nine tenths of it",
+    control="nine tenths of the right side",
 )
 
 

@@ -170,7 +170,7 @@ LEMMA_E_2 = draw.inequality(
             equality=_ONLY_W_C,
         ),
     ),
-    control="a twentieth of it",
+    control="a twentieth of the right side",
     source="Lemma E.2, from Edelman et al. (2022), Lemma A.15",
 )
 

@@ -326,7 +326,7 @@ WORD_MASKING = on_networks(
             equality="always",
         ),
     ),
-    control="a hundredth of it, for the scores",
+    control="a hundredth of the right side, for the scores",
     source="Theorem 5.1, 'or Theorem 4.2 for L >= 1'",
 )
 

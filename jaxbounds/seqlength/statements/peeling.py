@@ -46,7 +46,7 @@ HOLDER = inequality(
         ),
         Form(name="corrected", equality="v = B_v s e_j at the largest |u_j|"),
     ),
-    control="half of it",
+    control="half of the right side",
 )
 
 

@@ -193,8 +193,8 @@ LEMMA_3_4_SIZE = by_columns(
             cites="Lemma 3.4, its display, and 'hides logarithmic dependencies'",
             erratum="E3",
             reading="columns",
-            note="No constant factor and no logarithm of x, B_w or eps repairs the bound: ln N grows "
-            "like k, and the bound grows like ln k.",
+            note="No constant factor and no logarithm of x, B_w or eps repairs the bound: ln N "
+            "grows like k, and the bound grows like ln k.",
             counterexample=_spread(10**6, 119.43682059565394),
         ),
         Form(
@@ -249,8 +249,8 @@ LEMMA_3_5 = by_columns(
             cites="Lemma 3.5, its display, and 'hides logarithmic dependencies' (Lemma 3.4)",
             erratum="E3",
             reading="columns",
-            note="No constant factor and no logarithm of x, B_w or eps repairs the bound: ln N grows "
-            "like k, and the bound does not depend on k.",
+            note="No constant factor and no logarithm of x, B_w or eps repairs the bound: ln N "
+            "grows like k, and the bound does not depend on k.",
             counterexample=_spread(10**6, 967.1320180863539),
         ),
         Form(
@@ -297,7 +297,7 @@ COUNTING = draw.random_search_on_host(
             equality="always, to the tolerance of the root",
         ),
     ),
-    control="half of it, for 2x",
+    control="half of the upper bound, at 2x",
 )
 
 STATEMENTS = (COUNTING, LEMMA_3_4, CODES, LEMMA_3_4_SIZE, LEMMA_3_5)

@@ -200,7 +200,7 @@ GREEDY = draw.inequality(
             equality=OPPOSITE,
         ),
     ),
-    control="a fortieth of it",
+    control="a fortieth of the right side",
     source="library: how the covers of Section 3 find their members",
 )
 
