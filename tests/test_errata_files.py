@@ -56,7 +56,11 @@ def test_a_file_is_read_with_line_breaks_as_spaces(tmp_path):
         ("survives =", "survive =", "top level, field 'survive' is unknown. Try one of survives"),
         ('main = "survive"\n', "", "erratum E1, field 'main' is missing. Try main ="),
         ('main = "survive"', 'mian = "survive"', "erratum E1, field 'mian' is unknown. Try one"),
-        ('main = "survive"', 'main = "?"', "E1 has main='?'. Try 'survive' or 'changed to ...'"),
+        (
+            'main = "survive"',
+            'main = "?"',
+            "E1 has main='?', expected the fate of the main theorems. Try",
+        ),
         ('kind = "reading"', 'kind = "wrong"', "erratum E1, field 'kind' is 'wrong'. Try one of"),
         ('kind = "reading"', "kind = 3", "erratum E1, field 'kind' is of type int. Try a text"),
         ('kind = "reading"', 'kind = "gap"', "needs two readings"),

@@ -1,4 +1,4 @@
-"""RoBERTa read from and written to a Hugging Face folder: `config.json`, `model.safetensors`."""
+"""Reading and writing RoBERTa in a Hugging Face folder: `config.json`, `model.safetensors`."""
 
 import json
 import re
@@ -233,7 +233,10 @@ def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) ->
     Args:
         folder: the folder; it is created if it is missing.
         shape: a shape with heads * head_width = width and gain 1.
-        params: parameters as from `init_roberta`.
+        params: parameters with the structure that `init_roberta` returns.
+
+    Returns:
+        The path of the folder.
 
     Raises:
         Refused: if heads * head_width differs from width or the gain is not 1, because no entry of

@@ -26,11 +26,11 @@ from jaxbounds.multihead.tied import tied_distance, tied_norm, tied_risk
 from jaxbounds.numerics.norms import max_row_norm
 
 STEPS = 60
-"""The number of steps of every run, at least K; a larger number of steps takes more time."""
+"""The number of steps of every run, at least K; more steps take more time."""
 
 
 class Run(NamedTuple):
-    """A run, with k = 0, ..., STEPS along the leading axes.
+    """A run of gradient descent; the leading axis of each array is the step k = 0, ..., STEPS.
 
     Attributes:
         params: theta_k, one head per group.
@@ -44,22 +44,22 @@ class Run(NamedTuple):
 
 
 def training_set(problem: Instance, /) -> Data:
-    """Return the sequences and labels."""
+    """Return the sequences X and the labels y of the problem."""
     return {"X": problem["X"], "y": problem["y"]}
 
 
 def start_of(problem: Instance, /) -> Params:
-    """Return theta_0."""
+    """Return the start theta_0 of the run."""
     return {"U": problem["U0"], "W": problem["W0"]}
 
 
 def target_of(problem: Instance, /) -> Params:
-    """Return the theta of the theorems."""
+    """Return the target, which is the theta of the theorems."""
     return {"U": problem["U"], "W": problem["W"]}
 
 
 def horizon(problem: Instance, /) -> Float[Array, ""]:
-    """Return K, as a float."""
+    """Return the number K of steps that count, as a float."""
     return jnp.asarray(problem["K"], jnp.zeros(()).dtype)
 
 
@@ -73,7 +73,7 @@ def head_sizes(
 
 
 def setting(problem: Instance, /) -> Setting:
-    """Measure D, R, H and the other quantities of `Setting`."""
+    """Measure D, R, H and the other quantities of `Setting` for a problem."""
     start, target, copies = start_of(problem), target_of(problem), problem["copies"]
     _, T, d = problem["X"].shape
     return Setting(
@@ -95,7 +95,9 @@ def gradient_descent(
     step: Float[Array, ""],
     /,
 ) -> Run:
-    """Run `STEPS` steps of gradient descent on H heads in groups, with losses and gradient norms.
+    """Run `STEPS` steps of gradient descent on H heads in groups of equal heads.
+
+    The run records the loss and the gradient norm of every step.
 
     Args:
         risk: the loss as a function of the groups' parameters and of one head's parameters in each
@@ -116,7 +118,10 @@ def gradient_descent(
 
 @jax.jit
 def descend(problem: Instance) -> Run:
-    """Run a problem; the function is jitted, so hypotheses and measurements share one trace."""
+    """Run gradient descent on a problem.
+
+    The function is jitted, so the checks of hypotheses and the measurements share one trace.
+    """
     data, copies = training_set(problem), problem["copies"]
     risk = lambda params, single: tied_risk(params, copies, data, single)
     return gradient_descent(risk, start_of(problem), problem["copies"], problem["step"])
@@ -130,7 +135,7 @@ def distances(run: Run, point: Params, copies: Float[Array, " G"], /) -> Float[A
 def sizes_along(
     run: Run, copies: Float[Array, " G"], /
 ) -> tuple[Float[Array, " k"], Float[Array, " k"], Float[Array, " k"]]:
-    """Return `head_sizes` of every iterate."""
+    """Return the three numbers of `head_sizes` for every iterate theta_k of a run."""
     return jax.vmap(head_sizes, in_axes=(0, None))(run.params, copies)
 
 

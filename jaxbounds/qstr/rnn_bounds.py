@@ -106,23 +106,29 @@ def shortest_length(product: float, /, *, risk: float) -> int:
 def weight_norm_lower_bound(
     lipschitz_norm_square: Float[Array, ""] | float, depth: int, /
 ) -> Float[Array, ""] | float:
-    """Bound |vec Theta|^2 from below by depth * (L^2 |U|_F^2)^{1/depth}, AM-GM over layers."""
+    """Bound |vec Theta|^2 from below by depth * (L^2 |U|_F^2)^{1/depth}.
+
+    The inequality of arithmetic and geometric means over the layers gives this bound.
+    """
     return depth * lipschitz_norm_square ** (1.0 / depth)
 
 
 def lipschitz_and_norm(
     U: Float[Array, "m dh"], layers: Sequence[Layer], /
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return (L, |vec Theta|^2), with L the product of the operator norms of W_2, .., W_{L_y}."""
+    """Return (L, |vec Theta|^2); L is the product of the operator norms of W_2, .., W_{L_y}."""
     lipschitz = jnp.prod(jnp.stack([spectral_norm(jnp.asarray(W)) for W, _ in layers]))
     return lipschitz, jnp.sum(U**2) + sum(jnp.sum(W**2) + jnp.sum(b**2) for W, b in layers)
 
 
 def sample_exponent(*, depth: int, width_exponent: float = 0.0, repaired: bool = True) -> float:
-    """Return c_1 of Theorem 9: min-norm learners fail while n is below a constant times N^{c_1}.
+    """Return the exponent c_1 of Theorem 9.
 
-    Memorising costs |vec|^2 = O(n^3) (Lemma 36). Generalising costs (N / log d_h)^{1/depth} by the
-    printed Proposition 8, with d_h <= exp(N^c), and N^{1/depth} by the repaired Proposition 8.
+    Learners of least norm fail as long as n is below a constant times N^{c_1}.
+
+    Memorising n labels needs only |vec Theta|^2 = O(n^3) (Lemma 36). A small risk needs a
+    |vec Theta|^2 of order (N / log d_h)^{1/depth} by the printed Proposition 8, with d_h <=
+    exp(N^c), and of order N^{1/depth} by the repaired Proposition 8.
 
     Args:
         depth: L_y, number of layers of the readout.

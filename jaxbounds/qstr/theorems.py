@@ -36,8 +36,8 @@ def theorem_4(
 ) -> float:
     """Theorem 4: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
 
-    C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A (erratum E12). The arguments hold all
-    constants that the theorem hides.
+    The factor C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A (erratum E12). The arguments
+    hold all constants that the theorem hides.
 
     Args:
         n: number of prompts, with one position each.

@@ -25,7 +25,7 @@ CODES = {
     "Hessian of a head without the dimension d.",
     "S6": "The constant beta_3 becomes sqrt(T) R^3 (c* R^2 m + 1), where m is the largest "
     "||U_h||_F. The paper has 2 sqrt(T d) R^3 (3 sqrt(d) R^2 m + 1). The constant beta_2 follows.",
-    "S7": "The attention weights W_h enter no constant of S6. Only the norms ||U_h||_F do.",
+    "S7": "The constants of S6 contain the norms ||U_h||_F, but not the attention weights W_h.",
     "S8": "The factor 4/3 of Proposition 4 becomes sec(sqrt(k)/2), which is 1.0659 at k = 1/2, by "
     "Sturm comparison.",
     "S9": "The radius 3 D of Lemma 10 becomes sqrt(3 + 2 q) D. The paper's factor 4/3 means q = "

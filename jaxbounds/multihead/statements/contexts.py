@@ -271,8 +271,8 @@ on_quiet = functools.partial(
     sizes=SIZES,
     project=keep_quiet,
     hypotheses=noise_limit,
-    assumptions="DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 except where relaxed; any epsilon up "
-    "to 1.6, any Gamma from the least on",
+    assumptions="DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 unless a form relaxes it; every "
+    "epsilon up to 1.6, and every Gamma that the form allows",
     budget=Budget(samples=256, restarts=4, steps=100),
 )
 """Settings of an inequality of Appendix E about a sequence with little noise."""

@@ -300,7 +300,7 @@ _ORDERED = Form(
     name="derived",
     note="The sharpened threshold is at most the corrected threshold, because ||x_t|| <= R.",
 )
-SIGNS_ASSUMED = "DM1, Assumption 3; H <= 12; alpha = +-1 except where said"
+SIGNS_ASSUMED = "DM1, Assumption 3; H <= 12; alpha = +-1 unless a form says otherwise"
 on_signs = functools.partial(
     Statement,
     kind="inequality",

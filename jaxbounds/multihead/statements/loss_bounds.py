@@ -48,8 +48,8 @@ on_margins = functools.partial(
     sizes=({"n": 3, "T": 2, "d": 2, "H": 1},),
     project=keep_radius,
     hypotheses=radius_at_least_one,
-    assumptions=f"{LOSS_ASSUMED}. What is reached in the limit of large margins only: margins up "
-    "to 15",
+    assumptions=f"{LOSS_ASSUMED}. Margins go up to 15, which approximates the limit of "
+    "large margins",
     budget=Budget(samples=128, restarts=4, steps=100),
 )
 """Settings of bounds on the loss by margins; n = 3, because a mean of one term equals a sum."""

@@ -160,9 +160,9 @@ PROPOSITION_7 = Statement(
         Form(name="corrected", note="The form has the distance g_0 = sqrt(2) G."),
     ),
     control="within 0.9 g_0",
-    assumptions="n = T = 1, where attention is the identity and the nearest theta is known; any "
-    "gamma up to the best, any Phi(theta_0) <= 0; (98). That ||theta||_{2,inf} <= g(eps) as well "
-    "follows from the distance, and is not measured",
+    assumptions="n = T = 1, where attention is the identity and the nearest theta is known; every "
+    "gamma up to the best, every Phi(theta_0) <= 0; (98); the check does not measure the bound "
+    "||theta||_{2,inf} <= g(eps), which follows from the distance",
     project=_keep_good,
     budget=Budget(samples=128, restarts=2, steps=40),
     source="Appendix C.3",

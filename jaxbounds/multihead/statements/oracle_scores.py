@@ -97,7 +97,7 @@ EQ_129 = searched_sequence(
     control="A + S^2 Z_mu for A",
     source="Appendix E.1, eqs. (127), (128), (129)",
     budget=Budget(samples=128, restarts=2, steps=40),
-    assumptions="DM1, Assumption 3; Z_mu = Z_nu <= S^2 / 8 for A > 2 B alone",
+    assumptions="DM1, Assumption 3; only A > 2 B assumes Z_mu = Z_nu <= S^2 / 8",
 )
 
 

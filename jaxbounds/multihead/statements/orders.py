@@ -176,7 +176,7 @@ HEADS = as_it_grows(
             exponent=(0.95, 1.05),
         ),
     ),
-    control="its power 0.9",
+    control="the power 0.9 of the right side",
     source="Section 7, first paragraph; Corollary 2, which has B_2^2 and g_0^3",
     assumptions="B_2 = B_Phi = 1, K = 10; T = d, R = sqrt(d), gamma = 1 / d, d -> infinity",
 )

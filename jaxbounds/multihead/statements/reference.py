@@ -19,7 +19,7 @@ BIBTEX = """@article{deora2024multihead,
 }"""
 
 UNJUDGED = {
-    "a part of functions that are judged, run with them": (
+    "part of judged functions, whose checks run it": (
         "bounds.two_block_norm",
         "calculus.cumulants",
         "calculus.third_cumulant",
@@ -54,8 +54,8 @@ UNJUDGED = {
         "tied.tie",
         "tied.tied",
     ),
-    "draws or enumerates data: what is judged takes any": ("grammar.draw_sentences",),
-    "reads, writes or looks up": (
+    "draws or enumerates data, and the judged functions take any data": ("grammar.draw_sentences",),
+    "reads or writes files, or looks up names": (
         "roberta_files.hugging_face_name",
         "roberta_files.read_shape",
         "roberta_files.load_roberta",

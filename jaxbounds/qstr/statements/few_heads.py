@@ -155,11 +155,12 @@ ENOUGH_HEADS = Statement(
     sizes=({"N": 8, "q": 3, "d": 1, "de": 12}, {"N": 8, "q": 3, "d": 2, "de": 12}),
     search="random",
     budget=Budget(samples=6, restarts=2, steps=6, batch=6),
-    assumptions="positions that share one fixed t with distinct entries, as in the proofs of "
-    "Propositions 3 and 21; the q encodings independent (q <= de) and separable from the rest; "
-    "the decoding by logarithms and a pseudo-inverse in place of the paper's readout "
-    "a^T sigma(W h + b), a two-layer network, which comes as near to it in mean square "
-    "as one likes with growing width; risk (2.1), the average over all N positions, which share t",
+    assumptions="all positions share one fixed t with distinct entries, as in the proofs of "
+    "Propositions 3 and 21; the q encodings are independent (q <= de) and separable from the "
+    "other encodings; the check decodes by logarithms and a pseudo-inverse in place of the "
+    "paper's readout a^T sigma(W h + b), a two-layer network; as its width grows, the readout "
+    "comes as near to this decoding in mean square as one likes; risk (2.1) is the average over "
+    "all N positions",
     source="Abstract, Theorem 1 (informal); Section 3.1, Appendix A.2",
 )
 

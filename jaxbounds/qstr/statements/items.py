@@ -58,13 +58,15 @@ ITEMS: dict[str, str] = {
     "the restriction to a class costs",
     "Section 3, the prefactor sqrt(d/q)": "qstr.encoding",
     "Section 3.1, Proposition 21 for all d": "qstr.prop21.dimensions, E16",
-    "Section 5.1, without Lipschitz transitions: linear in N": "none: see what is not checked",
+    "Section 5.1, without Lipschitz transitions: linear in N": "none: the list of unchecked "
+    "claims gives the reason",
     "Section 5.1, one way to meet the Lipschitz constraint": "none: divide the first layer by "
     "the product of all operator norms "
     "and multiply it by alpha_N; the "
     "product of the norms is then "
     "alpha_N",
-    "Section 5.2, Section 5.1 as a special case": "none: see what is not checked",
+    "Section 5.2, Section 5.1 as a special case": "none: the list of unchecked claims gives the "
+    "reason",
     "Section 5.2, LSTM and GRU are covered": "none: LSTM and GRU are names of other transitions; "
     "the formulation only requires bounded states",
     "Definition 5": "qstr.def5, qstr.def5.span, E15",

@@ -110,7 +110,7 @@ LIPSCHITZ = Statement(
             note="The number r_a R_w s bounds a prediction.",
         ),
     ),
-    control="a twentieth of the last",
+    control="a twentieth of the bound of the form 'derived ball'",
     sizes=({"N": 3, "De": 3, "H": 2, "m": 2},),
     source="Lemmas 13 to 15, Proposition 17",
     kind="inequality",

@@ -29,7 +29,7 @@ BIBTEX = r"""@misc{mousavihosseini2025transformers,
 }"""
 
 UNJUDGED = {
-    "a part of functions that are judged, run with them": (
+    "part of judged functions, whose checks run it": (
         "code_rnn.lloyd_max",
         "gated.gru_cell",
         "gated.lstm_cell",
@@ -41,7 +41,7 @@ UNJUDGED = {
         "relu_networks.layer",
         "transformer.multi_head_attention",
     ),
-    "draws or enumerates data: what is judged takes any": (
+    "draws or enumerates data, and the judged functions take any data": (
         "data.sample_positions",
         "encodings.greedy_encodings",
         "encodings.greedy_signs",
@@ -49,7 +49,7 @@ UNJUDGED = {
         "encodings.rademacher_encodings",
         "links.sphere",
     ),
-    "reads, writes or looks up": (
+    "reads or writes files, or looks up names": (
         "architectures.build",
         "architectures.register",
         "links.find_link",
@@ -58,7 +58,7 @@ UNJUDGED = {
         "own_network.weights_of",
         "span.applicable",
     ),
-    "presentation": ("architectures.outline",),
+    "only presents results": ("architectures.outline",),
     "refuses bad input; its tests say what it raises": ("architectures.refuse_unknown",),
 }
 """The public functions of the paper's modules that no statement judges, grouped by the reason."""

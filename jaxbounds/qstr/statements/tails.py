@@ -156,7 +156,8 @@ SMALL_RADIUS = cases_on_host(
     ),
     control="the bound at 5/4 of the radius",
     sizes=({"n": 1, "N": 1, "d": 3}, {"n": 1, "N": 2, "d": 3}),
-    assumptions="the law of one token with the largest tail at r; r in units of sqrt(d), C_x = 1",
+    assumptions="one token, with the law that has the largest tail at r; r is in units of "
+    "sqrt(d), and C_x = 1",
     source="Lemma 12; used at nN = 1 in Lemma 34",
 )
 

@@ -150,30 +150,34 @@ COROLLARY_F_0_2 = on_packings(
         *(theorem_4_2, terms_derived, terms_corrected, constants_F_0_2_corrected_leading),
         *(covering_constant, lemma_3_4_leading, block),
     ),
-    assumptions="T = 3, one constant [CLS] token, sigma linear; 2^(d-2) networks that differ in"
-    " W_QK, told apart by d - 2 inputs, of which one is computed: the others are permutations;"
-    " `corrected` has Lemma 3.4's leading term, so that it is not refuted here, no more",
+    assumptions="T = 3, one constant [CLS] token, sigma linear; the 2^(d-2) networks differ only "
+    "in W_QK, and d - 2 inputs tell them apart; the check computes one of these inputs, because "
+    "the others are permutations of it; the form `corrected` has only the leading term of Lemma "
+    "3.4, so the packing can refute this form but cannot prove it",
     forms=(
         Form(
             name="printed",
             cites="Corollary F.0.2, its two displays",
             erratum="E9",
-            note="networks 1 apart, 691.8 against 501.0, over columns and over rows, tokens in the"
-            " l_1 ball: the first layer's W_QK needs B_x^2 more",
+            note="The networks are 1 apart. Their norms are bounded over columns and over rows, "
+            "and their tokens are in the l_1 ball. The packing gives ln N >= 691.8, but the "
+            "printed number is 501.0. The cover of the first layer's W_QK needs one more factor "
+            "B_x^2.",
             counterexample=_REFUTED(instance=HALVES, ratio=1.3806538043109735),
         ),
         Form(
             name="printed, constant 100",
             cites="Corollary F.0.2, its two displays; Lemma 3.4, 'hides logarithmic dependencies'",
             erratum="E9",
-            note="no constant helps: d against ln d",
+            note="No constant factor repairs the bound: the packing grows like d, and the printed "
+            "number grows like ln d.",
             counterexample=_REFUTED(instance=_halves(10**6), ratio=6.950640978146577),
         ),
         Form(
             name="derived",
             erratum="E9",
-            note="nor do the proof's own terms (of E10), with covers for inputs of norm 1 and "
-            "ln(d^2) for every matrix (E11)",
+            note="The proof's own terms (E10), with covers for inputs of norm 1 and ln(d^2) for "
+            "every matrix (E11), also give too small a number.",
             counterexample=_REFUTED(instance=_halves(10**5), ratio=7.486746304747405),
         ),
         Form(

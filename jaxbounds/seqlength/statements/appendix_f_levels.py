@@ -115,29 +115,33 @@ COROLLARY_F_0_1 = on_packings(
         *(theorem_4_2, terms_derived, terms_corrected, constants_F_0_1_corrected),
         *(covering_constant, lemma_3_3, block),
     ),
-    assumptions="T = 3, one constant [CLS] token, sigma linear; M^(d-3) networks that differ in"
-    " W_QK, told apart by (d - 3)(M - 1) inputs; two neighbouring levels and the threshold between"
-    " them are computed: outputs depend on l_i - t only, and grow with it",
+    assumptions="T = 3, one constant [CLS] token, sigma linear; the M^(d-3) networks differ only "
+    "in W_QK, and (d - 3)(M - 1) inputs tell them apart; the check computes two neighbouring "
+    "levels and the threshold between them, because outputs depend only on l_i - t and grow with "
+    "l_i - t",
     forms=(
         Form(
             name="printed",
             cites="Corollary F.0.1, its two displays",
             erratum="E9",
-            note="networks 1.87 apart, over columns and over rows, tokens in the l_1 ball: the"
-            " printed number has no B_x where B_v2 = 1 / B_x, and ln N grows like 2 d ln B_x",
+            note="The networks are 1.87 apart. Their norms are bounded over columns and over "
+            "rows, and their tokens are in the l_1 ball. For B_v2 = 1 / B_x the printed number "
+            "does not depend on B_x, but ln N grows like 2 d ln B_x.",
             counterexample=_REFUTED(instance=LEVELS, ratio=1.3563886612160536),
         ),
         Form(
             name="printed, constant 10",
             cites="Corollary F.0.1, its two displays, with a constant",
             erratum="E9",
-            note="no constant helps: ln B_x against none",
+            note="No constant factor repairs the bound: the packing grows like ln B_x, and the "
+            "printed number does not depend on B_x.",
             counterexample=_REFUTED(instance=FAR, ratio=1.2520517698007316),
         ),
         Form(
             name="derived",
             erratum="E9",
-            note="nor do the proof's own terms (of E10), with covers for inputs of norm 1",
+            note="The proof's own terms (E10), with covers for inputs of norm 1, also give too "
+            "small a number.",
             counterexample=_REFUTED(instance=FAR, ratio=2.24653613279618),
         ),
         Form(

@@ -69,7 +69,8 @@ NORMS = draw.inequality(
             name="derived, over rows",
             cites="Appendix C, '||Pv|| <= ||P||_{2,inf} ||v||_1', with ||.||_{2,inf} over rows",
             erratum="E4",
-            note="the proof of Theorem 4.1 is with norms over columns",
+            note="The form takes the norms over rows. The proof of Theorem 4.1 uses norms over "
+            "columns.",
             counterexample=Counterexample(
                 instance={"P": [[1.0], [1.0]], "v": [1.0], "u": [1.0, 0.0]},
                 size={"d": 2, "T": 1},
@@ -85,7 +86,7 @@ NORMS = draw.inequality(
             equality="u the longest row of X",
         ),
     ),
-    control="nine tenths of it",
+    control="nine tenths of the right side",
 )
 
 

@@ -170,7 +170,7 @@ LEMMA_E_2 = draw.inequality(
             equality=_ONLY_W_C,
         ),
     ),
-    control="a twentieth of it",
+    control="a twentieth of the right side",
     source="Lemma E.2, from Edelman et al. (2022), Lemma A.15",
 )
 
@@ -231,7 +231,8 @@ FIRST_BLOCK = draw.inequality(
             name="printed",
             cites="Lemma E.2, its display, at i = 1",
             erratum="E9",
-            note="dp moves by up to B_x ||dW^T x|| and values have norm B_v B_x",
+            note="A perturbation dW of W_QK changes the attention scores by up to B_x ||dW^T x||, "
+            "and the values have norms up to B_v B_x.",
             counterexample=Counterexample(
                 instance={"layer": LAYER, "moved": MOVED, "X": OPPOSITE},
                 ratio=7.999658686326246,

@@ -134,7 +134,7 @@ NETWORK = random_search_on_host(
             "sequence and a network with biases only, the two sides would be equal.",
         ),
     ),
-    control="a tenth of it",
+    control="a tenth of the right side",
     source="library: the complexity that `generalization_certificate` uses",
 )
 

@@ -167,7 +167,7 @@ CHAIN = on_networks(
             name="printed",
             cites="Appendix E, the last display",
             erratum="E9",
-            note="one layer, two opposite tokens of norm 4",
+            note="The counterexample has one layer and two opposite tokens of norm 4.",
             counterexample=_ONE_LAYER,
         ),
         Form(
@@ -239,8 +239,9 @@ COVER = on_networks(
         Form(
             name="derived",
             erratum="E10",
-            note="the proof's list: the first W_v covered at norm 1, where tokens have norm B_x ="
-            " 4 (only it moves in the stored instance), and no B_x^2 on the first QK (E9)",
+            note="The form takes the proof's own list of covers. This list covers the first W_v "
+            "for inputs of norm 1, but the tokens have norm B_x = 4. In the stored instance only "
+            "the first W_v moves. The first W_QK also lacks the factor B_x^2 (E9).",
             counterexample=_ONE_VALUE_MAP,
         ),
         Form(
@@ -325,7 +326,7 @@ WORD_MASKING = on_networks(
             equality="always",
         ),
     ),
-    control="a hundredth of it, for the scores",
+    control="a hundredth of the right side, for the scores",
     source="Theorem 5.1, 'or Theorem 4.2 for L >= 1'",
 )
 

@@ -108,7 +108,7 @@ MASSART = Statement(
             note="Massart's lemma applies to the class of the 2d signed coordinates.",
         ),
     ),
-    control="half of it",
+    control="half of the right side",
     budget=draw.SEARCHED,
     source="Appendix C (used implicitly)",
 )

@@ -90,7 +90,7 @@ COLUMN_SIZES = draw.on_host(
             equality=K_IS_ONE,
         ),
     ),
-    control="half of it and without the factor d",
+    control="half of the right side, without the factor d",
     source="Lemma 3.3",
 )
 
@@ -132,7 +132,7 @@ COVER_SIZES = draw.on_host(
             equality=K_IS_ONE,
         ),
     ),
-    control="a quarter of it",
+    control="a quarter of the right side",
     source="Lemma 3.6 and Appendix A",
 )
 

@@ -116,9 +116,10 @@ OPTIMUM = draw.identity_on_host(
             cites="Appendix C, the display of delta and the last display",
             erratum="E5",
             reading="for every m > d",
-            note="read over delta <= B_x, the range of the integral (over all delta it is an"
-            " identity, but no bound); needs b < B (1 - a); here C = 1000, m = 100, d = 10, B_x = 1"
-            " give -6.4 (Theorem 4.1's display: -5.17)",
+            note="We take the minimum over delta <= B_x, the range of the integral. Over all "
+            "delta, the display is an identity, but no bound. The display needs b < B (1 - a). "
+            "For C = 1000, m = 100, d = 10 and B_x = 1 it gives -6.4, and Theorem 4.1's display "
+            "gives -5.17.",
             counterexample=Counterexample(
                 instance={"B_x": 1.0, "C": 1000.0, "m": 100.0, "d": 10.0},
                 ratio=1.1569956606325502,

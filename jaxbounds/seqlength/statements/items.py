@@ -14,13 +14,13 @@ _SECTION_2 = {
     "Section 2.6, several heads": "code: jaxbounds.seqlength.model.SingleLayer",
     "Section 2.6, f and g^1": "code: jaxbounds.seqlength.model.attend",
     "Section 2.6, g^(i+1)": "seqlength.sec2.6.block, seqlength.sec4.2.networks",
-    "Section 2.6, W_Q and W_K": "none: shapes of W_Q, W_K, which only enter as W_QK in R^{d x d};"
-    " d x T is in the remarks",
+    "Section 2.6, W_Q and W_K": "none: the item gives the shapes of W_Q and W_K, which enter only "
+    "as W_QK in R^{d x d}; a remark of this library discusses the printed shape d x T",
 }
 _SECTION_3 = {
     "Lemma 3.1": "seqlength.lemma3.1, seqlength.lemma3.1.greedy, E1",
     "after Lemma 3.1, d^k": "seqlength.lemma3.1.count, E2",
-    "Section 3, scalar covers without n": "none: cited from Kontorovich and Attias (2021)",
+    "Section 3, scalar covers without n": "none: the paper cites Kontorovich and Attias (2021)",
     "Section 3, a scalar cover for each row": "seqlength.appa",
     "Lemma 3.2": "seqlength.lemma3.2, E13",
     "Lemma 3.3": "seqlength.lemma3.3, seqlength.lemma3.3.size, seqlength.lemma3.6.lists",

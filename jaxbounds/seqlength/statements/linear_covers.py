@@ -99,15 +99,15 @@ LEMMA_3_2 = draw.identity_on_host(
     judges=(covering_number, sup_distances),
     hypotheses=lambda i, size: {"||x||_1 <= 1": jnp.max(jnp.sum(jnp.abs(i["x"]), 1)) <= 1 + 1e-12},
     sizes=({"k": 2, "d": 3},),
-    assumptions="B_x = 1",
+    assumptions="the check takes B_x = 1",
     forms=(
         Form(
             name="printed",
             cites="Lemma 3.2, its display, with Section 2.4's q",
             erratum="E13",
             reading="any q > 0",
-            note="Section 2.4 allows any q > 0; at q = 1/2 the identity's columns have norm 1, but"
-            " its value at (1/2, 1/2) has 2",
+            note="Section 2.4 allows any q > 0. At q = 1/2 the columns of the identity have norm "
+            "1, but its value at (1/2, 1/2) has norm 2.",
             counterexample=Counterexample(
                 instance={
                     "W": [[[0.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]] * 2,

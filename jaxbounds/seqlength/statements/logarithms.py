@@ -156,7 +156,7 @@ WITH_LOGARITHMS = draw.random_search_on_host(
             "beta_i^{2/3}) and l = 2 d max(d, k).",
         ),
     ),
-    control="two fifths of it",
+    control="two fifths of the right side",
     source="Corollaries D.0.2 and F.0.2",
 )
 

@@ -84,7 +84,7 @@ NETWORK = identity_on_host(
             "products W_V W_O, and one offset.",
         ),
     ),
-    control="its negative",
+    control="the negative of the output",
     source="library: how Section 6 is trained and then certified",
 )
 

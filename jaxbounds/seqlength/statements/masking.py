@@ -202,7 +202,7 @@ BINARY = on_words(
             equality="always",
         ),
     ),
-    control="a quarter of it",
+    control="a quarter of the right side",
     source="Section 6 uses K = 2",
 )
 
@@ -243,7 +243,7 @@ CLIPPING = inequality(
             equality="no loss above c",
         ),
     ),
-    control="a quarter of it",
+    control="a quarter of the right side",
     source="Section 5, after Theorem 5.1",
 )
 

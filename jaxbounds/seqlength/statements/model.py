@@ -74,7 +74,8 @@ CLS_ROW = identity(
             name="printed (complexity)",
             cites="Section 4.1, the display of the Rademacher complexity",
             erratum="E17",
-            note="that display and Appendix C have W_QK for W_QK^T",
+            note="The display of the Rademacher complexity and Appendix C print W_QK in place of "
+            "W_QK^T.",
             counterexample=Counterexample(
                 instance={
                     "X": [[0.0, 1.0], [1.0, 0.0]],

@@ -79,13 +79,15 @@ THEOREM_4_2 = draw.identity(
     evaluate=_theorem_4_2,
     judges=(theorem_4_2, terms_derived, covering_constant, downstream_factors),
     sizes=({"L": 1}, {"L": 3}),
-    assumptions="formulas only, the theorem's and the proof's; networks: seqlength.thm4.2.packing",
+    assumptions="the check compares only formulas, the theorem's and the proof's; "
+    "seqlength.thm4.2.packing compares the theorem with networks",
     forms=(
         Form(
             name="printed",
             cites="Theorem 4.2, its two displays",
             erratum="E10",
-            note="one layer, everything 1: 46.2 printed, 96.5 from the proof",
+            note="For one layer and all norms equal to one, the printed number is 46.2, and the "
+            "number of the proof is 96.5.",
             counterexample=Counterexample(
                 instance=dict.fromkeys((*NAMES, "C_1", "C_Bx"), 1.0),
                 ratio=0.5217668644740577,
@@ -139,15 +141,17 @@ COROLLARY_4_2_1 = draw.on_host(
     evaluate=_per_matrix,
     judges=(constants_4_2_1_corrected, lemma_3_6, lemma_3_6_sharp),
     sizes=({"d": 64},),
-    assumptions="sizes of the proof's covers against the printed C, one matrix at a time; that they"
-    " cover: seqlength.lemma3.6; networks: seqlength.cor4.2.1.packing",
+    assumptions="the check compares the sizes of the proof's covers with the printed C, one "
+    "matrix at a time; seqlength.lemma3.6 checks that these sets are covers; "
+    "seqlength.cor4.2.1.packing compares the corollary with networks",
     forms=(
         Form(
             name="derived",
             cites="Corollary 4.2.1, (B^2 B_x^2 ln(2dk + 1))^{1/3}",
             erratum="E11",
-            note="the cover that Lemma 3.6 builds for W_QK, d x d, is larger than the printed"
-            " C = x^2 ln(2dk + 1) where k < d: unsupported, not refuted",
+            note="If k < d, the cover that Lemma 3.6 builds for the d x d matrix W_QK is larger "
+            "than the printed C = x^2 ln(2dk + 1) allows. The paper does not prove this C, but "
+            "the check does not refute it.",
             counterexample=Counterexample(
                 instance={"x": 1.0, "d": 4, "k": 1}, ratio=1.5913291693220688, meets=_shapes_4_2_1
             ),

@@ -90,43 +90,47 @@ ONE_CONSTANT = draw.random_search_on_host(
     evaluate=_one_constant,
     judges=(constants_F_0_1_corrected, lemma_3_3, volumetric_lower_cube),
     sizes=({"largest": 1024},),
-    assumptions="one matrix's C, for inputs in the l_1 ball, where the corollary prints the"
-    " network's (gamma + eta)^3; packings from below, so that a form that holds is not refuted, no"
-    " more: it is Lemma 3.3 for the map's own shape",
+    assumptions="the check takes the C of one matrix, for inputs in the l_1 ball, where the "
+    "corollary prints the network's (gamma + eta)^3; packings bound ln N from below, so they can "
+    "refute a form but cannot prove it; a form that holds is Lemma 3.3 for the map's own shape",
     forms=(
         Form(
             name="derived, W_c^T x",
             cites="Corollary F.0.1, (d B^2 ln(2k + 1))^{1/3}; Theorem 4.2, one C_1",
             erratum="E11",
-            note="a map from R^k to R^d has k columns: 1386 against 60.8",
+            note="A map from R^k to R^d has k columns. For d = 2, k = 1000 and eps = 1/2 the "
+            "packing gives 1386, and the bound is 60.8.",
             counterexample=Counterexample(instance=WIDE, ratio=22.79668770479254, meets=_meets),
         ),
         Form(
             name="derived, W_c^T x, constant 10",
             cites="Corollary F.0.1, (d B^2 ln(2k + 1))^{1/3}, with a constant",
             erratum="E11",
-            note="no constant helps: k against ln k, at d = 2",
+            note="No constant factor repairs the bound: at d = 2 the packing grows like k, and "
+            "the bound grows like ln k.",
             counterexample=Counterexample(instance=WIDE, ratio=2.279668770479254, meets=_meets),
         ),
         Form(
             name="derived, W_c^T x, rows",
             cites="Corollary F.0.1, with ||W_c||_{1,inf} as printed, the rows of the map",
             erratum="E11",
-            note="nor does the norm of the transpose: images of e_1 fill a cube, in R^d, by volume,"
-            " at eps = sqrt(d) / 4",
+            note="The norm of the transpose does not repair the bound either. The images of e_1 "
+            "then fill a cube in R^d. At eps = sqrt(d) / 4 a comparison of volumes refutes the "
+            "bound.",
             counterexample=Counterexample(instance=NARROW, ratio=38.70754446898384, meets=_meets),
         ),
         Form(
             name="derived, W_QK x",
             cites="Corollary F.0.1, (d B^2 B_x^2 ln(2k + 1))^{1/3}",
             erratum="E11",
-            note="d columns in R^d: ln(2d + 1) by Lemma 3.3, and ln(2d) / 4 at least",
+            note="This map has d columns in R^d. Lemma 3.3 gives the factor ln(2d + 1), and the "
+            "packing shows that the factor must be at least ln(2d) / 4.",
             counterexample=Counterexample(instance=NARROW, ratio=1.735056822321508, meets=_meets),
         ),
         Form(name="corrected, W_c^T x", note="The log size is k x^2 ln(2d + 1)."),
         Form(name="corrected, W_QK x", note="The log size is d x^2 ln(2d + 1)."),
     ),
-    control="a third of the own C",
+    control="a third of the C for W_QK's own shape",
     source="Corollary F.0.1",
 )
 

@@ -89,16 +89,18 @@ ORIENTATION = draw.random_search_on_host(
     evaluate=_orientation,
     judges=(lemma_3_3, lemma_3_4_leading, volumetric_lower_column, volumetric_lower_cube),
     sizes=({"largest": 1024},),
-    assumptions="the packings are single cubes, balls and sets of points: a form that holds is only"
-    " not refuted by them; it is Lemma 3.3 or 3.4 in its right orientation; the corollaries print"
-    " no covering number, it is that of the lemma they are from; ||x||_2 < B_x in the limit",
+    assumptions="each packing is a single cube, ball or set of points, which can refute a form "
+    "but cannot prove it; a form that holds is Lemma 3.3 or 3.4 in its right orientation; the "
+    "corollaries print no covering number, so the check takes that of the lemma behind each "
+    "corollary; ||x||_2 < B_x holds in the limit only",
     forms=(
         Form(
             name="derived (D.0.1), W_QK^T x",
             cites="Corollary D.0.1 with Lemma 3.3; Section 4.1, Y_[CLS]",
             erratum="E3",
             reading="columns",
-            note="the map of Y_[CLS]; ||W_QK||_{1,inf} are columns of W_QK, rows of the map",
+            note="The definition of Y_[CLS] has the map W_QK^T x. The norm ||W_QK||_{1,inf} "
+            "bounds the columns of W_QK, which are the rows of this map.",
             counterexample=_at(256, 1.7270307750957843),
         ),
         Form(
@@ -119,7 +121,8 @@ ORIENTATION = draw.random_search_on_host(
             " complexity",
             erratum="E3",
             reading="columns",
-            note="the map of the display of the Rademacher complexity: Lemma 3.4 for columns",
+            note="The display of the Rademacher complexity has the map W_QK x. The form is Lemma "
+            "3.4 for norms over columns.",
             counterexample=_at(1024, 12.799999999999999),
         ),
         Form(
@@ -128,11 +131,12 @@ ORIENTATION = draw.random_search_on_host(
             " 4.1, the display of the Rademacher complexity",
             erratum="E3",
             reading="columns",
-            note="no constant helps: d against ln d",
+            note="No constant factor repairs the bound: the packing grows like d, and the bound "
+            "grows like ln d.",
             counterexample=_at(10**6, 62.714582429996085, largest=10**6),
         ),
     ),
-    control="a fifth of D.0.2's for 2d points",
+    control="a fifth of D.0.2's bound, against a packing of 2d points",
 )
 
 
@@ -198,16 +202,18 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
     evaluate=_cube,
     judges=(constants_F_0_1_corrected, lemma_3_3, volumetric_lower_cube),
     sizes=({"largest": 256},),
-    assumptions="one matrix's C, where the corollary prints the network's (gamma + eta)^3; the"
-    " inputs are the whole l_2 unit ball, of which fine enough nets of N points do as well",
+    assumptions="the check takes the C of one matrix, where the corollary prints the network's "
+    "(gamma + eta)^3; the inputs are the whole l_2 unit ball, which fine enough nets of N points "
+    "can replace",
     forms=(
         Form(
             name="derived",
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
             erratum="E18",
             reading="l_2 ball",
-            note="tokens in the l_2 ball: W_QK = e_1 u^T, |u_i| <= 1, by volume; C of this one"
-            " matrix, with ln(2d + 1) where the corollary prints ln(2k + 1)",
+            note="The tokens fill the l_2 ball. The class contains W_QK = e_1 u^T with |u_i| <= "
+            "1, and a comparison of volumes bounds its covers from below. The form takes the C of "
+            "this one matrix, with ln(2d + 1) in place of the printed ln(2k + 1).",
             counterexample=_at_n(256, 1.7270307750957843),
         ),
         Form(
@@ -215,8 +221,8 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
             erratum="E18",
             reading="l_2 ball",
-            note="W_c^T = u^T, a map from R^k to R^1: d = 1 times its own C, k x^2 ln(2d + 1), is"
-            " too small as well",
+            note="The map W_c^T = u^T goes from R^k to R^1, so d = 1. The form multiplies this "
+            "map's own C, k x^2 ln(2d + 1), by d = 1, and the product is too small as well.",
             counterexample=_at_n(256, 9.809783251889826),
         ),
         Form(
@@ -224,8 +230,8 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
             erratum="E3",
             reading="columns",
-            note="C of this one matrix: columns of W_v are rows of the map, d = 1, k = n, 68.9"
-            " against 0.85 at n = 100",
+            note="The form takes the C of this one matrix. The columns of W_v are the rows of the "
+            "map. For d = 1 and k = n = 100 the packing gives 68.9, and the bound is 0.85.",
             counterexample=_at_n(100, 81.23108929577391),
         ),
         Form(
@@ -237,7 +243,7 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             note="C is multiplied by k, the dimension of this map's inputs.",
         ),
     ),
-    control="half of it",
+    control="half of the bound for W_QK",
     source="Corollaries F.0.1 and F.0.2",
 )
 

@@ -145,14 +145,15 @@ THEOREM_4_2 = draw.random_search_on_host(
     evaluate=_theorem_4_2,
     judges=(theorem_4_2, terms_derived, covering_constant, lemma_3_6, block),
     sizes=({"L": 1},),
-    assumptions="d = k = 2, T = 2, one constant [CLS] token, sigma linear; C_1 and C_Bx of"
-    " Lemma 3.6 for ||W_c||_{1,1} <= c, the other matrices fixed",
+    assumptions="d = k = 2, T = 2, one constant [CLS] token, sigma linear; C_1 and C_Bx are the "
+    "constants of Lemma 3.6 for ||W_c||_{1,1} <= c; the other matrices are fixed",
     forms=(
         Form(
             name="printed",
             cites="Theorem 4.2, its two displays",
             erratum="E10",
-            note="gamma lacks the term (B_w alpha_1)^{2/3} of W_c^(1), which alone matters here",
+            note="The printed gamma lacks the term (B_w alpha_1)^{2/3} of W_c^(1). Only this term "
+            "matters for the four networks.",
             counterexample=Counterexample(
                 instance=FOUR | {"epsilon": 0.49},  # at .5 the networks are 2 epsilon apart exactly
                 ratio=11.371390252427005,
@@ -271,27 +272,31 @@ COROLLARY_4_2_1 = draw.random_search_on_host(
         *(lemma_3_6, block),
     ),
     sizes=({"L": 1},),
-    assumptions="T = 3, one constant [CLS] token, sigma linear; 2^(d-2) networks that differ in"
-    " W_QK, told apart by d - 2 inputs, of which one is computed: the others are permutations",
+    assumptions="T = 3, one constant [CLS] token, sigma linear; the 2^(d-2) networks differ only "
+    "in W_QK, and d - 2 inputs tell them apart; the check computes one of these inputs, because "
+    "the others are permutations of it",
     forms=(
         Form(
             name="printed",
             cites="Corollary 4.2.1, its two displays",
             erratum="E9",
-            note="networks sqrt 2 apart; the first layer's W_QK needs B_x^2 more",
+            note="The 2^(d-2) networks are sqrt 2 apart. The cover of the first layer's W_QK "
+            "needs one more factor B_x^2.",
             counterexample=_REFUTED(instance=SIGNS, ratio=1.6494725759262308),
         ),
         Form(
             name="printed, constant 100",
             cites="Corollary 4.2.1, its two displays, with a constant",
             erratum="E9",
-            note="no constant helps: d against ln d",
+            note="No constant factor repairs the bound: the packing grows like d, and the printed "
+            "number grows like ln d.",
             counterexample=_REFUTED(instance=SIGNS | {"d": 10**6}, ratio=13.480864962301792),
         ),
         Form(
             name="derived",
             erratum="E9",
-            note="nor does ln(2 d^2 + 1) for every matrix (E11)",
+            note="The number is still too small with ln(2 d^2 + 1) for every matrix. E11 requires "
+            "this logarithm for W_QK.",
             counterexample=_REFUTED(instance=SIGNS | {"d": 800}, ratio=1.1099162367733775),
         ),
         Form(

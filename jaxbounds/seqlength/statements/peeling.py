@@ -39,14 +39,14 @@ HOLDER = inequality(
             name="printed",
             cites="Appendix C, the first display, its second expression",
             erratum="E16",
-            note="the second expression drops B_v",
+            note="The second expression lacks the factor B_v.",
             counterexample=Counterexample(
                 instance={"v": [2.0], "u": [1.0]}, size={"d": 1}, ratio=2.0, meets=_holder_meets
             ),
         ),
         Form(name="corrected", equality="v = B_v s e_j at the largest |u_j|"),
     ),
-    control="half of it",
+    control="half of the right side",
 )
 
 
@@ -113,7 +113,7 @@ PEELING = inequality(
             cites="Section 4.1, the norms, in Appendix C's displays for w, W_c and W_v",
             erratum="E4",
             reading="columns",
-            note="the first display is applied to e_j^T W_c^T, a column of W_c",
+            note="The proof applies the first display to e_j^T W_c^T, which is a column of W_c.",
             counterexample=Counterexample(
                 instance={
                     "w": [1.0, 0.0],

@@ -34,17 +34,17 @@ BIBTEX = """\
 """
 
 UNJUDGED = {
-    "a part of functions that are judged, run with them": ("network_bound.map_coverings",),
-    "draws or enumerates data: what is judged takes any": (
+    "part of judged functions, whose checks run it": ("network_bound.map_coverings",),
+    "draws or enumerates data, and the judged functions take any data": (
         "sparse_majority.draw_task",
         "sparse_majority.draw_bits",
     ),
-    "reads, writes or looks up": (
+    "reads or writes files, or looks up names": (
         "extract_norms.from_nnx",
         "parameters.read_layers",
         "fold.fold",
         "certificate.applicable",
     ),
-    "presentation": ("certificate.certificate_text", "comparisons.compare"),
+    "only presents results": ("certificate.certificate_text", "comparisons.compare"),
     "refuses bad input; its tests say what it raises": ("norms.require_norm",),
 }

@@ -170,8 +170,6 @@ by_columns = functools.partial(
 )
 """A declaration of Lemmas 3.4 and 3.5 as printed, with norms over columns and any k."""
 
-NO_CONSTANT = "no constant or logarithm of x, B_w, eps helps: k grows freely"
-
 LEMMA_3_4_SIZE = by_columns(
     id="seqlength.lemma3.4.size",
     label="Lemma 3.4",
@@ -186,7 +184,8 @@ LEMMA_3_4_SIZE = by_columns(
             cites="Lemma 3.4, its display",
             erratum="E3",
             reading="columns",
-            note="with column norms the class contains v e_1^T, |v| <= B_w, and ln N >= k ln x",
+            note="If the norms are over columns, the class contains v e_1^T for every |v| <= B_w. "
+            "Then ln N >= k ln x.",
             counterexample=_spread(100, 3.2706005161953193),
         ),
         Form(
@@ -194,7 +193,8 @@ LEMMA_3_4_SIZE = by_columns(
             cites="Lemma 3.4, its display, and 'hides logarithmic dependencies'",
             erratum="E3",
             reading="columns",
-            note=NO_CONSTANT,
+            note="No constant factor and no logarithm of x, B_w or eps repairs the bound: ln N "
+            "grows like k, and the bound grows like ln k.",
             counterexample=_spread(10**6, 119.43682059565394),
         ),
         Form(
@@ -239,7 +239,9 @@ LEMMA_3_5 = by_columns(
             cites="Lemma 3.5, its display",
             erratum="E3",
             reading="columns",
-            note="the same transposition, with n = d + 1 points; true is ln(kn) with row norms",
+            note="Lemma 3.5 has the fault of Lemma 3.4: the norms must be over rows, not over "
+            "columns. With norms over rows, ln(kn) in place of ln(dn) is right. The "
+            "counterexample has n = d + 1 points.",
             counterexample=_spread(100, 9.67132018086354),
         ),
         Form(
@@ -247,7 +249,8 @@ LEMMA_3_5 = by_columns(
             cites="Lemma 3.5, its display, and 'hides logarithmic dependencies' (Lemma 3.4)",
             erratum="E3",
             reading="columns",
-            note=NO_CONSTANT,
+            note="No constant factor and no logarithm of x, B_w or eps repairs the bound: ln N "
+            "grows like k, and the bound does not depend on k.",
             counterexample=_spread(10**6, 967.1320180863539),
         ),
         Form(
@@ -294,7 +297,7 @@ COUNTING = draw.random_search_on_host(
             equality="always, to the tolerance of the root",
         ),
     ),
-    control="half of it, for 2x",
+    control="half of the upper bound, at 2x",
 )
 
 STATEMENTS = (COUNTING, LEMMA_3_4, CODES, LEMMA_3_4_SIZE, LEMMA_3_5)

@@ -249,7 +249,7 @@ HEADS = draw.identity(
             "w changes nothing.",
         ),
     ),
-    control="H times it",
+    control="H times the right side",
 )
 
 

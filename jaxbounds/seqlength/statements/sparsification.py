@@ -109,13 +109,15 @@ MAUREY = Statement(
     evaluate=_maurey,
     judges=(best_squared_error, maurey, maurey_corrected, shrinkage, sparsify_radius),
     sizes=({"n": 3, "dim": 2, "k": 1},),
-    assumptions="k = 1, where equality is; larger k: seqlength.lemma3.1.greedy",
+    assumptions="the check takes k = 1, where the bound can be attained; "
+    "seqlength.lemma3.1.greedy checks larger k",
     forms=(
         Form(
             name="printed",
             cites="Lemma 3.1, its display",
             erratum="E1",
-            note="gamma^2 needs (gamma/k) sum k_i V_i; with (1/k) the variance has gamma",
+            note="The factor gamma^2 is right for the approximation (gamma/k) sum k_i V_i. For "
+            "the printed (1/k) sum k_i V_i the variance has gamma in place of gamma^2.",
             counterexample=Counterexample(
                 instance={"vectors": [[1.0]], "weights": [0.5]},
                 size={"n": 1, "dim": 1, "k": 1},
@@ -198,7 +200,7 @@ GREEDY = draw.inequality(
             equality=OPPOSITE,
         ),
     ),
-    control="a fortieth of it",
+    control="a fortieth of the right side",
     source="library: how the covers of Section 3 find their members",
 )
 
@@ -237,7 +239,8 @@ COUNT = draw.on_host(
             name="printed",
             cites="Section 3, the sentence after Lemma 3.1",
             erratum="E2",
-            note="already two choices for d = K = 1; d^K is right for sum k_i = K",
+            note="At d = K = 1 there are already two tuples, (0) and (1), but d^K = 1. The number "
+            "d^K bounds the number of tuples with sum k_i = K.",
             counterexample=Counterexample(instance={"n": 1, "K": 1}, ratio=2.0, meets=_naturals),
         ),
         Form(name="corrected", note="(d + 1)^K bounds the number of tuples.", equality="K = 1"),

@@ -93,8 +93,8 @@ NOT = on_pairs(
             cites='Appendix B, proof of Lemma B.1: "-1 on the diagonal and 0 everywhere else"',
             erratum="E24",
             reading="wherever its parent is",
-            note="For a gate on another coordinate than its parent, -1 on the diagonal of W1 "
-            "reads the gate's own index.",
+            note="If a gate and its parent have different coordinates, the printed -1 on the "
+            "diagonal of W1 reads the gate's own coordinate in place of the parent's.",
             counterexample=Counterexample(instance={"x": [0, 1]}, ratio=1.0, meets=_bits),
         ),
         Form(name="corrected", note="The -1 stands in the column of the gate's parent."),
@@ -184,7 +184,7 @@ NORM = Statement(
             cites='Appendix B, proof of Theorem 3.1: "The total ||.||_1-norm of the parameters so '
             'far is at most s"',
             erratum="E7",
-            note="An OR gate alone has norm 5 and size 3.",
+            note="A circuit of one OR gate has norm 5, but its size s is 3.",
             counterexample=Counterexample(
                 instance={"operation": [[1]], "left": [[0]], "right": [[1]]},
                 size={"inputs": 2},

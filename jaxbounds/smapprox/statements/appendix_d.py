@@ -270,8 +270,8 @@ TIES = in_appendix_d(
             cites='Appendix C.2, proof of Theorem 4.1: "the positions attended to by the layer '
             'will not change unless we perturb the parameters and inputs by" 1/poly',
             erratum="E11",
-            note="The head is on cell 1 after steps 0, 2 and 4: keys 1 and 3 tie. A change of the "
-            "key weight on the second bit of pos1, however small, breaks the tie.",
+            note="The head is on cell 1 after steps 0, 2 and 4, so keys 1 and 3 tie. Every change "
+            "of the key weight on the second bit of pos1, however small, breaks the tie.",
             counterexample=_stored(2.0),
         ),
         Form(
@@ -279,8 +279,9 @@ TIES = in_appendix_d(
             cites='Appendix C.2, proof of Theorem 4.1: "Condition D.3 with Lipschitz constants '
             'poly ... holds"',
             erratum="E11",
-            note="At theta-hat the values of the tied keys differ by e; moving H by any epsilon "
-            "picks one of them: a jump of e/2, beyond every mu. Here mu = (|Z||A| w_pos)^3.",
+            note="At theta-hat the values of the tied keys differ by e. An arbitrarily small "
+            "change of H selects one of these keys, so the output jumps by e/2. No constant mu "
+            "allows this jump. The check takes mu = (|Z||A| w_pos)^3.",
             counterexample=_stored(2540.2631712642633),
         ),
         Form(
@@ -293,7 +294,7 @@ TIES = in_appendix_d(
         ),
     ),
     control="a quarter of the corrected right side",
-    assumptions="the attention of Claim C.4 on a walk that comes back twice",
+    assumptions="the check takes the attention of Claim C.4 on a walk that returns twice to a cell",
     source="Appendix C.2; Definition D.2, Condition D.3",
 )
 

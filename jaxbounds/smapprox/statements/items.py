@@ -1,10 +1,11 @@
 """Every numbered item and display of the paper, and some sentences, each with its statements."""
 
 ITEMS = {
-    "Section 1, log log T precision": "none: w_pos = O(log T) position bits in place of one number "
-    "of precision 1/T; smapprox.thm4.1.size measures the depth and norms that follow",
-    "Section 1, RNNs of finite precision are no Turing machines": "none: cited from lower bounds "
-    "for streams; no network of the paper is compared",
+    "Section 1, log log T precision": "none: the paper uses w_pos = O(log T) position bits in "
+    "place of one number of precision 1/T; smapprox.thm4.1.size measures the depth and norms that "
+    "follow",
+    "Section 1, RNNs of finite precision are no Turing machines": "none: the paper cites lower "
+    "bounds for streams, and compares no network of its own with them",
     "Definition 2.1": "smapprox.def2.2",
     "Definition 2.2": "smapprox.def2.2, smapprox.lemma2.4.epsilon",
     "Proposition 2.3": "smapprox.prop2.3, smapprox.eqa.1.tails",
@@ -23,25 +24,28 @@ ITEMS = {
     "Proposition 3.4": "smapprox.prop3.4, E14",
     "(3.1)": "smapprox.claim3.5",
     "Claim 3.5": "smapprox.claim3.5, E14",
-    "Section 1, 2^{o(n)} networks against 2^n labellings": "none: see what is not checked",
-    "Section 2.1, subsumes the results in [56]": "none: see what is not checked",
+    "Section 1, 2^{o(n)} networks against 2^n labellings": "none: the list of unchecked claims "
+    "gives the reason",
+    "Section 2.1, subsumes the results in [56]": "none: the list of unchecked claims gives the "
+    "reason",
     "Section 4, a Turing machine written down": "smapprox.sec4.descriptions",
-    "Section 4, one tape simulates several in quadratic time": "none: cited from [49]",
+    "Section 4, one tape simulates several in quadratic time": "none: the paper cites [49]",
     "Section 4, inputs of length at most T": "smapprox.sec4.inputs",
-    "Section 4, the RNN-based equivalent": "none: see what is not checked",
+    "Section 4, the RNN-based equivalent": "none: the list of unchecked claims gives the reason",
     "(4.1)": "code: jaxbounds.smapprox.machines.halting_time",
     "Section 4.1, attention and null keys": "code: jaxbounds.smapprox.transformer.attend",
     "Section 4.1, softmax attention": "smapprox.thm4.1.softmax",
     "Section 4.1, feedforward layers": "code: jaxbounds.smapprox.transformer.feed_forward",
-    "Section 4.1, residual feedforward layers": "none: said to be allowed, not used",
+    "Section 4.1, residual feedforward layers": "none: the paper allows residual layers, but uses "
+    "no such layer",
     "Section 4.1, decoder outputs": "smapprox.thm4.1, E4",
     "Theorem 4.1": "smapprox.thm4.1, smapprox.thm4.1.size, smapprox.thm4.1.width, "
     "smapprox.thm4.1.explicit, "
     "smapprox.thm4.1.margin, smapprox.thm4.1.margin.rate, smapprox.thm4.1.norms",
-    "Section 4.1, VC dimension Omega(wT)": "none: cited from a lower bound for recurrent networks; "
-    "no property of the construction",
-    "Section 4.2, margin at most 1/poly(T) for small codes": "none: informal, about constructions "
-    "of earlier work",
+    "Section 4.1, VC dimension Omega(wT)": "none: the paper cites a lower bound for recurrent "
+    "networks, which is no property of the construction",
+    "Section 4.2, margin at most 1/poly(T) for small codes": "none: the sentence is informal, "
+    "and is about constructions of earlier work",
     "(A.1)": "smapprox.eqa.1, smapprox.eqa.1.tails",
     "Corollary A.1": "smapprox.cora.1, smapprox.cora.1.chain, smapprox.cora.1.explicit",
     "(A.2)": "smapprox.cora.1, smapprox.cora.1.chain, E22",

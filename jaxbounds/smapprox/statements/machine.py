@@ -162,8 +162,8 @@ POSITIONS = by_machine(
             name="printed",
             cites="Appendix C.1: w_pos = ceil(log2 T), with (C.2) for each i",
             erratum="E3",
-            note="At T = 4, cell 5 = cell 1 modulo 4: the head reads the first input symbol "
-            "instead of the blank.",
+            note="At T = 4 the position bits of cell 5 equal those of cell 1, since 5 = 1 modulo "
+            "4. The head therefore reads the first input symbol instead of the blank.",
             counterexample=Counterexample(instance={"word": 0}, ratio=1.0, meets=_in_class),
         ),
         Form(
@@ -175,7 +175,7 @@ POSITIONS = by_machine(
         Form(name="corrected", note="On a one-way tape, the right w_pos is the bit length of T."),
     ),
     control="the symbols one step late",
-    assumptions="the parity machine on inputs of less than T symbols",
+    assumptions="the check takes the parity machine on inputs of fewer than T symbols",
     source="Appendix C.1",
 )
 

@@ -198,9 +198,10 @@ NORMS = Statement(
             '|Z| + |A| + log T nonzero entries"',
             erratum="E20",
             reading="that number",
-            note="pos1, pos2, pos3 and scr3 each hold w_pos bits, by (C.11): 15 entries against "
-            "4 + 3 + 5 on the parity machine at T = 31, of which 4, 4 and 5 are Bin(30), Bin(30) "
-            "and Bin(31).",
+            note="By (C.11), each of pos1, pos2, pos3 and scr3 holds w_pos bits. The parity "
+            "machine at T = 31 has a state with 15 nonzero entries, but the printed number is 4 + "
+            "3 + 5 = 12. Of the 15 entries, 13 are bits of positions: 4 in each of two copies of "
+            "Bin(30), and 5 in Bin(31).",
             counterexample=Counterexample(instance={"word": 0}, ratio=1.25, meets=_parity_in_class),
         ),
         Form(
@@ -215,7 +216,7 @@ NORMS = Statement(
         ),
     ),
     control="sqrt(w_pos)",
-    assumptions="the parity machine, whose heads do not depend on the symbols",
+    assumptions="the check takes the parity machine, whose head moves do not depend on the symbols",
     source="Appendices C.2 and D",
 )
 

@@ -27,7 +27,7 @@ BIBTEX = r"""@inproceedings{wei2022statistically,
 }"""
 
 UNJUDGED = {
-    "a part of functions that are judged, run with them": (
+    "part of judged functions, whose checks run it": (
         "attack.along_ray",
         "attack.blocks_by_layer",
         "certified_machine.layer_norms",
@@ -61,7 +61,7 @@ UNJUDGED = {
         "teacher_forcing.verify",
         "transformer.HARD",
     ),
-    "draws or enumerates data: what is judged takes any": (
+    "draws or enumerates data, and the judged functions take any data": (
         "circuits.all_inputs",
         "circuits.identity_chain",
         "circuits.random_circuit",
@@ -77,8 +77,8 @@ UNJUDGED = {
         "machine_library.unary_addition",
         "machines.words",
     ),
-    "reads, writes or looks up": ("machine_formats.load_machine",),
-    "presentation": ("readout.layer_equations", "readout.show", "readout.side_by_side"),
+    "reads or writes files, or looks up names": ("machine_formats.load_machine",),
+    "only presents results": ("readout.layer_equations", "readout.show", "readout.side_by_side"),
     "training, not a claim of the paper; tested against an independent oracle": (
         "learned_table.outputs",
         "learned_table.outputs_by_look_up",

@@ -131,11 +131,12 @@ ONE_EPSILON = Statement(
             name="printed",
             cites="Lemma 2.4, last sentence",
             erratum="E19",
-            note="F(x, theta) = theta_1 with theta_1 = 1 or -1, and two targets that are 1 with "
-            "probability 1/2 + eta and 1/2 - eta and differ on mass 2 eta. (2.3) holds with "
-            "epsilon = 1/2 - eta; as eta -> 0 the n of the lemma stays bounded, whatever its "
-            "constant and logarithms, while any rule needs about 1/eta samples to see the "
-            "difference, and misses one of the targets nearly half of the time.",
+            note="The class is F(x, theta) = theta_1 with theta_1 = 1 or -1. The two targets are "
+            "1 with probability 1/2 + eta and 1/2 - eta, and differ on mass 2 eta. (2.3) holds "
+            "with epsilon = 1/2 - eta. As eta -> 0, the n of the lemma stays bounded, for every "
+            "constant and every logarithm. Any rule needs about 1/eta samples to see the "
+            "difference. Without these samples the rule misses one of the targets nearly half of "
+            "the time.",
             counterexample=Counterexample(
                 instance={"eta": 1e-6, "constant": 1000.0, "log_power": 0.0},
                 ratio=49.32730394313193,
@@ -153,8 +154,8 @@ ONE_EPSILON = Statement(
         ),
     ),
     control="twice the left side",
-    assumptions="a class of two models, two targets, three points; the left side of the printed "
-    "form is what every surrogate loss must at least concede",
+    assumptions="the class has two models, there are two targets and three points; the left side "
+    "of the printed form bounds from below the failure probability of every surrogate loss",
     source="Section 2.1",
 )
 

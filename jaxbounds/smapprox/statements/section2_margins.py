@@ -274,8 +274,8 @@ POSITIVE = Statement(
             'predicts the correct label"',
             erratum="E12",
             reading="a general parameterized",
-            note="F is right, yet an arbitrarily small perturbation breaks a tie of hard-max "
-            "attention towards a value of the other sign: rho = 0 as an infimum.",
+            note="The prediction F is right. An arbitrarily small perturbation breaks a tie of "
+            "hard-max attention in favour of a value of the other sign, so the infimum rho is 0.",
             counterexample=Counterexample(
                 instance={"values": [3.0, -1.0]}, ratio=1.0, meets=_predicts
             ),

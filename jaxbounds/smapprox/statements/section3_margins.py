@@ -100,8 +100,9 @@ LEMMA_33 = on_cases(
             name="printed",
             cites="Lemma 3.3",
             erratum="E2",
-            note="F' = f_{q-1} o ... o f_1 ends with a ReLU, so F' >= 0 whatever the corrections "
-            "are. With G(x) = 0, (y - 0.5) F' <= 0: the margin is 0, below any 1/poly(s).",
+            note="The network F' = f_{q-1} o ... o f_1 ends with a ReLU, so F' >= 0 for all "
+            "corrections. If G(x) = 0, then (y - 0.5) F' <= 0. The margin is therefore 0, below "
+            "any 1/poly(s).",
             counterexample=Counterexample(
                 instance={"circuit": 0, "x": [0, 0, 0, 0]}, ratio=2.0, meets=_simulates
             ),
@@ -119,8 +120,8 @@ LEMMA_33 = on_cases(
         ),
     ),
     control="the attack's radius divided by 10",
-    assumptions="an identity chain and a random circuit; upper estimates by attack; how the bound "
-    "falls with s: smapprox.lemma3.3.rate",
+    assumptions="the circuits are an identity chain and a random circuit; attacks give upper "
+    "estimates of the margin; smapprox.lemma3.3.rate checks how the bound falls with s",
     source="Section 3.1",
 )
 

@@ -20,7 +20,7 @@ HALF = Fraction(1, 2)
     "printed",
     ("P(|Phi| > T R (S + P) sqrt(2 log(1/delta)))", "<=", "delta"),
     formula="|Phi(X; theta^(1))| <= T R (S + P) sqrt(2 log(1/delta)) with probability 1 - delta",
-    text="7126924076358c69f5bca587c57e5737",
+    text="ce8d09b3055b44899a8a3f02c53e2f5f",
     size="T d",
     leaves={**SEQUENCE, "H": "i", "delta": "f"},
 )
@@ -193,7 +193,7 @@ def distance_of_the_proof(w: Witness) -> Sides:
         "good theta_0 and (98) imply L(theta) <= eps for some theta with ||theta - theta_0|| "
         "<= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma"
     ),
-    text="b0aa32c17ea2096ea64d08dc7a78427a",
+    text="fe25bd3fb3773ce6099002f400eef060",
     size="d",
     leaves={"x": "f d", "log_eps": "f", "offset": "f", "part": "f"},
 )

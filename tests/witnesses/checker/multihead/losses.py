@@ -66,7 +66,7 @@ def _signs(labels: np.ndarray) -> bool:
     "printed",
     ("L", "<=", "1"),
     formula="L' <= L <= 1",
-    text="2523796d38130ace513c089e6a59128a",
+    text="b16a56827c829b3031b0762b608790e3",
     size="n T d H",
     leaves={"X": "f n T d", "y": "i n", "U": "f H T d", "W": "f H d d"},
 )

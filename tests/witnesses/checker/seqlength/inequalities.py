@@ -17,7 +17,7 @@ from ..witness import Witness
     "printed",
     ("||W||_{q,p} with the outer l_r", "=", "||W||_{q,p} with the outer l_p"),
     formula="||W||_{q,p} = || (||W_{:,1}||_q, .., ||W_{:,d}||_q) ||_r; l_p is meant",
-    text="36f2bbdae66f009b52d9d4acd3d39bb2",
+    text="96d39bd71128c9da088286bc79f6b793",
     size="k d",
     leaves={"W": "f k d"},
 )
@@ -39,7 +39,7 @@ def printed_norm(w: Witness) -> Sides:
     "printed",
     ("binom(n + K, K)", "<=", "n^K"),
     formula="#{k in Z_{>=0}^d : sum k_i <= K} <= d^K",
-    text="eb4cf4765a482bb89f44c291f3144a76",
+    text="192abc0d1e5350367c9b748f68a17333",
     size="largest=4",
     leaves={"n": "i", "K": "i"},
 )
@@ -58,7 +58,7 @@ def number_of_sparse(w: Witness) -> Sides:
     formula=(
         "exists k_i >= 0, sum k_i <= k: ||f - (1/k) sum k_i V_i||^2 <= (gamma^2 b^2 - ||f||^2) / k"
     ),
-    text="45057aa85d03c99384e166dddf293a94",
+    text="850666d214f1747bb2123aad8798d2f8",
     size="n dim k=1",
     leaves={"vectors": "f n dim", "weights": "f n"},
 )
@@ -88,7 +88,7 @@ def sparsification(w: Witness) -> Sides:
     formula=(
         "||Pv||_2 <= ||P||_{2,inf} ||v||_1, and ||Xu||_inf <= ||X^T||_{2,inf} ||u||_2, attained"
     ),
-    text="206b67a1ffac510c8e1027ae747d1dce",
+    text="0b296a8c6297101621252a0da1227fcd",
     size="d T",
     leaves={"P": "f d T", "u": "f d", "v": "f T"},
 )
@@ -105,7 +105,7 @@ def longest_row(w: Witness) -> Sides:
     "printed",
     ("v.u", "<=", "max_{j, s} s u_j"),
     formula="v.u <= B_v max_j |u_j| = max_{j,s} s u_j, ||v||_1 <= B_v",
-    text="cb18670c9e93d67c06de2a74552e2fd8",
+    text="993f984cd69943dbd2f1aa96aa5137e3",
     size="d",
     leaves={"u": "f d", "v": "f d"},
 )
@@ -120,7 +120,7 @@ def second_expression(w: Witness) -> Sides:
     "derived",
     ("|w.W_c^T W_v^T z|", "<=", "||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max |z_j|"),
     formula="|w.W_c^T W_v^T z| <= ||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max_j |z_j|",
-    text="10312408b6a60d5cb509ca7177cd6265",
+    text="50605799489f6949aa0cfd2920907007",
     size="d k",
     leaves={"w": "f d", "W_c": "f k d", "W_v": "f d k", "z": "f d"},
 )
@@ -147,7 +147,7 @@ def peeled(w: Witness) -> Sides:
         "min over 0 < delta <= B of delta + (B-delta) a + b ln(B/delta) = b + B a + b ln(B "
         "(1-a)/b), a = sqrt(ln 2d / m), b = 2 B_x^2 sqrt(C / m), B = B_x"
     ),
-    text="4c4c4762b30593df35941a0877d7c2b1",
+    text="90d9c5d24597f9d8a60e33faa929c65a",
     size="draws=24",
     leaves={"B_x": "f", "C": "f", "d": "f", "m": "f"},
 )
@@ -177,7 +177,7 @@ def entropy_minimum(w: Witness) -> Sides:
     "printed",
     ("(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2", "<=", "sum C_i / eps_i^2"),
     formula="(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 <= sum C_i / eps_i^2, eps = sum beta_i eps_i",
-    text="001fcad231438358c75d6a04bc0265fe",
+    text="9f31f561156cf55f9820014e99ff9ff3",
     size="n",
     leaves={"C": "f n", "beta": "f n", "scales": "f n"},
 )
@@ -204,7 +204,7 @@ def least_cost(w: Witness) -> Sides:
         "row [CLS] of sigma(RowSoftmax(X W_QK X^T) X W_v) W_c = W_c^T sigma(W_v^T X^T "
         "softmax(X W_QK^T x_[CLS]))"
     ),
-    text="84b04062c33dc7b00273be738a3c3bfc",
+    text="c5a060c645506afb85d42ac71eac2c4d",
     size="T d k",
     leaves={"X": "f T d", "W_QK": "f d d", "W_v": "f d k", "W_c": "f k d"},
 )

@@ -98,7 +98,7 @@ def _measured(X: np.ndarray, own: dict, moved: dict) -> dict[str, Any]:
         "eps_c + 2 B_c2 B_v2 eps_QK + B_c2 eps_v",
     ),
     formula="the same for g^(1) = X with tokens of norm up to B_x",
-    text="c262b6cc329040d2d2f33f65a9cd38fe",
+    text="0c983846fcef913d1de8bd49f35aee1d",
     size="T d k",
     leaves={
         "X": "f T d",
@@ -144,7 +144,7 @@ def _unit(w: Witness) -> dict[str, bool]:
         "|g_scalar - ghat_scalar| <= eps_w + B_w sum_i alpha_i (eps_c + L B_c eps_v + 2 L B_c "
         "B_v eps_QK), the eps measured"
     ),
-    text="badcf9cc25a762d4bd891dbffc131fea",
+    text="c40694020e12501adeb497f5bf71f6fe",
     size="L=1 T d k",
     leaves=LAYERS,
 )
@@ -166,7 +166,7 @@ def chain(w: Witness) -> Sides:
     "derived",
     ("|g - g^|", "<=", "eps_w + eps_c + B_c2 eps_v + 2 B_c2 B_v2 eps_QK of the covers"),
     formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
-    text="c5bf539953f0752a7a3ec1cf2e9e3515",
+    text="8c31fe761a5a720c592653c569e05d05",
     size="L=1 T d k",
     leaves=LAYERS,
 )
@@ -190,7 +190,7 @@ def cover_at_norm_one(w: Witness) -> Sides:
     "printed",
     ("eps^2 ln N of the proof's last display", "=", "(gamma + eta)^3"),
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
-    text="03a94e317103a8f02658da8068c0d5d9",
+    text="4966e6aa7c001060bf6f95e84b20008f",
     size="L=1",
     leaves={
         "B_QK": "f",

@@ -45,21 +45,21 @@ NETWORKS: Any = {
     "seqlength.cor4.2.1.packing",
     "printed",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2"),
-    text="bc94ac1d3242360a4d23e32e536205c8",
+    text="276aee776ff1892628fa31d4d4d2d0fd",
     **NETWORKS,
 )
 @checks(
     "seqlength.cor4.2.1.packing",
     "printed, constant 100",
     ("(d - 2) ln 2", "<=", "100 (gamma + eta)^3 / eps^2"),
-    text="2edb802531c360562ed6e85357ac0ffa",
+    text="de882d54ff8858a23910cc88ad326a90",
     **NETWORKS,
 )
 @checks(
     "seqlength.cor4.2.1.packing",
     "derived",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2 with ln(2 d d + 1)"),
-    text="7fa25da30f7a98a27838bcba0c144fb2",
+    text="31fe2e227bf2d16a5fc9593305d09ac2",
     **NETWORKS,
 )
 def saturated_networks(w: Witness) -> Sides:
@@ -92,7 +92,7 @@ def saturated_networks(w: Witness) -> Sides:
     "printed",
     ("ln 4", "<=", "(gamma + eta)^3 / eps^2"),
     formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
-    text="252d75e6fff21b0ef3cbf9c6e671d74e",
+    text="d3806fef53ad92c5eb5a1346620d8925",
     size="L=1",
     leaves={"B_x": "f", "c": "f", "epsilon": "f"},
 )
@@ -129,21 +129,21 @@ IN_L1_SIGNS: Any = {
     "seqlength.corf.0.2.packing",
     "printed",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2 with C_1 = ln d"),
-    text="64fa34166cf8db9dd869b9219684b308",
+    text="c58fa3b39b344c662afa486c00c8fe30",
     **IN_L1_SIGNS,
 )
 @checks(
     "seqlength.corf.0.2.packing",
     "printed, constant 100",
     ("(d - 2) ln 2", "<=", "100 (gamma + eta)^3 / eps^2 with C_1 = ln d"),
-    text="23eeea8f261260d8c75f400905460401",
+    text="4a9ba39120a67f01428ac1ed8c1b7453",
     **IN_L1_SIGNS,
 )
 @checks(
     "seqlength.corf.0.2.packing",
     "derived",
     ("(d - 2) ln 2", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = ln(d^2)"),
-    text="c3bea9c1bdd877f8c58bc109b14eff46",
+    text="853b1862097b25fda0a0830b2cdd241f",
     **IN_L1_SIGNS,
 )
 def signs_in_the_l1_ball(w: Witness) -> Sides:
@@ -182,21 +182,21 @@ IN_L1_LEVELS: Any = {
     "seqlength.corf.0.1.packing",
     "printed",
     ("(d - 3) ln M", "<=", "(gamma + eta)^3 / eps^2 with C_1 = d ln 3"),
-    text="e25b041782f542cf6b6a9d896b2902f1",
+    text="a02fc318f365343ff83f1b0447b01385",
     **IN_L1_LEVELS,
 )
 @checks(
     "seqlength.corf.0.1.packing",
     "printed, constant 10",
     ("(d - 3) ln M", "<=", "10 (gamma + eta)^3 / eps^2 with C_1 = d ln 3"),
-    text="2dc6931e5eabdb4a30bc268491351e85",
+    text="bae757beeb3091f0036b557d318abf41",
     **IN_L1_LEVELS,
 )
 @checks(
     "seqlength.corf.0.1.packing",
     "derived",
     ("(d - 3) ln M", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = d ln 3"),
-    text="fbf425c15e2606efaf89bce9acf8a247",
+    text="639d5c1a7bab6f3bcc1a13172a926a1f",
     **IN_L1_LEVELS,
 )
 def levels_in_the_l1_ball(w: Witness) -> Sides:

@@ -18,7 +18,7 @@ def relu(x: int) -> int:
     "printed",
     ("|theta|_1 of the network of one OR gate", "<=", "s"),
     formula="|theta|_1 of the uncorrected network <= s, of each layer = O(r_i)",
-    text="8b3b5f51662deb4d51bd14645c2040d4",
+    text="a7ef93b7c06436bcd730823ba23a5d86",
     size="inputs=2",
     leaves={"operation": "i 1 1", "left": "i 1 1", "right": "i 1 1"},
 )
@@ -46,7 +46,7 @@ def parameter_norm(w: Witness) -> Sides:
     "printed diagonal",
     ("NOT x_0", "=", "relu(relu(1 - x_1))"),
     formula="NOT(h_j) = relu(1 - h_j), with the -1 in the parent's column j",
-    text="fa577925f24d4a17995f87c03e8fbd54",
+    text="2562c4586c97a5733a5ec63d01dbb78a",
     size="inputs=2",
     leaves={"x": "i inputs"},
 )

@@ -13,7 +13,7 @@ from ..witness import Witness
     "printed",
     ("whether rho(theta, x, y) > 0", "=", "whether F predicts y"),
     formula="F right at (x, y)  <=>  rho(theta, x, y) > 0",
-    text="1f0b8a467d088b099b0a7fbae2d4750a",
+    text="fa57f7c0e27000103fb09f7c61a1fa0a",
     size="keys",
     leaves={"values": "f keys"},
 )
@@ -40,7 +40,7 @@ def positive_margin(w: Witness) -> Sides:
         "(2.3) with epsilon  =>  risk <= epsilon with probability 0.99 at n = C polylog "
         "(alpha^2 log p / gamma^2 + 1) / epsilon^2"
     ),
-    text="07b64ab58d1285769be658fd51980804",
+    text="90b61ba157832aa3ae61fc56f862f2cd",
     size="n=4",
     leaves={"eta": "f", "constant": "f", "log_power": "f"},
 )
