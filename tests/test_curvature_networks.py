@@ -159,7 +159,7 @@ def test_flax_and_equinox():
     ):
         ends = curvature.hessian_extremes(loss, module, x)
         np.testing.assert_allclose([ends.minimum, ends.maximum], expected, rtol=1e-4)
-    with pytest.raises(ValueError, match="linen module Dense, which holds no parameters"):
+    with pytest.raises(ValueError, match="type=Dense, a linen module, which holds no parameters"):
         curvature.hessian_extremes(of_linen, linen, x)
 
 
@@ -503,7 +503,7 @@ def test_bad_batches_are_refused(network):
         ([], {}, "is empty"),
         (batch, {"batch_size": 0}, "batch_size cuts"),
         (None, {"batch_size": 2}, "without data"),
-        (iter([batch]), {}, r"got a list_iterator. Try list\(batches\)"),
+        (iter([batch]), {}, r"type=list_iterator, an iterator .* Try list\(batches\)"),
         ({}, {}, "hold no arrays"),
     ):
         with pytest.raises(ValueError, match=message):

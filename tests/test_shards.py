@@ -191,7 +191,7 @@ def test_shards_that_make_no_run_are_refused(tmp_path, undrawn, capsys):
     assert main(["run", "smapprox.machine", "--shard", "1/2", "--out", str(a)]) == 2
     assert "be cut into shards" in capsys.readouterr().err
     assert share("1/2", a, "--shards", "2") == 2
-    assert "exclude each other" in capsys.readouterr().err
+    assert "only one of --shard, --shards and --distributed" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
     assert "holds no shards" in refused(tmp_path / "empty")
     for text in ("1/3", "3/3"):

@@ -308,7 +308,7 @@ def test_what_a_second_look_at_a_draw_finds(statement, finding, amount):
 
 def test_what_floats_cannot_tell_apart_is_in_the_reason():
     _, _, reason = compared(claim(LOST, lambda x: 8 * x, 0.5))
-    assert reason == "off by 1, and error=0.5"
+    assert reason == "the float difference is wrong by 1, and the stated error is 0.5"
 
 
 def test_a_hypothesis_that_floats_wrongly_meet_is_named():

@@ -148,7 +148,7 @@ CASES = {
     "lipschitz nan": (bounds(lipschitz=float("nan")), "expected positive, finite loss_range"),
     "heads 0": (bounds(heads=0), f"heads=0 {INTEGER} from 1 on"),
     "cls text": (bounds(cls="x"), f"cls='x' {INTEGER}"),
-    "first 3": (bounds(first=3), "first=3 is no path"),
+    "first 3": (bounds(first=3), "first=3 is not a string"),
     "encoded -1": (bounds(encoded=-1), f"encoded=-1 {INTEGER} from 1 on"),
 }  # fmt: skip
 

@@ -187,7 +187,7 @@ class _Krylov(NamedTuple):
     scale: Any  # the largest norm of an image so far
 
 
-def _orthogonal(basis: Array, filled: Array, vector: Array) -> tuple[Array, Array]:
+def _orthogonal(basis: Array, filled: Array | int, vector: Array) -> tuple[Array, Array]:
     """Return the vector minus its projections on the filled rows, and the projections' lengths."""
     mask = jnp.arange(basis.shape[0], dtype=jnp.int32) < filled
     coefficients = jnp.where(mask, _dot(basis, vector), 0)
@@ -305,7 +305,7 @@ def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
     return values, vectors, jnp.abs(state.coupling * vectors[state.filled - 1])
 
 
-def _restart(state: _Krylov, ritz: tuple[Array, Array, Array], kept: int, low: Array) -> _Krylov:
+def _restart(state: _Krylov, ritz: tuple[Array, Array, Array], kept: int, low: Array | int) -> _Krylov:
     """Keep `low` Ritz vectors of the lower end and `kept - low` Ritz vectors of the upper end."""
     values, vectors, _ = ritz
     m = state.basis.shape[0]

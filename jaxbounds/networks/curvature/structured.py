@@ -93,8 +93,8 @@ class _Search(NamedTuple):
         halvings: the number of counts so far at the middle of `outer` and `inner`.
     """
 
-    outer: Array
-    inner: Array
+    outer: Array | float
+    inner: Array | float
     known: Array
     counts: Array
     halvings: Array
@@ -102,10 +102,10 @@ class _Search(NamedTuple):
 
 def _bracket(
     passed: Callable[[Array], Array],
-    outer: Array,
-    inner: Array,
+    outer: Array | float,
+    inner: Array | float,
     candidate: Array,
-    width: Array,
+    width: Array | float,
     steps: int = 100,
 ) -> tuple[Array, Array, Array]:
     """Bracket one end of the spectrum: `passed` is false at outer and true at inner.
