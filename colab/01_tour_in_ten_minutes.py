@@ -1,13 +1,13 @@
 # %% [markdown]
 # # A tour in ten minutes
 #
-# *Result: Corollary 1 (3) of a paper holds and is 3.9 times too large, and 13 printed claims of
-# four papers are false. The cells take about 20 seconds on two cores.*
-#
 # This notebook measures what four papers on Transformers claim: each numbered statement on random,
 # extremal and searched instances, in its printed, corrected and sharpened forms. Choose *Run all*:
 # the first code cell installs the library where it is missing. You get a table of verdicts that
 # says how loose each bound is, a picture of the ratios, and the claims that are false.
+#
+# *Result: Corollary 1 (3) of a paper holds and is 3.9 times too large, and 13 printed claims of
+# four papers are false. The cells take about 20 seconds on two cores.*
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Checking Hessian lemmas: from `jax.hessian` to a certified eigenvalue to a sharper constant
 #
-# *Result: the least eigenvalue of a loss is -0.805, with 15 certified digits; the printed bound is
-# 2,702, and a sharpened bound is 68. The cells take about 25 seconds on two cores.*
-#
 # This notebook checks a paper's lemmas on the Hessian of attention against autograd. Choose *Run
 # all*: the first code cell installs the library where it is missing. You get the least eigenvalue
 # with a certificate, the factor by which the printed constant is loose, and a verdict on a
 # statement of your own.
+#
+# *Result: the least eigenvalue of a loss is -0.805, with 15 certified digits; the printed bound is
+# 2,702, and a sharpened bound is 68. The cells take about 25 seconds on two cores.*
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

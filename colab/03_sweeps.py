@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Seed sweeps: compiled once, vmapped, sharded over devices, resumable
 #
-# *Result: forty training runs of 1,000 steps take 7 seconds as one program, and a run that is cut
-# resumes with the same bits. The cells take about 30 seconds on two cores.*
-#
 # This notebook trains many seeds and settings side by side as one compiled program. Choose *Run
 # all*: the first code cell installs the library where it is missing. You get a picture of all loss
 # curves, a sweep that is cut and resumed with the same bits, and the cost of a step.
+#
+# *Result: forty training runs of 1,000 steps take 7 seconds as one program, and a run that is cut
+# resumes with the same bits. The cells take about 30 seconds on two cores.*
 #
 # The notebook runs as it is on CPUs and GPUs. Its programs are lowered and exported for TPUs; no
 # TPU has run them yet.

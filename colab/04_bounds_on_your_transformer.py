@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Bounds on your own Flax Transformer
 #
-# *Result: the trained network has a gap of 0.33, and every bound on the gap is above the trivial
-# value 4 until there are about 10^9 samples. The cells take about 25 seconds on two cores.*
-#
 # This notebook trains a small attention classifier and asks norm-based theory about it. Choose *Run
 # all*: the first code cell installs the library where it is missing. You get the norms of the
 # network, the bounds that apply to it, and the number of samples from which on a bound says
 # anything.
+#
+# *Result: the trained network has a gap of 0.33, and every bound on the gap is above the trivial
+# value 4 until there are about 10^9 samples. The cells take about 25 seconds on two cores.*
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

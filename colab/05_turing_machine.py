@@ -1,14 +1,14 @@
 # %% [markdown]
 # # Compile a Turing machine to a Transformer and look inside
 #
-# *Result: 14 layers of width 51 do one step of a machine with four states, and all 63 short inputs
-# get the right answer. The cells take about 10 seconds on two cores.*
-#
 # This notebook compiles a Turing machine of yours to an encoder-decoder Transformer, by the
 # construction of Wei, Chen and Ma. They show that Transformers approximate Turing machines
 # *statistically meaningfully*, with weights that a learner could find. Choose *Run all*: the first
 # code cell installs the library where it is missing. You get each layer by name, the network beside
 # the simulator step by step, and the answers on all short inputs.
+#
+# *Result: 14 layers of width 51 do one step of a machine with four states, and all 63 short inputs
+# get the right answer. The cells take about 10 seconds on two cores.*
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

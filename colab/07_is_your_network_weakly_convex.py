@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Is *your* network self-bounded weakly convex?
 #
-# *Result: a Transformer's loss has a direction of negative curvature, at least 0.37 times the loss
-# at the start and at least 29 times the loss after training. The cells take about 45 seconds on two
-# cores.*
-#
 # This notebook asks of any network what Deora, Ghaderi, Taheri and Thrampoulidis prove for their
 # attention model: $\lambda_{\min}(\nabla^2 L) \ge -\kappa\, L / \sqrt{H}$. So a small loss is
 # nearly convex, and more heads $H$ make it more convex. Choose *Run all*: the first code cell
 # installs the library where it is missing. You get the ratio of a Flax Transformer at one point, a
 # training run that is killed and resumes, and a picture of its curvature.
+#
+# *Result: a Transformer's loss has a direction of negative curvature, at least 0.37 times the loss
+# at the start and at least 29 times the loss after training. The cells take about 45 seconds on two
+# cores.*
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that

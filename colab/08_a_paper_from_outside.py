@@ -1,13 +1,13 @@
 # %% [markdown]
 # # A paper from outside: how smooth is attention?
 #
-# *Result: five of seven claims hold, and two natural guesses fail, each with a counterexample. The
-# cells take about 20 seconds on two cores.*
-#
 # This notebook goes from a blank folder to an audit. Its claims are about attention: how much does
 # the output of self-attention move when the tokens move? Choose *Run all*: the first code cell
 # installs the library where it is missing. You get a verdict on each claim, a counterexample for
 # each false claim, and the text of an audit for the authors.
+#
+# *Result: five of seven claims hold, and two natural guesses fail, each with a counterexample. The
+# cells take about 20 seconds on two cores.*
 #
 # Castin, Ablin and Peyré, and before them Kim, Papamakarios and Mnih, ask this question. The claims
 # are in our own words. Some are theirs, and some are natural first guesses. The library does not

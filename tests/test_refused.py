@@ -95,6 +95,6 @@ def test_outside_of_files_constructors_raise():
         )  # fmt: skip
     with pytest.raises(TypeError, match="note must be str"):
         jb.Form(name="printed", note=3)
-    with pytest.raises(ValueError, match="more than one"):
+    with pytest.raises(ValueError, match="several statements of id"):
         one = jb.claim("t.x", 1.0, "<=", 2.0, over={}, sizes={"d": 1})
         jb.Paper(id="t", title="t", statements=(one, one))

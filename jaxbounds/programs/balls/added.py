@@ -32,7 +32,7 @@ def add_rule(
     A second call replaces the rule of the first call, so that a module may be loaded again.
 
     Args:
-        primitive: the name of the primitive, `jax.extend.core.Primitive(name).name`.
+        primitive: the name of the primitive, which JAX prints in the function's jaxpr.
         rule: the rule; `each`, `reals` and `hull` of `jaxbounds.programs.balls.values` help to
             write it.
         exact: whether the primitive rounds nothing in any floating-point type.
