@@ -200,6 +200,6 @@ def test_what_is_cut_while_it_is_sent_is_not_there(tmp_path, monkeypatch, bucket
 
 def test_addresses_that_lead_nowhere_are_refused(capsys, bucket):
     assert main(["run", *FIG2, "--out", "nothing://there"]) == 2
-    assert "addresses need" in capsys.readouterr().err
+    assert "Addresses need" in capsys.readouterr().err
     assert main(["run", *FIG2, "--out", "s3://no-such-bucket/x"]) == 3
     assert "no-such-bucket" in capsys.readouterr().err
