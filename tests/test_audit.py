@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import jaxbounds as jb
 from jaxbounds.claims.statements import Paper
 from jaxbounds.cli import main
 from jaxbounds.falsification import unmeasured
@@ -167,6 +168,27 @@ def test_an_audit_says_what_was_read_and_how_to_cite():
     assert f"digest {audit.digest[:16]}" in words
     head = "11 errata: 2 false, 3 gaps, 3 readings, 1 typo, 2 undecidable"
     assert f"{head}; 1 changes a main theorem: qstr E1." in words
+
+
+def test_a_false_twin_is_no_finding_and_no_form_of_the_paper():
+    made = jb.claim("mine.twin", 0.5, "<=", 1.0, over={}, false={"a third": 0.3})
+    paper = Paper(id="mine", title="Mine", statements=(made,))
+    verdicts = unmeasured(made, "not tried")
+    assert [v.form for v in verdicts if v.is_twin] == ["false a third"]
+
+    def cited(**statuses):
+        found = tuple(dataclasses.replace(v, status=statuses[v.form.split()[0]]) for v in verdicts)
+        return audits.markdown(audits.Audit(paper, found, SETTINGS, Path("out")))
+
+    page = cited(printed="holds", false="fails")
+    assert '"Mine": mine.twin (printed) holds; seed' in page
+    assert "1 statement of the paper in 1 form were measured" in page
+    assert "sharpened, and 1 false twin." in page
+    assert '"Mine": mine.twin (printed) fails; seed' in cited(printed="fails", false="fails")
+    alone = tuple(v for v in verdicts if v.is_twin)
+    assert '"Mine": seed 0, digest' in audits.markdown(
+        audits.Audit(paper, alone, SETTINGS, Path("out"))
+    )
 
 
 def test_the_formulas_of_a_quote_are_set():

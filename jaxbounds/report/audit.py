@@ -118,9 +118,11 @@ def _in_short(audit: Audit) -> Iterator[str]:
     printed = Counter[str](v.status for v in verdicts if v.form.startswith("printed"))
     twins = Counter[str](v.status for v in verdicts if v.is_twin)
     others = Counter[str](v.status for v in verdicts if not v.form.startswith("printed")) - twins
+    beside = f", and {plural(twins.total(), 'false twin')}" if twins else ""
+    forms = plural(len(verdicts) - twins.total(), "form")
     yield (
-        f"{plural(judged, 'statement')} of the paper in {plural(len(verdicts), 'form')} were "
-        "measured: as printed, and as derived, corrected or sharpened."
+        f"{plural(judged, 'statement')} of the paper in {forms} were measured: as printed, and as "
+        f"derived, corrected or sharpened{beside}."
     )
     names = [name for name in MEANING if printed[name] or others[name] or twins[name]]
     rows = [["printed", *(str(printed[n]) for n in names)]]
