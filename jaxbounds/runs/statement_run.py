@@ -34,10 +34,10 @@ from jaxbounds.runs.falsify import by_balls
 from jaxbounds.runs.folder import (
     ById,
     Kept,
-    failed_before,
     folder_for,
     instances_of,
-    remember_failed,
+    judged_before,
+    remember_judged,
 )
 from jaxbounds.runs.interruption import look
 from jaxbounds.runs.workers import Died
@@ -213,14 +213,22 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
     return [(name,) for ids in groups[:1] for name in ids] + groups[1:]
 
 
-def _failed_before(selection: Selection, out: Path) -> Selection:
-    """Return the statements that were not as recorded in the last run, or else all statements."""
-    failed = failed_before(out)
-    chosen = tuple(s for s in selection.statements if s.id in failed)
+def _failed_or_new(selection: Selection, out: Path) -> Selection:
+    """Return the statements that no run has judged, or that were not as recorded; else all."""
+    known, every = judged_before(out), selection.statements
+    failed = [s.id for s in every if known.get(s.id) is False]
+    new = [s.id for s in every if s.id not in known]
+    chosen = tuple(s for s in every if s.id in {*failed, *new})
     if not chosen:
         say(f"no statement failed in {out} before, so all statements are judged")
+    elif known:
+        rest = len(every) - len(chosen)
+        say(
+            f"--last-failed judges the statements that failed in {out} before ({len(failed)}), or "
+            f"that have no verdict there ({len(new)}); it leaves out the others ({rest})"
+        )
     parts = (*selection.parts, "last-failed")
-    return selection._replace(statements=chosen or selection.statements, parts=parts)
+    return selection._replace(statements=chosen or every, parts=parts)
 
 
 class Verification:
@@ -236,8 +244,8 @@ class Verification:
         on: the engine that judges the statements.
         jobs: the number of processes; 0 means one for each core.
         exitfirst: stop at the first verdict that is not as recorded.
-        last_failed: judge only the statements that were not as recorded in the last run, or all
-            statements if all were as recorded.
+        last_failed: judge only the statements that were not as recorded in the last run, and the
+            statements without a verdict; or all statements if all were as recorded.
 
     Raises:
         Refused: if an option is out of its range, or another process would have to judge a paper
@@ -274,7 +282,7 @@ class Verification:
                 "`jobs`, or write the paper to a file"
             )
         if last_failed:
-            selection = _failed_before(selection, out)
+            selection = _failed_or_new(selection, out)
         self.selection, self.options = selection, options
         settings = options.settings(selection.catalogue)
         instances = instances_of(selection.statements)
@@ -440,7 +448,7 @@ class Verification:
                 )
                 self._changed.clear()
             wrong = {name for name, lines in self._changed.items() if lines}
-            remember_failed(self.folder, self.done, changed=wrong)
+            remember_judged(self.folder, self.done, changed=wrong)
         finally:
             self.folder.release()
         return published
