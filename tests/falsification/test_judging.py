@@ -107,7 +107,9 @@ def test_a_program_in_narrow_floats_says_why_and_what_to_try():
     watch.constants = ("float32 of shape (4, 3)",)
     (found,) = unfit(watch)
     assert "a constant is float32 of shape (4, 3), as jnp.array makes it while a file" in found
-    assert found.endswith("Try np.array for the constant, and jnp.asarray of it inside the function")
+    assert found.endswith(
+        "Try np.array for the constant, and jnp.asarray of it inside the function"
+    )
 
 
 # A violation is looked at again

@@ -440,7 +440,7 @@ def _problems(s: Statement) -> Iterable[str]:
     if not 0 <= s.tolerance <= WIDEST:
         yield (
             f"tolerance={s.tolerance}: expected a relative rounding error of at most {WIDEST:g}. "
-            "Try Sides(..., error=...) for a larger uncertainty"
+            "Try error=... in jb.claim, or Sides(..., error=...), for a larger uncertainty"
         )
     names = [form.name for form in s.forms]
     if not names:
