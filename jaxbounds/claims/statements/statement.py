@@ -325,6 +325,18 @@ def _blank_forms(given: Any) -> tuple[Form, ...]:
     return tuple(named.values())
 
 
+def two_claims(estimates: Mapping[str, str], /) -> str:
+    """Return what to try instead of an identity with an estimated side."""
+    side, word = next(iter(estimates.items()))
+    relation = "<=" if (side == "lhs") == (word == "below") else ">="
+    what = "supremum" if word == "below" else "infimum"
+    return (
+        f'Try two claims: jb.claim(..., lhs, "{relation}", rhs, estimates={{"{side}": "{word}"}}, '
+        f'equality="where the sides agree"), and jb.claim(..., function, "=", value, there_is=..., '
+        f"witness=...) for a point at which the function of the {what} has the value"
+    )
+
+
 def _never(instance: Instance, size: Size) -> Sides:
     raise Refused(f"size={size!r}: a refused statement measures nothing. Try to mend it")
 
@@ -485,8 +497,7 @@ def _quantifier_problems(s: Statement) -> Iterable[str]:
     if s.estimates and not bound:
         yield (
             f"estimates={dict(s.estimates)} with kind={s.kind!r}: a search bounds a side in one "
-            "direction only, so estimates need '<=' or '>='. Try two claims: supremum '<=' value "
-            "(infimum '>=' value), and there_is= with witness= for a point that reaches the value"
+            f"direction only, so estimates need '<=' or '>='. {two_claims(s.estimates)}"
         )
     if s.there_is and not bound and s.kind != "identity":
         yield f"there_is needs an inequality or an identity, got kind={s.kind!r}"
