@@ -191,6 +191,37 @@ def test_a_false_twin_is_no_finding_and_no_form_of_the_paper():
     )
 
 
+BY_ZERO = """
+import jax.numpy as jnp
+import jaxbounds as jb
+
+def left(x):
+    return 2 + x**2
+
+PAPER = jb.Paper(id="zero", title="Zero", statements=(
+    jb.claim("zero.below", left, "<=", lambda x: 0.0 * x, over={"x": jb.Box(-1, 1, ())}),
+    jb.claim("zero.above", lambda x: -1 - x**2, ">=", left, over={"x": jb.Box(-1, 1, ())}),
+    jb.claim("zero.quotient", left, "<=", 1.0, over={"x": jb.Box(-1, 1, ())}),
+))
+"""
+
+
+def test_a_counterexample_to_a_bound_by_zero_shows_its_sides(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("zero.py").write_text(BY_ZERO)
+    main(["audit", "zero", "--import", "zero.py", "--out", "out", "--jobs", "1", "--no-certify"])
+    page = (tmp_path / "out" / "audit.md").read_text()
+    assert "Counterexample, the left side 2.000 against the right side 0: " in page
+    assert "Counterexample, the left side -1.000 against the right side 2.000: " in page
+    assert "Counterexample, ratio 2.000: " in page
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "made small, the left side 2.000 against the right side 0" in report
+    assert "printed: the left side 2.000 against the right side 0" in capsys.readouterr().out
+    stored = jb.load_instance("out/counterexamples/zero.above.printed.npz")
+    assert (stored.meta["lhs"], stored.meta["rhs"]) == (-1.0, 2.0)
+    assert jb.replay("out/counterexamples/zero.above.printed.npz", imports=["zero.py"])
+
+
 def test_the_formulas_of_a_quote_are_set():
     for words, formulas in (
         (r"\frac{a}{b} \le \|W\|_{2,\infty}", 1),

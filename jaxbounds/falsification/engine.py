@@ -1,6 +1,7 @@
 """The engine judges a statement, shrinks counterexamples, stores instances and replays them."""
 
 import functools
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -311,8 +312,13 @@ def _save(
         instance = take(bench.promises(size).filled(batch_of(instance), index), 0)
         given = bench.statement.as_given()
         bench, ratio = Bench(given, 1, UNKEPT, calls=calls_of(given, given.budget)), None
+    more: dict[str, Any] = {}
     if ratio is None:
-        ratio = float(measured_again(bench, instance, size, index).value)
+        again = measured_again(bench, instance, size, index)
+        ratio, larger, smaller = (float(part) for part in (again.value, again.lhs, again.rhs))
+        if math.isfinite(larger) and math.isfinite(smaller):
+            sides = (smaller, larger) if bench.statement.relation == ">=" else (larger, smaller)
+            more = {"lhs": sides[0], "rhs": sides[1]}
     if store is None:
         return ratio, ""
     path = Path(store) / folder / f"{bench.statement.id}.{form.file_name}.npz"
@@ -321,6 +327,7 @@ def _save(
         "form": form.name,
         "ratio": repr(ratio),
         "size": dict(size),
+        **more,
     }
     return ratio, str(save_instance(path, instance, **about).relative_to(store))
 
