@@ -220,12 +220,12 @@ def read(
             sides = in_order(statement, _checked(statement, _evaluated(statement, instance, size)))
         judged = returned(xp) if returned else {}
         if set(made) - set(statement.estimates.values()):
-            cure = f'Try the side, as estimates={{"lhs": "{made[0]}"}}'
+            cure = f'the side, as estimates={{"lhs": "{made[0]}"}}'
             if not statement.is_bound:
-                cure = f"A search supports one side of an = only. {two_claims({'lhs': made[0]})}"
+                cure = two_claims({"lhs": made[0]})
             raise Refused(
                 f"evaluate of {statement.id} has estimates={set(made)}, a supremum or infimum that "
-                f"is only estimated. {cure}"
+                f"is only estimated. Try {cure}"
             )
 
         def real(side: Any, name: str, which: str) -> Any:

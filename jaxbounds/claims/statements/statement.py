@@ -331,7 +331,7 @@ def two_claims(estimates: Mapping[str, str], /) -> str:
     relation = "<=" if (side == "lhs") == (word == "below") else ">="
     what = "supremum" if word == "below" else "infimum"
     return (
-        f'Try two claims: jb.claim(..., lhs, "{relation}", rhs, estimates={{"{side}": "{word}"}}, '
+        f'two claims: jb.claim(..., lhs, "{relation}", rhs, estimates={{"{side}": "{word}"}}, '
         f'equality="where the sides agree"), and jb.claim(..., function, "=", value, there_is=..., '
         f"witness=...) for a point at which the function of the {what} has the value"
     )
@@ -497,7 +497,7 @@ def _quantifier_problems(s: Statement) -> Iterable[str]:
     if s.estimates and not bound:
         yield (
             f"estimates={dict(s.estimates)} with kind={s.kind!r}: a search bounds a side in one "
-            f"direction only, so estimates need '<=' or '>='. {two_claims(s.estimates)}"
+            f"direction only, so estimates need '<=' or '>='. Try {two_claims(s.estimates)}"
         )
     if s.there_is and not bound and s.kind != "identity":
         yield f"there_is needs an inequality or an identity, got kind={s.kind!r}"
