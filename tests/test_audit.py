@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import jaxbounds as jb
 from jaxbounds.claims.statements import Paper
 from jaxbounds.cli import main
 from jaxbounds.falsification import unmeasured
@@ -167,6 +168,58 @@ def test_an_audit_says_what_was_read_and_how_to_cite():
     assert f"digest {audit.digest[:16]}" in words
     head = "11 errata: 2 false, 3 gaps, 3 readings, 1 typo, 2 undecidable"
     assert f"{head}; 1 changes a main theorem: qstr E1." in words
+
+
+def test_a_false_twin_is_no_finding_and_no_form_of_the_paper():
+    made = jb.claim("mine.twin", 0.5, "<=", 1.0, over={}, false={"a third": 0.3})
+    paper = Paper(id="mine", title="Mine", statements=(made,))
+    verdicts = unmeasured(made, "not tried")
+    assert [v.form for v in verdicts if v.is_twin] == ["false a third"]
+
+    def cited(**statuses):
+        found = tuple(dataclasses.replace(v, status=statuses[v.form.split()[0]]) for v in verdicts)
+        return audits.markdown(audits.Audit(paper, found, SETTINGS, Path("out")))
+
+    page = cited(printed="holds", false="fails")
+    assert '"Mine": mine.twin (printed) holds; seed' in page
+    assert "1 statement of the paper in 1 form were measured" in page
+    assert "sharpened, and 1 false twin." in page
+    assert '"Mine": mine.twin (printed) fails; seed' in cited(printed="fails", false="fails")
+    alone = tuple(v for v in verdicts if v.is_twin)
+    assert '"Mine": seed 0, digest' in audits.markdown(
+        audits.Audit(paper, alone, SETTINGS, Path("out"))
+    )
+
+
+BY_ZERO = """
+import jax.numpy as jnp
+import jaxbounds as jb
+
+def left(x):
+    return 2 + x**2
+
+PAPER = jb.Paper(id="zero", title="Zero", statements=(
+    jb.claim("zero.below", left, "<=", lambda x: 0.0 * x, over={"x": jb.Box(-1, 1, ())}),
+    jb.claim("zero.above", lambda x: -1 - x**2, ">=", left, over={"x": jb.Box(-1, 1, ())}),
+    jb.claim("zero.quotient", left, "<=", 1.0, over={"x": jb.Box(-1, 1, ())}),
+))
+"""
+
+
+def test_a_counterexample_to_a_bound_by_zero_shows_its_sides(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("zero.py").write_text(BY_ZERO)
+    main(["audit", "zero", "--import", "zero.py", "--out", "out", "--jobs", "1", "--no-certify"])
+    page = (tmp_path / "out" / "audit.md").read_text()
+    assert "Counterexample, the left side 2.000 against the right side 0: " in page
+    assert "Counterexample, the left side -1.000 against the right side 2.000: " in page
+    assert "Counterexample, ratio 2.000: " in page
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "made small, the left side 2.000 against the right side 0" in report
+    assert "printed: the left side 2.000 against the right side 0" in capsys.readouterr().out
+    stored = jb.load_instance("out/counterexamples/zero.above.printed.npz")
+    assert (stored.meta["lhs"], stored.meta["rhs"]) == (-1.0, 2.0)
+    assert jb.replay("out/counterexamples/zero.above.printed.npz", imports=["zero.py"])
 
 
 def test_the_formulas_of_a_quote_are_set():

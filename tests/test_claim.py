@@ -173,8 +173,24 @@ def test_a_refusal_names_the_claim_and_the_field(given, words):
 def test_an_estimate_on_an_identity_is_told_what_helps():
     best = lambda x, d: jb.supremum(lambda y: y @ x, {"y": jb.Ball(1, "d")}, size={"d": d})
     one = claim("t.sup", best, "=", 1.0, over={"x": jb.Sphere(1, "d")}, sizes={"d": 2})
-    with pytest.raises(ValueError, match="Try two claims, <= and >="):
+    with pytest.raises(ValueError, match=r'Try two claims: .*, "<=", .*equality="'):
         jb.falsify(one, budget=SMALL)
+
+
+def test_the_advised_claims_about_a_supremum_hold_at_once():
+    best = lambda x, d: jb.supremum(lambda y: y @ x, {"y": jb.Ball(1, "d")}, size={"d": d})
+    norm = lambda x: jnp.linalg.norm(x)
+    usual = {"over": {"x": jb.Box(1, 2, "d")}, "sizes": {"d": 2}}
+    with pytest.raises(ValueError, match=r'estimates={"lhs": "below"}, equality="where') as refused:
+        claim("t.sup", best, "=", norm, estimates={"lhs": "below"}, **usual)
+    assert "there_is=..., witness=..." in str(refused.value)
+    above = claim("t.above", best, "<=", norm, estimates={"lhs": "below"},
+                  equality="where the sides agree", **usual)  # fmt: skip
+    there = claim("t.there", lambda y, x: y @ x, "=", norm, there_is={"y": jb.Ball(1, "d")},
+                  witness=lambda x: x / norm(x), **usual)  # fmt: skip
+    for one in (above, there):
+        (found,) = jb.falsify(one, budget=SMALL)
+        assert found.status == "holds", found.reason
 
 
 def test_a_search_in_a_line_does_not_speak_of_forms():

@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
+import jax.numpy as jnp
 import pytest
 
 import jaxbounds as jb
-from jaxbounds.report.columns import BRIEF, COLUMNS
+from jaxbounds.report.columns import BRIEF, COLUMNS, closeness
 
 PAPER = """
 import jax
@@ -80,3 +82,23 @@ def test_notebooks_and_audits_have_the_brief_columns(folder):
     found = jb.verify(str(folder / "columned.py"), jobs=1)
     heads = re.findall("<th>(.*?)</th>", found._repr_html_())
     assert heads == [column.name for column in BRIEF]
+
+
+MEET = {  # both sides are zero as two points meet, and the ratio tends to one
+    "linear": (lambda x, y: jnp.abs(jnp.tanh(x) - jnp.tanh(y)), lambda x, y: jnp.abs(x - y)),
+    "quadratic": (lambda x, y: jnp.log(jnp.cosh(x - y)), lambda x, y: (x - y) ** 2 / 2),
+}
+
+
+@pytest.mark.parametrize("name", MEET)
+def test_the_words_for_a_ratio_of_one_are_in_the_guide(name):
+    lhs, rhs = MEET[name]
+    over = {"x": jb.Box(-3, 3, ()), "y": jb.Box(-3, 3, ())}
+    (found,) = jb.falsify(jb.claim("t.meet", lhs, "<=", rhs, over=over))
+    words = re.sub(r"[\d.]+e-\d+", "9e-10", f"{closeness(found)}, {found.evidence}")
+    assert found.status == "holds"
+    assert (
+        f"| {words} |" in Path(jb.__file__).with_name("guide").joinpath("verdicts.md").read_text()
+    )
+    if name == "linear":
+        assert words == "approached, approached"

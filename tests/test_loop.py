@@ -16,8 +16,10 @@ import pytest
 from jaxbounds.cli import main
 from jaxbounds.cli.schema import SCHEMAS
 from jaxbounds.cli.watch import Round, Watched, judge_changed, stamps_of
+from jaxbounds.ground.folders import Marked
 from jaxbounds.papers import load_paper, load_papers
 from jaxbounds.report.schemas import errata_schema, statements_schema, verdicts_schema
+from jaxbounds.runs.folder import judged_before
 from jaxbounds.runs.statement_run import Options
 
 CLAIMS = """
@@ -98,6 +100,29 @@ def test_last_failed_is_what_was_not_as_recorded_when_judged_last(claims, capsys
     assert _verify("mended.py", "--last-failed", "--json") == 0
     printed = capsys.readouterr()
     assert "no statement failed" in printed.err and len(json.loads(printed.out)) == 2
+
+
+def test_last_failed_also_judges_what_no_run_has_judged(claims, capsys):
+    ids = lambda: [v["id"] for v in json.loads(capsys.readouterr().out)]
+    file = Path(claims(first=5))
+    two = file.read_text()
+    file.write_text(two.replace("(DOUBLE, SQUARE)", "(DOUBLE,)"))
+    assert _verify(str(file), "--json") == 1
+    assert ids() == ["mine.double"]
+    third = two.replace("(DOUBLE, SQUARE)", "(DOUBLE, SQUARE, jb.claim('mine.new', 1, '<=', 2))")
+    Path("more.py").write_text(third.replace("'<=', 2)", "'<=', 2, over={})"))
+    assert _verify("more.py", "--last-failed", "--json") == 1
+    printed = capsys.readouterr()
+    assert [v["id"] for v in json.loads(printed.out)] == ["mine.double", "mine.square", "mine.new"]
+    assert "failed in results/verify before (1), or that have no verdict there (2)" in printed.err
+    assert _verify("more.py", "--last-failed", "--json") == 1
+    assert ids() == ["mine.double"]
+
+
+def test_a_list_of_failed_statements_of_an_earlier_version_is_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Marked(Path("out")).write("failed.json", json.dumps(["mine.double"]))
+    assert judged_before(Path("out")) == {"mine.double": False}
 
 
 def test_some_kinds_and_what_took_long(claims, capsys):

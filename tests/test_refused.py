@@ -81,6 +81,38 @@ def test_all_others_run(tmp_path, capsys):
     assert "argument='y'" in one["reason"] and one["id"] == "bad.side"
 
 
+TWINS = {
+    "claim": "jb.claim('bad.twins', left, '<', 2.0, over=BOX, false={'half': 0.5, 'third': 0.3})",
+    "statement": (
+        "jb.Statement(id='bad.twins', **{**GIVEN, 'over': {'x': 1}, 'forms': tuple("
+        "jb.Form(name=name) for name in ('printed', 'false half', 'false third'))})"
+    ),
+    "paper": (
+        "jb.claim('bad.twins', left, '<=', 2.0, over=BOX, erratum='E9', "
+        "false={'half': 0.5, 'third': 0.3})"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_the_twins_of_a_refused_statement_are_named_and_counted(tmp_path, capsys, name):
+    more = "jb.claim('bad.more', left, '<=', 2.0, over=BOX, false=[0.5])"
+    file = file_of(tmp_path, TWINS[name], more)
+    assert main(["verify", str(file), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 3
+    said = capsys.readouterr().out
+    assert "2 of 3 false twins NOT judged" in said and "NOT refuted" not in said
+    verdicts = json.loads((tmp_path / "out" / "verdicts.json").read_text())
+    assert [(v["form"], v["status"]) for v in verdicts if v["id"] == "bad.twins"] == [
+        ("printed", "error"), ("false half", "error"), ("false third", "error"),
+    ]  # fmt: skip
+
+
+def test_ill_formed_twins_are_no_forms_of_their_placeholder(tmp_path):
+    words = "jb.claim('bad.twins', left, '<=', 2.0, over=BOX, false=0.5)"
+    (bad,) = load_paper(str(file_of(tmp_path, words))).statements
+    assert bad.refused and [form.name for form in bad.forms] == ["printed"]
+
+
 def test_naming_others_is_enough_to_be_spared(tmp_path):
     file = file_of(tmp_path, *(words for name, (words, *_) in BAD.items() if name != "twice"), GOOD)
     out = str(tmp_path / "out")

@@ -63,8 +63,8 @@ def verify(
             are for review; the command never replaces an earlier file.
         kind: judge only statements of this kind; may be repeated.
         exitfirst: stop at the first verdict that is not as recorded.
-        last_failed: judge only the statements that were not as recorded in the last run, or all
-            statements if all were as recorded.
+        last_failed: judge only the statements that were not as recorded in the last run, and the
+            statements without a verdict; or all statements if all were as recorded.
         durations: the number of slowest statements to name.
         every: print every row; up to 20 forms are printed in any case.
         verbose: also print notes that change no verdict: draws that were left out, ratios that

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Statement, Status
+from jaxbounds.claims.statements.two_sides import TwoSides
 from jaxbounds.falsification.averages import Group, judged_expectation, judged_probability
 from jaxbounds.falsification.bench import Column
 from jaxbounds.falsification.evaluation import Flags, Reals
@@ -111,6 +112,18 @@ def _unsupported(statement: Statement, searched: Flags) -> str:
     )
 
 
+def _remedies(statement: Statement) -> str:
+    """Return what to try if terms of the sides cancel, in the words of the declaration."""
+    claim = isinstance(statement.evaluate, TwoSides)
+    words = "error=... in jb.claim" if claim else "Sides(..., error=...)"
+    words += ", the rounding error of lhs - rhs"
+    return (
+        f"{words}, or smaller sets in over=, such as jb.Box(-2, 2, 'd')"
+        if statement.over
+        else words
+    )
+
+
 def _equal(statement: Statement, m: Measured) -> Decision:
     if decision := _violated(statement, m, "differ"):
         return decision
@@ -122,8 +135,8 @@ def _equal(statement: Statement, m: Measured) -> Decision:
         return Decision("inconclusive", worst, _unsupported(statement, searched))
     reason = (
         f"the relative difference {worst:.1g} of the sides exceeds the tolerance "
-        f"{statement.tolerance:.0e}, but is too small to refute the claim. Try "
-        "Sides(..., error=...) if the sides cancel"
+        f"{statement.tolerance:.0e}, but is too small to refute the claim. If terms cancel, try "
+        f"{_remedies(statement)}"
     )
     return Decision("inconclusive", worst, reason)
 

@@ -1,6 +1,7 @@
 """The engine judges a statement, shrinks counterexamples, stores instances and replays them."""
 
 import functools
+import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +36,7 @@ from jaxbounds.falsification.noted_values import values_of
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.scales import measured_again
 from jaxbounds.falsification.second_opinion import Asked, no_referee
-from jaxbounds.falsification.shrink import shrink
+from jaxbounds.falsification.shrink import complexity, enlarged, is_round, share, shrink
 from jaxbounds.falsification.small_sides import LEAST, without_small_sides
 from jaxbounds.falsification.storage import StoredInstance, save_instance
 from jaxbounds.falsification.verdict import Verdict
@@ -50,28 +51,73 @@ ENTRIES = 4096
 """Most entries of an instance that the engine shrinks; a larger limit shrinks larger instances and
 takes longer.
 """
+FEW = 64
+"""Most entries of an instance for which the engine shrinks several failing instances. A larger
+limit makes larger counterexamples readable, and takes longer.
+"""
+STARTS = 4
+"""Most failing instances of each kind (measured, enlarged) that the engine shrinks besides the
+worst. A larger number finds rounder counterexamples, and takes longer.
+"""
 
 
 def _found_counterexample(
     bench: Bench, pool: Pool, column: Column, index: int
 ) -> tuple[Instance, Size] | None:
-    """Shrink the worst instance at the smallest size with a violation; return it and this size."""
+    """Return a failing instance, shrunk, at the smallest size with a violation, and this size.
+
+    The worst instance comes first. If its sides are small, or its entries stay unround, the engine
+    also shrinks failing instances with larger sides, and takes the most readable instance.
+    """
     statement = bench.statement
-    failing = violation(statement, column.measured) > 0
+    amounts = violation(statement, column.measured)
     for at, size in enumerate(map(Size, statement.sizes)):
-        rows = np.flatnonzero((column.sizes == at) & failing)
+        rows = np.flatnonzero((column.sizes == at) & (amounts > 0))
         if len(rows):
 
-            def judge(instances: list[Instance], size: Size = size) -> Any:
+            def measured(instances: list[Instance], size: Size = size) -> tuple[Reals, Reals]:
+                """Return the violation and the larger side of each instance."""
                 stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
                 found = bench(stacked, size).column(index)
                 noise = is_noise(statement, found, largest_entry(stacked, np, axes=1))
-                return np.where(noise, -np.inf, violation(statement, found))
+                sides = np.maximum(np.abs(found.lhs), np.abs(found.rhs))
+                return np.where(noise, -np.inf, violation(statement, found)), sides
 
-            worst = pool.instance(column.worst(rows))
+            row = column.worst(rows)
+            worst = pool.instance(row)
             entries = sum(np.size(leaf) for leaf in jax.tree.leaves(worst))
-            return (worst if entries > ENTRIES else shrink(worst, judge)), size
+            if entries > ENTRIES:
+                return worst, size
+            judge = lambda instances: measured(instances)[0]
+            small = lambda instance: not measured([instance])[1][0] >= LEAST
+            found = [shrink(worst, judge)]
+            if entries <= FEW and (small(found[0]) or not is_round(found[0])):
+                m, floor = column.measured, share(amounts[row])
+                sides = np.maximum(np.abs(m.lhs), np.abs(m.rhs))
+                chosen = _nearer(amounts[rows], sides[rows], floor, sides[row])
+                starts = [pool.instance(int(i)) for i in rows[chosen]]
+                # Code on the host may break on an instance far outside of the sampler's range.
+                copies = [] if statement.host else list(enlarged(worst))
+                if copies:
+                    starts += [copies[i] for i in _nearer(*measured(copies), floor, sides[row])]
+                found += [shrink(start, judge) for start in starts]
+            return min(found, key=lambda one: (small(one), complexity(one))), size
     return None
+
+
+def _nearer(amounts: Reals, sides: Reals, floor: float, side: float) -> np.ndarray:
+    """Return the places of up to `STARTS` instances whose larger side is nearest to one.
+
+    Args:
+        amounts: the violation of each instance.
+        sides: the larger side of each instance.
+        floor: the least violation that counts.
+        side: the larger side of the worst instance, which must be further from one.
+    """
+    with np.errstate(all="ignore"):
+        far = np.abs(np.log(sides))
+        fits = np.flatnonzero((amounts >= floor) & (far < np.abs(np.log(side))))
+    return fits[np.argsort(far[fits], kind="stable")][:STARTS]
 
 
 def verdicts_on(
@@ -273,8 +319,13 @@ def _save(
         instance = take(bench.promises(size).filled(batch_of(instance), index), 0)
         given = bench.statement.as_given()
         bench, ratio = Bench(given, 1, UNKEPT, calls=calls_of(given, given.budget)), None
+    more: dict[str, Any] = {}
     if ratio is None:
-        ratio = float(measured_again(bench, instance, size, index).value)
+        again = measured_again(bench, instance, size, index)
+        ratio, larger, smaller = (float(part) for part in (again.value, again.lhs, again.rhs))
+        if math.isfinite(larger) and math.isfinite(smaller):
+            sides = (smaller, larger) if bench.statement.relation == ">=" else (larger, smaller)
+            more = {"lhs": sides[0], "rhs": sides[1]}
     if store is None:
         return ratio, ""
     path = Path(store) / folder / f"{bench.statement.id}.{form.file_name}.npz"
@@ -283,6 +334,7 @@ def _save(
         "form": form.name,
         "ratio": repr(ratio),
         "size": dict(size),
+        **more,
     }
     return ratio, str(save_instance(path, instance, **about).relative_to(store))
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxbounds.claims.sets.inner import estimates_made
 from jaxbounds.claims.statements import CONTROL, Hypotheses, Instance, Sides, Size, Statement
+from jaxbounds.claims.statements.statement import two_claims
 from jaxbounds.ground.exceptions import Refused
 
 Xp = Any
@@ -221,7 +222,7 @@ def read(
         if set(made) - set(statement.estimates.values()):
             cure = f'the side, as estimates={{"lhs": "{made[0]}"}}'
             if not statement.is_bound:
-                cure = "two claims, <= and >=: a search supports one side of an = only"
+                cure = two_claims({"lhs": made[0]})
             raise Refused(
                 f"evaluate of {statement.id} has estimates={set(made)}, a supremum or infimum that "
                 f"is only estimated. Try {cure}"

@@ -215,7 +215,10 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
     """Yield the reasons why the measured program may differ from the statement's program."""
     if watch.narrow:
         more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
-        yield f"the engine measures in float64, but evaluate rounds in {watch.narrow[0]}{more}"
+        yield (
+            f"the engine measures in float64, but evaluate rounds in {watch.narrow[0]}{more}: "
+            f"{_cure(watch)}"
+        )
     if watch.fixed is False:
         yield CHANGES
     if watch.writes:
@@ -224,6 +227,16 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
         )
     if watch.never and not watch.blind:
         yield f"the field judges names {', '.join(watch.never)}, which evaluate never calls"
+
+
+def _cure(watch: TraceWatch) -> str:
+    """Return why a program rounds in a narrow type, if a constant shows it, and what to try."""
+    if not watch.constants:
+        return "try to leave out astype and dtype= there"
+    return (
+        f"a constant is {watch.constants[0]}, as jnp.array makes it while a file is loaded. Try "
+        "np.array for the constant, and jnp.asarray of it inside the function"
+    )
 
 
 def _coarse(watch: TraceWatch) -> str:

@@ -1,5 +1,6 @@
 """Shrink a failing instance: simplify it for human readers, as long as the instance still fails."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,19 @@ from jaxbounds.falsification.storage import flatten, unflatten
 
 Judge = Callable[[list[Instance]], np.ndarray]
 """A function from instances of one shape to their violations (-inf for an instance that holds)."""
+
+UNROUND = 9
+"""Complexity of an entry with more than two decimals. A larger number prefers one such entry fewer
+to more zeros elsewhere.
+"""
+SMALL = 0.1
+"""Size below which an entry is also rounded to one or two digits. A larger size rounds more entries
+so, and tries more instances.
+"""
+DECADES = range(1, 13)
+"""Powers of ten by which `enlarged` scales an instance. A longer range finds larger instances for
+smaller ones, and measures more instances.
+"""
 
 
 def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
@@ -32,7 +46,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
             entry = flat[name][index]
             with np.errstate(over="ignore"):
                 rounder = [np.round(entry, decimals) for decimals in range(3)]
-            for simpler in (0.0, *rounder):
+            for simpler in (0.0, *rounder, *_of_few_digits(float(entry))):
                 if _complexity(simpler) < _complexity(entry):
                     leaf = np.array(flat[name])
                     leaf[index] = simpler
@@ -40,14 +54,23 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _complexity(entry: Any) -> int:
-    """Return an entry's complexity: 0 for zero, 1 plus the number of decimals up to two, else 9."""
+    """Return an entry's complexity: 0 for zero, 1 + its decimals up to two, else `UNROUND`.
+
+    A small entry of one or two digits, such as 0.0012, has the complexity 4 or 5.
+    """
     if entry == 0:
         return 0
     with np.errstate(over="ignore"):
         for decimals in range(3):
             if entry == np.round(entry, decimals):
                 return 1 + decimals
-    return 9
+    digits = [entry == rounder for rounder in _of_few_digits(float(entry))]
+    return 4 + digits.index(True) if True in digits else UNROUND
+
+
+def _of_few_digits(entry: float) -> list[float]:
+    """Return a small entry rounded to one and to two digits; nothing for another entry."""
+    return [float(f"{entry:.{more}e}") for more in (0, 1)] if 0 < abs(entry) < SMALL else []
 
 
 def _total(flat: dict[str, np.ndarray]) -> int:
@@ -59,13 +82,51 @@ def _total(flat: dict[str, np.ndarray]) -> int:
     )
 
 
+def complexity(instance: Instance, /) -> int:
+    """Return the sum of the complexities of an instance's float entries."""
+    return _total(flatten(instance))
+
+
+def is_round(instance: Instance, /) -> bool:
+    """Return whether each float entry of an instance has at most two decimals, or few digits."""
+    leaves = flatten(instance).values()
+    moving = [leaf for leaf in leaves if np.issubdtype(leaf.dtype, np.floating)]
+    return all(_complexity(float(entry)) < UNROUND for leaf in moving for entry in leaf.ravel())
+
+
+def enlarged(instance: Instance, /) -> Iterator[Instance]:
+    """Yield copies of an instance that are larger by powers of ten.
+
+    In a copy all floats are larger, or two arrays of one shape are further apart.
+    """
+    flat = flatten(instance)
+    moving = [name for name, leaf in flat.items() if np.issubdtype(leaf.dtype, np.floating)]
+    for decade in DECADES:
+        with np.errstate(over="ignore"):
+            yield unflatten(flat | {name: np.asarray(flat[name] * 10.0**decade) for name in moving})
+    for one, other in itertools.combinations(moving, 2):
+        a, b = flat[one], flat[other]
+        if a.shape != b.shape:
+            continue
+        for decade in DECADES:
+            with np.errstate(over="ignore"):
+                middle, half = (a + b) / 2, (a - b) / 2 * 10.0**decade
+                moved = {one: np.asarray(middle + half), other: np.asarray(middle - half)}
+            yield unflatten(flat | moved)
+
+
+def share(amount: float, /) -> float:
+    """Return the violation that must remain of a violation: 0.1, or half of a smaller violation."""
+    return min(0.1, 0.5 * amount)
+
+
 def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
     """Return the simplest instance found that fails by 0.1, or by half of the original violation.
 
     A simpler instance has rounder numbers and fewer nonzero entries. The shapes stay unchanged.
     """
     flat = flatten(instance)
-    floor = min(0.1, 0.5 * float(judge([unflatten(flat)])[0]))
+    floor = share(float(judge([unflatten(flat)])[0]))
     if not floor > 0:
         return instance
     for _ in range(rounds):

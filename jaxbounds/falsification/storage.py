@@ -22,7 +22,8 @@ class StoredInstance(NamedTuple):
     Attributes:
         instance: the instance as nested dicts of arrays.
         meta: the statement's "id", the "form", the "size" (the static part of the instance), and
-            the "ratio" as a text with all its digits.
+            the "ratio" as a text with all its digits. The counterexample to a bound also has its
+            sides "lhs" and "rhs".
     """
 
     instance: Instance

@@ -14,6 +14,7 @@ from jaxbounds.programs.traces import (
     APPROXIMATE,
     approximations,
     coarseness,
+    narrow_constants,
     narrow_operations,
 )
 
@@ -58,6 +59,7 @@ class TraceWatch:
     Attributes:
         called: the full names of the judged functions that ran.
         narrow: the operations that round to fewer digits than float64.
+        constants: the types and shapes of constants with fewer digits than float64.
         approximate: the names of JAX's functions that are less accurate than float64.
         wrapping: the operations whose integers may wrap.
         blind: whether the watch saw nothing, because another profiler runs.
@@ -71,6 +73,7 @@ class TraceWatch:
         """Watch the functions that a statement judges."""
         self.called: set[str] = set()
         self.narrow: tuple[str, ...] = ()
+        self.constants: tuple[str, ...] = ()
         self.wrapping: tuple[str, ...] = ()
         self.approximate: tuple[str, ...] = ()
         self.blind = False
@@ -133,14 +136,15 @@ class TraceWatch:
         return run
 
     def seen(self) -> dict[str, list[str]]:
-        """Return the record as plain values, which `recall` can read."""
-        named = {"narrow": list(self.narrow), "wrapping": list(self.wrapping)}
-        return {"called": sorted(self.called), "approximate": list(self.approximate), **named}
+        """Return the record in plain values; see `recall`."""
+        names = ("narrow", "constants", "wrapping", "approximate")
+        return {"called": sorted(self.called)} | {name: list(getattr(self, name)) for name in names}
 
     def recall(self, seen: dict[str, list[str]], /) -> None:
         """Add the record of an earlier trace of a program."""
         self.called.update(seen.get("called", ()))
         self.narrow = tuple(dict.fromkeys([*self.narrow, *seen.get("narrow", ())]))
+        self.constants = tuple(dict.fromkeys([*self.constants, *seen.get("constants", ())]))
         self.wrapping = tuple(dict.fromkeys([*self.wrapping, *seen.get("wrapping", ())]))
         known = [*self.approximate, *seen.get("approximate", ())]
         self.approximate = tuple(dict.fromkeys(known))
@@ -159,8 +163,11 @@ class TraceWatch:
         if self.never and not self.blind:
             forget(*(f.__module__ for f in self._codes))
             retrace()
-        found = narrow_operations(closed.jaxpr, jax.dtypes.canonicalize_dtype(float))
+        wanted = jax.dtypes.canonicalize_dtype(float)
+        found = narrow_operations(closed.jaxpr, wanted)
         self.narrow = tuple(dict.fromkeys([*self.narrow, *found]))
+        held = narrow_constants(closed, wanted)
+        self.constants = tuple(dict.fromkeys([*self.constants, *held]))
         calls = approximations(closed.jaxpr)
         self.approximate = tuple(dict.fromkeys([*self.approximate, *calls]))
         wrapping = operations_that_may_wrap(closed, given)

@@ -142,6 +142,22 @@ def nested_constants(program: Jaxpr, /) -> Iterator[Any]:
         yield from constants_inside(eqn)
 
 
+def narrow_constants(closed: ClosedJaxpr, wanted: Any, /) -> tuple[str, ...]:
+    """Return the type and shape of each constant that has fewer digits than the type `wanted`.
+
+    Args:
+        closed: the traced program.
+        wanted: the type in which the results are meant to be computed.
+    """
+    least, found = _digits(wanted), dict[str, None]()
+    for value in (*closed.consts, *nested_constants(closed.jaxpr)):
+        kind = getattr(value, "dtype", None)
+        digits = None if kind is None else _digits(kind)
+        if digits is not None and least is not None and digits < least:
+            found[f"{jnp.dtype(kind).name} of shape {tuple(value.shape)}"] = None
+    return tuple(found)
+
+
 _DRAWS = frozenset(("random_bits", "random_gamma", "threefry2x32", "rng_bit_generator"))
 """Primitives that draw random numbers from a key."""
 

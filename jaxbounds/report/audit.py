@@ -13,7 +13,7 @@ from jaxbounds.falsification import Verdict, load_instance
 from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.report.cite import RECOMPUTED, digest, finding, is_address
 from jaxbounds.report.columns import BRIEF, closeness, number
-from jaxbounds.report.describe import instance_text
+from jaxbounds.report.describe import instance_text, sides_text
 from jaxbounds.report.headline import fails_as_printed, headline, plural, weights_in_words
 from jaxbounds.report.items import coverage, in_short
 from jaxbounds.report.markdown import anchor, block, bullets, code, link, quoted, table, text
@@ -118,9 +118,11 @@ def _in_short(audit: Audit) -> Iterator[str]:
     printed = Counter[str](v.status for v in verdicts if v.form.startswith("printed"))
     twins = Counter[str](v.status for v in verdicts if v.is_twin)
     others = Counter[str](v.status for v in verdicts if not v.form.startswith("printed")) - twins
+    beside = f", and {plural(twins.total(), 'false twin')}" if twins else ""
+    forms = plural(len(verdicts) - twins.total(), "form")
     yield (
-        f"{plural(judged, 'statement')} of the paper in {plural(len(verdicts), 'form')} were "
-        "measured: as printed, and as derived, corrected or sharpened."
+        f"{plural(judged, 'statement')} of the paper in {forms} were measured: as printed, and as "
+        f"derived, corrected or sharpened{beside}."
     )
     names = [name for name in MEANING if printed[name] or others[name] or twins[name]]
     rows = [["printed", *(str(printed[n]) for n in names)]]
@@ -196,8 +198,9 @@ def _found(verdict: Verdict, audit: Audit) -> str:
         size = ", ".join(f"{k} = {v}" for k, v in stored.meta["size"].items())
         where = f" ({text(size)})" if size else ""
         at = code(instance_text(stored.instance))
-        ratio = number(float(stored.meta["ratio"]))
-        lines.append(f"Counterexample{where}, ratio {ratio}: {at}.")
+        ratio = f"ratio {number(float(stored.meta['ratio']))}"
+        sides = sides_text(verdict.relation, stored.meta)
+        lines.append(f"Counterexample{where}, {sides or ratio}: {at}.")
     if verdict.certificate:
         lines.append(f"Certificate: {_sentence(certificate_words(verdict))}")
     if verdict.witness_file:

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jaxbounds.claims.statements import Paper
+from jaxbounds.claims.statements.form import REJECTED
 from jaxbounds.falsification import Verdict
+from jaxbounds.report.items import UNDECIDED
 from jaxbounds.report.markup import Html, element
 
 RECOMPUTED = """\
@@ -46,6 +48,9 @@ def digest(verdicts: Iterable[Verdict], /) -> str:
 def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, Any], /) -> str:
     """Return a line that names the weightiest finding about a paper.
 
+    A rejected form comes first, by the weight of its erratum, and an undecided form comes last. A
+    false twin is no claim of the paper, so no twin is a finding.
+
     Args:
         paper: the paper.
         verdicts: the verdicts on its statements.
@@ -57,11 +62,11 @@ def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, An
     shown = {(s.id, f.name): f.erratum for s in paper.statements for f in s.forms}
     rank = {erratum.id: place for place, erratum in enumerate(paper.by_weight)}
     weight = lambda v: rank.get(shown.get((v.id, v.form), ""), len(rank))
-    first = min(ours, key=lambda v: (v.status != "fails", weight(v)))
-    return (
-        f'{made}, "{paper.title}": {first.id} ({first.form}) {first.status}; '
-        f"seed {settings.get('seed', 0)}, digest {digest(ours)[:16]}"
-    )
+    order = lambda v: (v.status not in REJECTED, v.status in UNDECIDED, weight(v))
+    first = min((v for v in ours if not v.is_twin), key=order, default=None)
+    said = f"{first.id} ({first.form}) {first.status}; " if first else ""
+    made_with = f"seed {settings.get('seed', 0)}, digest {digest(ours)[:16]}"
+    return f'{made}, "{paper.title}": {said}{made_with}'
 
 
 def is_address(target: str, /) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.text import Text
@@ -79,6 +80,23 @@ def instance_text(instance: object, /) -> str:
     """Return an instance as readable text; a long text is cut."""
     words = str(_listed(instance))
     return words if len(words) < LONGEST else words[:LONGEST] + " ..."
+
+
+def sides_text(relation: str, meta: Mapping[str, Any], /) -> str:
+    """Return both sides at a stored instance; empty if their ratio is a quotient, or not stored.
+
+    A bound by zero or by a negative number has no quotient.
+
+    Args:
+        relation: the relation of the statement.
+        meta: the description of the stored instance.
+    """
+    lhs, rhs = (meta.get(side) for side in ("lhs", "rhs"))
+    if not isinstance(lhs, int | float) or not isinstance(rhs, int | float):
+        return ""
+    left, right = (number(side) if side else "0" for side in (lhs, rhs))
+    quotient = (lhs if relation == ">=" else rhs) > 0
+    return "" if quotient else f"the left side {left} against the right side {right}"
 
 
 def instance_code(instance: object, file: Path, /) -> str:

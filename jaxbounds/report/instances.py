@@ -12,6 +12,7 @@ from jaxbounds.claims.statements import Instance
 from jaxbounds.falsification import ON_AVERAGE, Verdict, load_instance
 from jaxbounds.falsification.storage import flatten
 from jaxbounds.report.columns import number
+from jaxbounds.report.describe import sides_text
 from jaxbounds.report.markup import Html, element, joined
 
 _ENTRIES = 96
@@ -61,11 +62,11 @@ def _instance(instance: Instance) -> tuple[str, bool]:
     return "\n".join(lines), cut
 
 
-def _stored(title: str, size: Mapping[str, float], file: str, run: Run) -> Html:
+def _stored(title: str, size: Mapping[str, float], file: str, run: Run, relation: str = "") -> Html:
     """Return the HTML of a stored instance: its arrays and the command that replays it."""
     stored = load_instance(run.out / file)
     text, cut = _instance(stored.instance)
-    ratio = number(float(stored.meta["ratio"]))
+    ratio = f"ratio {number(float(stored.meta['ratio']))}"
     shapes = ", ".join(f"{name} = {value}" for name, value in size.items())
     imports = "".join(f" --import {shlex.quote(where)}" for where in run.imports)
     command = f"jaxbounds replay {shlex.quote(str(run.out / file))}{imports}"
@@ -73,7 +74,8 @@ def _stored(title: str, size: Mapping[str, float], file: str, run: Run) -> Html:
         "details",
         element(
             "summary",
-            f"{title}, ratio {ratio}" + (f" at {shapes}" if shapes else ""),
+            f"{title}, {sides_text(relation, stored.meta) or ratio}"
+            + (f" at {shapes}" if shapes else ""),
         ),
         element("pre", text),
         element("p", "Shortened; the file has every digit.", class_="small") if cut else None,
@@ -87,9 +89,10 @@ def stored_instances(verdict: Verdict, run: Run, /) -> Html:
     parts = []
     if verdict.worst_file:
         title = "Largest single draw" if verdict.kind in ON_AVERAGE else "Worst instance"
-        parts.append(_stored(title, verdict.size, verdict.worst_file, run))
+        parts.append(_stored(title, verdict.size, verdict.worst_file, run, verdict.relation))
     if verdict.shrunk_file:
-        parts.append(_stored("Counterexample, made small", {}, verdict.shrunk_file, run))
+        title, of = "Counterexample, made small", verdict.relation
+        parts.append(_stored(title, {}, verdict.shrunk_file, run, of))
     if verdict.witness_file:
         file = run.out / verdict.witness_file
         title = element("summary", "Witness, for an independent checker")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from jaxbounds.falsification import Verdict, load_instance
-from jaxbounds.report.describe import instance_code
+from jaxbounds.report.describe import instance_code, sides_text
 
 
 def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
@@ -40,7 +40,8 @@ def remarks(
         if verdict.shrunk_file:
             stored = load_instance(place(verdict.shrunk_file))
             file = (stays or place)(verdict.shrunk_file)
-            yield f"  {verdict.form}: ratio {verdict.shrunk_ratio:.6g}"
+            sides = sides_text(verdict.relation, stored.meta)
+            yield f"  {verdict.form}: {sides or f'ratio {verdict.shrunk_ratio:.6g}'}"
             code = f" ({', '.join(judged)})" if judged else ""
             yield (
                 f"  is the code{code} wrong, or the claim? For an erratum add expected='fails', "

@@ -164,13 +164,13 @@ def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
         yield from [f"{moved} NOT as recorded"] * bool(moved)
         yield f"values of {plural(changed, 'form')} NOT as recorded"
     twins = [v for v in verdicts if v.is_twin]
-    stand = sum(not v.as_expected for v in twins)
-    if twins:
-        yield (
-            f"{stand} of {plural(len(twins), 'false twin')} NOT refuted"
-            if stand
-            else ("every false twin refuted")
-        )
+    lost = sum(v.status == "error" for v in twins)
+    stand = sum(not v.as_expected for v in twins) - lost
+    of = f"of {plural(len(twins), 'false twin')}"
+    yield from [f"{stand} {of} NOT refuted"] * bool(stand)
+    yield from [f"{lost} {of} NOT judged"] * bool(lost)
+    if twins and not stand and not lost:
+        yield "every false twin refuted"
     open_ones = sum(not v.as_expected for v in verdicts if not (v.recorded or v.is_twin))
     if open_ones:
         yield f"{plural(open_ones, 'form')} without a record NOT shown to hold"

@@ -483,29 +483,31 @@ def _settings(stored: Any) -> dict[str, Any]:
     return stored
 
 
-def failed_before(out: Path, /) -> set[str]:
-    """Return the ids of statements that differed from the record in the last run."""
+def judged_before(out: Path, /) -> dict[str, bool]:
+    """Return whether each statement was as recorded when a run with this --out last judged it."""
 
-    def names(stored: Any) -> set[str]:
-        if not fits(stored, list[str]):
-            raise Refused(f"ids={stored!r:.40}, expected a list of ids. Try without --last-failed")
-        return set(stored)
+    def known(stored: Any) -> dict[str, bool]:
+        if fits(stored, list[str]):  # an earlier version wrote the ids of failed statements alone
+            return dict.fromkeys(stored, False)
+        if not fits(stored, dict[str, bool]):
+            raise Refused(f"it holds {stored!r:.40}, expected an object of ids with true or false")
+        return dict(stored)
 
-    return Marked(out).read("failed.json", lambda file: json_in(file, of=names)) or set()
+    return Marked(out).read("failed.json", lambda file: json_in(file, of=known)) or {}
 
 
-def remember_failed(folder: Folder, done: ById, /, *, changed: Iterable[str] = ()) -> None:
-    """Update the list of failed statements in `folder.asked`, even if the verdicts are elsewhere.
+def remember_judged(folder: Folder, done: ById, /, *, changed: Iterable[str] = ()) -> None:
+    """Note which statements were as recorded, also if the verdicts went to another folder.
 
     Args:
         folder: the folder of the run.
         done: the new verdicts on each statement.
         changed: the ids of statements with a value that differs from its record.
     """
-    wrong = {name for name, found in done.items() if not all(v.as_expected for v in found)}
-    wrong |= set(changed)
-    failed = sorted(failed_before(folder.asked) - set(done) | wrong)
-    Marked(folder.asked).write("failed.json", json.dumps(failed))
+    known = judged_before(folder.asked)
+    known |= {name: all(v.as_expected for v in found) for name, found in done.items()}
+    known |= dict.fromkeys(changed, False)
+    Marked(folder.asked).write("failed.json", json.dumps(known, sort_keys=True))
 
 
 def instances_of(statements: Iterable[Statement], /) -> Iterator[str]:

@@ -34,10 +34,10 @@ from jaxbounds.runs.falsify import by_balls
 from jaxbounds.runs.folder import (
     ById,
     Kept,
-    failed_before,
     folder_for,
     instances_of,
-    remember_failed,
+    judged_before,
+    remember_judged,
 )
 from jaxbounds.runs.interruption import look
 from jaxbounds.runs.workers import Died
@@ -219,14 +219,22 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
     return [(name,) for ids in groups[:1] for name in ids] + groups[1:]
 
 
-def _failed_before(selection: Selection, out: Path) -> Selection:
-    """Return the statements that differed from the record in the last run, or else all."""
-    failed = failed_before(out)
-    chosen = tuple(s for s in selection.statements if s.id in failed)
+def _failed_or_new(selection: Selection, out: Path) -> Selection:
+    """Return the statements that no run has judged, or that were not as recorded; else all."""
+    known, every = judged_before(out), selection.statements
+    failed = [s.id for s in every if known.get(s.id) is False]
+    new = [s.id for s in every if s.id not in known]
+    chosen = tuple(s for s in every if s.id in {*failed, *new})
     if not chosen:
         say(f"no statement failed in {out} before, so all statements are judged")
+    elif known:
+        rest = len(every) - len(chosen)
+        say(
+            f"--last-failed judges the statements that failed in {out} before ({len(failed)}), or "
+            f"that have no verdict there ({len(new)}); it leaves out the others ({rest})"
+        )
     parts = (*selection.parts, "last-failed")
-    return selection._replace(statements=chosen or selection.statements, parts=parts)
+    return selection._replace(statements=chosen or every, parts=parts)
 
 
 class Verification:
@@ -241,9 +249,9 @@ class Verification:
             the run takes another folder beside it.
         on: the engine that judges the statements.
         jobs: the number of processes; 0 means one for each core.
-        exitfirst: stop at the first verdict that differs from its record.
-        last_failed: judge only the statements that differed from the record in the last run, or all
-            statements if no statement differed.
+        exitfirst: stop at the first verdict that is not as recorded.
+        last_failed: judge only the statements that were not as recorded in the last run, and the
+            statements without a verdict; or all statements if all were as recorded.
 
     Raises:
         Refused: if an option is out of its range, or if another process would have to judge a paper
@@ -282,7 +290,7 @@ class Verification:
                 "Try without `on` and `jobs`, or write the paper to a file"
             )
         if last_failed:
-            selection = _failed_before(selection, out)
+            selection = _failed_or_new(selection, out)
         self.selection, self.options = selection, options
         settings = options.settings(selection.catalogue)
         instances = instances_of(selection.statements)
@@ -448,7 +456,7 @@ class Verification:
                 )
                 self._changed.clear()
             wrong = {name for name, lines in self._changed.items() if lines}
-            remember_failed(self.folder, self.done, changed=wrong)
+            remember_judged(self.folder, self.done, changed=wrong)
         finally:
             self.folder.release()
         return published

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from stubs import TENTH, column, statement
 
+import jaxbounds as jb
 from jaxbounds.claims.sets import Signs
 from jaxbounds.claims.statements import Form
 from jaxbounds.falsification.decide import decide, edge, violation
@@ -248,3 +249,14 @@ def test_a_limit_is_judged_at_the_sizes_that_count():
     back = np.append(np.arange(5)[::-1], 0)
     mixed = column(np.append(3 / n[::-1], 77), sizes=back, counted=np.arange(6) < 5, rhs=0.0)
     assert decide(claim, PLAIN, mixed).status == "consistent"
+
+
+def test_sides_that_cancel_name_the_remedies_of_their_declaration():
+    own = decide(EQUAL, PLAIN, column([2.0**-15])).reason
+    assert own.endswith(
+        "If terms cancel, try Sides(..., error=...), the rounding error of lhs - rhs"
+    )
+    made = jb.claim("mine.eq", lambda x: x, "=", lambda x: x, over={"x": jb.Reals(())})
+    said = decide(made, PLAIN, column([1e-9])).reason
+    assert "try error=... in jb.claim, the rounding" in said and "Sides" not in said
+    assert said.endswith("or smaller sets in over=, such as jb.Box(-2, 2, 'd')")

@@ -132,6 +132,17 @@ def test_who_watches_a_few_calls_is_told_the_same():
     run = Programs()(coarse, "one", calls=1, watch=watch)
     run(np.arange(2.0))
     assert watch.fixed and "convert_element_type in float32" in watch.narrow[0]
+    assert watch.constants == ()
+    watch = TraceWatch(claim)
+    held = jnp.ones((4, 3), jnp.float32)
+    run = Programs()(
+        lambda x: used(x) * jnp.mean(held).astype(x.dtype), "one", calls=1, watch=watch
+    )
+    run(np.arange(2.0))
+    assert watch.constants == ("float32 of shape (4, 3)",)
+    again = TraceWatch(claim)
+    again.recall(watch.seen())
+    assert (again.narrow, again.constants) == (watch.narrow, watch.constants)
 
 
 @pytest.mark.profiles

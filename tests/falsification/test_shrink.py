@@ -1,9 +1,20 @@
 """Rounder instances: which are tried, which is taken, and how much must be left of a violation."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.falsification.shrink import _candidates, _complexity, shrink
+import jaxbounds as jb
+from jaxbounds.falsification import load_instance, verdicts_on
+from jaxbounds.falsification.shrink import (
+    _candidates,
+    _complexity,
+    complexity,
+    enlarged,
+    is_round,
+    shrink,
+)
 
 
 def _tried(x, **more):
@@ -38,7 +49,9 @@ def test_only_floats_are_moved_and_one_leaf_at_a_time():
 
 
 @pytest.mark.parametrize("entry, of", [
-    (0.0, 0), (-0.0, 0), (2.0, 1), (-0.5, 2), (0.25, 3), (0.125, 9), (1e300, 1), (0.001, 9),
+    (0.0, 0), (-0.0, 0), (2.0, 1), (-0.5, 2), (0.25, 3), (0.125, 9), (1e300, 1),
+    # Small entries of one and of two digits.
+    (0.001, 4), (-3e-11, 4), (0.0012, 5), (0.00123, 9),
 ])  # fmt: skip
 def test_how_round_an_entry_is(entry, of):
     assert _complexity(entry) == of
@@ -95,3 +108,58 @@ def test_what_cannot_be_simpler_is_asked_about_once():
     assert shrink({"x": np.zeros(2)}, judge)["x"].tolist() == [0, 0] and asked == [1]
     judge, asked = _amount(lambda x: 1.0 if x[0] == 2 else -1.0)
     assert shrink({"x": np.array([2.0])}, judge)["x"].tolist() == [2] and asked == [1, 1]
+
+
+def test_a_small_entry_is_rounded_to_few_digits():
+    judge, _ = _amount(lambda x: 1.0 if 0 < x[0] < 1e-8 else -1.0)
+    assert shrink({"x": np.array([2.6442e-9])}, judge)["x"].tolist() == [3e-9]
+
+
+def test_what_counts_as_round():
+    assert is_round({"x": np.array([0.5, 3e-9]), "n": np.array([7])})
+    assert not is_round({"x": np.array([0.5, 0.123])})
+    assert complexity({"x": np.array([0.0, 0.5]), "n": np.array([7])}) == 2
+
+
+def test_copies_are_larger_or_further_apart():
+    given = {
+        "x": np.array([1e-3]),
+        "y": np.array([3e-3]),
+        "z": np.zeros((2, 1)),
+        "n": np.array([7]),
+    }
+    copies = list(enlarged(given))
+    assert all(copy["n"].tolist() == [7] for copy in copies)
+    assert any(np.allclose(c["x"], 1) and np.allclose(c["y"], 3) for c in copies)
+    apart = [c for c in copies if np.allclose((c["x"] + c["y"]) / 2, 2e-3)]
+    assert any(np.allclose(c["y"] - c["x"], 2) for c in apart)
+
+
+def softmax_gap(x, y):
+    return jnp.sum(jnp.abs(jax.nn.softmax(x) - jax.nn.softmax(y)))
+
+
+def kl(p, q):
+    return jnp.sum(jax.scipy.special.rel_entr(p, q))
+
+
+LINES, PROBABILITIES = jb.Reals("d"), jb.Simplex("d")
+NEAR = {  # claims whose worst ratio comes as two points meet
+    "lipschitz": (softmax_gap, "<=", lambda x, y: 0.8 * jnp.max(jnp.abs(x - y)),
+                  {"x": LINES, "y": LINES}),
+    "close to true": (softmax_gap, "<=", lambda x, y: 0.99 * jnp.max(jnp.abs(x - y)),
+                      {"x": LINES, "y": LINES}),
+    "pinsker": (kl, ">=", lambda p, q: 0.6 * jnp.sum(jnp.abs(p - q)) ** 2,
+                {"p": PROBABILITIES, "q": PROBABILITIES}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_a_counterexample_has_sides_of_ordinary_size_and_few_digits(name, tmp_path):
+    lhs, relation, rhs, over = NEAR[name]
+    made = jb.claim("t.near", lhs, relation, rhs, over=over, sizes={"d": 2})
+    (found,) = verdicts_on(made, store=tmp_path)
+    assert found.status == "fails"
+    instance = load_instance(tmp_path / found.shrunk_file).instance
+    size = max(float(lhs(**instance)), float(rhs(**instance)))
+    assert is_round(instance) and 1e-3 <= size <= 10, instance

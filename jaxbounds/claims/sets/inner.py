@@ -147,9 +147,11 @@ def supremum(
 ) -> jax.Array:
     """Estimate the supremum of a function over sets from below: a search finds a large value.
 
-    The value is exact if the sets have at most 4096 points. If the function closes over variables,
-    their gradients are those at the best point found. If the left side of a statement calls
-    `supremum`, the statement must declare `estimates={"lhs": "below"}`.
+    The value is exact if the sets have at most 4096 points. Gradients with respect to variables
+    that the function closes over are gradients at the maximiser found. If the left side of a
+    statement calls `supremum`, the statement must declare `estimates={"lhs": "below"}`. The
+    relation `=` is refused, because the search supports `<=` only; the refusal shows two claims to
+    write instead.
 
     Args:
         function: the function to maximise, with one argument for each set, by name; it returns a
@@ -189,7 +191,8 @@ def infimum(
     """Estimate the infimum of a function over sets from above: a search finds a small value.
 
     See `supremum`. If the left side of a statement calls `infimum`, the statement must declare
-    `estimates={"lhs": "above"}`.
+    `estimates={"lhs": "above"}`. The relation `=` is refused, because the search supports `>=`
+    only.
 
     Args:
         function: the function to minimise, with one argument for each set, by name; it returns a

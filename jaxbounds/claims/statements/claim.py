@@ -1,5 +1,6 @@
 """`jaxbounds.claim`: declares a usual claim of a paper as a statement in one line."""
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -53,9 +54,17 @@ def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
                 raise
             with alone():
                 name = given[0] if given else named.get("id")
-                return Statement.refused_as(problem, {**named, "id": name})
+                twins = _twins_of(named.get("false", ()))
+                return Statement.refused_as(problem, {**named, "id": name, "forms": twins})
 
     return made
+
+
+def _twins_of(false: Any) -> tuple[Form, ...]:
+    """Return the forms of the twins, or no form if the twins themselves are ill formed."""
+    with contextlib.suppress(*REFUSALS):
+        return tuple(Form(name=name) for name, _ in _named(false))
+    return ()
 
 
 @_careful

@@ -63,6 +63,8 @@ TYPED = (
 """The fields with annotated types that `refuse_other_types` checks; the other fields have their own
 checks."""
 ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
+NAMED = r"(printed|corrected|sharpened|derived|false)\b"
+"""The beginning of the name of a form, as a pattern."""
 NO_ID = "refused.statement"
 """The id of a placeholder whose own id is unusable; the paper then gives the placeholder another
 id.
@@ -206,7 +208,7 @@ class Statement(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Statement":
-        """Return a placeholder that keeps a refused statement's id and the reason."""
+        """Return a placeholder with a refused statement's id, the names of its forms, a reason."""
         words = {name: given.get(name) for name in ("id", "label", "formula", "source")}
         texts = {name: value for name, value in words.items() if isinstance(value, str)}
         name = texts.get("id", "")
@@ -215,7 +217,7 @@ class Statement(metaclass=Careful):
             id=name if known else NO_ID, label=texts.get("label", ""), kind="identity",
             formula=texts.get("formula", ""), source=texts.get("source", ""), evaluate=_never,
             cases=lambda size: {ALONE: np.zeros(1, int)}, sizes=({},),
-            forms=(Form(name="printed"),),
+            forms=_blank_forms(given.get("forms")),
         )  # fmt: skip
         said = str(problem) if repr(name) in str(problem) else f"statement {name!r}: {problem}"
         object.__setattr__(made, "refused", said)
@@ -313,6 +315,30 @@ class Statement(metaclass=Careful):
                 return form
         names = ", ".join(form.name for form in self.forms)
         raise Refused(f"{self.id} has no form={name!r}. Try one of: {names}")
+
+
+def _blank_forms(given: Any) -> tuple[Form, ...]:
+    """Return forms with the names of a refused statement's forms, and nothing else.
+
+    The verdicts then say of each form, and of each false twin, that the run did not judge it.
+    """
+    forms = [f for f in given if isinstance(f, Form)] if isinstance(given, tuple | list) else []
+    named = {f.file_name: Form(name=f.name) for f in forms if re.match(NAMED, f.name)}
+    if all(form.is_twin for form in named.values()):
+        named = {"printed": Form(name="printed")} | named
+    return tuple(named.values())
+
+
+def two_claims(estimates: Mapping[str, str], /) -> str:
+    """Return what to try instead of an identity with an estimated side."""
+    side, word = next(iter(estimates.items()))
+    relation = "<=" if (side == "lhs") == (word == "below") else ">="
+    what = "supremum" if word == "below" else "infimum"
+    return (
+        f'two claims: jb.claim(..., lhs, "{relation}", rhs, estimates={{"{side}": "{word}"}}, '
+        f'equality="where the sides agree"), and jb.claim(..., function, "=", value, there_is=..., '
+        f"witness=...) for a point at which the function of the {what} has the value"
+    )
 
 
 def _never(instance: Instance, size: Size) -> Sides:
@@ -430,7 +456,7 @@ def _problems(s: Statement) -> Iterable[str]:
     if not 0 <= s.tolerance <= WIDEST:
         yield (
             f"tolerance={s.tolerance}: expected a relative rounding error of at most {WIDEST:g}. "
-            "Try Sides(..., error=...) for a larger uncertainty"
+            "Try error=... in jb.claim, or Sides(..., error=...), for a larger uncertainty"
         )
     names = [form.name for form in s.forms]
     if not names:
@@ -444,7 +470,7 @@ def _problems(s: Statement) -> Iterable[str]:
         allowed = ("consistent", "inconsistent") if fitted else ("holds", "fails")
         if form.expected not in (*allowed, "vacuous", "inconclusive"):
             yield f"form {form.name!r} of kind {s.kind!r} cannot have expected={form.expected!r}"
-        if not re.match(r"(printed|corrected|sharpened|derived|false)\b", form.name):
+        if not re.match(NAMED, form.name):
             words = "printed, derived, corrected, sharpened or false"
             yield f"form {form.name!r} must start with {words}"
         if form.is_twin and form.expected not in REJECTED:
@@ -475,8 +501,7 @@ def _quantifier_problems(s: Statement) -> Iterable[str]:
     if s.estimates and not bound:
         yield (
             f"estimates={dict(s.estimates)} with kind={s.kind!r}: a search bounds a side in one "
-            "direction only, so estimates need '<=' or '>='. Try two claims: supremum '<=' value "
-            "(infimum '>=' value), and there_is= with witness= for a point that reaches the value"
+            f"direction only, so estimates need '<=' or '>='. Try {two_claims(s.estimates)}"
         )
     if s.there_is and not bound and s.kind != "identity":
         yield f"there_is needs an inequality or an identity, got kind={s.kind!r}"
