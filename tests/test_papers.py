@@ -78,24 +78,24 @@ def _judged(statement):
 
 
 HEAVY = {
-    "multihead.cor1.1", "multihead.cor1.2", "multihead.cor1.3", "multihead.cor1.sizes",
-    "multihead.eq116", "multihead.eq14", "multihead.eq20", "multihead.eq21", "multihead.eq22",
-    "multihead.eq51", "multihead.eq65.ends", "multihead.footnote1.pooling.w", "multihead.footnote2",
+    "multihead.cor1.1", "multihead.cor1.2", "multihead.cor1.sizes", "multihead.eq116",
+    "multihead.eq14", "multihead.eq20", "multihead.eq21", "multihead.eq22", "multihead.eq51",
+    "multihead.eq65.ends", "multihead.footnote1.pooling.w", "multihead.footnote2",
     "multihead.lem11", "multihead.lem12", "multihead.lem13", "multihead.lem16", "multihead.lem17",
-    "multihead.lem3", "multihead.lem8", "multihead.lemma5.sizes", "multihead.prop1.2",
-    "multihead.prop1.sizes", "multihead.prop3.margin", "multihead.prop3.mass",
-    "multihead.prop7.distance", "multihead.runs.sizes", "multihead.sec5.2.phi0",
-    "multihead.sec7.global", "multihead.selfbounded.model", "multihead.selfbounded.network",
-    "multihead.stability.sizes", "multihead.thm3", "qstr.fig1.networks", "qstr.lem30", "qstr.prop8",
-    "qstr.thm1.heads", "qstr.thm9", "seqlength.appe.chain", "seqlength.appe.cover",
-    "seqlength.thm4.1", "smapprox.appc.norms", "smapprox.condd.3.ties", "smapprox.lemma3.2",
-    "smapprox.lemmad.7", "smapprox.lemmad.8", "smapprox.prop2.3", "smapprox.thm4.1",
-    "smapprox.thm4.1.margin", "smapprox.thm4.1.margin.rate", "smapprox.thm4.1.size",
+    "multihead.lem3", "multihead.lem8", "multihead.lemma5.sizes", "multihead.prop1.sizes",
+    "multihead.prop3.margin", "multihead.prop3.mass", "multihead.prop7.distance",
+    "multihead.runs.sizes", "multihead.sec5.2.phi0", "multihead.sec7.global",
+    "multihead.selfbounded.model", "multihead.selfbounded.network", "multihead.stability.sizes",
+    "multihead.thm3", "qstr.fig1.networks", "qstr.lem30", "qstr.prop8", "qstr.thm1.heads",
+    "qstr.thm9", "seqlength.appe.chain", "seqlength.appe.cover", "seqlength.thm4.1",
+    "smapprox.appc.norms", "smapprox.condd.3.ties", "smapprox.lemma3.2", "smapprox.lemmad.7",
+    "smapprox.lemmad.8", "smapprox.prop2.3", "smapprox.thm4.1", "smapprox.thm4.1.margin",
+    "smapprox.thm4.1.margin.rate", "smapprox.thm4.1.size",
 }  # fmt: skip
 """Statements that take 2 to 130 CPU seconds each; a longer list leaves more to other commands.
 
 The default tests leave these statements to `jaxbounds verify`, which judges every statement with
-its whole budget, and to `pytest -m slow`."""
+its whole budget, and to `pytest -m slow`. A statement that README shows is none of them."""
 
 
 @pytest.mark.slow
