@@ -288,8 +288,13 @@ class _Asked(NamedTuple):
 def _asked(
     bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, rows: Any = None
 ) -> _Asked:
-    """Ask the referee about the largest violations that may be rounding."""
+    """Ask the referee about the largest violations that may be rounding.
+
+    The referee decides nothing about promised entries (`there_is`), so nobody asks about them.
+    """
     amount, doubt = column.rounding, ""
+    if bench.statement.there_is is not None:
+        return _Asked(None, "")
     if rows is None:
         if amount is None or not np.any(amount > 0):
             return _Asked(None, "")
@@ -323,12 +328,16 @@ def _beside_zero(
 ) -> Decision:
     """Let a bound by zero hold if its other side differs from zero only by rounding of its terms.
 
-    A bound by zero needs no equality case. Ball arithmetic must not refute the worst instances.
+    A bound by zero needs no equality case. Ball arithmetic must not refute the worst instances. It
+    decides nothing about promised entries (`there_is`), because others may satisfy the claim.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)
     if decision.reason != UNNAMED or not np.all(zero[m.counted]):
         return decision
+    words = "one side is zero, and the other differs from it by no more than its terms round"
+    if statement.there_is is not None:
+        return Decision("holds", decision.ratio, words)
     value = np.where(m.counted, m.value, -np.inf)
     order = np.argsort(-value, kind="stable")
     for row in order[:ASKED]:
@@ -339,7 +348,6 @@ def _beside_zero(
         above = [row for row in order if m.counted[row] and m.lhs[row] > m.rhs[row]]
     if doubt := _asked(bench, pool, column, form, referee, above).doubt:
         return Decision("inconclusive", decision.ratio, f"{doubt}{NAME_EQUALITY}")
-    words = "one side is zero, and the other differs from it by no more than its terms round"
     return Decision("holds", decision.ratio, words)
 
 

@@ -130,3 +130,24 @@ def test_a_step_is_shaken_by_roundings_alone():
     assert first == {0.0, 1.0}  # the sum was rounded up to one
     assert second == {1.0}
     assert third == {0.0, 1.0}
+
+
+def test_an_estimated_side_refutes_nothing_beside_a_negative_side():
+    # A search found -|a|^2 - 0.001 from below; the true right side may be larger than zero.
+    claim = jb.claim(
+        "t.estimated", lambda a: 0 * jnp.sum(a), "<=", lambda a: -1e-3 - a @ a,
+        over={"a": jb.Ball(1, 2)}, estimates={"rhs": "below"},
+        budget=jb.Budget(samples=64, restarts=2, steps=12),
+    )  # fmt: skip
+    (found,) = jb.falsify(claim)
+    assert found.status == "inconclusive" and "only estimated from below" in found.reason
+
+
+def test_zeros_on_both_sides_have_a_control_of_the_size_of_their_terms():
+    claim = jb.claim(
+        "t.zeros", lambda a, b: a @ b - b @ a, "<=", 0,
+        over={"a": jb.Ball(1, 2), "b": jb.Ball(1, 2)},
+        budget=jb.Budget(samples=64, restarts=2, steps=12),
+    )  # fmt: skip
+    (found,) = jb.falsify(claim)
+    assert found.control["status"] == "fails"
