@@ -190,7 +190,8 @@ class Findings(NamedTuple):
         left_out: the number of instances that do not count, by reason.
         searched: the results of the searches.
         near: whether the rules rejected the near-control, for each form.
-        along: for each form, the way on which its ratio approaches one without reaching it; or "".
+        along: for each form, a sentence about the way on which its ratio approaches one without
+            reaching it; or "".
         sharp: whether each form has an equality case, named or found.
         steep: whether the violations of each form are rounding of small sides.
         late: whether the time limit ended the draws or searches.
@@ -504,8 +505,7 @@ def _decided(
         if unnamed or (form.equality and decision.status == "holds"):
             along[index] = approached(bench, pool, column, index, form, referee)
         if unnamed and along[index]:
-            words = f"the ratio comes to one with {along[index]}, and no instance reaches it"
-            decision = Decision("holds", decision.ratio, words)
+            decision = Decision("holds", decision.ratio, along[index])
         elif along[index]:
             words = f"the ratio comes to one ({form.equality}), and no instance reaches it"
             decision = decision._replace(reason=words)
