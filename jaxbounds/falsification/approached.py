@@ -26,7 +26,7 @@ from jaxbounds.falsification.bench import (
 )
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
-from jaxbounds.falsification.scales import UNITS, judged
+from jaxbounds.falsification.scales import UNITS, judged, sizes_of_terms
 from jaxbounds.falsification.second_opinion import Asked, Referee, meets_at_the_set
 from jaxbounds.programs.interpreted import NotInterpreted
 
@@ -206,7 +206,7 @@ def _along(
 def _rounding(bench: Bench, batch: Instance, size: Size, form: int) -> np.ndarray:
     """Return the least side of each instance whose ratio rounding moves by at most `CLOSE`."""
     with contextlib.suppress(NotInterpreted):
-        return np.nan_to_num(judged(bench, batch, size, form).scale) * UNITS / CLOSE
+        return np.nan_to_num(sizes_of_terms(bench, batch, size, form)) * UNITS / CLOSE
     return np.zeros(length(batch))
 
 

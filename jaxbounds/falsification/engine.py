@@ -34,7 +34,7 @@ from jaxbounds.falsification.measure import float64_on_cpu, hypothesis_names
 from jaxbounds.falsification.noted_values import values_of
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.scales import measured_again
-from jaxbounds.falsification.second_opinion import Asked, no_referee
+from jaxbounds.falsification.second_opinion import Asked, is_coarse, no_referee, stands
 from jaxbounds.falsification.shrink import shrink
 from jaxbounds.falsification.small_sides import LEAST, without_small_sides
 from jaxbounds.falsification.storage import StoredInstance, save_instance
@@ -42,20 +42,53 @@ from jaxbounds.falsification.verdict import Verdict
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS
 
-Places = tuple[str | Path | None, Examples]
-"""The folder for worst instances and counterexamples, and the place of earlier examples."""
+Places = tuple[str | Path | None, Examples, Asked]
+"""The folder for worst instances and counterexamples, the place of earlier examples, and the
+referee of a shrunk instance."""
 
 
+ASKED = 8
+"""Most instances among which the engine looks for a certain violation if the shrunk one is none. A
+larger number takes seconds for each.
+"""
 ENTRIES = 4096
 """Most entries of an instance that the engine shrinks; a larger limit shrinks larger instances and
 takes longer.
 """
 
 
-def _found_counterexample(bench: Bench, pool: Pool, column: Column, index: int):
-    """Return the worst instance, shrunk, at the smallest size with a violation, and this size."""
+def _found_counterexample(
+    bench: Bench, pool: Pool, column: Column, index: int, referee: Asked
+) -> tuple[Instance, Size] | None:
+    """Return the worst instance, shrunk, at the smallest size with a violation, and this size.
+
+    If rounding or overflow may explain the violation of the shrunk instance, the function returns
+    the worst instance of all whose violation stands.
+    """
     statement = bench.statement
-    failing = violation(statement, column.measured) > 0
+    form, amount = statement.forms[index], violation(statement, column.measured)
+    failing = amount > 0
+
+    def is_sound(instance: Instance, size: Size) -> bool:
+        value = float(measured_again(bench, instance, size, index).value)
+        found = instance, size, value
+        return not is_coarse(bench, index, found) and not stands(bench, form, found, referee)
+
+    if (found := _shrunk(bench, pool, column, index, failing)) is None or is_sound(*found):
+        return found
+    rows = np.argsort(-amount, kind="stable")[: int(np.sum(failing))]
+    for row in rows[np.unique(np.linspace(0, len(rows) - 1, ASKED).astype(int))]:
+        other = pool.instance(int(row)), Size(statement.sizes[column.sizes[row]])
+        if is_sound(*other):
+            return other
+    return found
+
+
+def _shrunk(
+    bench: Bench, pool: Pool, column: Column, index: int, failing: np.ndarray
+) -> tuple[Instance, Size] | None:
+    """Return the worst failing instance of the smallest size, shrunk, and this size."""
+    statement = bench.statement
     for at, size in enumerate(map(Size, statement.sizes)):
         rows = np.flatnonzero((column.sizes == at) & failing)
         if len(rows):
@@ -120,7 +153,7 @@ def verdicts_on(
         blanks = (_blank(statement, form, seed) for form in statement.forms)
         return tuple(replace(b, reason=words, out_of_time=True, seconds=seconds) for b in blanks)
     with float64_on_cpu():
-        places = store, examples
+        places = store, examples, referee
         verdicts = [
             _verdict(found, index, checked, seed, places)
             for index, checked in enumerate(_checked(found))
@@ -284,7 +317,7 @@ def _with_worst(
     verdict: Verdict, form: Form, found: Findings, index: int, places: Places
 ) -> Verdict:
     """Add to a verdict the worst instance and a shrunk failing instance, with their ratios."""
-    store, examples = places
+    store, examples, referee = places
     bench, pool, column = found.bench, found.pool, found.columns[index]
     statement = bench.statement
     if np.any(column.measured.counted):
@@ -305,7 +338,7 @@ def _with_worst(
     if form.counterexample is not None:  # a person chose it, and the engine measured that it fails
         failing, known = counterexample_of(bench.statement, form), verdict.counterexample_ratio
     else:
-        failing, known = _found_counterexample(bench, pool, column, index), None
+        failing, known = _found_counterexample(bench, pool, column, index, referee), None
     if failing is not None:
         ratio, file = _save(bench, form, (*failing, known), index, store, "counterexamples")
         verdict = replace(verdict, shrunk_ratio=ratio, shrunk_file=file)

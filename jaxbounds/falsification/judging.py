@@ -25,7 +25,6 @@ from jaxbounds.falsification.decide import (
     UNNAMED,
     Decision,
     decide,
-    edge,
     violation,
 )
 from jaxbounds.falsification.evaluation import Reals, changes_its_instance
@@ -49,6 +48,7 @@ from jaxbounds.falsification.scales import (
 from jaxbounds.falsification.second_opinion import (
     Asked,
     clears_at_the_set,
+    is_coarse,
     no_referee,
     remembering,
     stands,
@@ -246,26 +246,25 @@ def _looked_again(
     violations. If it confirms one of them, larger violations do not count.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
+    index = [f.name for f in statement.forms].index(form.name)
     if np.any(violating > 0):
         found = _at_row(bench, pool, column, int(np.argmax(violating)))
     else:
         instance, size = counterexample_of(statement, form)
-        index = [f.name for f in statement.forms].index(form.name)
         found = instance, size, float(bench.one(instance, size).value[index])
-    if found[2] - edge(statement) <= 1e3 * bench.watch.coarsest:
-        return Decision("inconclusive", decision.ratio, _coarse(bench.watch)), column
-    doubt = stands(bench, form, found, referee)
+    coarse = is_coarse(bench, index, found)
+    doubt = _coarse(bench.watch) if coarse else stands(bench, form, found, referee)
     if not doubt:
         return decision, column
-    if np.any(violating > 0):  # rounding of the terms may explain all violations
-        index = [f.name for f in statement.forms].index(form.name)
+    if np.any(violating > 0) and not coarse:  # rounding of the terms may explain all violations
         looked = look_at_large_violations(bench, pool, column, index)
         again = decide(statement, form, looked)
         asked = _asked(bench, pool, looked, form, referee)
         if again.status in ("holds", "vacuous") and not asked.doubt and asked.row is None:
             return again, looked
     for row in _smaller(violating):
-        if not stands(bench, form, _at_row(bench, pool, column, row), referee):
+        smaller = _at_row(bench, pool, column, row)
+        if not is_coarse(bench, index, smaller) and not stands(bench, form, smaller, referee):
             measured = column.measured
             counted = measured.counted & ~(violating > violating[row])
             column = column._replace(measured=measured._replace(counted=counted))

@@ -185,14 +185,17 @@ def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
     return Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
 
 
-def may_step(bench: Bench, instance: Instance, size: Size, /) -> bool:
-    """Return whether the claim's program has jumps or branches on floats.
+def sizes_of_terms(bench: Bench, batch: Instance, size: Size, form: int, /) -> np.ndarray:
+    """Return the size of the terms of a form's sides on some instances; NaN if a run gave NaN.
 
     Raises:
-        NotInterpreted: if NumPy cannot run the program.
+        NotInterpreted: if NumPy cannot run the claim's program.
     """
-    (part, _), *_ = parts_of(bench, batch_of(instance))
-    return has_jumps(traced_reading(bench, size, part).jaxpr)
+    found = []
+    for part, count in parts_of(bench, batch):
+        left, right, _ = flat_sides(terms(traced_reading(bench, size, part), part).sizes, form)
+        found.append(np.max(left + right, axis=1, initial=0.0)[:count])
+    return np.concatenate(found)
 
 
 def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:

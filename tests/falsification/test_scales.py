@@ -121,6 +121,19 @@ def test_sizes_are_those_of_the_terms_also_of_exact_sums():
             assert true / 20 <= size <= 3 * true * (1 + MOVED)
 
 
+@pytest.mark.parametrize("function, most", [
+    (lambda a: jax.scipy.linalg.expm(a), 9.0),
+    (lambda a: jnp.linalg.solve(1e8 * jnp.eye(2) + a, 1e8 * jnp.eye(2) - a), 9.0),
+    (lambda a: jnp.linalg.det(jnp.eye(2) + a), 9.0),
+])  # fmt: skip
+def test_a_linear_system_has_terms_of_the_size_of_its_solution(function, most):
+    with jb.float64_on_cpu():
+        a = np.array([[0.1, 0.5], [0.2, -0.3]])
+        found = terms(_traced(function, a), a)
+        np.testing.assert_allclose(found.values, function(a), rtol=1e-12)
+        assert np.all(np.abs(found.values) <= found.sizes) and np.max(found.sizes) <= most
+
+
 def test_a_step_is_shaken_by_roundings_alone():
     with jb.float64_on_cpu():
         function = lambda x: (jnp.floor(x[0] + 0.5), jnp.floor(x[1] + 0.5), jnp.floor(3 * x[2]))
