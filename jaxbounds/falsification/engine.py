@@ -105,6 +105,7 @@ def _shrunk(
     return None
 
 
+@np.errstate(all="ignore")  # the verdict says which sides are infinite or NaN
 def verdicts_on(
     statement: Statement,
     /,
