@@ -313,3 +313,8 @@ def test_the_other_name_of_a_norm_is_refused_with_the_name_to_use():
         jb.Matrices("d", norm="trace")
     with pytest.raises(ValueError, match="Try norm='trace'"):
         jb.PSD("d", norm="nuclear")
+
+
+def test_a_side_may_be_a_function_of_jax_with_positional_arguments():
+    (found,) = jb.falsify(jb.claim("mine.tanh", jnp.tanh, "<=", 2.0, over={"x": jb.Box(-1, 1)}))
+    assert found.status == "holds"

@@ -162,6 +162,12 @@ FUNCTIONS = {
         [jnp.abs(v) for v in jnp.linalg.svd(x)[::2]],
     ),
     "bases": lambda x: [q @ r for q, r in (jnp.linalg.qr(x), jnp.linalg.qr(x.T, "complete"))],
+    "systems": lambda x: [
+        jnp.linalg.solve(x[:, :2] + 3 * jnp.eye(2), x), jnp.linalg.det(x[:, :2]),
+        jnp.linalg.inv(x[:, :2] + 3 * jnp.eye(2)), jnp.linalg.slogdet(x[:, :2]),
+        jax.scipy.linalg.expm(x[:, :2]), lax.linalg.lu(x), lax.linalg.lu(x.T),
+        lax.linalg.lu(jnp.ones((2, 2))),
+    ],
     "triangles": lambda x: [
         solve(a + 3 * jnp.eye(2), b, trans=trans, lower=lower, unit_diagonal=unit)
         for solve in (jax.scipy.linalg.solve_triangular,) for a, b in ((x[:, :2], x),)

@@ -178,8 +178,9 @@ WHOLE = {
 }
 OTHERS = {
     "copy_p", "expand_dims", "iota", "split", "tile", "stack", "unstack", "platform_index", "eigh",
-    "svd", "qr", "triangular_solve", "random_bits", "random_split", "random_fold_in", "random_wrap",
-    "random_unwrap", "bitcast_convert_type", "add_any", "device_put", "le_to", "lt_to",
+    "svd", "qr", "lu", "triangular_solve", "random_bits", "random_split", "random_fold_in",
+    "random_wrap", "random_unwrap", "bitcast_convert_type", "add_any", "device_put",
+    "le_to", "lt_to",
 }  # fmt: skip
 """The rules that tests/test_interpreted.py compares: for floats alone, for keys, or for shapes."""
 

@@ -249,3 +249,18 @@ def test_a_worker_is_silent_about_a_program_that_another_worker_writes(said, sta
     code += f"warnings.warn({said!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == status and (said in done.stderr) == bool(status), done.stderr
+
+
+def _writes_to_standard_output():
+    print("of Python")
+    os.write(1, b" ** On entry to DLASCL parameter number  4 had an illegal value\n")
+
+
+def test_a_worker_prints_for_python_and_not_for_lapack(capfd):
+    processes = workers.Processes(1)
+    try:
+        processes.submit(_writes_to_standard_output).result(timeout=120)
+    finally:
+        processes.shutdown()
+    found = capfd.readouterr()
+    assert found.out == "of Python\n" and "DLASCL" not in found.err

@@ -9,17 +9,25 @@ difference of the sides.
 
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size
-from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, take
+from jaxbounds.falsification.bench import (
+    Bench,
+    Column,
+    Pool,
+    batch_of,
+    concatenate,
+    length,
+    take,
+)
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
-from jaxbounds.falsification.scales import judged
+from jaxbounds.falsification.scales import UNITS, judged, sizes_of_terms
 from jaxbounds.falsification.second_opinion import Asked, Referee, meets_at_the_set
 from jaxbounds.programs.interpreted import NotInterpreted
 
@@ -54,6 +62,10 @@ PLAIN = 1e6
 and PLAIN. Ball arithmetic can enclose both sides of a plain instance. A larger value calls more
 instances plain.
 """
+FAR = 2.0 ** (max(STEPS) - 1)
+"""Factor by which a way must change an array after the projection, or the array stays on its set. A
+larger factor calls more ways ends of sets.
+"""
 LEAVES = 6
 """Most float arrays in an instance for which each array also scales alone. A larger number tries
 more ways.
@@ -64,13 +76,15 @@ class _Way(NamedTuple):
     """A way along a scale through an instance.
 
     Attributes:
-        words: the name of the way, such as "x to 0".
+        words: the name of the way, such as "with x to 0", for the entries that it moves.
+        moved: the sizes of the moved parts of an instance, by their names.
         out: the instances on the way.
         back: the instances in the opposite direction.
         end: the instance at the end of the way; None for a way to infinity.
     """
 
-    words: str
+    words: Callable[[list[str]], str]
+    moved: Callable[[Instance], dict[str, float]]
     out: list[Instance]
     back: list[Instance]
     end: Instance | None
@@ -92,18 +106,56 @@ def _ways(instance: Instance) -> Iterator[_Way]:
         middle, half = (leaves[i] + leaves[j]) / 2, (leaves[i] - leaves[j]) / 2
         return rebuilt({i: middle + factor * half, j: middle - factor * half})
 
+    def sizes(group: list[int], one: Instance) -> dict[str, float]:
+        new = jax.tree.leaves(dict(one))
+        return {names[i]: float(np.max(np.abs(new[i]))) for i in group}
+
+    def apart(i: int, j: int, one: Instance) -> dict[str, float]:
+        new = jax.tree.leaves(dict(one))
+        return {f"{names[i]} - {names[j]}": float(np.max(np.abs(new[i] - new[j])))}
+
     alone = [[i] for i in moving] if 1 < len(moving) <= LEAVES else []
     for group in [*alone, moving] if moving else []:
-        named = ", ".join(names[i] for i in group)
+        of = lambda one, group=group: sizes(group, one)
         up = lambda m, group=group: scaled(group, 2.0**m)
-        yield _Way(f"{named} to infinity", list(map(up, STEPS)), [up(-m) for m in BACK], None)
+        yield _Way(_to_infinity, of, list(map(up, STEPS)), [up(-m) for m in BACK], None)
         end = scaled(group, 0.0)
-        yield _Way(f"{named} to 0", [up(-m) for m in STEPS], list(map(up, BACK)), end)
+        yield _Way(_to_zero, of, [up(-m) for m in STEPS], list(map(up, BACK)), end)
     for i, j in itertools.combinations(moving[:LEAVES], 2):
         if leaves[i].shape == leaves[j].shape:
             at = lambda m, i=i, j=j: closer(i, j, 2.0**m)
             out, back, end = [at(-m) for m in STEPS], list(map(at, BACK)), closer(i, j, 0.0)
-            yield _Way(f"{names[i]} - {names[j]} to 0", out, back, end)
+            yield _Way(_to_zero, lambda one, i=i, j=j: apart(i, j, one), out, back, end)
+
+
+def _to_infinity(names: list[str]) -> str:
+    return f"{', '.join(names)} to infinity"
+
+
+def _to_zero(names: list[str]) -> str:
+    return f"{', '.join(names)} to 0"
+
+
+def _said(way: _Way, start: Instance, last: Instance) -> str:
+    """Return words for a way on which the ratio stays near one.
+
+    A set may stop a way, and the ratio then only comes near one at an end of the set.
+
+    Args:
+        way: the way.
+        start: the instance at the start of the way.
+        last: the projection of the last instance on the way.
+    """
+    before, after = way.moved(start), way.moved(last)
+    with np.errstate(all="ignore"):
+        moves = {n: max(after[n] / before[n], before[n] / after[n]) >= FAR if after[n] else True
+                 for n in before if before[n]}  # fmt: skip
+    if arrived := [name for name, moved in moves.items() if moved]:
+        return f"the ratio comes to one with {way.words(arrived)}, and no instance reaches it"
+    where = " and ".join(before)
+    return (
+        f"the ratio comes close to one at an end of the set of {where}, and no instance reaches it"
+    )
 
 
 def _along(
@@ -112,8 +164,8 @@ def _along(
     """Find a way on which the ratio stays near one, and falls in the opposite direction.
 
     Returns:
-        The name of the way (empty if no way fits), and the last instances of all ways on which the
-        ratio ends near one.
+        A sentence about the way (empty if no way fits), and the last instances of all ways on which
+        the ratio ends near one.
     """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))
@@ -123,8 +175,11 @@ def _along(
     batch = projected(bench, size)(concatenate(list(map(batch_of, every))))
     m = bench(batch, size).column(form)
     both = (m.lhs != 0) | (m.rhs != 0)
-    # Products of small numbers may underflow, and the ratio of an equality case then falls.
-    sound = np.maximum(np.abs(m.lhs), np.abs(m.rhs)) >= LEAST
+    # Products of small numbers may underflow, and the ratio of an equality case then falls. Sides
+    # that are rounding of their terms have no ratio.
+    sound = np.maximum(np.abs(m.lhs), np.abs(m.rhs)) >= np.maximum(
+        LEAST, _rounding(bench, batch, size, form)
+    )
     ratios = np.where(m.counted & ~np.isnan(m.value) & sound, m.value, np.nan)
     each = len(STEPS) + len(BACK) + 1
     entries = sum(np.size(leaf) for leaf in jax.tree.leaves(instance))
@@ -147,8 +202,15 @@ def _along(
             continue
         stays = np.all(np.isnan(out) | (out >= 1 - CLOSE)) and not np.all(np.isnan(out))
         if stays and np.nanmin(back, initial=np.inf) < 1 - FALLS:
-            words = way.words
+            words = _said(way, instance, take(batch, first + len(STEPS) - 1))
     return words, at_ends
+
+
+def _rounding(bench: Bench, batch: Instance, size: Size, form: int) -> np.ndarray:
+    """Return the least side of each instance whose ratio rounding moves by at most `CLOSE`."""
+    with contextlib.suppress(NotInterpreted):
+        return np.nan_to_num(sizes_of_terms(bench, batch, size, form)) * UNITS / CLOSE
+    return np.zeros(length(batch))
 
 
 def _are_equal(one: Instance, other: Instance) -> bool:
@@ -195,9 +257,9 @@ def plain_equalities(
 def approached(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> str:
-    """Return the name of a way on which a form's ratio approaches one without reaching it.
+    """Return a sentence about a way on which a form's ratio approaches one without reaching it.
 
-    The name is empty if the ratio may be one at an instance.
+    The sentence is empty if the ratio may be one at an instance.
 
     Args:
         bench: the bench that measures instances.

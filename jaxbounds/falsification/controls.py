@@ -61,12 +61,13 @@ def scaled(statement: Statement, column: Column, /) -> Column:
     worst = column.worst(rows)
     left, right = float(m.lhs[worst]), float(m.rhs[worst])
     below = left - EXCEEDS / (1 + EXCEEDS) * abs(left) if left else -EXCEEDS * abs(right)
-    if right:
-        control = m.rhs * (below / right)
-    else:
-        scale = 0.0 if column.scale is None else float(np.nan_to_num(column.scale[worst]))
-        size = max(abs(left), scale)
-        control = m.rhs + left - EXCEEDS * size
+    with np.errstate(all="ignore"):  # sides that are not finite have a control that is none, too
+        if right:
+            control = m.rhs * (below / right)
+        else:
+            scale = 0.0 if column.scale is None else float(np.nan_to_num(column.scale[worst]))
+            size = max(abs(left), scale)
+            control = m.rhs + left - EXCEEDS * size
     return column._replace(measured=_compared(statement, m, control))
 
 

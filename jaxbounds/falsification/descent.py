@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 from jaxbounds.claims.sets import Simplex
 from jaxbounds.claims.statements import Instance, Size
 from jaxbounds.falsification.discrete import finite_sets, leaves_of
-from jaxbounds.falsification.evaluation import NO_SLOPES, of_form, projection, read
+from jaxbounds.falsification.evaluation import NO_SLOPES, Reading, of_form, projection, read
 from jaxbounds.falsification.measure import measured, ratio
 from jaxbounds.falsification.moves import is_float, one_leaf
 
@@ -71,7 +71,7 @@ class Tried(NamedTuple):
         value: the form's ratio, shape (tried, instances); infinite for a trial that does not count
             or gives NaN.
         gap: the amount by which the sides violate the relation, with the shape of `value`; for an
-            `=`, the array `value` itself.
+            `=`, the largest difference of the sides.
         outer: whether an instance meets the hypotheses that do not depend on promised entries,
             shape (instances,).
     """
@@ -119,7 +119,7 @@ def evaluated(
     m = measured(given.statement, reading, instances, axes=1).column(index)
     known = m.counted & ~np.isnan(m.value)
     with np.errstate(all="ignore"):
-        apart = m.lhs - m.rhs if given.statement.is_bound else m.value
+        apart = m.lhs - m.rhs if given.statement.is_bound else _largest_gap(reading, index)
     value = np.where(known, m.value, np.inf).reshape(shape)
     gap = np.where(known & ~np.isnan(apart), apart, np.inf).reshape(shape)
     outer = np.ones(shape[1], bool)
@@ -129,6 +129,12 @@ def evaluated(
         if not np.any(flags.any(axis=0) & ~flags.all(axis=0)):  # no promised entry matters here
             outer &= flags.all(axis=0)
     return Tried(leaves, value, gap, outer)
+
+
+def _largest_gap(reading: Reading, index: int) -> np.ndarray:
+    """Return the largest difference of the sides of an `=`, for each instance of a reading."""
+    left, right = (np.asarray(of_form(side, index), float) for side in (reading.lhs, reading.rhs))
+    return np.max(np.abs(left - right), axis=tuple(range(1, left.ndim)), initial=0.0)
 
 
 class Descent:

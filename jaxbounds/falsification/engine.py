@@ -35,7 +35,7 @@ from jaxbounds.falsification.measure import float64_on_cpu, hypothesis_names
 from jaxbounds.falsification.noted_values import values_of
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.scales import measured_again
-from jaxbounds.falsification.second_opinion import Asked, no_referee
+from jaxbounds.falsification.second_opinion import Asked, is_coarse, no_referee, stands
 from jaxbounds.falsification.shrink import complexity, enlarged, is_round, share, shrink
 from jaxbounds.falsification.small_sides import LEAST, without_small_sides
 from jaxbounds.falsification.storage import StoredInstance, save_instance
@@ -43,10 +43,15 @@ from jaxbounds.falsification.verdict import Verdict
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS
 
-Places = tuple[str | Path | None, Examples]
-"""A pair: the folder for worst instances and counterexamples, and the examples of earlier runs."""
+Places = tuple[str | Path | None, Examples, Asked]
+"""The folder for worst instances and counterexamples, the examples of earlier runs, and the referee
+of a shrunk instance."""
 
 
+ASKED = 8
+"""Most instances among which the engine looks for a certain violation if the shrunk one is none. A
+larger number takes seconds for each.
+"""
 ENTRIES = 4096
 """Most entries of an instance that the engine shrinks; a larger limit shrinks larger instances and
 takes longer.
@@ -62,9 +67,33 @@ worst. A larger number finds rounder counterexamples, and takes longer.
 
 
 def _found_counterexample(
-    bench: Bench, pool: Pool, column: Column, index: int
+    bench: Bench, pool: Pool, column: Column, index: int, referee: Asked
 ) -> tuple[Instance, Size] | None:
     """Return a failing instance, shrunk, at the smallest size with a violation, and this size.
+
+    If rounding or overflow may explain the violation of the shrunk instance, the function returns
+    the worst instance of all whose violation stands.
+    """
+    statement = bench.statement
+    form, amounts = statement.forms[index], violation(statement, column.measured)
+
+    def is_sound(instance: Instance, size: Size) -> bool:
+        value = float(measured_again(bench, instance, size, index).value)
+        found = instance, size, value
+        return not is_coarse(bench, index, found) and not stands(bench, form, found, referee)
+
+    if (found := _shrunk(bench, pool, column, index)) is None or is_sound(*found):
+        return found
+    rows = np.argsort(-amounts, kind="stable")[: int(np.sum(amounts > 0))]
+    for row in rows[np.unique(np.linspace(0, len(rows) - 1, ASKED).astype(int))]:
+        other = pool.instance(int(row)), Size(statement.sizes[column.sizes[row]])
+        if is_sound(*other):
+            return other
+    return found
+
+
+def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Instance, Size] | None:
+    """Return a failing instance of the smallest size with a violation, shrunk, and this size.
 
     The worst instance comes first. If its sides are small, or its entries stay unround, the engine
     also shrinks failing instances with larger sides, and takes the most readable instance.
@@ -120,6 +149,7 @@ def _nearer(amounts: Reals, sides: Reals, floor: float, side: float) -> np.ndarr
     return fits[np.argsort(far[fits], kind="stable")][:STARTS]
 
 
+@np.errstate(all="ignore")  # the verdict says which sides are infinite or NaN
 def verdicts_on(
     statement: Statement,
     /,
@@ -168,7 +198,7 @@ def verdicts_on(
         blanks = (_blank(statement, form, seed) for form in statement.forms)
         return tuple(replace(b, reason=words, out_of_time=True, seconds=seconds) for b in blanks)
     with float64_on_cpu():
-        places = store, examples
+        places = store, examples, referee
         verdicts = [
             _verdict(found, index, checked, seed, places)
             for index, checked in enumerate(_checked(found))
@@ -343,7 +373,7 @@ def _with_worst(
     verdict: Verdict, form: Form, found: Findings, index: int, places: Places
 ) -> Verdict:
     """Add to a verdict the worst instance and a shrunk failing instance, with their ratios."""
-    store, examples = places
+    store, examples, referee = places
     bench, pool, column = found.bench, found.pool, found.columns[index]
     statement = bench.statement
     if np.any(column.measured.counted):
@@ -365,7 +395,7 @@ def _with_worst(
     if form.counterexample is not None:  # a person chose it, and the engine measured that it fails
         failing, known = counterexample_of(bench.statement, form), verdict.counterexample_ratio
     else:
-        failing, known = _found_counterexample(bench, pool, column, index), None
+        failing, known = _found_counterexample(bench, pool, column, index, referee), None
     if failing is not None:
         ratio, file = _save(bench, form, (*failing, known), index, store, "counterexamples")
         verdict = replace(verdict, shrunk_ratio=ratio, shrunk_file=file)

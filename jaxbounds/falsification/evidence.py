@@ -153,7 +153,9 @@ def ailments(
             yield f"all {rows} draws of {where} are equal. Try a sampler that uses its key"
     if searched.runs and not searched.met:
         yield "no step of any search met the hypotheses. Try `project`, a map onto the hypotheses"
-    if statement.is_bound and statement.kind not in ON_AVERAGE and statement.sample:
+    # The search for promised entries may bring both sides to one number.
+    plain = statement.is_bound and statement.there_is is None
+    if plain and statement.kind not in ON_AVERAGE and statement.sample:
         sides = [(column.measured.lhs, column.measured.rhs) for column in columns]
         drawn = np.asarray(columns[-1].sources) != "cases"
         if np.sum(drawn) >= ENOUGH and all(len(np.unique(s[drawn])) < 2 for s in sum(sides, ())):

@@ -25,7 +25,6 @@ from jaxbounds.falsification.decide import (
     UNNAMED,
     Decision,
     decide,
-    edge,
     violation,
 )
 from jaxbounds.falsification.evaluation import Reals, changes_its_instance
@@ -49,6 +48,7 @@ from jaxbounds.falsification.scales import (
 from jaxbounds.falsification.second_opinion import (
     Asked,
     clears_at_the_set,
+    is_coarse,
     no_referee,
     remembering,
     stands,
@@ -190,8 +190,8 @@ class Findings(NamedTuple):
         left_out: the number of instances that do not count, by reason.
         searched: the results of the searches.
         near: whether the rules rejected the near-control, for each form.
-        along: for each form, the name of the way on which its ratio approaches one without reaching
-            one; empty without such a way.
+        along: for each form, a sentence about the way on which its ratio approaches one without
+            reaching one; empty without such a way.
         sharp: whether each form has an equality case, named or found.
         steep: for each form, whether its violations come only from the rounding of small sides.
         late: whether the time limit ended the draws or searches.
@@ -259,26 +259,25 @@ def _looked_again(
     violations. If it confirms one of them, larger violations do not count.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
+    index = [f.name for f in statement.forms].index(form.name)
     if np.any(violating > 0):
         found = _at_row(bench, pool, column, int(np.argmax(violating)))
     else:
         instance, size = counterexample_of(statement, form)
-        index = [f.name for f in statement.forms].index(form.name)
         found = instance, size, float(bench.one(instance, size).value[index])
-    if found[2] - edge(statement) <= 1e3 * bench.watch.coarsest:
-        return Decision("inconclusive", decision.ratio, _coarse(bench.watch)), column
-    doubt = stands(bench, form, found, referee)
+    coarse = is_coarse(bench, index, found)
+    doubt = _coarse(bench.watch) if coarse else stands(bench, form, found, referee)
     if not doubt:
         return decision, column
-    if np.any(violating > 0):  # rounding of the terms may explain all violations
-        index = [f.name for f in statement.forms].index(form.name)
+    if np.any(violating > 0) and not coarse:  # rounding of the terms may explain all violations
         looked = look_at_large_violations(bench, pool, column, index)
         again = decide(statement, form, looked)
         asked = _asked(bench, pool, looked, form, referee)
         if again.status in ("holds", "vacuous") and not asked.doubt and asked.row is None:
             return again, looked
     for row in _smaller(violating):
-        if not stands(bench, form, _at_row(bench, pool, column, row), referee):
+        smaller = _at_row(bench, pool, column, row)
+        if not is_coarse(bench, index, smaller) and not stands(bench, form, smaller, referee):
             measured = column.measured
             counted = measured.counted & ~(violating > violating[row])
             column = column._replace(measured=measured._replace(counted=counted))
@@ -302,8 +301,13 @@ class _Asked(NamedTuple):
 def _asked(
     bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, rows: Any = None
 ) -> _Asked:
-    """Ask the referee about the largest violations that may be rounding."""
+    """Ask the referee about the largest violations that may be rounding.
+
+    The referee decides nothing about promised entries (`there_is`), so nobody asks about them.
+    """
     amount, doubt = column.rounding, ""
+    if bench.statement.there_is is not None:
+        return _Asked(None, "")
     if rows is None:
         if amount is None or not np.any(amount > 0):
             return _Asked(None, "")
@@ -337,12 +341,16 @@ def _beside_zero(
 ) -> Decision:
     """Let a bound by zero hold if its other side differs from zero only by rounding of its terms.
 
-    A bound by zero needs no equality case. Ball arithmetic must not refute the worst instances.
+    A bound by zero needs no equality case. Ball arithmetic must not refute the worst instances. It
+    decides nothing about promised entries (`there_is`), because others may satisfy the claim.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)
     if decision.reason != UNNAMED or not np.all(zero[m.counted]):
         return decision
+    words = "one side is zero, and the other differs from it by no more than its terms round"
+    if statement.there_is is not None:
+        return Decision("holds", decision.ratio, words)
     value = np.where(m.counted, m.value, -np.inf)
     order = np.argsort(-value, kind="stable")
     for row in order[:ASKED]:
@@ -353,7 +361,6 @@ def _beside_zero(
         above = [row for row in order if m.counted[row] and m.lhs[row] > m.rhs[row]]
     if doubt := _asked(bench, pool, column, form, referee, above).doubt:
         return Decision("inconclusive", decision.ratio, f"{doubt}{NAME_EQUALITY}")
-    words = "one side is zero, and the other side is zero up to rounding of its terms"
     return Decision("holds", decision.ratio, words)
 
 
@@ -510,8 +517,7 @@ def _decided(
         if unnamed or (form.equality and decision.status == "holds"):
             along[index] = approached(bench, pool, column, index, form, referee)
         if unnamed and along[index]:
-            words = f"the ratio tends to one as {along[index]}, and no instance reaches one"
-            decision = Decision("holds", decision.ratio, words)
+            decision = Decision("holds", decision.ratio, along[index])
         elif along[index]:
             words = f"the ratio tends to one ({form.equality}), and no instance reaches one"
             decision = decision._replace(reason=words)

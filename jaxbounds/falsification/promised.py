@@ -132,7 +132,8 @@ class Promises:
             tried = self._of_every(batch, index)
         else:
             tried = self._climbed(batch, index)
-        best = np.argmin(tried.value, axis=0)
+        # The ratio of a side to zero is flat, so equal ratios leave the choice to the gap.
+        best = np.lexsort((tried.gap, tried.value), axis=0)[0]
         each = np.arange(rows_of(batch))
         nothing = ~np.isfinite(tried.value[best, each])
         return [leaf[best, each] for leaf in tried.leaves], nothing & tried.outer

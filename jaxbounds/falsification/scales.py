@@ -83,8 +83,12 @@ class Judged(NamedTuple):
 
 def is_looked_at(statement: Statement, /) -> bool:
     """Return whether the engine computes terms: for JAX programs that one instance can refute."""
+    return _has_terms(statement) and statement.there_is is None
+
+
+def _has_terms(statement: Statement) -> bool:
     exact = statement.relation in ("=", "<=", ">=") and statement.kind not in ON_AVERAGE
-    return exact and not statement.host and statement.there_is is None
+    return exact and not statement.host
 
 
 def _is_long(program: Any) -> bool:
@@ -182,14 +186,17 @@ def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
     return Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
 
 
-def may_step(bench: Bench, instance: Instance, size: Size, /) -> bool:
-    """Return whether the claim's program has jumps or branches on floats.
+def sizes_of_terms(bench: Bench, batch: Instance, size: Size, form: int, /) -> np.ndarray:
+    """Return the size of the terms of a form's sides on some instances; NaN if a run gave NaN.
 
     Raises:
-        NotInterpreted: if NumPy cannot run the program.
+        NotInterpreted: if NumPy cannot run the claim's program.
     """
-    (part, _), *_ = parts_of(bench, batch_of(instance))
-    return has_jumps(traced_reading(bench, size, part).jaxpr)
+    found = []
+    for part, count in parts_of(bench, batch):
+        left, right, _ = flat_sides(terms(traced_reading(bench, size, part), part).sizes, form)
+        found.append(np.max(left + right, axis=1, initial=0.0)[:count])
+    return np.concatenate(found)
 
 
 def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
@@ -239,10 +246,14 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
     """Choose a few instances at which one side of a bound is zero and the other side is smallest.
 
-    These instances matter if the form names an equality case that no other instance reaches.
+    These instances matter if the form names an equality case that no other instance reaches. They
+    also matter if both sides are zero at all instances, because only terms then give a control its
+    size.
     """
     reached = np.any(m.counted & (m.value >= NEARLY))
-    if statement.relation == "=" or not statement.forms[form].equality or reached:
+    zeros = not np.any(m.counted & ((m.lhs != 0) | (m.rhs != 0)))
+    sharp = bool(statement.forms[form].equality)
+    if statement.relation == "=" or not (sharp or zeros) or reached:
         return np.zeros(0, int)
     rows = np.flatnonzero(m.counted & ((m.rhs == 0) | (m.lhs == 0)) & (m.value <= 1))
     other = np.maximum(np.abs(m.lhs[rows]), np.abs(m.rhs[rows]))
@@ -271,7 +282,11 @@ def _looked_at(
 
     If `large` is true, the function measures violations of every amount.
     """
-    statement, scale = bench.statement, np.full(len(m.value), np.nan)
+    scale, searched = np.full(len(m.value), np.nan), np.isneginf(m.low)
+    if bench.statement.there_is is not None:  # the sides belong to the best promised entries
+        promises = bench.promises(size)
+        bench, batch = promises.given, promises.filled(batch, form)
+    statement = bench.statement
     fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high", "counted")}
 
     def take_over(rows: np.ndarray, new: Judged, kept: Any) -> None:
@@ -286,7 +301,10 @@ def _looked_at(
         if len(rows):
             new = judged(bench, take(batch, rows), size, form)
             # A violation that is more than rounding keeps the ratio of its own sides.
-            stands = (new.low > edge(statement)) & (m.low[rows] > edge(statement))
+            # No violation of an estimated side counts, and its ratio stays above one.
+            stands = (new.low > edge(statement)) & (
+                (m.low[rows] > edge(statement)) | searched[rows]
+            )
             if statement.is_bound:  # tiny sides decide nothing, unless one is zero
                 gap, exact = m.lhs[rows] - m.rhs[rows], (m.lhs[rows] == 0) | (m.rhs[rows] == 0)
                 tells = exact | (np.abs(gap) > UNITS * new.scale)
@@ -315,9 +333,9 @@ def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Colu
     """Measure doubtful instances of each form again, relative to their terms; return the columns.
 
     The column of the control stays unchanged. All columns stay unchanged if NumPy cannot run the
-    claim's program.
+    claim's program. Promised entries (`there_is`) are the best that the search found.
     """
-    if not is_looked_at(bench.statement):
+    if not _has_terms(bench.statement):
         return columns
     forms = range(len(bench.statement.forms))
     looked = [_of_form(bench, pool, columns[form], form, large=False) for form in forms]

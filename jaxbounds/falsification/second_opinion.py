@@ -16,7 +16,13 @@ from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, batch_of
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
 from jaxbounds.falsification.decide import edge
-from jaxbounds.falsification.scales import is_looked_at, judged, may_step, measured_again
+from jaxbounds.falsification.scales import (
+    flat_sides,
+    is_looked_at,
+    judged,
+    measured_again,
+    sizes_of_terms,
+)
 from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
@@ -40,7 +46,11 @@ ALONE = 0.5
 """Share of a violation that may disappear when the engine measures the instance alone or projected.
 A larger share lets more differences of compilers pass.
 """
-CURE = "Try Sides(..., error=...) with the rounding error, or compare squares instead of roots"
+CERTAIN = 1e3
+"""Multiple of a coarse operation's error that a violation must exceed. A larger multiple leaves
+more violations undecided.
+"""
+CURE = "Try error= with the rounding error of the sides, or compare squares instead of roots"
 """The advice for a violation that rounding may explain."""
 BESIDE = 1e-9
 """Share of the largest entry (at least 1) by which rounding may move an instance off its set. A
@@ -124,10 +134,9 @@ def is_rounding(bench: Bench, index: int, instance: Instance, size: Size, value:
     is_identity = statement.relation == "="
     if is_looked_at(statement):
         with contextlib.suppress(NotInterpreted):
-            if is_identity or may_step(bench, instance, size):
-                stays = judged(bench, batch_of(instance), size, index).low[0] > edge(statement)
-                if is_identity or not stays:
-                    return not stays
+            stays = judged(bench, batch_of(instance), size, index).low[0] > edge(statement)
+            if is_identity or not stays:
+                return not stays
     if statement.host and excess > DEAR:
         return False
     sides = max(abs(float(found.lhs)), abs(float(found.rhs)))
@@ -181,7 +190,15 @@ def stands(
         values = bench.one(there, size).value[index], measured_again(bench, there, size, index).low
         least = edge(bench.statement) + ALONE * (value - edge(bench.statement))
         beside = not any(found >= least for found in values)
-    if said.word.startswith("disproved") or not (rounding or beside or said.is_true):
+    if said.word.startswith("disproved"):
+        return ""
+    if _overflows(bench, index, instance, size):
+        return (
+            "a side is infinite in floats at the worst instance, and ball arithmetic does not "
+            f"confirm the violation: {said.reason}. Try hypotheses that keep the sides finite, or "
+            "compare logarithms"
+        )
+    if not (rounding or beside or said.is_true):
         return ""
     violated = f"the violation ({_excess(bench.statement, value)})"
     if beside and not rounding:
@@ -307,6 +324,36 @@ def _projected_nearby(statement: Statement, instance: Instance, size: Size) -> I
         np.max(np.abs(np.asarray(a, float) - np.asarray(b, float)), initial=0) for a, b in pairs
     )
     return there if all(gap <= least for gap in gaps) else None
+
+
+def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) -> bool:
+    """Return whether the error of a coarse operation may explain a violation.
+
+    The operation's error is relative to the size of the terms, which may cancel.
+
+    Args:
+        bench: the bench that measures.
+        index: the index of a form that fails.
+        found: a violating instance, its size and the measured value.
+    """
+    statement, coarsest = bench.statement, bench.watch.coarsest
+    instance, size, value = found
+    if value - edge(statement) <= CERTAIN * coarsest:
+        return True
+    if not bench.watch.approximate or not is_looked_at(statement):
+        return False
+    batch = batch_of(jax.tree.map(np.asarray, instance))
+    with contextlib.suppress(NotInterpreted), np.errstate(all="ignore"):
+        left, right, _ = flat_sides(bench.reading(batch, size), index)
+        scale = sizes_of_terms(bench, batch, size, index)[0]
+        return not np.max(np.abs(left - right), initial=0.0) > CERTAIN * coarsest * scale
+    return False
+
+
+def _overflows(bench: Bench, index: int, instance: Instance, size: Size) -> bool:
+    """Return whether a side of a bound is infinite at an instance, perhaps by overflow alone."""
+    found = bench.one(instance, size).column(index)
+    return bool(np.isinf(found.lhs) | np.isinf(found.rhs))
 
 
 def _excess(statement: Statement, value: float) -> Any:

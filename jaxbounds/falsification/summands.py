@@ -21,9 +21,11 @@ from jaxbounds.ground.jax_internals import (
     called_program,
     is_call,
     scan_of,
+    solver_of,
     while_of,
 )
 from jaxbounds.programs.interpreted import NotInterpreted, as_said, as_value, refuse, ruled
+from jaxbounds.programs.interpreted.linear_algebra import eliminated
 from jaxbounds.programs.primitives import is_exact
 from jaxbounds.programs.traces import equations
 
@@ -67,7 +69,12 @@ def _floats(x: Any) -> bool:
 
 
 def _jumps(eqn: JaxprEqn) -> bool:
-    """Return whether the results of an equation may jump if its float operands move a little."""
+    """Return whether the results of an equation may jump if its float operands move a little.
+
+    The pivots of an LU factorisation may jump, but no result that uses them does.
+    """
+    if eqn.primitive.name == "lu":
+        return False
     floats = any(is_floating(v.aval.dtype) for v in _arrays(eqn.invars))
     other = any(not is_floating(v.aval.dtype) for v in _arrays(eqn.outvars))
     return floats and (other or eqn.primitive.name in _JUMPS)
@@ -141,6 +148,8 @@ class _Walk:
                 return self._scanned(eqn, values)
             if name == "while":
                 return self._while(eqn, values)
+            if name == "custom_linear_solve":
+                return self.closed(*solver_of(eqn, values))
             if is_call(name):
                 inner = called_program(eqn)
                 if isinstance(inner, ClosedJaxpr):
@@ -154,7 +163,10 @@ class _Walk:
         ins = [self._before(eqn, given, move) for given, move in zip(ins, self._movers)]
         said = [v.aval for v in _arrays(eqn.outvars)]
         typed = lambda outs: [as_said(out, kind, name) for out, kind in zip(outs, said)]
-        if many > 1 and _jumps(eqn):
+        if many > 1 and name == "lu":  # other pivots give other factors of the same matrix
+            outs = [typed(ruled(eqn, ins[0]))]
+            outs += [typed(eliminated(given[0], outs[0][1])) for given in ins[1:]]
+        elif many > 1 and _jumps(eqn):
             outs = [typed(ruled(eqn, ins[0]))] * self._runs
         else:
             outs = [typed(ruled(eqn, given)) for given in ins]
@@ -230,6 +242,13 @@ def _beside(x: Any, moved: Mover) -> Any:
     return x + (moved(whole) - whole)
 
 
+def _read_part(eqn: JaxprEqn, a: Any) -> Any:
+    """Return the matrix of a triangular system without the entries that the system ignores."""
+    unit = bool(eqn.params["unit_diagonal"])
+    part = np.tril(a, -unit) if eqn.params["lower"] else np.triu(a, unit)
+    return np.where(np.eye(np.shape(a)[-1], dtype=bool), np.ones_like(a), part) if unit else part
+
+
 def terms(traced: Any, given: Any, /) -> Terms:
     """Return the results of a traced program, and the sizes of the terms that it sums.
 
@@ -254,6 +273,8 @@ def terms(traced: Any, given: Any, /) -> Terms:
         name = eqn.primitive.name
         if name in _SUMS:
             return [moved(x) if _floats(x) else x for x in given]
+        if name == "triangular_solve":
+            given = [_read_part(eqn, given[0]), *given[1:]]
         return [_beside(x, moved) for x in given] if name in _OF_MATRICES else given
 
     def after(eqn: JaxprEqn, ins: list, outs: list, moved: Mover) -> list:

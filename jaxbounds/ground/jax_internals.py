@@ -177,6 +177,25 @@ def branches_of(eqn: JaxprEqn, /) -> Sequence[ClosedJaxpr]:
         raise _missing(eqn) from problem
 
 
+def solver_of(eqn: JaxprEqn, values: Sequence[Any], /) -> tuple[ClosedJaxpr, list[Any]]:
+    """Return the program that solves the system of a `custom_linear_solve`, and its operands.
+
+    Args:
+        eqn: the equation.
+        values: the values of all operands of the equation.
+
+    Raises:
+        UnknownParametersError: if the equation stores the program in an unknown way.
+    """
+    try:
+        lengths, program = eqn.params["const_lengths"], eqn.params["jaxprs"].solve
+        before = lengths.matvec + lengths.vecmat
+        own = values[before : before + lengths.solve]
+        return program, [*own, *values[sum(lengths) :]]
+    except (AttributeError, KeyError, TypeError) as problem:
+        raise _missing(eqn) from problem
+
+
 _CALLED = {
     **dict.fromkeys(("jit", "pjit", "remat", "remat2", "checkpoint"), "jaxpr"),
     **dict.fromkeys(

@@ -123,6 +123,19 @@ compiles the program itself, so a worker does not print the warning.
 """
 
 
+def _silence_libraries() -> None:
+    """Keep what Python prints, and drop what compiled libraries write to standard output.
+
+    LAPACK writes a line for a matrix that is not finite, which would stand between the verdicts.
+    """
+    with contextlib.suppress(OSError, ValueError):  # standard output may be closed
+        sys.stdout.flush()
+        sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf8", errors="replace")
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+
+
 def _start(parent: int, threads: int, scratch: str) -> None:
     """Set up a worker; it ignores Ctrl-C, since the main process ends its workers.
 
@@ -130,6 +143,7 @@ def _start(parent: int, threads: int, scratch: str) -> None:
     for each core in each process. A killed process cannot remove its temporary files. So all
     temporary files are in one folder, which the main process removes.
     """
+    _silence_libraries()
     tempfile.tempdir = os.environ["TMPDIR"] = scratch
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.filterwarnings("ignore", HALF_WRITTEN)

@@ -86,3 +86,26 @@ def test_a_bound_by_zero_holds_up_to_the_rounding_of_its_terms():
 def test_rounding_of_large_terms_is_no_violation():
     lhs = lambda x: (1 - jnp.cos(x)) / x**2
     assert word(lhs, 0.5, {"x": jb.Box(1e-6, 10)}, "x to 0")[0] == "holds"
+
+
+SAID = {
+    "an unbounded set": (lambda x: x / (1 + x), jb.Box(0, math.inf), "comes to one with x to inf"),
+    "an end of a set": (lambda x: x / (1 + x), jb.Box(0, 1e10), "close to one at an end of the"),
+    "a saturated function": (jnp.tanh, jb.Box(-30, 30), "close to one at an end of the set of x"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_reason_says_how_far_the_set_goes(name):
+    lhs, over, words = SAID[name]
+    few = jb.Budget(samples=64, restarts=4, steps=60)
+    (found,) = jb.falsify(jb.claim("t.said", lhs, "<=", 1.0, over={"x": over}, budget=few))
+    assert found.status == "holds" and words in found.reason, found.reason
+
+
+def test_a_ratio_of_rounding_comes_to_nothing():
+    # The true ratio is at most 0.7; for |x - y| < 1e-17 floats drop the exponential, and give one.
+    rhs = lambda x, y: 1 - jnp.exp(-jnp.abs(x - y)) + jnp.abs(x - y)
+    lhs, line = lambda x, y: jnp.abs(jnp.tanh(x) - jnp.tanh(y)), jb.Reals(())
+    (found,) = jb.falsify(jb.claim("t.rounds", lhs, "<=", rhs, over={"x": line, "y": line}))
+    assert found.status == "holds" and found.evidence != "approached", found.reason

@@ -70,6 +70,13 @@ TRUE = {
                               {"v": jb.Box(-3, 3, "d")}, {"p": jb.Simplex("d")}),
     "several equations": (lambda b, x: jnp.array([[3.0, 1, 0], [1, 2, 1], [0, 1, 1]]) @ x, "=",
                           lambda b: b, {"b": jb.Ball(1, 3)}, {"x": jb.Reals(3)}),
+    "an orthogonal direction, up to rounding": (lambda a, x: jnp.abs(a @ x), "<=", 0,
+                                                {"a": jb.Ball(1, "d")}, {"x": jb.Sphere(1, "d")}),
+    "an equation with zero": (lambda a, x: a @ x, "=", 0,
+                              {"a": jb.Ball(1, "d")}, {"x": jb.Sphere(1, "d")}),
+    "a sign at which only rounding is left": (
+        lambda a, s: jnp.abs((jnp.sum(a) + s[0]) - jnp.sum(a) - 1), "<=", 0,
+        {"a": jb.Ball(1, "d")}, {"s": jb.Signs("d")}),
 }  # fmt: skip
 
 
@@ -89,6 +96,8 @@ FALSE = {
                                   {"x": jb.Box(-10, 10)}),
     "squares": (lambda n, m: jnp.abs(1.0 * m * m - n), "<=", lambda n: 0.25 * jnp.sqrt(1.0 * n),
                 {"n": jb.Integers(0, 10**6)}, {"m": jb.Integers(0, 5000)}),
+    "more than rounding beside zero": (lambda a, x: jnp.abs(a @ x) + 1e-9, "<=", 0,
+                                       {"a": jb.Ball(1, "d")}, {"x": jb.Sphere(1, "d")}),
 }  # fmt: skip
 
 

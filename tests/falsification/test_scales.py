@@ -121,6 +121,19 @@ def test_sizes_are_those_of_the_terms_also_of_exact_sums():
             assert true / 20 <= size <= 3 * true * (1 + MOVED)
 
 
+@pytest.mark.parametrize("function, most", [
+    (lambda a: jax.scipy.linalg.expm(a), 9.0),
+    (lambda a: jnp.linalg.solve(1e8 * jnp.eye(2) + a, 1e8 * jnp.eye(2) - a), 9.0),
+    (lambda a: jnp.linalg.det(jnp.eye(2) + a), 9.0),
+])  # fmt: skip
+def test_a_linear_system_has_terms_of_the_size_of_its_solution(function, most):
+    with jb.float64_on_cpu():
+        a = np.array([[0.1, 0.5], [0.2, -0.3]])
+        found = terms(_traced(function, a), a)
+        np.testing.assert_allclose(found.values, function(a), rtol=1e-12)
+        assert np.all(np.abs(found.values) <= found.sizes) and np.max(found.sizes) <= most
+
+
 def test_a_step_is_shaken_by_roundings_alone():
     with jb.float64_on_cpu():
         function = lambda x: (jnp.floor(x[0] + 0.5), jnp.floor(x[1] + 0.5), jnp.floor(3 * x[2]))
@@ -130,3 +143,24 @@ def test_a_step_is_shaken_by_roundings_alone():
     assert first == {0.0, 1.0}  # the sum was rounded up to one
     assert second == {1.0}
     assert third == {0.0, 1.0}
+
+
+def test_an_estimated_side_refutes_nothing_beside_a_negative_side():
+    # A search found -|a|^2 - 0.001 from below; the true right side may be larger than zero.
+    claim = jb.claim(
+        "t.estimated", lambda a: 0 * jnp.sum(a), "<=", lambda a: -1e-3 - a @ a,
+        over={"a": jb.Ball(1, 2)}, estimates={"rhs": "below"},
+        budget=jb.Budget(samples=64, restarts=2, steps=12),
+    )  # fmt: skip
+    (found,) = jb.falsify(claim)
+    assert found.status == "inconclusive" and "only estimated from below" in found.reason
+
+
+def test_zeros_on_both_sides_have_a_control_of_the_size_of_their_terms():
+    claim = jb.claim(
+        "t.zeros", lambda a, b: a @ b - b @ a, "<=", 0,
+        over={"a": jb.Ball(1, 2), "b": jb.Ball(1, 2)},
+        budget=jb.Budget(samples=64, restarts=2, steps=12),
+    )  # fmt: skip
+    (found,) = jb.falsify(claim)
+    assert found.control["status"] == "fails"

@@ -1,15 +1,19 @@
 """A violation of the size of rounding: each border of what may be rounding, and who is asked."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from stubs import measured, statement
 
+import jaxbounds as jb
 from jaxbounds.claims.statements import Form, Sides, Size
 from jaxbounds.falsification.bench import Bench
 from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.falsification.second_opinion import (
     TRUE,
     Referee,
+    is_coarse,
     is_rounding,
     no_referee,
     remembering,
@@ -247,3 +251,41 @@ def test_a_question_is_asked_once():
     assert [one.reason for one in said] == ["1", "1", "2", "3", "4", "2"] and len(asked) == 4
     zero = [again(first, first.forms[0], at(x), Size({"n": 1})).reason for x in (0.0, -0.0)]
     assert zero == ["5", "6"]
+
+
+def _expm(lhs, rhs):
+    """The bench of a claim about exponentials of two matrices, which has measured an instance."""
+    e = jax.scipy.linalg.expm
+    both = {"a": jb.Reals((2, 2)), "b": jb.Reals((2, 2))}
+    claim = jb.claim("t.e", lambda a, b: lhs(e, a, b), "<=", lambda a, b: rhs(e, a, b), over=both)
+    return Bench(claim, 8, UNKEPT)
+
+
+NORM = jnp.linalg.norm
+TRUE_CLAIM = (
+    lambda e, a, b: NORM(e(a + b) - e(a) @ e(b)),
+    lambda e, a, b: NORM(a @ b - b @ a) * jnp.exp(NORM(a) + NORM(b)) / 2,
+)
+FALSE_CLAIM = lambda e, a, b: NORM(e(a + b)), lambda e, a, b: 1.01 * NORM(e(a)) * NORM(e(b))
+
+
+@pytest.mark.parametrize("sides, a, b, coarse", [
+    # The sides cancel to less than the error of expm; the ratio of the floats is 2e10.
+    (TRUE_CLAIM,
+     [[0.5500245573439606, 0.06845375825567647], [-0.9327512618119005, 21.450095388375797]],
+     [[0.5326674826868003, 0.06629356926639837], [-0.9033165155416439, 20.77319668978474]], True),
+    (FALSE_CLAIM, [[0.0, 5.0], [0.0, 0.0]], [[0.0, 0.0], [5.0, 0.0]], False),
+])  # fmt: skip
+def test_an_approximate_function_errs_by_a_share_of_its_terms(sides, a, b, coarse):
+    bench, instance = _expm(*sides), {"a": np.array(a), "b": np.array(b)}
+    value = float(bench.one(instance, Size({})).value[0])
+    assert value > 4
+    assert is_coarse(bench, 0, (instance, Size({}), value)) == coarse
+
+
+def test_an_infinite_side_is_a_violation_only_if_ball_arithmetic_confirms_it():
+    bench = _bench(FLAT(np.inf), forms=FORMS)
+    found = LEAF, ONE, np.inf
+    assert "a side is infinite" in stands(bench, FORMS[1], found, no_referee)
+    disproves = lambda *asked: Referee("disproved", "the sides are apart")
+    assert not stands(bench, FORMS[1], found, disproves)

@@ -122,8 +122,10 @@ def _value(side: Side, entries: Mapping[str, Any]) -> Any:
     """Return the value of a side; an argument that is neither entry nor size keeps its default."""
     if not callable(side):
         return float(side)
-    given = {name: entries[name] for name in parameters(side) if name in entries}
-    return _as_it_is_now(side)(**given)
+    of = parameters(side)
+    given = {name: entries[name] for name in of if name in entries}
+    first = [given.pop(n) for n in list(given) if of[n].kind is inspect.Parameter.POSITIONAL_ONLY]
+    return _as_it_is_now(side)(*first, **given)
 
 
 def _as_it_is_now(side: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ from jaxbounds.ground.jax_internals import (
     called_program,
     is_call,
     scan_of,
+    solver_of,
     while_of,
 )
 from jaxbounds.programs.interpreted import draws, elementwise, indexing, linear_algebra, structure
@@ -151,7 +152,8 @@ class Runner:
 
     def __init__(self, plain: Plain) -> None:
         self._plain = plain
-        self._control = {"scan": self._scanned, "while": self._while, "cond": self._chosen}
+        self._control = {"scan": self._scanned, "while": self._while, "cond": self._chosen,
+                         "custom_linear_solve": self._solved}  # fmt: skip
 
     def closed(self, program: ClosedJaxpr, values: Sequence[Any]) -> list[Any]:
         """Run a closed program (it holds its constants) and return its results."""
@@ -189,6 +191,9 @@ class Runner:
         if isinstance(inner, ClosedJaxpr):
             return self.closed(inner, values)
         return self._run(inner, (), values)
+
+    def _solved(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+        return self.closed(*solver_of(eqn, values))
 
     def _chosen(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
         branches = branches_of(eqn)
@@ -264,5 +269,5 @@ def ruled(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
 
 
 _MACHINE = Runner(typed)
-_CONTROL = ("scan", "while", "cond")
-"""The primitives that choose or repeat programs."""
+_CONTROL = ("scan", "while", "cond", "custom_linear_solve")
+"""The primitives that choose, repeat or solve by programs."""

@@ -35,6 +35,42 @@ def _qr(a: Any, *, pivoting: bool, full_matrices: bool, **_: Any) -> list[Any]:
     return list(np.linalg.qr(_finite(a), "complete" if full_matrices else "reduced"))
 
 
+def _lu(a: Any, **_: Any) -> list[Any]:
+    return eliminated(a)
+
+
+def eliminated(a: Any, pivots: Any = None, /) -> list[Any]:
+    """Return the LU factorisation of matrices: the factors in one array, the pivots, the order.
+
+    A matrix with an entry that is not finite has NaN factors.
+
+    Args:
+        a: the matrices, shape (..., m, n).
+        pivots: the rows to exchange, shape (..., min(m, n)); the default is the largest entry of
+            each column.
+    """
+    finite = np.all(np.isfinite(a), axis=(-1, -2), keepdims=True)
+    left = np.where(finite, a, np.asarray(np.nan, a.dtype))
+    *batch, m, n = left.shape
+    left, steps = left.reshape(-1, m, n), min(m, n)
+    each = np.arange(len(left))
+    chosen = np.zeros((len(left), steps), np.int32)
+    order = np.tile(np.arange(m, dtype=np.int32), (len(left), 1))
+    for k in range(steps):
+        if pivots is None:
+            chosen[:, k] = k + np.argmax(np.abs(left[:, k:, k]), axis=1)
+        else:
+            chosen[:, k] = np.reshape(pivots, chosen.shape)[:, k]
+        for rows in (left, order):
+            first, other = rows[:, k].copy(), rows[each, chosen[:, k]].copy()
+            rows[:, k], rows[each, chosen[:, k]] = other, first
+        pivot = left[:, k, k, None]
+        left[:, k + 1 :, k] /= np.where(pivot == 0, np.asarray(1, pivot.dtype), pivot)
+        left[:, k + 1 :, k + 1 :] -= left[:, k + 1 :, k, None] * left[:, k, None, k + 1 :]
+    shaped = lambda x, *own: x.reshape(*batch, *own)
+    return [shaped(left, m, n), shaped(chosen, steps), shaped(order, m)]
+
+
 def _solved(
     a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, unit_diagonal: bool,
     conjugate_a: bool, **_: Any,
@@ -60,5 +96,6 @@ RULES: dict[str, Rule] = {
     "eigh": _eigh,
     "svd": _svd,
     "qr": _qr,
+    "lu": _lu,
     "triangular_solve": _solved,
 }
