@@ -153,7 +153,7 @@ def test_an_estimated_side_refutes_nothing_beside_a_negative_side():
         budget=jb.Budget(samples=64, restarts=2, steps=12),
     )  # fmt: skip
     (found,) = jb.falsify(claim)
-    assert found.status == "inconclusive" and "only estimated from below" in found.reason
+    assert found.status == "inconclusive" and "only estimates the rhs from below" in found.reason
 
 
 def test_zeros_on_both_sides_have_a_control_of_the_size_of_their_terms():
