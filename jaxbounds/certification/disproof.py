@@ -10,7 +10,7 @@ import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from flint import arb
 
 from jaxbounds.certification.rocq import OPERATIONS, disproof_file
 from jaxbounds.certification.sides import arrays_of, sides_of
+from jaxbounds.claims.sets import Over
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification import ON_AVERAGE, fitted, float64_on_cpu
 from jaxbounds.falsification.decide import edge
@@ -61,6 +62,12 @@ NEARBY = 1e-6
 may violate the claim only because they meet the hypotheses up to a tolerance. A larger share makes
 a disproof need an exact point more often.
 """
+POINTS = 64
+"""Most points of promised finite sets (`there_is`) that the referee tries, each in tenths of
+seconds. A larger number decides more claims and takes longer.
+"""
+SECONDS = 20.0
+"""Seconds after which the referee leaves an instance undecided; a larger number decides more."""
 BITS = (192, 448)
 """Precisions of the balls in bits; a disproof tries one after the other. Larger precisions give
 sharper bounds and take longer."""
@@ -331,14 +338,45 @@ def confirmed(
 
     The referee calls this function for an instance from a search. No float of such an instance
     stands for a rounded irrational number. The sides of an identity must differ by more than its
-    tolerance.
+    tolerance. If a claim promises an entry of a finite set with at most `POINTS` points, the
+    certificate must refute each point.
 
     Raises:
         Refused: as in `disprove`.
     """
     # The sides of a true identity may differ by the rounding of its constants.
     margin = statement.tolerance if statement.relation == "=" else 0.0
-    return _certificate(statement, form, instance, size, 20.0, BITS, margin)
+    points = list(_promised_points(statement, Size(dict(size))))
+    if not 0 < len(points) <= POINTS:
+        return _certificate(statement, form, instance, size, SECONDS, BITS, margin)
+    given, found, each = statement.as_given(), list[Certificate](), SECONDS / len(points)
+    for point in points:
+        filled = dict(instance) | point
+        found.append(_certificate(given, form, filled, size, each, BITS, margin))
+        if found[-1].reason == TRUE:
+            return found[-1]
+    left = [one for one in found if not one.word.startswith("disproved")]
+    as_coded = [one for one in found if one.word != "disproved"]
+    return (left or as_coded or sorted(found, key=lambda one: one.gap or 0.0))[0]
+
+
+def _promised_points(statement: Statement, size: Size) -> Iterator[Instance]:
+    """Yield the points of the promised sets; nothing if a set is infinite or has many points."""
+    every = Over(statement.there_is).every(size) if statement.there_is else None
+    for row in range(len(jax.tree.leaves(every)[0]) if every else 0):
+        yield jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], every)
+
+
+def _not_tried(statement: Statement, size: Size) -> str:
+    """Return why no instance disproves a claim about the result of a search."""
+    count = len(list(_promised_points(statement, size)))
+    if not count:
+        return "a search computes a side and may miss the optimum, so nothing is disproved"
+    promised = ", ".join(statement.there_is or {})
+    return (
+        f"a disproof needs each of the {count} points of {promised}, and ball arithmetic tries at "
+        f"most {POINTS} points"
+    )
 
 
 def _certificate(
@@ -365,7 +403,7 @@ def _certificate(
         reason = f"no single instance disproves a claim of kind {statement.kind!r}"
         return Certificate(**about, word="undecided", reason=reason)
     if statement.there_is is not None or statement.unrefutable:
-        reason = "a search computes a side and may miss the optimum, so nothing is disproved"
+        reason = _not_tried(statement, Size(dict(size)))
         return Certificate(**about, word="undecided", reason=reason)
     with float64_on_cpu():
         static = Size(dict(size))

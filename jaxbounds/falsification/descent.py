@@ -101,8 +101,9 @@ def _joined(own: Instance, leaves: Sequence[np.ndarray], batch: Instance) -> Ins
 
 
 def evaluated(
-    given: Any, size: Size, own: Instance, leaves: list[np.ndarray], batch: Instance, index: int, /
-) -> Tried:
+    given: Any, size: Size, own: Instance, leaves: list[np.ndarray], batch: Instance, index: int,
+    /, *, outside: bool = False,
+) -> Tried:  # fmt: skip
     """Measure one form with several trial values of the promised entries of each instance.
 
     Args:
@@ -112,22 +113,28 @@ def evaluated(
         leaves: the trial values, each of shape (tried, instances, *shape).
         batch: the instances.
         index: the index of the form.
+        outside: whether to compare also the trials of an instance that misses a hypothesis without
+            promised entries, such as a point beside its set.
     """
     shape = leaves[0].shape[:2]
     instances = _joined(own, leaves, batch)
     reading = given.reading(instances, size)
     m = measured(given.statement, reading, instances, axes=1).column(index)
-    known = m.counted & ~np.isnan(m.value)
-    with np.errstate(all="ignore"):
-        apart = m.lhs - m.rhs if given.statement.is_bound else _largest_gap(reading, index)
-    value = np.where(known, m.value, np.inf).reshape(shape)
-    gap = np.where(known & ~np.isnan(apart), apart, np.inf).reshape(shape)
-    outer = np.ones(shape[1], bool)
+    outer, inner = np.ones(shape[1], bool), np.ones(shape, bool)
     own_flags = reading.met[1 + index] if index + 1 < len(reading.met) else {}
     for flag in (*reading.met[0].values(), *own_flags.values()):
         flags = np.asarray(flag).reshape(*shape, -1).all(axis=2)
         if not np.any(flags.any(axis=0) & ~flags.all(axis=0)):  # no promised entry matters here
             outer &= flags.all(axis=0)
+        else:
+            inner &= flags
+    known = m.counted & ~np.isnan(m.value)
+    if outside:
+        known |= (inner & ~outer).reshape(known.shape) & ~np.isnan(m.value)
+    with np.errstate(all="ignore"):
+        apart = m.lhs - m.rhs if given.statement.is_bound else _largest_gap(reading, index)
+    value = np.where(known, m.value, np.inf).reshape(shape)
+    gap = np.where(known & ~np.isnan(apart), apart, np.inf).reshape(shape)
     return Tried(leaves, value, gap, outer)
 
 

@@ -157,7 +157,10 @@ class Promises:
         return Tried(leaves, value, gap, outer)
 
     def _tried(self, leaves: list[np.ndarray], batch: Instance, index: int) -> Tried:
-        return evaluated(self.given, self.size, self._own(batch), leaves, batch, index)
+        # A referee measures points beside the set, whose best promised entries matter, too.
+        outside = self.every is not None
+        own = self._own(batch)
+        return evaluated(self.given, self.size, own, leaves, batch, index, outside=outside)
 
     def _climbed(self, batch: Instance, index: int) -> Tried:
         """Descend from the best starts of each instance."""

@@ -107,6 +107,61 @@ def test_no_witness_is_no_verdict(name):
     assert found.status == "inconclusive" and "does not prove that none exists" in found.reason
 
 
+def _pairs(v, i):
+    """The squared distance of the mean of all rows from the mean of two rows."""
+    return jnp.sum((jnp.mean(v, axis=0) - (v[i[0]] + v[i[1]]) / 2) ** 2)
+
+
+CERTAIN = {
+    "points of a sphere": ({"v": jb.Each(jb.Sphere(1, 2), 3)}, 0.1),
+    "points of a box": ({"v": jb.Box(-1, 1, (3, 2))}, 0.1),
+}
+
+
+@pytest.mark.parametrize("name", CERTAIN)
+def test_a_violation_by_each_point_of_a_finite_set_is_no_rounding(name):
+    over, bound = CERTAIN[name]
+    found = _judged(_pairs, "<=", bound, over, {"i": jb.Integers(0, 2, 2)})
+    assert (found.status, found.worst_ratio > 1.2) == ("fails", True), found.reason
+    single = lambda v, i, j: _pairs(v, (i, j))
+    found = _judged(single, "<=", bound, over, {"i": jb.Integers(0, 2), "j": jb.Integers(0, 2)})
+    assert (found.status, found.worst_ratio > 1.2) == ("fails", True), found.reason
+
+
+def test_beside_its_set_an_instance_has_its_best_point_too():
+    """Rounding moves an instance off its set; the point with the least ratio stays the same."""
+    claim = jb.claim("mine.pairs", _pairs, "<=", 0.1, over={"v": jb.Each(jb.Sphere(1, 2), 3)},
+                     there_is={"i": jb.Integers(0, 2, 2)}, budget=FEW,
+                     hypotheses=lambda i: {"no two equal": i[0] != i[1]})  # fmt: skip
+    v = np.array([[0.6, 0.8], [0.0, -1.0], [-1.0, 0.0]])
+    best = min(float(np.sum((v.mean(0) - (v[i] + v[j]) / 2) ** 2)) for i, j in
+               ((0, 1), (0, 2), (1, 2)))  # fmt: skip
+    with float64_on_cpu():
+        bench = Bench(claim, 16, UNKEPT)
+        there, off = (bench.one({"v": v * by, "i": np.array([0, 0])}, Size({})) for by in (1, 1.01))
+    assert bool(there.counted[0]) and not off.counted[0]
+    assert float(there.value[0]) == pytest.approx(best / 0.1)
+    assert float(off.value[0]) == pytest.approx(best / 0.1 * 1.01**2)
+
+
+def test_ball_arithmetic_tries_each_point_of_a_small_finite_set():
+    pytest.importorskip("flint")
+    from jaxbounds.certification.referee import referee
+
+    far = lambda x, n: jnp.abs(x - n / 4)
+    given = {"over": {"x": jb.Box(0, 1, ())}, "budget": FEW}
+    ask = lambda bound, many: referee(
+        claim := jb.claim("mine.grid", far, "<=", bound, there_is={"n": jb.Integers(0, many)},
+                          **given),
+        claim.form("printed"), {"x": np.array(0.125), "n": np.array(0)}, Size({}),
+    )  # fmt: skip
+    with float64_on_cpu():
+        assert ask(0.125 - 2.0**-25, 4).word == "disproved"
+        assert ask(0.125, 4).is_true
+        many = ask(0.125 - 2.0**-25, 100)
+    assert many.word == "undecided" and "each of the 101 points of n" in many.reason
+
+
 def test_an_instance_for_which_hypotheses_leave_no_entry_is_not_left_out():
     # For a > 1/2 no x in [0, 1/2) reaches a: the hypothesis on x must not hide these instances.
     found = _judged(lambda x: x, ">=", lambda a: a, {"a": jb.Box(0, 1)}, {"x": jb.Box(0, 1)},
