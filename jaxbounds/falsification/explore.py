@@ -47,6 +47,7 @@ from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.scales import traced_reading
 from jaxbounds.falsification.search import (
     Found,
+    Slopes,
     gradient_search,
     host_search,
     leading,
@@ -267,6 +268,11 @@ INNER = 20
 """Factor by which the searches take fewer steps if each step runs an inner search (`there_is`). A
 larger number tries fewer steps.
 """
+POINTS = 64
+"""Points of promised finite sets at which the searches still take all their steps. With more
+points, the searches take fewer steps in proportion. A larger number finds worse instances and takes
+longer.
+"""
 
 
 class Searched(NamedTuple):
@@ -333,9 +339,10 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
     searched = Searched(0, np.zeros(len(form_names(statement)), int), 0)
     if not is_searched(statement, budget):
         return searched
-    if statement.there_is is not None:
-        budget = replace(budget, steps=max(1, budget.steps // INNER))
-    for index in range(len(statement.sizes)):
+    whole = budget
+    for index, size in enumerate(map(Size, statement.sizes)):
+        points = _points_tried(bench, size)
+        budget = replace(whole, steps=_steps_for(points, whole.steps))
         near = within_range_of(pool.of_size(index)[0])
         if statement.host:
             searched = _slopes(bench, pool, budget, (seed, index), near, searched)
@@ -347,9 +354,20 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
         searched = _with_moves(
             searched, search_by_moves(bench, pool, budget, (seed, index), again=True)
         )
-        if statement.is_bound and statement.there_is is None:
+        if statement.is_bound and points is not None:
             searched = _with_close(bench, pool, budget, (seed, index), searched)
     return searched
+
+
+def _points_tried(bench: Bench, size: Size) -> int | None:
+    """Return how many promised points a measurement tries: 1 without any, None for a search."""
+    return 1 if bench.statement.there_is is None else bench.promises(size).points
+
+
+def _steps_for(points: int | None, steps: int) -> int:
+    """Return the steps of a search whose measurements try so many promised points each."""
+    least = max(1, steps // INNER)
+    return least if points is None else min(steps, max(least, steps * POINTS // max(points, 1)))
 
 
 def _with_close(
@@ -420,6 +438,18 @@ def _slopes(
     )
 
 
+def _along(bench: Bench, size: Size) -> Callable[..., Slopes]:
+    """Map `slopes` over instances, at the best of all promised points if a claim promises entries.
+
+    The gradient of a minimum over finitely many points is the gradient at the best point.
+    """
+    if bench.statement.there_is is None:
+        return bench.mapped(slopes(bench.statement, size), "slopes", size)
+    promises = bench.promises(size)
+    along = promises.given.mapped(slopes(promises.given.statement, size), "slopes", size)
+    return lambda instances, forms: along(promises.of_each(instances, forms), forms)
+
+
 def _climb(
     bench: Bench,
     steps: int,
@@ -434,8 +464,8 @@ def _climb(
         climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])
         every = [climb(rng, take(instances, i), int(f), batch) for i, f in enumerate(targets)]
         return jax.tree.map(lambda *leaves: np.stack(leaves), *every)
-    if statement.search == "gradient" and statement.there_is is None:
-        along = bench.mapped(slopes(statement, size), "slopes", size)
+    if statement.search == "gradient" and _points_tried(bench, size) is not None:
+        along = _along(bench, size)
         ascent = gradient_search(leading(statement, along), projected(bench, size), steps)
         try:
             return ascent(instances, targets, each)

@@ -86,14 +86,43 @@ class Promises:
 
         The control of an `=`, and the engine's control, use the entries of the first form.
         """
-        forms, own = len(self.statement.forms), bool(self.statement.control.strip())
+        forms = len(self.statement.forms)
         columns = [self._column(batch, index, index) for index in range(forms)]
-        apart = own and self.statement.is_bound
-        control = self._column(batch, forms if apart else 0, forms)
+        control = self._column(batch, self._of_control, forms)
         if self.every is None:  # a search without success proves nothing
             none = np.full(len(control.value), -np.inf)
             columns = [column._replace(low=none) for column in columns]
         return jax.tree.map(lambda *fields: np.stack(fields, axis=-1), *columns, control)
+
+    @property
+    def _of_control(self) -> int:
+        """The index of the form whose promised entries the control takes."""
+        own = bool(self.statement.control.strip()) and self.statement.is_bound
+        return len(self.statement.forms) if own else 0
+
+    @property
+    def points(self) -> int | None:
+        """The number of points of the promised sets, all of which are tried; None for a search."""
+        return None if self.every is None else len(jax.tree.leaves(self.every)[0])
+
+    def of_each(self, batch: Instance, forms: np.ndarray, /) -> Instance:
+        """Return instances with the best promised entries, each for its own form.
+
+        Args:
+            batch: the instances.
+            forms: the index of each instance's form; the number of forms means the control.
+        """
+        sought = np.where(forms == len(self.statement.forms), self._of_control, forms)
+        filled = {
+            name: jax.tree.map(np.array, value) if name in self.sets else value
+            for name, value in batch.items()
+        }
+        for index in np.unique(sought).tolist():
+            rows = np.flatnonzero(sought == index)
+            best = self.filled(taken(batch, rows), index)
+            for old, new in zip(*(jax.tree.leaves(self._own(one)) for one in (filled, best))):
+                old[rows] = new
+        return filled
 
     def _column(self, batch: Instance, sought: int, index: int) -> Measured:
         filled, lost = self._filled(batch, sought)

@@ -16,6 +16,7 @@ from jaxbounds.falsification.explore import (
     _key,
     _slopes,
     _starts,
+    _steps_for,
     _with_moves,
     agreeing,
     draw,
@@ -367,3 +368,10 @@ def test_elsewhere_chains_are_run_before_and_after_slopes(monkeypatch):
         )
     ]
     assert found.accepted.tolist() == [4, 0, 0] and found.met == 4 and len(found.ends) == 4
+
+
+@pytest.mark.parametrize("points, steps", [
+    (None, 12), (0, 250), (1, 250), (64, 250), (65, 246), (640, 25), (4096, 12),
+])  # fmt: skip
+def test_more_promised_points_take_steps(points, steps):
+    assert _steps_for(points, 250) == steps and _steps_for(points, 1) == 1

@@ -248,6 +248,33 @@ def test_each_form_has_the_promised_entry_that_suits_it_best(exact):
     assert np.all(np.isneginf(m.low[:, :2])) != exact and np.all(m.low[:, 2] == 4.0)
 
 
+@pytest.mark.parametrize("control", ["a control", ""])
+def test_a_gradient_is_taken_at_the_best_point_of_each_form(control):
+    sides = lambda i, s: Sides(1.0, {"printed": i["x"] * i["s"], "derived": -2 * i["x"] * i["s"]}
+                               | ({"control": -i["x"] * i["s"]} if control else {}))  # fmt: skip
+    claim = statement(
+        sides, host=False, over={"x": jb.Box(1, 3)}, there_is={"s": jb.Signs(())}, cases=None,
+        forms=(Form(name="printed"), Form(name="derived")), control=control,
+    )  # fmt: skip
+    batch = {"x": np.array([2.0, 3.0, 1.5]), "s": np.array([-1, 1, 1])}
+    with float64_on_cpu():
+        promises = Bench(claim, 4, UNKEPT).promises(Size({"d": 1}))
+        found = promises.of_each(batch, np.array([0, 1, 2]))
+    assert found["s"].tolist() == [1, -1, -1 if control else 1] and promises.points == 2
+    assert batch["s"].tolist() == [-1, 1, 1] and found["x"] is batch["x"]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_search_climbs_on_the_least_of_finitely_many_ratios(seed):
+    """Four points of a sphere: the regular tetrahedron is worst, and no draw is near it."""
+    over, pairs = {"v": jb.Each(jb.Sphere(1, 3), 4)}, {"i": jb.Integers(0, 3, 2)}
+    claim = jb.claim("mine.four", _pairs, "<=", 0.3, over=over, there_is=pairs,
+                     budget=Budget(samples=24, restarts=2, steps=100, batch=16))  # fmt: skip
+    (found,) = jb.falsify(claim, seed=seed)
+    assert found.status == "fails", found.reason
+    assert found.worst_ratio == pytest.approx(1 / 0.9, abs=2e-3)
+
+
 def test_a_found_entry_is_a_function_of_the_instance():
     """Measured again, alone or among others, an instance has the same entry."""
     claim = statement(
