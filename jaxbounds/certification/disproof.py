@@ -371,7 +371,7 @@ def _not_tried(statement: Statement, size: Size) -> str:
     """Return why no instance disproves a claim about the result of a search."""
     count = len(list(_promised_points(statement, size)))
     if not count:
-        return "a side is the result of a search, which may miss the optimum: no disproof"
+        return "a search computes a side and may miss the optimum, so nothing is disproved"
     promised = ", ".join(statement.there_is or {})
     return (
         f"a disproof needs each of the {count} points of {promised}, and ball arithmetic tries at "

@@ -2,9 +2,9 @@
 
 The search starts from an instance whose sides nearly agree. From there the search follows ways. A
 way is a sequence of instances that scales arrays up or down, or brings two arrays together. A way
-approaches the supremum under three conditions. The ratio stays near one along the way, and falls in
-the opposite direction. The sides differ at the end of every way. Ball arithmetic confirms the
-difference of the sides.
+approaches the supremum under four conditions. The ratio comes closer to one along the way, up to
+rounding. The ratio falls in the opposite direction. The sides differ at the end of every way. Ball
+arithmetic confirms the difference of the sides.
 """
 
 import contextlib
@@ -40,6 +40,10 @@ CLOSE, FALLS = 1e-6, 1e-5
 """Distances of the ratio from one. CLOSE is the largest distance allowed along a way; FALLS is the
 least distance that the opposite direction must reach. A larger FALLS makes the search mistake more
 approaches for equality cases.
+"""
+CLOSER = 0.9
+"""Share of the ratio's distance from one that may be left at the last instance of a way. A larger
+value calls more ratios approached that stay below one.
 """
 FLOOR = 1e-13
 """Difference of the ratio from one that rounding may cause at an endpoint of a set. A larger value
@@ -159,9 +163,11 @@ def _said(way: _Way, start: Instance, last: Instance) -> str:
 
 
 def _along(
-    bench: Bench, instance: Instance, size: Size, form: int, value: float
+    bench: Bench, instance: Instance, size: Size, form: int, value: float, *, is_worst: bool
 ) -> tuple[str, list[Instance]]:
-    """Find a way on which the ratio stays near one, and falls in the opposite direction.
+    """Find a way on which the ratio comes closer to one, and falls in the opposite direction.
+
+    From an instance that is not the worst, the ratio may stay near one.
 
     Returns:
         A sentence about the way (empty if no way fits), and the last instances of all ways on which
@@ -182,7 +188,12 @@ def _along(
     )
     ratios = np.where(m.counted & ~np.isnan(m.value) & sound, m.value, np.nan)
     each = len(STEPS) + len(BACK) + 1
+    tolerance = bench.statement.tolerance
+    left = max(tolerance, CLOSER * (1 - value)) if is_worst else CLOSE
+    # A single number may stop at the end of its set, where the ratio is one up to the tolerance.
     entries = sum(np.size(leaf) for leaf in jax.tree.leaves(instance))
+    stops = tolerance if is_worst else CLOSE
+    at_end = abs(value - 1) <= (FLOOR if entries > 1 else stops)
     words, at_ends = "", list[Instance]()
     for k, way in enumerate(ways):
         first = k * each
@@ -198,10 +209,11 @@ def _along(
         # The end may be an equality case that floats reach only up to rounding.
         if ends:
             at_ends.append(take(batch, last))
-        if words or ends or (stuck and entries > 1 and not abs(value - 1) <= FLOOR):
+        if words or ends or (stuck and not at_end):
             continue
-        stays = np.all(np.isnan(out) | (out >= 1 - CLOSE)) and not np.all(np.isnan(out))
-        if stays and np.nanmin(back, initial=np.inf) < 1 - FALLS:
+        measured = out[~np.isnan(out)]
+        tends = len(measured) > 0 and np.all(measured >= 1 - CLOSE) and measured[-1] >= 1 - left
+        if tends and np.nanmin(back, initial=np.inf) < 1 - FALLS:
             words = _said(way, instance, take(batch, first + len(STEPS) - 1))
     return words, at_ends
 
@@ -282,10 +294,11 @@ def approached(
             return ""
     # Ball arithmetic can tell the sides apart where the ratio is smaller, but not at the end of a
     # way.
-    words, said = "", list[Referee]()
+    words, way, said = "", "", list[Referee]()
     for row in (int(near[np.argmax(value[near])]), int(near[np.argmin(value[near])])):
+        is_worst = not said
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
-        words, at_ends = _along(bench, instance, size, index, float(value[row]))
+        words, at_ends = _along(bench, instance, size, index, float(value[row]), is_worst=is_worst)
         # The end of another way may be an equality case.
         strict = lambda end, size=size: (
             referee(statement, form, end, size).strict
@@ -293,5 +306,6 @@ def approached(
         )
         if not words or not all(map(strict, at_ends[:ENDS])):
             return ""
+        way = way or words
         said.append(referee(statement, form, instance, size))
-    return words if said[1].strict and not said[0].equal else ""
+    return way if said[1].strict and not said[0].equal else ""

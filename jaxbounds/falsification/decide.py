@@ -93,7 +93,8 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
     if np.any((m.high > 1 + tolerance) & (m.high - m.low > NUMERICAL)):
         return Decision("inconclusive", worst, "the error bar of some ratio contains one")
     if form and form.equality:
-        return Decision("holds", worst, f"the worst ratio is one, attained at: {form.equality}")
+        words = f"the worst ratio is one up to rounding; named equality case: {form.equality}"
+        return Decision("holds", worst, words)
     return Decision("inconclusive", worst, UNNAMED)
 
 

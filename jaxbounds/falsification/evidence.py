@@ -20,8 +20,9 @@ Evidence = Literal[
 
 "sampled": draws only. "searched": draws, and a search that found a worse instance. "enumerated":
 all instances of a finite set. "approached": the ratio tends to one along a sequence of instances,
-and no instance reaches one. "attained": an instance reached an equality case, so the form is sharp.
-"violated": the form fails. "not seen": a fit shows another rate than the claim.
+and no instance reaches one. "attained": both sides of an instance were equal up to rounding at an
+equality case, so the form is sharp. "violated": the form fails. "not seen": a fit shows another
+rate than the claim.
 """
 
 SHRUNK = 0.01
@@ -29,8 +30,8 @@ SHRUNK = 0.01
 control that is easier to reject.
 """
 CLOSE = 1e-6
-"""Relative distance of the worst ratio from one up to which an equality case counts as reached. A
-larger value calls more forms attained.
+"""Relative distance from one up to which the ratio of a draw, or of a search's end, agrees with an
+equality case that another instance reaches. A larger value calls more forms attained.
 """
 MOVED = 1e-6
 """Share of the largest entry by which the near-control of `=` moves one side; a larger share makes
@@ -83,8 +84,9 @@ def evidence(
     """Return the strongest kind of evidence for the verdict on a form.
 
     A form whose ratio only approaches one, on the way named `along`, has no equality case. A form
-    is `sharp` if it has an equality case, which its author named or ball arithmetic found. The end
-    of a search counts as attained only if searches from `KINDS` kinds of starts ended there,
+    is `sharp` if it has an equality case, which its author named or ball arithmetic found. A form
+    is attained only if the tolerance or the stated error of an instance contains the ratio one. The
+    end of a search counts as attained only if searches from `KINDS` kinds of starts ended there,
     because starts of one kind may lead to one local maximum. A single case or draw at which both
     sides agree is enough.
     """
@@ -97,12 +99,19 @@ def evidence(
     if along and decision.status == "holds":
         return "approached"
     reached = near and statement.is_bound and decision.ratio >= 1 - CLOSE
+    reached = reached and is_one(statement, column)
     known = sharp or bool(statement.forms[index].equality)
     if known and reached and _by_many(searched, index, column):
         return "attained"
     if statement.enumerates:
         return "enumerated"
     return "searched" if searched.accepted[index] else "sampled"
+
+
+def is_one(statement: Statement, column: Column, /) -> bool:
+    """Return whether a ratio is one up to the tolerance, or up to the stated error."""
+    high = np.asarray(column.measured.high)[np.asarray(column.measured.counted)]
+    return bool(np.any(high >= 1 - statement.tolerance))
 
 
 def _by_many(searched: Searched, form: int, column: Column) -> bool:

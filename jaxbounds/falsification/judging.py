@@ -519,7 +519,7 @@ def _decided(
         if unnamed and along[index]:
             decision = Decision("holds", decision.ratio, along[index])
         elif along[index]:
-            words = f"the ratio tends to one ({form.equality}), and no instance reaches one"
+            words = f"{along[index]}; named: {form.equality}"
             decision = decision._replace(reason=words)
         elif unnamed:
             said = cleared(bench, pool, column, index, form, referee)

@@ -182,15 +182,15 @@ def stands(
     rounding = is_rounding(bench, index, instance, size, value)
     there = _projected_nearby(bench.statement, instance, size)
     beside = there is not None and not rounding and _stays_beside(bench, index, there, size, value)
-    overflow = _overflows(bench, index, instance, size)
-    if bench.statement.there_is is not None and not (rounding or beside or overflow):
+    overflows = _overflows(bench, index, instance, size)
+    if bench.statement.there_is is not None and not (rounding or beside or overflows):
         return ""  # the bench tried all promised points, and the referee takes long for each
     said = referee(bench.statement, form, instance, size)
     if said.word.startswith("disproved") and there is not None:
         said = _exactly_there(bench.statement, form, instance, size, referee, said)
     if said.word.startswith("disproved"):
         return ""
-    if overflow:
+    if overflows:
         return (
             "a side is infinite in floats at the worst instance, and ball arithmetic does not "
             f"confirm the violation: {said.reason}. Try hypotheses that keep the sides finite, or "

@@ -45,9 +45,10 @@ def closeness(verdict: Verdict, /) -> str:
         smaller = "right" if verdict.relation == ">=" else "left"
         return f"{smaller} side 0" if ratio == 0 else f"{smaller} side < 0"
     if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= CLOSE:
-        if verdict.reason.startswith(NEAR_ONE):
-            return _equal(ratio)
-        return "approached" if verdict.evidence == "approached" else "attained"
+        if verdict.evidence in ("approached", "attained"):
+            return verdict.evidence
+        is_one = abs(ratio - 1) <= max(verdict.tolerance, ROUNDED)
+        return "attained" if is_one and not verdict.reason.startswith(NEAR_ONE) else _equal(ratio)
     return _equal(ratio) if abs(ratio - 1) <= ROUNDED else _apart(verdict, ratio)
 
 

@@ -10,14 +10,20 @@ import pytest
 from jax.scipy.special import erf, rel_entr
 
 import jaxbounds as jb
+from jaxbounds.report.columns import closeness
 
 LAWS = {"p": jb.Simplex(3), "q": jb.Simplex(3)}
 LINE, PAIR = {"x": jb.Box(0, math.inf)}, {"x": jb.Reals(3), "y": jb.Reals(3)}
 size = lambda x: jnp.sqrt(jnp.sum(x**2))
 
 
-def word(lhs, rhs, over, equality):
+def word(*claim):
     """The status and the evidence of the claim that lhs <= rhs."""
+    found = judged(*claim)
+    return found.status, found.evidence
+
+
+def judged(lhs, rhs, over, equality):
 
     def evaluate(i, s):
         left, right = lhs(**i), rhs(**i) if callable(rhs) else jnp.asarray(rhs)
@@ -28,7 +34,7 @@ def word(lhs, rhs, over, equality):
         forms=(jb.Form(name="printed", equality=equality),), sizes=({},), over=over,
     )  # fmt: skip
     (found,) = jb.falsify(statement, seed=0)
-    return found.status, found.evidence
+    return found
 
 
 APPROACHED = {
@@ -39,6 +45,16 @@ APPROACHED = {
         lambda x, y: size(jnp.tanh(x) - jnp.tanh(y)), lambda x, y: size(x - y), PAIR
     ),
 }  # fmt: skip
+AWAY = {
+    "at an end of a box": (lambda x: jnp.sin(x) / x, 1.0, {"x": jb.Box(1e-3, 10)}),
+    "at an end of a large box": (lambda x: x / (1 + x), 1.0, {"x": jb.Box(0, 1e7)}),
+    "at two ends": (
+        lambda x: jnp.sum(jnp.sin(x)), lambda x: jnp.sum(x), {"x": jb.Box(8e-4, 3, 2)}
+    ),
+    "at a smooth maximum": (lambda x: x * (2 - x) * (1 - 1e-7), 1.0, {"x": jb.Box(0, 5)}),
+    "everywhere": (lambda x: x * (1 - 5e-7), lambda x: x, {"x": jb.Box(1, 2)}),
+}  # fmt: skip
+"""The greatest ratio is 1 - 5e-7 to 1 - 1e-7."""
 ATTAINED = {
     "a plateau": (lambda x: jnp.minimum(x, 1.0), 1.0, {"x": jb.Box(0, 100)}),
     "an end of a box": (lambda x: x, 1.0, {"x": jb.Box(0, 1)}),
@@ -68,6 +84,19 @@ ATTAINED = {
 @pytest.mark.parametrize("equality", ["at the end", ""])
 def test_a_supremum_that_no_instance_reaches_is_approached(name, equality):
     assert word(*APPROACHED[name], equality) == ("holds", "approached")
+
+
+@pytest.mark.parametrize("name", AWAY)
+@pytest.mark.parametrize("equality", ["x = pi", ""])
+def test_a_ratio_that_stays_below_one_is_neither_approached_nor_attained(name, equality):
+    found = judged(*AWAY[name], equality)
+    assert (found.status, found.evidence) in (("holds", "searched"), ("holds", "sampled"))
+    assert closeness(found) in ("equal to 5e-07", "equal to 2e-07", "equal to 1e-07")
+
+
+def test_a_verdict_says_on_which_way_the_ratio_comes_to_one():
+    found = judged(*APPROACHED["rational"], "x = pi")
+    assert found.reason.startswith("the ratio comes to one with x to infinity")
 
 
 @pytest.mark.parametrize("name", ATTAINED)

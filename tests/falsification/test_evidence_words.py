@@ -72,7 +72,7 @@ def _found(status="holds", ratio=1.0, near=True, *, equality="x = y", index=0, a
     forms = (Form(name="printed", equality=equality), Form(name="derived"))
     claim = statement(forms=forms if index == 0 else forms[::-1], **options)
     searched = Searched(1, np.array(accepted), 9, tuple(ends))
-    rows = column([0.5]) if given is None else given
+    rows = column([0.5, 1.0], sources=["draws", "search"]) if given is None else given
     return evidence(claim, index, Decision(status, ratio, ""), near, searched, rows)
 
 
@@ -97,7 +97,8 @@ def _ends(*kinds, value=1.0, form=0):
 
 
 BOTH = _ends("worst", "wide")
-DRAWN = column([0.5, 1 - 1e-6])
+DRAWN = column([0.5, 1 - 1e-9])
+NEAR = {"sources": ["draws", "search"], "value": [0.5, 1 - 2e-9]}
 
 
 @pytest.mark.parametrize("given, attained", [
@@ -108,6 +109,12 @@ DRAWN = column([0.5, 1 - 1e-6])
     ({"ends": BOTH, "equality": ""}, False), ({"ends": BOTH, "near": False}, False),
     ({"ends": BOTH, "kind": "identity"}, False), ({"ends": BOTH, "relation": ">="}, True),
     ({"ends": BOTH, "ratio": 1 - 1e-6}, True), ({"ends": BOTH, "ratio": 1 - 1.05e-6}, False),
+    # The sides are equal up to the tolerance, or up to the stated error, and not only close.
+    ({"ends": BOTH, "given": column(**NEAR), "ratio": 1 - 2e-9}, False),
+    ({"ends": BOTH, "given": column(**NEAR, high=[0.5, 1.0]), "ratio": 1 - 2e-9}, True),
+    ({"ends": BOTH, "given": column(**NEAR, high=[1.0, 0.5]), "ratio": 1 - 2e-9}, True),
+    ({"ends": BOTH, "given": column(**NEAR, high=[1.0, 0.5], counted=[0, 1])}, False),
+    ({"ends": BOTH, "given": column(**NEAR), "ratio": 1 - 2e-9, "tolerance": 1e-8}, True),
     # One kind of start shows one place, however many ended there; one that did not is none.
     ({"ends": _ends("worst", "worst", "worst")}, False),
     ({"ends": [End(np.array(["worst", "wide"]), np.zeros(2, int), np.array([1.0, 0.5]))]}, False),
