@@ -31,9 +31,7 @@ SHORT = 8
 """The factor that decides whether a block of parameters gets a compiled program of its own.
 
 The block gets the program if the whole program has more than this many times the equations of the
-block's program.
-
-A larger factor compiles fewer programs, and makes products with blocks slower.
+block's program. A larger factor compiles fewer programs, and makes products with blocks slower.
 """
 
 
