@@ -46,7 +46,7 @@ def real(loss: Any, /) -> Array:
     if loss is None or isinstance(loss, tuple | list | dict):
         raise Refused(
             f"the loss must be one real number, got type={type(loss).__name__}. Try to return "
-            f"only the number"
+            "only the number"
         )
     loss = jnp.asarray(loss)
     if loss.shape != () or not jnp.issubdtype(loss.dtype, jnp.floating):
