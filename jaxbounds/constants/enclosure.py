@@ -84,9 +84,7 @@ class Ratio:
         if self._host:
             found = enclosures(self._program, instance, reading=reading, bits=BITS, seconds=left)
             if found.taken(True):
-                raise Undecided(
-                    "the enclosure trusts numbers that the host computed outside the traced program"
-                )
+                raise Undecided("numbers that were computed on the host are taken as they are")
             return found.ways
         closed, structure = self._traced
         run = Interpreter(reading, seconds=left)
