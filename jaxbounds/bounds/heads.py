@@ -46,9 +46,9 @@ RUN = (
 FUNCTION = "whether the network computes model (2) of U and W: only their names suggest so"
 
 AGREE = 1e-3
-"""Largest difference, relative to the largest output, at which a network's outputs count as those
-of model (2). The network may compute in float32. A larger value accepts more networks as model (2).
-"""
+"""A network's outputs count as the outputs of model (2) if they differ by at most this value,
+relative to the largest output. The network may compute in float32. A larger value accepts more
+networks as model (2)."""
 
 
 def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
@@ -62,7 +62,7 @@ def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
 
 
 def _structure(model: Any) -> tuple[Reason, ...]:
-    """Return every reason why a network whose parameters are not U and W is not model (2)."""
+    """Return every reason why a network is not model (2), if its parameters are not U and W."""
     layers = read_layers(model)
     found = [one._replace(change=CHANGES.get(one.change, one.change)) for one in layers.reasons]
     if found and not found[0].paths:  # a reason has no paths if the network has no parameters
@@ -83,7 +83,7 @@ def _structure(model: Any) -> tuple[Reason, ...]:
 
 
 def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
-    """Return every reason against model (2) in the shapes and values of U, W and the data X."""
+    """Return each reason why the shapes or values of U, W and the data X do not fit model (2)."""
     reasons = []
     if np.ndim(U) != 3 or np.shape(W) != (len(U), U.shape[-1], U.shape[-1]):
         what = f"U of shape {np.shape(U)} and W of shape {np.shape(W)}, not (H, T, d) and (H, d, d)"
@@ -100,7 +100,7 @@ def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
 
 
 def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]:
-    """Return a reason if the given outputs differ from the outputs of model (2)."""
+    """Return a reason if the network's given outputs differ from the outputs of model (2)."""
     given = np.asarray(outputs, np.float64).ravel()
     with enable_x64(True):
         params = {"U": jnp.asarray(np.float64(U)), "W": jnp.asarray(np.float64(W))}

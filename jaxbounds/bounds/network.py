@@ -1,4 +1,4 @@
-"""`jaxbounds.bounds_for`: the papers' bounds that apply to a user's network, or reasons against."""
+"""Define `bounds_for`: the papers' bounds for a user's network, and reasons why others fail."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -106,7 +106,7 @@ def _span(model: Any, X: Any, **options: Any) -> PaperBound:
 def _answer(
     paper: PaperBound, ask: Callable[[], PaperBound], unfit: tuple[Reason, ...], /
 ) -> PaperBound:
-    """Return a paper's answer with the data's faults added; an exception becomes a reason.
+    """Return a paper's answer, with faults of the data and exceptions added as reasons.
 
     Args:
         paper: an answer without a value, which names the paper.
@@ -153,11 +153,11 @@ def bounds_for(
     The paper multihead bounds from below the most negative curvature of the loss of its model (2).
     The paper smapprox has no bound for a given network.
 
-    The function reads the structure of a network from its parameters. They do not show all facts
-    that a bound needs; `PaperBound.unseen` lists the missing facts. The argument `outputs` shows
-    more facts. The function rounds norms up to a grid, so the bound changes in steps during
-    training. An unsuitable model or unsuitable data raise no exception: the answers give the
-    reasons.
+    The function reads the structure of a network from its parameters. The parameters do not show
+    all facts that a bound needs; `PaperBound.unseen` lists the missing facts. The argument
+    `outputs` shows more facts. The function rounds norms up to a grid, so the bound changes in
+    steps during training. An unsuitable model or unsuitable data raise no exception: the answers
+    give the reasons.
 
     Args:
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
@@ -168,7 +168,7 @@ def bounds_for(
         dense: (seqlength) the dense layers in order; each is a pair of its path and the activation
             before it ("identity", "relu" or "tanh").
         heads: (seqlength) the number of heads, if the parameters do not show the number.
-        cls: (seqlength) the index of the token whose output the network uses.
+        cls: (seqlength) the index of the token at which the network reads its output.
         readout: (seqlength) a vector r; the loss is a function of the scalar r . outputs.
         loss_range: (seqlength) the length of an interval that contains the loss.
         lipschitz: (seqlength) a Lipschitz constant of the loss, as a function of the scalar r .

@@ -131,7 +131,7 @@ class Bounds:
 
     @property
     def applying(self) -> tuple[PaperBound, ...]:
-        """Return the answers whose bounds apply."""
+        """Return the answers of the papers with a bound that applies."""
         return tuple(one for one in self.papers if one.applies)
 
     def __getitem__(self, paper: str) -> PaperBound:
@@ -168,7 +168,7 @@ class Bounds:
         )
 
     def _obstacles(self) -> list[tuple[str, Reason, dict[str, list[str]]]]:
-        """Return each reason once, with the papers that give it and the change each paper needs."""
+        """Return each reason once, with the papers that give it and each paper's needed change."""
         found: dict[str, tuple[list[str], Reason, dict[str, list[str]]]] = {}
         for one in self.papers:
             for reason in () if one.hopeless else one.reasons:
@@ -180,7 +180,7 @@ class Bounds:
         return [(", ".join(papers), first, changes) for papers, first, changes in found.values()]
 
     def __str__(self) -> str:
-        """Return the whole answer as text: the verdict, the bounds, the reasons and the changes."""
+        """Return a text with the verdict, the bounds, the reasons and the needed changes."""
         lines = [self.verdict]
         lines += [str(one) for one in self.applying]
         for papers, reason, changes in self._obstacles():

@@ -1,9 +1,9 @@
 """The sharp constant of an inequality, from a search (the extra `constants`).
 
-`jaxbounds.sharp_constant` searches for the supremum of lhs/rhs of a form at each size. The result
-shows how loose the form is, how the looseness depends on the shapes, and which instance or limit is
-the worst. The result has a closed form if certified digits determine one. Every constant is a lower
-estimate of the supremum.
+`jaxbounds.sharp_constant` searches for the supremum of lhs/rhs of a form (an inequality lhs <= rhs)
+at each size. The result shows how loose the inequality is, how the looseness depends on the shapes,
+and which instance or limit is the worst. The result has a closed form if the certified digits
+determine a formula. Every constant is a lower estimate of the supremum.
 
 This module needs no extra; the search and the certificates are in `jaxbounds.constants.constant`.
 """

@@ -1,4 +1,4 @@
-"""Search for a closed form of a constant: integer relations (PSLQ) that fit its certified digits.
+"""Search for a closed form of a constant: formulas from PSLQ that fit its certified digits.
 
 The module `relations` tries rational numbers, and products of rational powers of small primes, pi,
 e and logarithms. It also tries a + b c with c = pi, e or a logarithm, and algebraic numbers up to
@@ -14,10 +14,12 @@ from typing import Any
 from jaxbounds.constants.relations import relations
 
 LEAST_DIGITS = 12
-"""Least number of certified decimal digits for a closed form; a larger number accepts fewer
-formulas."""
+"""The least number of certified decimal digits that the search for a closed form needs.
+
+A larger number accepts fewer formulas.
+"""
 MOST_CHANCE = 1e-6
-"""Largest `ClosedForm.chance` of an accepted formula; a larger value accepts more formulas."""
+"""The largest `ClosedForm.chance` of an accepted formula; a larger value accepts more formulas."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +30,9 @@ class ClosedForm:
         text: the formula ("4/(3 sqrt(3))").
         digits: the number of decimal digits with which the formula agrees.
         height: the largest |coefficient| of the formula's integer relation.
-        chance: the expected number of formulas that agree by coincidence. It is a quotient. The
-            numerator is the number of relations of equal height and length in all tried bases. The
-            denominator is the number of values that the digits distinguish.
+        chance: the expected number of formulas that agree by coincidence. The chance is a quotient.
+            The numerator is the number of relations of equal height and length in all tried bases.
+            The denominator is the number of values that the digits distinguish.
         basis: the basis (the named numbers) of the integer relation.
     """
 
@@ -54,8 +56,8 @@ def closed_form(
     Args:
         digits: the number, written in decimal digits.
         known: the number of digits that are certain.
-        axes: the size at which the constant was found; logarithms of its integers may occur in a
-            formula.
+        axes: the size (shapes) at which the constant was found; a formula may contain logarithms of
+            the size's integers.
         between: two decimal numbers; the value of the formula must lie between them.
 
     Raises:
@@ -94,7 +96,7 @@ def closed_form(
 
 
 def _agrees(value: Any, x: Any, known: int, between: tuple[str, str] | None, mp: Any) -> bool:
-    """Tell whether a value lies in `between`; if `between` is None, compare the known digits."""
+    """Tell whether a value lies in `between`, or without `between` agrees with the known digits."""
     if between is not None:
         # The decimals of an enclosure are rounded outward, so their last digits differ.
         return bool(mp.mpf(between[0]) <= value <= mp.mpf(between[1]))

@@ -54,26 +54,34 @@ __all__ = ["examined", "sharp_constant"]
 
 BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
-"""Number of first starts of climbs, taken from draws and searches; more starts find rarer optima
-and take longer.
-"""
+"""The number of first starts of climbs (ascents of the ratio), taken from random draws and
+searches. More starts find rarer optima and take longer."""
 ENOUGH = 8
-"""Number of draws. If more draws than this number have equal ratios, the search assumes that every
-instance has this ratio. A larger number requires more draws.
+"""The number of random instances.
+
+If more random instances than this number have equal ratios, the search assumes that every instance
+has this ratio. A larger number requires more random instances.
 """
 LEAST, OTHERS, MANY = 6, 40, 160
-"""Numbers of starts that are not draws. A constant counts as attained only after climbs from these
-starts found no larger ratio. The search makes at least LEAST starts, OTHERS if time allows, and up
-to MANY in the first half of the time. Larger numbers take longer.
+"""The numbers of starts of climbs that are not random draws.
+
+A constant counts as attained only after climbs from these starts found no larger ratio. The search
+makes at least LEAST starts, OTHERS if time allows, and up to MANY in the first half of the time.
+Larger numbers take longer.
 """
 FIRST = 0.25
-"""Share of the time that the first starts may take; a larger share leaves less for later starts."""
+"""The share of the time for climbs from the first starts.
+
+A larger share leaves less time for later starts.
+"""
 ROUNDS = 400
-"""Largest number of rounds of further starts; a larger number searches longer."""
+"""The largest number of rounds of further climbs; a larger number searches longer."""
 OVERFLOW = "a side overflows float64 at some instances, where the ratio may be larger"
 LOOKED_AT = 512
-"""Instances at which the search tests whether integers wrap; more instances reveal rarer wraps and
-take longer."""
+"""The number of instances at which the search tests whether integers wrap (overflow).
+
+More instances reveal rarer wraps and take longer.
+"""
 
 
 def sharp_constant(
@@ -89,7 +97,7 @@ def sharp_constant(
     snap: bool = True,
     examples: Examples = NONE,
 ) -> SharpConstant:
-    """Search for the supremum of lhs/rhs of one form at each size, and for its growth with size.
+    """Search for the supremum of lhs/rhs of an inequality at each size, and for its growth.
 
     Every ratio is a lower estimate of the supremum. The digits of a ratio are certified if ball
     arithmetic can enclose lhs/rhs at the extremal instance.
@@ -105,13 +113,13 @@ def sharp_constant(
         relation: the relation between the left and the right side, "<=" or ">="; used only if
             `over` is given.
         sizes: either a dict from axes to the values to combine, {"T": (2, 4, 8)}, or a list of
-            sizes. An axis without values keeps its value from the statement's first size. The
-            default is the statement's sizes.
+            sizes. An axis (a named number such as T) without values keeps its value from the
+            statement's first size. The default is the statement's sizes.
         seed: the seed of the draws.
         budget: the budget of draws and searches at each size.
         seconds: the processor time in seconds for each size. The search climbs from further starts
-            until the constant is settled or the time is over.
-        snap: whether to look for optima at which coordinates coincide.
+            until later climbs are unlikely to change the constant, or until the time is over.
+        snap: whether to look for optima at which several coordinates of an instance are equal.
         examples: a store of the worst instances of earlier runs. The search also climbs from the
             stored instances, and adds the new worst instances.
 
@@ -244,7 +252,7 @@ def _at_size(
 
 
 def _wrapping(problem: Problem, pool: Pool, best: Instance) -> str:
-    """Return the names of operations in which integers wrap; empty if no integer wraps.
+    """Return the names of operations in which integers wrap (overflow); empty if no integer wraps.
 
     If an integer wraps, the ratio belongs to the program's machine integers, not to the
     mathematical integers.
@@ -282,7 +290,7 @@ def _by_moves(
 
 
 def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where | None:
-    """Return the word of `MEANING` for the constant, if it is known without slopes; else None."""
+    """Return the constant's word of `MEANING` if the word is known without slopes; else None."""
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         return "enumerated"
@@ -293,7 +301,7 @@ def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where |
 
 
 class _Settling:
-    """A loop over further starts, which ends when the constant is settled or the time is over."""
+    """A loop of climbs from further starts; it ends with a settled constant or the time limit."""
 
     def __init__(
         self,
@@ -308,7 +316,7 @@ class _Settling:
         self.half = (time.process_time() + until) / 2
 
     def __call__(self, points: list[Point], best: Best) -> tuple[AtSize, Best]:
-        """Return the final finding and the best point."""
+        """Return the final finding about the constant and the point with the largest ratio."""
         found = said(self.problem, best, points)
         for number in range(ROUNDS):
             others = sum(p.kind not in ("drawn", "searched", SOURCE) for p in points)
@@ -352,7 +360,7 @@ class _Settling:
         return bool(unsure and top > best.point.ratio * (1 - SAME))
 
     def _starts(self, points: list[Point], top: float, seed: int) -> Iterator[Start]:
-        """Yield one start of each kind, then starts far along a scale, then more starts."""
+        """Yield one start of each kind, then instances at extreme scales, then more starts."""
         ordered = sorted(points, key=lambda p: -p.ratio)
         known = [p.instance for p in ordered[:2]]
         kinds = further(self.problem, known, self.fresh(), seed=seed)
@@ -361,7 +369,7 @@ class _Settling:
         yield from kinds
 
     def _round(self, points: list[Point], best: Best, number: int) -> list[Point]:
-        """Climb from starts of all kinds and far along scales; at a kink, also run CMA-ES."""
+        """Climb from starts of all kinds and at extreme scales; at a kink, also run CMA-ES."""
         problem, until = self.problem, self.until
         top = max(p.ratio for p in points)
         seed = self.seed + 1000 * (number + 1)

@@ -9,15 +9,13 @@ import scipy
 from numpy.typing import ArrayLike
 
 CONFIDENCE = 0.99
-"""Confidence level of an exponent's interval; a larger level makes wider intervals."""
+"""The confidence level of an exponent's interval; a larger level makes wider intervals."""
 CONSTANT = 1e-6
-"""Largest variation of log C at which the constant C counts as independent of an axis, if only this
-axis varies. A larger value calls more constants independent.
-"""
+"""The constant C counts as independent of an axis if log C varies by at most this much when only
+this axis varies. A larger value calls more constants independent."""
 POWER = 1e-3
-"""Largest residual of the fit to log C at which the constant C counts as a product of powers of the
-axes. A larger value accepts more products.
-"""
+"""The constant C counts as a product of powers of the axes if the fit to log C has at most this
+residual. A larger value accepts more products."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +40,7 @@ class Exponent:
 
 
 def varying(sizes: Sequence[Mapping[str, float]], /) -> list[str]:
-    """Return the axes that take more than one value and only positive values."""
+    """Return the axes (named numbers of the sizes) with several values, all positive."""
     values = {axis: {size[axis] for size in sizes} for axis in sizes[0]}
     return [axis for axis, found in values.items() if len(found) > 1 and min(found) > 0]
 

@@ -29,27 +29,36 @@ from jaxbounds.falsification.moves import climb, one_leaf
 from jaxbounds.falsification.programs import UNKEPT
 
 AT_ONCE = 4096
-"""Number of points that one call measures; a larger number takes more memory and less time for each
-point."""
+"""The number of points (instances) that one call measures.
+
+A larger number takes more memory and less time for each point.
+"""
 MOST = 2**24
-"""Largest number of points of a set that the search measures completely; a larger set takes
-minutes."""
+"""The search measures every point of a set with at most this many points.
+
+A larger set takes minutes.
+"""
 SHARE, SEARCHED = 0.6, 0.5
-"""SHARE is the share of the time for a measurement of all points, SEARCHED the share for chains of
-moves. Larger shares leave less time for other searches.
+"""SHARE is the share of the time that a measurement of all points may take.
+
+SEARCHED is the share for chains of moves. Larger shares leave less time for other searches.
 """
 CHAINS, STEPS = 256, 200
-"""Number of chains in a round, and number of moves in a chain; larger numbers find rarer points and
-take longer."""
+"""The number of chains in a round, and the number of moves in a chain.
+
+Larger numbers find rarer points and take longer.
+"""
 AGREEING = 3
-"""Number of rounds of chains that must end at the largest ratio. Each round starts from its own
-draws; within a round the chains share their results. More rounds miss fewer rare points.
+"""The number of rounds of chains that must end at the largest ratio.
+
+Each round starts from its own random draws. Within a round the chains share their results. More
+rounds miss fewer rare points.
 """
 ROUNDS = 200
-"""Largest number of rounds of chains; a search with a larger number takes longer."""
+"""The largest number of rounds of chains; a search with a larger number takes longer."""
 NEIGHBOURS = 4096
-"""Number of neighbours of the best point that the search measures for each array; more neighbours
-take longer."""
+"""The search measures this many neighbours of the best point for each array; more neighbours take
+longer."""
 
 
 class Settled(NamedTuple):
@@ -73,7 +82,7 @@ def is_discrete(problem: Problem, /) -> bool:
 
 
 class _Wide:
-    """A function that measures many ratios at once, with a program compiled for large batches."""
+    """A function that measures lhs/rhs of many instances in one batch, by a compiled program."""
 
     def __init__(self, problem: Problem, batch: int) -> None:
         self.size = problem.size
@@ -154,7 +163,7 @@ def settled(
 
     Args:
         problem: a problem for which `is_discrete` is true.
-        pool: the pool of draws and earlier results.
+        pool: the pool: random draws and results of earlier searches.
         budget: the budget of further draws.
         seed: the seed of all draws.
         until: the value of `time.process_time()` at which the search stops.

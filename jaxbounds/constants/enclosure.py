@@ -31,14 +31,14 @@ from jaxbounds.programs.balls.values import (
 )
 
 BITS = 448
-"""Precision of the balls in bits; a larger number certifies more digits and takes longer."""
+"""The precision of the balls in bits. A larger number certifies more digits and takes longer."""
 ROUNDS, SURE = 5, 1e-40
-"""Largest number of steps of Newton's method, and the relative gain of the ratio below which the
-steps end. More steps and a smaller gain certify more digits.
-"""
+"""The largest number of steps of Newton's method, and the relative gain of the ratio below which
+the method stops. More steps and a smaller gain certify more digits."""
 STEP = 2.0**-100
-"""Relative step of the difference quotients that give slopes. This step reveals relative gains down
-to 1e-30; a larger step reveals fewer small gains.
+"""The relative step of the difference quotients that estimate slopes.
+
+This step reveals relative gains down to 1e-30; a larger step reveals fewer small gains.
 """
 
 
@@ -49,7 +49,8 @@ class Ratio:
         problem: the form at its size.
         instance: any instance of this size.
         seconds: the processor time in seconds after which an enclosure stops with `Undecided`.
-        project: whether to project an instance onto the hypotheses first, as the search does.
+        project: whether to project an instance onto the hypotheses first, as the search for the
+            constant does.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class Ratio:
 
 
 def _all_met(ways: list[Any]) -> bool:
-    """Tell whether all hypotheses certainly hold, on every way through the program."""
+    """Tell whether all hypotheses certainly hold, on every path through the program."""
     flags = [flag for *_, named in ways for flag in named]
     table = [as_flags(flag) if isinstance(flag, Flags) else np.asarray(flag) for flag in flags]
     return all(np.all(values == 1) for values in table)
@@ -154,7 +155,7 @@ def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray,
     """Take Newton's steps in ball arithmetic, and estimate the remaining gain of the ratio.
 
     In a curved direction the estimate is slope^2 / (2 curvature), in a flat direction |slope|. The
-    estimate is zero in a direction in which the ratio falls on both sides.
+    estimate is zero in a direction along which the ratio falls on both sides of the point.
 
     Args:
         ratio: the ratio as a function of instances; the function projects an instance first.

@@ -1,4 +1,4 @@
-"""Certify the best of the points that the climbs reached, and choose the word for the constant."""
+"""Certify the best point that the climbs reached; choose a word such as "attained" for it."""
 
 import time
 from collections import Counter
@@ -26,58 +26,63 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
-"""Factor between a small rise of the ratio along a scale and the gain that slopes predict. If the
-rise exceeds the gain by more than this factor, it comes from coordinates that miss their optimum in
-the last digits. A larger factor makes more rises count as limits.
+"""A factor between a small rise of the ratio along a scale and the gain that slopes predict.
+
+If the rise exceeds the gain by more than this factor, the rise comes from coordinates that miss
+their optimum in the last digits. A larger factor makes more rises count as limits.
 """
 TINY = 1e-20
-"""Relative gap. If a limit exceeds the ratio of the best point by more than this gap, the supremum
-counts as not attained. A larger gap makes more suprema count as attained.
+"""A relative gap.
+
+If a limit exceeds the ratio of the best point by more than this gap, the supremum counts as not
+attained. A larger gap makes more suprema count as attained.
 """
 STATIONARY = 1e-11
-"""Predicted relative gain of the ratio below which a point counts as stationary. A larger value
-makes more suprema count as attained."""
+"""A point counts as stationary if the predicted relative gain of the ratio is below this value.
+
+A larger value makes more suprema count as attained.
+"""
 EXACT, READABLE = 2e-14, 1e-3
-"""Largest relative loss of the ratio from rounding an instance: EXACT before the certificate,
-READABLE for the display. A larger loss gives rounder numbers.
+"""The largest relative loss of the ratio when the search rounds an instance.
+
+EXACT applies before the certificate, READABLE to the displayed instance. A larger loss gives
+rounder numbers.
 """
 BY_FLOATS = 1e-14
-"""Relative gain of the ratio, far along a scale, that float64 may leave open for the other
-coordinates. A larger value makes the search accept more limits.
-"""
+"""The relative gain of the ratio that float64 may leave undecided in the other coordinates, far
+along a scale. A larger value makes the search accept more limits."""
 AS_COMPUTED = 2.0**-46
-"""Largest relative distance of a closed form from the ratio with the program's rounded constants. A
-larger distance accepts more formulas.
-"""
+"""The largest relative distance between a closed form and the ratio with the program's rounded
+constants. A larger distance accepts more formulas."""
 ULPS = 16
-"""Units in the last place by which a float64 ratio may lie outside a ball and still count as the
-ball's end. A larger number makes the search trust more floats.
-"""
+"""A float64 ratio counts as the end of a ball if it lies outside the ball by at most this many
+units in the last place. A larger number makes the search trust more floats."""
 MISLED = 12
-"""Number of points whose float ratio is only rounding, after which the search certifies no further
-point; a larger number takes longer.
-"""
+"""The search stops to certify points after this many points with a float ratio that is only
+rounding error. A larger number takes longer."""
 ROUNDS, ROUNDED = 12, 256
-"""Largest number of rounds in which the search rounds an instance, and the largest number of
-entries of an instance that it rounds. The time grows with the square of the number of entries.
-Larger numbers give rounder instances and take longer.
-"""
+"""The largest number of rounds in which the search rounds an instance, and the largest number of
+entries of a rounded instance. The time grows with the square of the number of entries. Larger
+numbers give rounder instances and take longer."""
 MOST = 256
-"""Number of instances that the search measures between two looks at the clock; a larger number
-exceeds the time limit by more.
+"""The number of instances that the search measures between two looks at the clock.
+
+A larger number exceeds the time limit by more.
 """
 LARGEST = 1e300
-"""Size of an entry above which float64 is too narrow to follow a rise of the ratio. A larger value
-attributes fewer rises to the range of float64.
+"""Above this size of an entry, float64 has too small a range to follow a rise of the ratio.
+
+A larger value attributes fewer rises to the range of float64.
 """
 ROUGHLY = 1e-2
-"""Relative distance to a limit within which a climb counts as having reached the limit; a larger
-distance makes more climbs count.
+"""A climb counts as having reached a limit if the climb ends within this relative distance.
+
+A larger distance makes more climbs count.
 """
 
 
 class Best(NamedTuple):
-    """The best point, and the certified facts about the point.
+    """The point with the largest ratio, and the certified facts about this point.
 
     Attributes:
         point: the point with the largest ratio.
@@ -85,9 +90,9 @@ class Best(NamedTuple):
         reason: the reason why the ball or the slopes are missing.
         gain: the further relative gain of the ratio that slopes predict; None if it is unknown.
         far: a scale along which the ratio rises further; None if no scale is known.
-        promise: the relative amount by which the supremum may exceed the ball.
-        near: the largest ratio of the point's neighbours, and of points that ball arithmetic left
-            open.
+        promise: the relative amount by which the supremum may exceed the ratio's ball.
+        near: the largest ratio of the point's neighbours, and of points that ball arithmetic could
+            not decide.
     """
 
     point: Point
@@ -100,7 +105,7 @@ class Best(NamedTuple):
 
 
 def moves(problem: Problem, /) -> bool:
-    """Tell whether the search climbs by slopes; False on the host, and for search="none"."""
+    """Tell whether the search climbs by slopes; False in host functions and for search="none"."""
     return not problem.statement.host and problem.statement.search != "none"
 
 
@@ -140,7 +145,7 @@ def best_of(
 
 
 def _extent(point: Point) -> float:
-    """Return the largest |log| of a point's nonzero entries: how far out the point lies."""
+    """Return the largest |log(entry)| of a point's nonzero entries, a measure of extreme scales."""
     size = np.abs(flat(point.instance))
     return float(np.max(np.abs(np.log(size[size > 0])), initial=0.0))
 
@@ -248,7 +253,7 @@ def _end(ball: Any, which: int) -> str:
 
 
 def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]:
-    """Round the best instance for display; return it and its ratio as fields of `AtSize`."""
+    """Round the best instance for display; return its rounded form and ratio as `AtSize` fields."""
     shown = _rounder(problem, best.point, READABLE, until)
     return {"instance": _plain(problem, shown), "instance_ratio": shown.ratio}
 
@@ -329,7 +334,7 @@ def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
 
 
 def _within(ratio: float, ball: Any) -> float:
-    """Return the float64 ratio if the ball contains it up to rounding; else the ball's middle."""
+    """Return the float64 ratio if the ball contains it up to rounding; else the ball's midpoint."""
     middle = float(ball.mid())
     if not np.isfinite(middle) or ball.contains(ratio):
         return ratio
@@ -357,13 +362,13 @@ def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[A
 
 
 def _passed(far: Limit, ball: Any) -> bool:
-    """Tell whether the climb in balls ended above the limit by more than rounding explains."""
+    """Tell whether the climb in ball arithmetic ended above the limit, beyond rounding."""
     with precision(BITS):
         return not far.endless and bool(far.certain < ball * (1 - arb(TINY)))
 
 
 def _is_real(far: Limit, gain: float | None) -> bool:
-    """Tell whether a rise along a scale is real: the slopes show it, or it exceeds rounding."""
+    """Tell whether a rise along a scale is real: slopes show the rise, or it exceeds rounding."""
     large = far.endless or far.rise > SAME or far.lawful
     return large or (gain is not None and far.rise < BEYOND * gain)
 
@@ -371,7 +376,7 @@ def _is_real(far: Limit, gain: float | None) -> bool:
 def _at_the_end(
     problem: Problem, ratio: Ratio, point: Point, far: Limit, own: float | None
 ) -> tuple[Any, float]:
-    """Return the ball at the end of a limit, and the share by which the supremum may exceed it.
+    """Return the ratio's ball at a limit, and the share by which the supremum may exceed the ball.
 
     Far along the scale, float64 may be too coarse for the gain of the other coordinates. The gain
     `own` at the point then counts, if the point's ratio is near the limit.

@@ -14,34 +14,38 @@ from flint import arb
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 STEPS = (0, 1, 3, 6, 12, 24, 50, 80, 100)
-"""Binary logarithms of the scales at which balls measure every family."""
+"""The binary logarithms of the scales at which ball arithmetic measures the ratio of every
+family."""
 FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 120))
-"""Binary logarithms of further scales, at which balls measure a family while they stay narrow."""
+"""The binary logarithms of further scales.
+
+Ball arithmetic measures a family there while its balls stay narrow.
+"""
 STILL = arb("1e-12")
-"""Relative change between two scales below which a ratio counts as settled (converged). A larger
-value settles more ratios."""
+"""A ratio counts as settled (converged) if the relative change between two scales is below this
+value. A larger value settles more ratios."""
 ENOUGH = arb("1e-30")
-"""Relative change of the ratio between two scales below which the walk measures no larger scale. A
-larger value measures fewer scales."""
+"""The walk over scales ends if the relative change of the ratio between two scales is below this
+value. A larger value measures fewer scales."""
 NARROW = 60
-"""Least accuracy, in bits, of a ball at a large scale; with a larger number the walk over the
-scales stops earlier.
+"""The walk over scales stops at a ball with fewer accurate bits than this number.
+
+A larger number stops the walk earlier.
 """
 ROUNDING = 1e-12
-"""Largest exponent a of a growth scale^a that counts as the rounding of a constant in the program.
-A larger value makes fewer ratios count as unbounded.
-"""
+"""A growth scale^a with an exponent a up to this value counts as the rounding of a constant in the
+program. A larger value makes fewer ratios count as unbounded."""
 FAINT = 1e-9
-"""Largest relative rise that coordinates beside their optimum may explain. A larger value makes the
-search test more rises for a power law.
+"""The largest relative rise of the ratio that coordinates beside their optimum may explain.
+
+A larger value makes the search test more rises for a power law.
 """
 BEFORE = (-16, -8, 0, 8)
-"""Binary logarithms of the scales, around the start, at which `_lawful` measures the ratio."""
+"""The binary logarithms of the scales around the start at which `_lawful` measures the ratio."""
 STEADY, STEADY_FAR = 0.98, 0.9
-"""Least quotient of the last local exponent and an earlier one, at which exponents count as not
-decaying: STEADY for scales up to 2^100, STEADY_FAR above. A larger quotient makes fewer ratios
-count as unbounded.
-"""
+"""Local exponents count as not decaying if the last exponent divided by an earlier exponent is at
+least this value. STEADY applies to scales up to 2^100, STEADY_FAR above. A larger quotient makes
+fewer ratios count as unbounded."""
 
 
 class Growth(NamedTuple):
@@ -69,13 +73,13 @@ class Growth(NamedTuple):
 
 
 def _steady(logs: list[tuple[int, arb]], keeps: float) -> bool:
-    """Tell whether the last local exponent is positive and >= `keeps` times the two before it."""
+    """Tell if the last local exponent is positive and >= `keeps` times each of the two before."""
     slopes = [float((b[1] - a[1]).mid()) / (b[0] - a[0]) for a, b in itertools.pairwise(logs)]
     return slopes[-1] > ROUNDING and all(slopes[-1] >= keeps * s for s in slopes[-3:-1])
 
 
 def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
-    """Tell whether the ratio grows as a power of log(scale): its exponents do not decay."""
+    """Tell whether the ratio grows as a power of log(scale), with exponents that do not decay."""
     far = [(m, v) for m, v in logs if m >= FARTHER[4]]
     if len(far) < 4:
         return False

@@ -20,23 +20,34 @@ from jaxbounds.falsification.move_search import FAR
 from jaxbounds.falsification.search import projection
 
 LEVELS = tuple(2.0**-k for k in range(0, 45, 4))
-"""Step lengths, relative to the sizes of the moved entries; each sweep has one step length."""
+"""The step lengths relative to the moved entries; a sweep of moves has a single step length."""
 COORDINATES, DENSE = 48, 8
-"""Number of single coordinates, and of random directions, in one sweep; larger numbers take longer.
+"""The number of single coordinates, and of random directions, in one sweep of moves.
+
+Larger numbers take longer.
 """
 SWEEPS = 40
-"""Largest number of sweeps with one step length; more sweeps climb higher and take longer."""
+"""The largest number of sweeps with one step length. More sweeps climb higher and take longer."""
 WORTH = 1e-13
-"""Relative gain of a sweep below which the climb takes the next step length; a larger value changes
-the step length earlier."""
+"""The climb takes the next step length if a sweep raises the ratio by less than this share.
+
+A larger value changes the step length earlier.
+"""
 GAINED = 1e-15
-"""Relative gain below which a ratio counts as no larger; a larger value ends climbs earlier."""
+"""A ratio counts as no larger if its relative gain is below this value.
+
+A larger value ends climbs earlier.
+"""
 ROUNDS = 4
-"""Largest number of rounds; a round moves integers and then floats. More rounds climb higher and
-take longer."""
+"""The largest number of rounds of a climb; a round moves integers and then floats.
+
+More rounds climb higher and take longer.
+"""
 VALUES = 64
-"""Largest number of drawn values that the climb tries for one integer; more values find rarer
-optima and take longer."""
+"""The climb tries at most this many drawn values for one integer.
+
+More values find rarer optima and take longer.
+"""
 
 
 class TimeIsOver(Exception):

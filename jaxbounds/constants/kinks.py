@@ -19,27 +19,32 @@ from jaxbounds.constants.problem import UNCOUNTED, Problem
 from jaxbounds.programs.balls.interpreter import precision
 
 RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-"""Half side lengths of the cubes in which the search looks for pieces, relative to the point's
-values, in decreasing order."""
+"""Half side lengths of the cubes in which the search looks for smooth pieces of the ratio.
+
+The lengths are relative to the point's values, in decreasing order.
+"""
 MOST = 30
-"""Largest number of coordinates of a point at which the search examines a kink. A larger number
-makes the search examine more points, which takes longer."""
+"""The search examines a kink only at a point with at most this many coordinates.
+
+A larger number makes the search examine more points, which takes longer.
+"""
 WITHIN = 1e-4
-"""Relative radius in which the search has measured neighbours. The predicted gain of a slope is the
-slope times this radius; a larger radius predicts larger gains.
+"""The relative radius around a point in which the search has measured neighbours.
+
+The predicted gain of a slope is the slope times this radius; a larger radius predicts larger gains.
 """
 ROUNDS, SURE = 16, 1e-45
-"""Largest number of Newton steps, and the step size below which the steps end; more steps gain more
-digits.
+"""The largest number of Newton steps, and the step size below which the steps end.
+
+More steps gain more digits.
 """
 PROBE = 1e-9
-"""Relative distance from a kink to the points at which balls finally compare the ratio. A larger
-distance tests a larger neighbourhood.
-"""
+"""The relative distance from a kink to the points at which ball arithmetic finally compares the
+ratio. A larger distance tests a larger neighbourhood."""
 
 
 class Piece(NamedTuple):
-    """A smooth piece: its slope, the offset to a point where it is active, and its multiplier."""
+    """A smooth piece of the ratio: slope, offset to a point in the piece, and multiplier."""
 
     slope: np.ndarray
     offset: np.ndarray
@@ -47,7 +52,7 @@ class Piece(NamedTuple):
 
 
 def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
-    """Minimise a piecewise linear model of the loss near x; return the minimiser and its pieces."""
+    """Minimise a piecewise linear model of the loss near x; return the minimiser and the pieces."""
     rng, found = np.random.default_rng(0), list[Piece]()
     for radius in RADII:
         sides = rng.uniform(-1, 1, (2 * len(x) + 4, len(x))) * radius
@@ -125,7 +130,7 @@ def _equal(
     scale: np.ndarray,
     value: Callable[[list[arb], np.ndarray], arb],
 ) -> tuple[list[arb], float] | None:
-    """Return the point at which all active pieces are equal, and the size of Newton's last step."""
+    """Return the point where all active pieces are equal, and the size of Newton's last step."""
     first, *others = active
     ways = [p.offset / max(np.max(np.abs(p.offset)), 1e-300) for p in active]
     differences = np.array([p.slope - first.slope for p in others])

@@ -11,13 +11,14 @@ from jaxbounds.constants.relations import HIGHEST, polynomial_text, product_text
 from jaxbounds.constants.result import AtSize
 
 WRITTEN = 28
-"""Number of decimal digits of `AtSize.low` that `_over` trusts. Later digits are rounded, so a
-larger number would trust wrong digits.
+"""The number of decimal digits of `AtSize.low` that `_over` trusts.
+
+Later digits are rounded, so a larger number would trust wrong digits.
 """
 
 
 def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
-    """Divide a constant by powers of its axes, and return the quotient's closed form, or ""."""
+    """Divide a constant by powers of its axes (T, d); return the quotient's closed form, or ""."""
     assert found.closed is not None
     with localcontext(prec=50):
         value = Decimal(found.low)

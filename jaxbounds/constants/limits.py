@@ -25,24 +25,27 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
-"""Relative distance. Ball arithmetic follows a family if its float64 ratio at the largest scale is
-at most this distance below the point's ratio. A larger distance makes balls follow more families.
-"""
+"""Ball arithmetic takes a family of instances to its limit if the family's float64 ratio at the
+largest scale is at most this relative distance below the point's ratio. A larger distance takes
+more families to their limits."""
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
-"""Binary logarithms of the scales at which float64 measures a family."""
+"""The binary logarithms of the scales at which float64 measures the ratio of a family."""
 JOINTLY = 3
-"""Largest number of arrays of an instance for which the search tries every combination of growing
-and shrinking arrays. If an instance has more arrays, only pairs of arrays, or all arrays, change
-together. A larger number tries more combinations.
-"""
+"""If an instance has at most this many arrays, the search tries every combination of growing and
+shrinking arrays. If an instance has more arrays, only pairs of arrays, or all arrays, change
+together. A larger number tries more combinations."""
 ENTRIES = 24
-"""Largest number of distinct sizes |x| of entries; each size gives a family that scales the entries
-of this size. A larger number tries more families."""
+"""The largest number of distinct sizes |x| of entries that the search scales.
+
+Each size gives a family that scales the entries of this size. A larger number tries more families.
+"""
 MOST = 24
-"""Largest number of families that ball arithmetic follows; a larger number takes longer."""
+"""Ball arithmetic takes at most this many families to their limits. A larger number takes
+longer."""
 FARTHEST = 2.0**100
-"""Scale at which float64 computes the slopes in the other coordinates. A larger scale loses more
-digits.
+"""The scale of a family at which float64 computes the slopes in the other coordinates.
+
+A larger scale loses more digits.
 """
 Family = Callable[[Any], Instance]
 """A function that takes a scale and returns an instance; the scale 1 gives the point's instance."""

@@ -16,13 +16,17 @@ import numpy as np
 import scipy
 
 PROGRAMS, CUTS = 300, 150
-"""Largest number of linear programs of one walk, and of cuts in one program; larger numbers walk
-farther and take longer."""
+"""The largest number of linear programs in one walk, and of cuts in one program.
+
+Larger numbers walk farther and take longer.
+"""
 QUICK = {"presolve": False}
-"""Options for SciPy's solver: a small linear program takes longer to simplify than to solve."""
+"""Options for SciPy's solver; they switch off the presolve, which is slower than the solution."""
 LARGEST = 80
-"""Largest number of coordinates of a problem on which the search tries CMA-ES; a larger number
-takes longer."""
+"""The search tries CMA-ES on problems with at most this many coordinates.
+
+A larger number takes longer.
+"""
 MISSING = "CMA-ES needs module='cma'. Try pip install 'jaxbounds[search]'"
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 """A function that takes a point and returns the value to minimise and the value's slope."""

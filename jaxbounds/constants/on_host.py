@@ -1,9 +1,9 @@
 """Find the constant of a statement on the host (in Python), without slopes and ball arithmetic.
 
 If a move of any length finds a nearby instance with a larger ratio, the word for the constant is
-"rising". The word is also "rising" in three further cases. The ratio may stay equally large along a
-scale without end. An integer may have a value that few draws have. A change of the last digits may
-make the ratio smaller.
+"rising". The word is also "rising" in three further cases. First, the ratio stays equally large
+along a scale without end. Second, an integer has a value that few draws have. Third, a change of
+the last digits makes the ratio smaller.
 """
 
 import time
@@ -21,45 +21,55 @@ from jaxbounds.constants.starts import Start, further
 from jaxbounds.falsification.examples import SOURCE
 
 OTHERS = 40
-"""Number of starts of other kinds than draws, if time allows; more starts miss fewer optima."""
+"""The number of starts other than random draws, if time allows. More starts miss fewer optima."""
 LEAST, DRAWN, AGREEING = 6, 1, 3
-"""Least numbers of starts for a settled constant. The search needs LEAST starts that are not draws.
-Climbs from DRAWN draws, and from AGREEING starts of any kind, must lead to the largest ratio.
-Larger numbers settle fewer constants.
+"""The least numbers of starts for a settled constant.
+
+The search needs LEAST starts that are not random draws. Climbs from DRAWN draws, and from AGREEING
+starts of any kind, must lead to the largest ratio. Larger numbers settle fewer constants.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
-"""Shares of the time: SHARE for one start, CLIMBS for all starts. The search for objections (see
-`objection`) gets the rest of the time. Larger shares leave less time for objections.
+"""Shares of the time: SHARE for a climb from one start, CLIMBS for the climbs from all starts.
+
+The search for objections (see `objection`) gets the rest of the time. Larger shares leave less time
+for objections.
 """
 AT_A_JUMP = "the ratio is the largest only for exactly these last digits of the entries"
 OVER = "the time was over before the search had tried all moves that could give a larger ratio"
 ROUNDS = 100
-"""Largest number of rounds of starts; a search with a larger number takes longer."""
+"""The largest number of rounds of starts; a search with a larger number takes longer."""
 NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
-"""Lengths of moves, relative to the moved entry. A constant is
-settled only if none of these moves leads to a larger ratio."""
+"""The lengths of test moves, relative to the moved entry.
+
+A constant is settled only if none of these moves leads to a larger ratio.
+"""
 COORDINATES = 64
-"""Largest number of coordinates that `_neighbours` moves for each length; more coordinates take
-longer."""
+"""The largest number of coordinates that `_neighbours` moves for each length.
+
+More coordinates take longer.
+"""
 DENSE = 16
-"""Number of random directions for each length of a move; more directions take longer."""
+"""The number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
-"""Relative length of moves in all directions. A settled constant needs a ratio that none of these
-moves makes smaller. A larger length settles fewer constants.
+"""The relative length of tiny moves in all directions.
+
+A constant is settled only if none of these moves makes the ratio smaller. A larger length settles
+fewer constants.
 """
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
-"""Binary logarithms of the factors by which `_far_out` scales entries."""
+"""The binary logarithms of the factors by which `_far_out` scales entries."""
 ONCE = 0.05
-"""Share of draws with a value that no other draw has, above which an integer may have further,
-undrawn values. A larger share settles more constants.
-"""
+"""An integer may have further, undrawn values if more than this share of draws has a value that no
+other draw has. A larger share settles more constants."""
 MANY = 256
-"""Number of unmeasured draws that show which values integers take; more draws show rarer values."""
-LOOKED_AT = 4
-"""Largest number of instances with the largest ratio that the search tests for objections; more
-instances take longer.
+"""The number of unmeasured draws that show which values integers take.
+
+More draws show rarer values.
 """
+LOOKED_AT = 4
+"""The search tests at most this many instances with the largest ratio for objections (reasons why
+another instance may have a larger ratio). More instances take longer."""
 
 
 @np.errstate(all="ignore")  # ignore overflows: an instance whose sides overflow does not count
@@ -73,7 +83,7 @@ def settled_on_host(
     seed: int,
     until: float,
 ) -> tuple[list[Point], str]:
-    """Climb by moves from all kinds of starts; return the points reached, and a doubt about them.
+    """Climb by moves from all kinds of starts; return the points and a doubt about the best.
 
     Args:
         problem: the form at its size, on the host.
@@ -117,7 +127,7 @@ def settled_on_host(
 
 
 def unmeasured(problem: Problem, seed: int, /) -> list[Instance]:
-    """Draw more instances from each sampler to see which integer values occur; measure none."""
+    """Draw more instances from each sampler, without measuring, to see which integers occur."""
     found = list[Instance]()
     for sampler in problem.statement.samplers.values():
         keys = jax.random.split(jax.random.key(seed), MANY)
@@ -131,7 +141,7 @@ def _others(points: Sequence[Point]) -> int:
 
 
 def _few(points: Sequence[Point]) -> str:
-    """Return a reason if too few starts were made or led to the largest ratio; else ""."""
+    """Return a reason if too few starts were made, or too few led to the largest ratio; else ""."""
     if not points:
         return "no start meets the hypotheses"
     agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]

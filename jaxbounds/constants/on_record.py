@@ -1,4 +1,4 @@
-"""The recorded constants of printed forms; `jaxbounds constant --record` writes them."""
+"""The recorded constants of printed inequalities; `jaxbounds constant --record` writes them."""
 
 import json
 from collections.abc import Iterable
@@ -10,8 +10,9 @@ from jaxbounds.constants.result import SharpConstant
 from jaxbounds.ground.to_json import to_json
 
 SMALL = 400
-"""Largest number of characters (as JSON) of an extremal instance that the record stores; with a
-larger limit the record stores larger instances.
+"""The record stores an extremal instance with at most this many characters of JSON.
+
+A larger limit stores larger instances.
 """
 
 

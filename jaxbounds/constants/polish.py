@@ -14,23 +14,28 @@ from jaxbounds.constants.snapping import Basis, Ties, neighbours, snapped, tied
 from jaxbounds.constants.starts import Start
 
 SAME = 1e-9
-"""Relative difference up to which two ratios count as equal; a larger value merges more ratios."""
+"""Two ratios count as equal up to this relative difference; a larger value merges more ratios."""
 SLOPE = 1e-7
-"""Relative slope at which the climb in float64 stops, because a smaller slope is rounding. Newton's
-steps in ball arithmetic then continue. A larger value makes the climb stop earlier.
+"""The climb in float64 stops at this relative slope, because a smaller slope is rounding.
+
+Newton's steps in ball arithmetic then continue. A larger value makes the climb stop earlier.
 """
 CURVED = 1e-6
 """A direction counts as flat if its second derivative is at most this share of the largest second
 derivative. A larger share makes more directions count as flat.
 """
 STALLED = 1e-5
-"""Relative slope above which the end of a climb counts as a kink; with a larger value fewer ends
-count as kinks."""
+"""The end of a climb counts as a kink if the relative slope exceeds this value.
+
+A larger value counts fewer ends as kinks.
+"""
 
 
 SPREAD = ("wide", "log-normal")
-"""Kinds of starts with values of very different sizes; their climbs begin in the logarithms of the
-values."""
+"""Kinds of starts with values of very different sizes.
+
+A climb from such a start begins in the logarithms of the values.
+"""
 
 
 class Point(NamedTuple):
@@ -72,7 +77,7 @@ def at(
 
 
 def _by_value(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """Return |v| as the scale of each value v; a small value then moves little."""
+    """Return |v| as the scale of each value v, so that a small value moves little."""
     return np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
 
 
@@ -247,7 +252,7 @@ def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[
 
 
 def curvature(problem: Problem, point: Point, /) -> tuple[np.ndarray, np.ndarray]:
-    """Return directions of the values, as columns, and -d^2 log(ratio) along each (0 if flat).
+    """Return directions, as columns, and -d^2 log(ratio) along each direction (0 if flat).
 
     The second derivatives are difference quotients of slopes. The coordinates are relative to the
     values.

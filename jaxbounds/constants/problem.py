@@ -1,4 +1,4 @@
-"""For the search: the ratio lhs/rhs of one form at one size, as a function of a vector."""
+"""Express lhs/rhs of one inequality at one size as a function of a vector, for the search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,20 +16,25 @@ from jaxbounds.falsification.measure import counts_for, measure
 from jaxbounds.falsification.programs import compiled
 
 NUDGES = (0.0, 1e-15, 1e-13)
-"""Relative lengths of moves from a point without a finite slope to a nearby point."""
+"""The relative lengths of moves from a point without a finite slope to a nearby point."""
 REFUSALS = (ValueError, ArithmeticError, LookupError)
-"""Exceptions by which a statement that runs in Python may refuse an instance; this instance does
-not count."""
-MOVED = 1e-6
-"""Largest change of an entry by a projection, relative to the largest entry of its leaf, that
-counts as rounding. A larger value makes fewer changes count as real.
+"""The exceptions by which a statement that runs in Python may refuse an instance.
+
+The search ignores such an instance.
 """
+MOVED = 1e-6
+"""A projection's change of an entry counts as rounding up to this value, relative to the largest
+entry of the leaf. A larger value makes fewer changes count as real."""
 CALLS = 1000
-"""Rough number of measurements of a search; with a larger number the search compiles more
-programs."""
+"""A rough number of measurements in one search.
+
+A larger number makes the search compile more programs.
+"""
 UNCOUNTED = 50.0
-"""Value that climbs see, instead of minus the log ratio, at an instance that violates a hypothesis.
-A larger number keeps climbs farther from the edge of the hypotheses.
+"""The loss of an instance that violates a hypothesis.
+
+Climbs minimise the loss, which is otherwise minus the log ratio. A larger number keeps climbs
+farther from the edge of the hypotheses.
 """
 
 
@@ -37,7 +42,7 @@ def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
     """Return the statement with one form at one size.
 
     The form also replaces the control (the false variant), so searches for the control search for
-    the form. The relation `>=` becomes `<=` with exchanged sides.
+    the form. A form with `>=` becomes a form with `<=` and exchanged sides.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:
@@ -89,10 +94,10 @@ class Problem:
     """The log of lhs/rhs of one form at one size, as a function of tied coordinates.
 
     Attributes:
-        statement: the statement with one form only.
+        statement: the statement with only one of its forms (inequalities).
         form: the name of the form.
         size: the shapes.
-        bench: the object that measures instances.
+        bench: the object that computes both sides at an instance.
         rounding: for each instance whose float ratio proved too large, the ratio from ball
             arithmetic; the key is the instance's bits.
     """
@@ -164,7 +169,7 @@ class Problem:
         return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
 
     def _with_slope(self, values: Any, ties: Any, instance: Instance) -> Any:
-        """Return one array: the log ratio, whether the instance counts, and the slope."""
+        """Return an array: the log ratio, whether the instance meets all hypotheses, the slope."""
         (score, counted), slope = jax.value_and_grad(self._score, has_aux=True)(
             values, ties, instance
         )

@@ -14,8 +14,9 @@ BASIS = ("2", "3", "5", "7", "pi", "e", "log(2)")
 ADDED = ("pi", "1/pi", "pi^2", "e", "1/e", "log(2)", "log(3)")
 """The numbers c that `relations` tries in a + b c, besides the logarithms of the axes."""
 HIGHEST = 100
-"""Largest |coefficient| of a relation. A larger number lets PSLQ find more relations, and more
-relations are coincidences.
+"""The largest |coefficient| of a relation.
+
+A larger number lets PSLQ find more relations, and more coincidences among them.
 """
 DEGREES = (3, 4, 5, 6)
 """The degrees of algebraic numbers that `relations` tries, besides degrees 1 and 2."""
@@ -205,7 +206,7 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
 
 
 def _product(x: Any, names: Sequence[str], limits: dict[str, Any], mp: Any) -> Relation | None:
-    """Write a number as a product of rational powers of named numbers; None if PSLQ fails."""
+    """Write a number as a product of rational powers of named numbers; None if PSLQ finds none."""
     if not mp.log(x):
         return None
     found = mp.pslq([mp.log(x), *(mp.log(named(name, mp)) for name in names)], **limits)

@@ -14,8 +14,8 @@ from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.ground.to_json import to_json
 
 SECONDS = 30.0
-"""Default processor time for each size, in seconds; with a larger number a search finds and
-certifies more."""
+"""The default processor time for each size, in seconds. A longer search finds and certifies
+more."""
 Where = Literal[
     "attained", "limit", "rising", "unbounded", "every instance", "enumerated", "drawn", "none",
     "as coded",
@@ -57,7 +57,7 @@ class AtSize:
         digits: the number of certain decimal digits.
         gain: the further relative gain that slopes predict in ball arithmetic; None if unknown.
         reason: the reason why digits or slopes are missing, or why the supremum is not settled.
-        starts: the number of starts from which the search climbed.
+        starts: the number of starting instances from which the search climbed.
         agreeing: the number of starts whose climb led to `ratio`.
         kinds: the number of starts of each kind.
         agreed: for each kind, the number of starts whose climb led to `ratio`.
@@ -97,7 +97,7 @@ class SharpConstant:
         label: the statement's label in print.
         formula: the statement's formula in plain text.
         sizes: the finding at each size.
-        dependence: an exponent of C for each axis that varies.
+        dependence: the exponent with which C grows in each axis that varies.
         residual: the largest residual of log C in the fit of these exponents.
         law: a formula for C in the axes ("sqrt(T d)"), if closed forms and exponents agree on a
             formula; else empty.
@@ -130,7 +130,7 @@ class SharpConstant:
 
     @property
     def largest(self) -> AtSize:
-        """Return the finding with the largest ratio among all sizes."""
+        """Return the finding at the size with the largest ratio."""
         return max(self.sizes, key=lambda s: s.ratio)
 
     @property

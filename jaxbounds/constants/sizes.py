@@ -18,9 +18,12 @@ from jaxbounds.falsification.measure import measure
 from jaxbounds.ground.exceptions import Refused
 
 MOST_SIZES = 64
-"""Largest number of sizes in one call; a call with more sizes takes longer."""
+"""The largest number of sizes in one call; a call with more sizes takes longer."""
 SHARE = 0.5
-"""Share of the machine's memory that one batch may take; a larger share allows larger sizes."""
+"""The share of the machine's memory that one batch of instances may take.
+
+A larger share allows larger sizes.
+"""
 
 
 def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
@@ -55,7 +58,7 @@ def _number(word: str) -> float | None:
 
 
 Sizes = Mapping[str, Sequence[float]] | Sequence[Mapping[str, float]]
-"""Either a dict from axes to values, whose combinations are the sizes, or a list of sizes."""
+"""Sizes: a dict from axes to values (all combinations are sizes), or a list of sizes."""
 
 
 def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:

@@ -14,13 +14,14 @@ from jaxbounds.claims.statements import Instance
 from jaxbounds.constants.problem import UNCOUNTED, Problem, filled, flat, floats_of, unflat
 
 TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
-"""Largest distances, relative to the largest entry of a leaf, at which two entries are tied; the
-distance 0 ties only equal entries.
-"""
+"""Two entries of a leaf are tied (made equal) if their distance, relative to the leaf's largest
+entry, is at most one of these values. The value 0 ties only equal entries."""
 
 COSTS = 1e3
-"""Largest factor by which ties may make the ratio smaller; with a larger factor the search tries
-more ties."""
+"""Ties may make the ratio smaller by at most this factor.
+
+With a larger factor the search tries more ties.
+"""
 
 
 class Basis(NamedTuple):
@@ -110,7 +111,7 @@ def tied(
 
 
 def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.ndarray]]:
-    """Yield the distinct ties of an instance that keep its hypotheses, fewest free values first."""
+    """Yield the distinct ties that keep an instance's hypotheses true, fewest free values first."""
     seen = set[bytes]()
     free, own = tied(instance, 0.0)
     if not len(own):

@@ -18,17 +18,21 @@ from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import draw
 
 SIGMAS = (1.0, 2.0, 3.0, 10.0)
-"""Values of sigma for the kinds "wide" (a power of entries) and "log-normal" (random factors)."""
+"""The values of sigma for starts "wide" (powers of entries) and "log-normal" (random factors)."""
 EACH = 16
-"""Number of instances of each kind that `further` makes; the best instance and a few others become
-starts. A larger number finds better starts and takes longer.
+"""The number of instances of each kind that `further` makes.
+
+The best instance and a few others become starts. A larger number finds better starts and takes
+longer.
 """
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
-"""Number of starts of each kind besides its best start; a kind without an entry has one other
-start.
+"""The number of starts of each kind besides the kind's best start.
+
+A kind without an entry has one other start.
 """
 SHRUNK = tuple(range(2, 310, 4))
-"""Exponents k of the factors 10^-k by which `within_floats` multiplies a draw that overflows."""
+"""The exponents k of the factors 10^-k by which `within_floats` multiplies a draw with overflowing
+sides."""
 Make = Callable[[Instance, np.random.Generator], Instance]
 
 
@@ -191,7 +195,7 @@ class Fresh:
     Args:
         problem: the form at its size.
         pool: a pool with draws.
-        budget: the budget for new draws, after all draws of the pool are used.
+        budget: the budget for new draws after the source has returned all draws of the pool.
         seed: the seed of the order of draws, and of new draws.
     """
 

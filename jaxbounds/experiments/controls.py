@@ -1,8 +1,7 @@
-"""Define controls: changed data sets that must not reproduce a figure's claim.
+"""Define controls: functions that change a data set so that a figure's claim must fail.
 
-A control maps a data set to another data set. If the first data set reproduces a claim, the second
-data set must not reproduce it. The keys of `Experiment.controls` are words from the text of the
-claims; each value is a control.
+If the original data set reproduces a claim, the changed data set must not reproduce the claim. The
+dict `Experiment.controls` maps words from the text of a claim to the claim's control.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,8 +19,8 @@ class Controlled(NamedTuple):
     Attributes:
         finding: the decision of the claim on the data set.
         control: the name of its control; "" if the claim has no control.
-        after: the decision of the claim on the control's data set; None if no claim there has this
-            text.
+        after: the decision of the claim on the control's data set; None if that data set decides no
+            claim with this text.
     """
 
     finding: Finding
@@ -30,7 +29,7 @@ class Controlled(NamedTuple):
 
     @property
     def rejected(self) -> bool:
-        """Return whether the data set of the control does not reproduce the claim."""
+        """Tell whether the control works: its changed data set does not reproduce the claim."""
         return self.after is not None and self.after.reproduced is False
 
 
@@ -41,7 +40,7 @@ def control_of(controls: Mapping[str, Control], finding: Finding, /) -> str:
 
 
 def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Controlled, ...]:
-    """Decide each claim of a data set again on the data set of its control."""
+    """Decide each claim of a data set again, on the data set that the claim's control changed."""
     spoiled: dict[str, tuple[Finding, ...]] = {}
     found = []
     for index, finding in enumerate(experiment.claims(dataset)):
@@ -57,13 +56,13 @@ def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Contro
 
 
 def scaled(factor: float, /, *names: str, **where: Any) -> Control:
-    """Return a control that multiplies variables by a factor.
+    """Return a control (a change of a data set) that multiplies variables by a factor.
 
     Args:
         factor: the factor.
-        names: the variables.
-        where: a dict from a coordinate to the labels of the entries that change; by default all
-            change.
+        *names: the names of the variables.
+        where: a dict from a coordinate to the labels of the entries that change; the default
+            changes all entries.
     """
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
@@ -73,7 +72,7 @@ def scaled(factor: float, /, *names: str, **where: Any) -> Control:
 
 
 def shifted(change: float, /, *names: str, **where: Any) -> Control:
-    """Return a control that adds a number to variables; the arguments are as for `scaled`."""
+    """Return a control that adds a number to variables; `scaled` explains the arguments."""
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         return _changed(dataset, names, where, lambda values: values + change)
@@ -82,7 +81,7 @@ def shifted(change: float, /, *names: str, **where: Any) -> Control:
 
 
 def valued(value: Any, /, *names: str, **where: Any) -> Control:
-    """Return a control that sets variables to one value; the arguments are as for `scaled`."""
+    """Return a control that sets variables to one value; `scaled` explains the arguments."""
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         return _changed(dataset, names, where, lambda values: values * 0 + value)
@@ -91,7 +90,7 @@ def valued(value: Any, /, *names: str, **where: Any) -> Control:
 
 
 def turned(dimension: str, /, *names: str) -> Control:
-    """Return a control that reverses variables along a dimension."""
+    """Return a control (a change of a data set) that reverses variables along a dimension."""
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         there = [name for name in names if name in dataset and dimension in dataset[name].dims]

@@ -19,7 +19,7 @@ class Finding(NamedTuple):
     Attributes:
         text: the paper's statement, with the threshold that decides it.
         reproduced: whether the data set shows the statement; None if the data set cannot decide.
-        number: the numbers behind the decision, in words.
+        number: a text with the numbers that decided.
     """
 
     text: str
@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 Control = Callable[["xr.Dataset"], "xr.Dataset"]
-"""A map from a data set to a data set that must not reproduce a claim."""
+"""A function that changes a data set so that the changed data set must not reproduce a claim."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,13 +20,13 @@ from jaxbounds.version import __version__
 
 @functools.cache
 def _packages() -> dict[str, str]:
-    """Return the versions of packages, which the function reads only at its first call."""
+    """Return the versions of packages; only the first call reads the versions."""
     names = ("jax", "jaxlib", "flax", "optax", "chex", "numpy", "scipy")
     return {name: importlib.metadata.version(name) for name in names}
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide the numbers."""
+    """Return the versions of Python and of the packages on which the computed numbers depend."""
     return (
         {"jaxbounds": __version__}
         | _packages()
@@ -46,7 +46,7 @@ def _git_state() -> str:
 
 
 PRECISIONS = ("highest", "high", "default")
-"""JAX's names for the precision of float32 matrix products, which each experiment reads.
+"""JAX's names for the precision of float32 matrix products; each experiment takes one name.
 
 A GPU uses float32 or TF32. A TPU uses six, three or one pass in bfloat16. A CPU always uses
 float32.
@@ -60,7 +60,7 @@ def products_in(usual: str, /) -> Iterator[None]:
     """Use the run's precision of matrix products inside a `with` block.
 
     Args:
-        usual: the precision that applies if the run names no precision.
+        usual: the precision to use if the run names no precision.
     """
     with jax.default_matmul_precision(_asked.get() or usual):
         yield

@@ -17,8 +17,9 @@ import xarray as xr  # noqa: E402 - after the check that xarray is installed
 
 FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
 LIMIT = 2**34
-"""The most bytes that all variables of a result may take for `load` to read it. A larger limit lets
-a file fill more memory.
+"""`load` reads a result only if all of its variables together take at most this many bytes.
+
+A larger limit lets a file fill more memory.
 """
 
 
@@ -40,7 +41,7 @@ def _digest(dataset: xr.Dataset) -> str:
 
 
 def save(dataset: xr.Dataset, path: str | Place, /, **about: Any) -> Place:
-    """Write a data set as netCDF-4; `about` becomes JSON attributes.
+    """Write a data set as netCDF-4; the values of the dict `about` become JSON attributes.
 
     An interrupted write leaves no partial file.
     """
@@ -55,9 +56,7 @@ def save(dataset: xr.Dataset, path: str | Place, /, **about: Any) -> Place:
 
 
 def load(path: str | Place, /) -> xr.Dataset:
-    """Read a file that `save` of this version or of a version before 0.2 wrote.
-
-    The attributes are decoded.
+    """Read a file that `save` wrote, in this version or before 0.2, and decode its attributes.
 
     Raises:
         Refused: if the file is missing, or `save` did not write it.

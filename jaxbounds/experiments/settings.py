@@ -1,6 +1,6 @@
 """Name the settings at which a figure's claims are decided.
 
-A run at other settings leaves the claims open.
+A run at other settings leaves the claims undecided (open).
 """
 
 import re
@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # slow to import
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings at which a figure's claims are decided.
+    """The settings that a run needs to decide a figure's claims.
 
-    Each mapping names a field by its path in the configuration ("n", "protocol.d").
+    A field's path in the configuration ("n", "protocol.d") names the field.
 
     Attributes:
         exact: a dict from a field to the value that it must have.
@@ -36,7 +36,7 @@ class Settings:
     decides: str = "--preset published"
 
     def changed(self, dataset: "xr.Dataset", /) -> tuple[str, ...]:
-        """Return each setting in which a data set differs, as "n = 200, not the paper's 1000"."""
+        """Return a text for each setting that differs, such as "n = 200, not the paper's 1000"."""
         config = dataset.attrs.get("config")
         if config is None:
             return ("settings not recorded",)
@@ -56,7 +56,7 @@ class Settings:
     def judged(
         self, dataset: "xr.Dataset", findings: Iterable[Finding], /, *, more: Iterable[str] = ()
     ) -> tuple[Finding, ...]:
-        """Return the findings; leave each finding open if the data set's settings differ.
+        """Return the findings; make each finding undecided if the data set has other settings.
 
         Args:
             dataset: a data set with its configuration in the attribute "config".
@@ -70,7 +70,7 @@ class Settings:
 def default_settings(
     *, others: str, least: Mapping[str, float], exact: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings of an experiment outside of papers, whose default decides the claims.
+    """Return the settings of an experiment that no paper has; its default decides the claims.
 
     Args:
         others: see `Settings`.
@@ -83,7 +83,7 @@ def default_settings(
 
 
 def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding:
-    """Return a finding; if settings differ, leave the finding open and name a run that decides it.
+    """Return a finding; if settings differ, make it undecided and name a run that decides it.
 
     Args:
         finding: the finding at the present settings.
@@ -99,7 +99,7 @@ def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding
 
 
 def said_here(finding: Finding, /) -> str:
-    """Return the answer "yes" or "no" that `opened` withheld; "" for every other finding."""
+    """Return the answer "yes" or "no" that `opened` removed from a finding; "" for others."""
     found = re.search(r"; here (yes|no): ", finding.number)
     return found.group(1) if found and finding.reproduced is None else ""
 

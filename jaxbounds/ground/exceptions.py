@@ -10,7 +10,7 @@ class Refused(ValueError):
 
 
 class Undecided(Refused):
-    """The enclosures of two numbers overlap, and a branch or an index needs their comparison."""
+    """The enclosures of two numbers overlap, and a branch or an index compares these numbers."""
 
 
 class NotSupported(Refused):

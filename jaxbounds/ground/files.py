@@ -24,8 +24,9 @@ else:  # an fsspec path is not a `Path`, but has the methods of a `Path`
 
 
 PARTIAL = ".jaxbounds-partial-"
-"""The first part of an unfinished file's name; 32 random hexadecimal digits follow. A killed
-process may leave an unfinished file.
+"""The prefix of an unfinished file's name; 32 random hexadecimal digits follow.
+
+A killed process may leave an unfinished file.
 """
 
 
@@ -58,7 +59,7 @@ def _is_here(path: Place) -> bool:
 
 
 class Unreachable(OSError):
-    """An object store did not answer, or refused a request."""
+    """An object store (remote storage, such as gs://) did not answer, or refused a request."""
 
 
 @contextlib.contextmanager
@@ -115,8 +116,8 @@ def here(path: str | Place, /) -> Iterator[Path]:
 def whole(path: str | Place, /, *, lasting: bool = True) -> Iterator[IO[bytes]]:
     """Open a binary file for writing; `path` gets the content only if the block raises nothing.
 
-    If `lasting` is true, the function fsyncs the data before the rename, which takes milliseconds.
-    Pass False for a file that can be computed again.
+    If `lasting` is true, the function fsyncs the data before the rename; the fsync takes
+    milliseconds. Pass False for a file that can be computed again.
     """
     path = locate(path)
     if not _is_here(path):
@@ -235,7 +236,7 @@ def save_arrays(
 
 
 def write_arrays(file: IO[bytes], arrays: Arrays, /, *, form: str, about: str = "") -> None:
-    """Write the content of a `save_arrays` file into an open file.
+    """Write arrays into an open file, in the format of `save_arrays`.
 
     Raises:
         TypeError: if an array holds Python objects, or has a type that `load_arrays` cannot read.
@@ -260,7 +261,7 @@ def load_arrays(
     Args:
         path: the path of the file.
         form: the expected kind and version of the file.
-        limit: the most bytes that the unpacked arrays may take.
+        limit: the largest number of bytes that the unpacked arrays may take.
 
     Raises:
         Refused: if the file is missing, if it is of another kind, or if its checksum does not

@@ -1,7 +1,8 @@
-"""Mark folders, so that a run replaces and removes only files that a run wrote.
+"""Mark the files that runs wrote in a folder, so that runs replace and remove only such files.
 
-The mark is the file `.jaxbounds` in the folder. The mark names each file that a run wrote, with the
-digest of the content. A file with another name or another content belongs to the user.
+The mark is the file `.jaxbounds` in the folder. The mark lists the name of each file that a run
+wrote, and the digest of the file's content. A file with another name or another content belongs to
+the user.
 """
 
 import contextlib
@@ -66,7 +67,8 @@ def set_aside(path: Place, why: str, /) -> Place:
 
     Args:
         path: the file to rename; it may also be a folder.
-        why: the reason, a phrase that follows the path in the message ("was changed").
+        why: the reason for the new name: a phrase that follows the path in the message ("was
+            changed").
 
     Returns:
         The new path of the file.
@@ -101,8 +103,8 @@ class Marked:
         path: the folder; the first write makes the folder.
 
     Raises:
-        Refused: in any method, if the mark is a symbolic link, or a user's file has the mark's
-            name.
+        Refused: in any method, if the mark `.jaxbounds` is a symbolic link, or a file of the user
+            has this name.
     """
 
     def __init__(self, path: str | Place) -> None:
@@ -214,7 +216,7 @@ class Marked:
             raise Damaged(f"{path} was changed after a run wrote it")
 
     def owns(self, name: str, /) -> bool:
-        """Tell whether a run wrote the named file, and nobody changed the file afterwards."""
+        """Tell whether a run wrote the named file and no one changed the file afterwards."""
         digests = self._read().get(name, set())
         if not digests or not is_there(self.place(name)):
             return False
@@ -228,7 +230,7 @@ class Marked:
         return False
 
     def foreign(self, names: Iterable[str], /) -> list[str]:
-        """Return those of the given names that a file of the user has."""
+        """Return those of the given names that files of the user have."""
         found = dict[str, None]()
         for name in names:
             path = self.place(name)
@@ -275,7 +277,7 @@ class Marked:
         return self.path / name
 
     def begin_lines(self, name: str, head: str, /) -> None:
-        """Begin a file to which a run adds lines; the first line `head` identifies such a file."""
+        """Begin a file to which a run adds lines; the first line, `head`, identifies the file."""
         self._note(name, f"head {hashlib.sha256(head.encode()).hexdigest()}")
         self.write(name, f"{head}\n")
 
@@ -297,7 +299,7 @@ class Marked:
         os.replace(source, target)
 
     def remove(self, name: str, /) -> bool:
-        """Remove a file that a run wrote, and its empty folders; return whether it was removed."""
+        """Remove a run's file and its empty folders; return whether the file was removed."""
         if not self.owns(name):
             return False
         path = self.place(name)
@@ -343,7 +345,7 @@ class Marked:
         self._forget(lambda name: not self.place(name.rstrip("/")).exists())
 
     def _forget(self, gone: Callable[[str], bool]) -> None:
-        """Remove from the mark each name for which `gone` returns True."""
+        """Remove from the mark (a list of files) each name for which `gone` returns True."""
         self._digests = None  # another process may have added a name
         known = self._read()
 

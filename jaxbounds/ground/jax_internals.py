@@ -1,4 +1,4 @@
-"""Collect all uses of parts of JAX that JAX does not promise to keep.
+"""Collect all uses of parts of JAX that a new version of JAX may change or remove.
 
 Between minor releases JAX changes the classes of its programs, the parameters of loops and calls,
 and its experimental modules. Other modules of the library import these parts from this module.
@@ -66,10 +66,10 @@ if jax.__version_info__ >= (0, 8):
 else:
 
     def ensure_compile_time_eval() -> Any:
-        """Return a context manager that lets JAX, inside a trace, compute with constants at once.
+        """Return a context manager in which JAX evaluates operations on constants inside a trace.
 
-        The function replaces JAX's own function, which in JAX 0.7 breaks programs that are compiled
-        inside the block: their loops then have no lowering rule.
+        The function replaces JAX's own function. In JAX 0.7, JAX's function breaks programs that
+        are compiled inside the block, because their loops then have no lowering rule.
         """
         from jax._src import core  # type: ignore[attr-defined]
 
@@ -203,7 +203,7 @@ _CALLED = {
         "call_jaxpr",
     ),
 }
-"""The primitives that run another program once; each name maps to the parameter that holds the
+"""A dict from each primitive that runs another program once to the parameter that holds the
 program."""
 
 
@@ -217,7 +217,7 @@ _WRITTEN_OUT: dict[str, Callable[..., Any]] = {
     "one_minus_square": lambda x: (1 + x) * (1 - x),
     "polynomial": _polynomial,
 }
-"""Primitives of JAX 0.12, written as functions of primitives that older versions also have."""
+"""Primitives of JAX 0.12, written as functions of primitives that older versions of JAX have."""
 _DESCRIBED = "call_hi_primitive"
 """A call whose program is inside an object of JAX: `nonzero` and `searchsorted` for JAX >= 0.12."""
 

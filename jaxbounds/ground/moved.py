@@ -1,4 +1,4 @@
-"""Let old dotted names be imported for one release, with a warning that gives the new name.
+"""Make old dotted names importable for one release, with a warning that gives the new name.
 
 `MODULES` and `NAMES` list all old names. The module of an old name holds no code and forwards each
 attribute to the new module. An old pickle therefore finds its classes, and no class exists twice.
@@ -67,7 +67,7 @@ MODULES: dict[str, str] = {
     "runs.earlier": "runs.merged_files",
 }
 """The new name of each module or subpackage that moved. The key is the old name; both names omit
-the prefix "jaxbounds.". An entry for a subpackage covers all modules inside it."""
+the prefix "jaxbounds.". An entry for a subpackage covers all modules inside the subpackage."""
 
 NAMES: dict[str, dict[str, str]] = {
     "experiments": {
@@ -186,7 +186,7 @@ class _WithOldNames(SourceFileLoader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """A finder for the old names of modules, and for modules whose attributes have old names."""
+    """A finder for old names of modules, and for modules with attributes that have old names."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

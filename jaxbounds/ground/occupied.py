@@ -26,8 +26,9 @@ except ImportError:
 
 LOCK = ".jaxbounds-lock"
 LOOK = 0.1
-"""Seconds that `take` waits between two looks at an occupied folder. A larger number makes `take`
-notice a free folder later.
+"""The seconds that `take` waits between two looks at an occupied folder.
+
+A larger number makes `take` notice a free folder later.
 """
 
 
@@ -63,11 +64,11 @@ def _unlock(lock: int) -> None:
 
 
 _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
-"""The folders that this process holds; a thread does not wait for a folder that it holds itself."""
+"""The folders that this process holds; a thread does not wait for a folder of its own."""
 
 
 def _locked(path: Path, settings: str) -> Held | str:
-    """Lock a folder; if another run holds it, return the run's settings ("" until they exist)."""
+    """Lock a folder; if another run holds the folder, return the run's settings or ""."""
     mine = _held.get(str(path.absolute()))
     if mine is not None and mine._thread == threading.get_ident():
         mine.release()
@@ -94,7 +95,7 @@ def _locked(path: Path, settings: str) -> Held | str:
 
 
 def siblings(out: Path, /) -> Iterator[Path]:
-    """Yield a folder, and then the folders beside it that a run tries if the first is occupied."""
+    """Yield a folder, and then folders beside it; a run tries these if the folder is occupied."""
     yield out
     for number in range(2, 10**6):
         yield out.with_name(f"{out.name}-{number}")
@@ -109,7 +110,7 @@ def take(
     look: Callable[[], None] = lambda: None,
     only: bool = False,
 ) -> Held:
-    """Take a folder for this run alone: `out`, or a folder beside `out`.
+    """Reserve a folder for this run alone: `out`, or a folder beside `out`.
 
     A message on standard error names the folder if it is not `out`.
 
@@ -121,8 +122,7 @@ def take(
         out: the requested folder.
         settings: JSON-able settings; a run waits for another run with equal settings.
         names: the names of the files that the run will write.
-        look: a function that a waiting run calls again and again; an exception of `look` ends the
-            wait.
+        look: a function that a waiting run calls repeatedly; an exception of `look` ends the wait.
         only: whether to refuse instead of taking a folder beside `out`; a continued run needs True.
 
     Raises:

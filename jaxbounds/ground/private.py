@@ -11,7 +11,10 @@ from pathlib import Path
 KEY, LENGTH = ".key", 32
 """The name of the file that holds a folder's key, and the length of the key in bytes."""
 SIGNED = 32
-"""Length of a signature in bytes; SHA-256 gives no longer signature."""
+"""The length of a signature in bytes, at most 32.
+
+A larger length makes a signature harder to guess.
+"""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -86,7 +89,7 @@ def read_signed(file: Path, /) -> bytes | None:
 
 
 def _made(file: Path) -> bytes | None:
-    """Make a new key; if two processes make keys at once, the later key replaces the other."""
+    """Make a new key. If two processes make keys at once, the later key stays."""
     partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(secrets.token_bytes(LENGTH))

@@ -23,14 +23,15 @@ from jaxbounds.ground.exceptions import Refused
 Value = TypeVar("Value")
 
 TEXT = 2**26
-"""The most bytes that `bytes_in` reads from a file; a larger limit lets a file fill more memory."""
+"""`bytes_in` reads at most this many bytes from a file; a larger limit may fill more memory."""
 CONTAINERS, ENTRIES = 2**21, 2**22
 """Limits for a JSON text that `parsed` accepts. `CONTAINERS` limits the number of objects and
 lists, `ENTRIES` the number of commas. A larger limit lets a small file fill more memory.
 """
 HEADER = 2**16
-"""The most bytes of an array's header that `arrays_in` accepts. A larger limit accepts longer
-headers.
+"""`arrays_in` accepts an array's header with at most this many bytes.
+
+A larger limit accepts longer headers.
 """
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 """The name that netCDF-4 gives a dimension without a variable; a reader needs no values for it."""
@@ -108,7 +109,7 @@ def json_in(path: Path, /, *, of: Callable[[Any], Value], limit: int = TEXT) -> 
         path: the file.
         of: a function that converts the parsed JSON to the result. The function raises one of
             `UNREADABLE` for JSON with an unexpected structure.
-        limit: the most bytes that the file may have.
+        limit: the largest number of bytes that the file may have.
 
     Raises:
         Damaged: if the file is not JSON, or if `of` raises one of `UNREADABLE`.
@@ -128,7 +129,7 @@ _WORDS = (None, "inf", "-inf")
 
 
 def fits(value: Any, hint: Any, /) -> bool:
-    """Tell whether a parsed JSON value has the form that the library writes for a type.
+    """Tell whether a parsed JSON value has the structure that the library writes for a type.
 
     Args:
         value: the parsed value.

@@ -111,7 +111,7 @@ class _Watch:
             self.keep(key, state(key))
 
     def keep(self, key: str, value: str) -> None:
-        """Record a state unless the dependency has one; then call the functions of `telling`."""
+        """Record a dependency's first state; then call the functions that `telling` registered."""
         if key in self.depends:
             return
         self.depends[key] = value
@@ -213,7 +213,7 @@ def _outside_of_python(frame: FrameType | None) -> str:
 
 
 def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
-    """Call `act` if user code called the frame's function; ignore an exception of `act`."""
+    """Call `act` if user code called the frame's function; ignore any exception of `act`."""
     _watch.inside.busy = True
     try:
         with contextlib.suppress(Exception):

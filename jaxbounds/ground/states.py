@@ -23,10 +23,9 @@ Depends = Mapping[str, str]
 UNKNOWN = "unrecorded"
 """The word for an unknown state; a dependency with an unknown state always counts as changed."""
 SETTLED = 2.0
-"""Seconds after a file's last change from which on `content` remembers the file's digest. `content`
-then reads the file again only if its times, size or inode change. A larger value makes `content`
-read recently changed files more often.
-"""
+"""`content` remembers a file's digest if the last change of the file is at least this many seconds
+old. `content` then reads the file again only if its times, size or inode change. A larger value
+makes `content` read recently changed files more often."""
 ABSENT, FOLDER = "absent", "folder"
 _Stamp = tuple[int, ...]
 _known: dict[str, tuple[_Stamp, str]] = {}
@@ -102,7 +101,7 @@ def _declared(path: str) -> str:
 
 
 def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | None:
-    """Return the spec of a module from the first finder that knows it; None if no finder does.
+    """Return a module's spec from the first finder that finds the module; else None.
 
     The function does not ask the finders of built-in and frozen modules.
     """

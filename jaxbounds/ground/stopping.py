@@ -1,4 +1,4 @@
-"""Ask long work to stop: the work reads the request, saves its results, and then ends."""
+"""Ask a long computation to stop; it notices the request, saves its results, and ends."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _asked = False
 
 @contextlib.contextmanager
 def listening() -> Iterator[None]:
-    """Declare that the code in a `with` block often calls `asked`, and calls `answer` if asked."""
+    """Declare that the code in a `with` block often calls `asked`, and `answer` after a request."""
     global _listening
     _listening += 1
     try:
@@ -20,14 +20,14 @@ def listening() -> Iterator[None]:
 
 
 def ask() -> bool:
-    """Ask the running work to stop; return False, and drop the request, if no work listens."""
+    """Ask the running computation to stop; return False, without a request, if none listens."""
     global _asked
     _asked = _asked or _listening > 0
     return _listening > 0
 
 
 def asked() -> bool:
-    """Tell whether someone asked the running work to stop."""
+    """Tell whether a caller asked the running computation to stop."""
     return _asked
 
 
@@ -38,14 +38,14 @@ def forget() -> None:
 
 
 class Stopped(KeyboardInterrupt):
-    """The running work stopped because someone asked it to stop."""
+    """The running computation stopped because a caller asked it to stop."""
 
 
 def answer() -> NoReturn:
-    """End the running work by an exception; the work calls this after it has saved all results.
+    """Raise `Stopped`, to end a computation that has saved all its results.
 
     Raises:
         Stopped: always.
     """
     forget()
-    raise Stopped("all computed results are kept")
+    raise Stopped("all results computed before the stop are saved")

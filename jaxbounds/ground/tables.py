@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from jaxbounds.ground.text import printable
 
 MOST = 30
-"""The most rows of a displayed table; a larger number allows longer tables."""
+"""A displayed table has at most this many rows; a larger number allows longer tables."""
 
 
 class Table(NamedTuple):
@@ -28,7 +28,7 @@ class Table(NamedTuple):
         return f"... and {len(self.rows) - MOST} more" if len(self.rows) > MOST else ""
 
     def text(self) -> str:
-        """Return the table as text for a terminal; a line has at most 100 characters."""
+        """Return the table as text for a terminal, with lines of at most 100 characters."""
         if not self.rows:
             return printable(self.title)
         from rich import box, console, table  # slow to import

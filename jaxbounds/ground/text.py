@@ -25,8 +25,8 @@ def shortened(name: str, most: int, /) -> str:
 
     Args:
         name: the whole name, without its suffix (".json").
-        most: the most bytes of the result in UTF-8, at least 33; a file system allows 255 bytes,
-            including the suffix.
+        most: the largest number of bytes of the result in UTF-8, at least 33; a file system allows
+            255 bytes, including the suffix.
     """
     whole = name.encode(errors="surrogatepass")
     if len(whole) <= most:

@@ -42,7 +42,7 @@ def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
 
 
 def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) -> float:
-    """Return an option that is a real number above a bound, not NaN.
+    """Return the user's option if it is a real number above a bound and not NaN, else refuse it.
 
     Args:
         name: the name of the option.
@@ -66,7 +66,7 @@ def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) ->
 
 
 def function(name: str, value: Any, of: str, /) -> Callable[..., Any]:
-    """Return an option that can be called.
+    """Return the user's option if it can be called, else refuse it.
 
     Args:
         name: the name of the option.
@@ -82,6 +82,6 @@ def function(name: str, value: Any, of: str, /) -> Callable[..., Any]:
 
 
 def shown(value: Any, /) -> str:
-    """Return a value as one line of a message."""
+    """Return a value as one line of text for an error message."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -28,7 +28,7 @@ class Reason(NamedTuple):
 
     @property
     def where(self) -> str:
-        """List the first few paths in one line."""
+        """Return the first few paths as one line of text."""
         return listed(self.paths) if self.paths else ""
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ class Reason(NamedTuple):
 
 
 def listed(names: list[str] | tuple[str, ...], /, most: int = 4) -> str:
-    """List the first few names in one line, and the number of the others."""
+    """Return the first few names as one line of text, with the number of the other names."""
     shown = ", ".join(names[:most]) or "none"
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 

@@ -98,8 +98,8 @@ def train(
         params: the parameters at the start.
         rule: the optimiser, from `optimizer` or any Optax transformation.
         steps: the number of steps, a multiple of `every`.
-        measure: a function of the parameters that returns small arrays by name.
-        every: steps between measurements.
+        measure: a function of the parameters that returns a dictionary of small arrays.
+        every: the number of steps between measurements.
 
     Returns:
         The last state, and the measurements stacked along a leading axis.

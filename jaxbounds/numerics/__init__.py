@@ -1,4 +1,4 @@
 """Numerical tools: norms, array modules, lower estimates of suprema, and chaining.
 
-This package contains no theory of any paper.
+This package contains no formula that is specific to a paper.
 """

@@ -9,7 +9,7 @@ import numpy as np
 from jaxbounds.ground.exceptions import Refused
 
 LogCovering = Callable[[Any], Any]
-"""A function that takes a cover's scale (radius) and returns the log of the covering number."""
+"""A function from a cover's scale (radius) to the logarithm of the covering number."""
 
 
 def require_range(m: float, B: float, /) -> None:
@@ -42,7 +42,7 @@ def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 3
         log_covering: ln N, as a function of an array of scales.
         m: the number of samples.
         B: the largest absolute value of the functions.
-        depth: the largest J.
+        depth: the largest number of scales J in the minimum.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.

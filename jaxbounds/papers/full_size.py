@@ -1,7 +1,7 @@
-"""Record the runs of figures, at the paper's full size and at a quick preset.
+"""Record the runs of figures, at the paper's settings (full size) and at a quick preset.
 
-Each paper keeps its records in `records/full_size.json` and `records/quick.json`, by figure.
-`.github/full_size.py` writes a record from the folder of a run.
+Each paper has the files `records/full_size.json` and `records/quick.json`, with one record for each
+figure. `.github/full_size.py` writes a record from the folder of a run.
 """
 
 import functools
@@ -71,18 +71,18 @@ class RecordedRun:
 
 
 def answered(finding: Finding, /) -> Answer:
-    """Return a finding as a record stores it."""
+    """Return a finding (the answer to a claim) in the form that a record stores."""
     words = {True: "yes", False: "NO", None: "open"}
     return Answer(finding.text, words[finding.reproduced], finding.number)
 
 
 def small_preset(experiment: Experiment, /) -> str:
-    """Return the name of the preset for a trial of a figure: "quick", or else "default"."""
+    """Return the name of a figure's preset for a trial run: "quick", or else "default"."""
     return "quick" if "quick" in experiment.presets else "default"
 
 
 def place(paper: str, kind: Kind = "full_size", /) -> Path:
-    """Return the file of a shipped paper's records."""
+    """Return the path of the file that holds a shipped paper's records."""
     return Path(__file__).parents[1] / paper / "records" / f"{kind}.json"
 
 
@@ -100,7 +100,7 @@ def records(kind: Kind = "full_size", /) -> Mapping[str, RecordedRun]:
 
 
 def full_size(experiment: Experiment, /) -> str:
-    """Return a line on whether a figure ran at the paper's settings; "" without such settings."""
+    """Return a line: did the figure run at the paper's settings? "" without such settings."""
     if PRESET not in experiment.presets:
         return ""
     lines = {**EARLIER, **{name: one.line() for name, one in records().items()}}

@@ -1,4 +1,4 @@
-"""Load the shipped papers, and the papers in a user's own files, which are executed."""
+"""Load the shipped papers and a user's own papers; the library executes the user's files."""
 
 import dataclasses
 import difflib
@@ -16,7 +16,8 @@ from jaxbounds.ground import recording, surroundings
 from jaxbounds.ground.exceptions import Refused
 
 PAPERS = ("multihead", "seqlength", "smapprox", "qstr")
-"""The names of the shipped papers: subpackages with `statements.PAPER` and `experiments`."""
+"""The names of the shipped papers; each is a subpackage with `statements.PAPER` and
+`experiments`."""
 
 
 def _from_file(file: Path) -> ModuleType:
@@ -76,7 +77,7 @@ def _import(where: str) -> ModuleType:
 
 
 def _by_name(name: str, where: str) -> ModuleType:
-    """Import a module by name; for a package without PAPER, its module `statements`."""
+    """Import a module by name. For a package without PAPER, import its module `statements`."""
     try:
         module = importlib.import_module(name)
         if not hasattr(module, "PAPER") and hasattr(module, "__path__"):
@@ -176,7 +177,7 @@ def load_paper(where: str) -> Paper:
 
 
 def origin(problem: BaseException, /) -> str:
-    """Return an exception in one line: its type, its message, and the user's line."""
+    """Return a text for an exception: its type, its message, and the line of the user's code."""
     library = Path(__file__).parents[1]
     frames = [
         frame

@@ -1,4 +1,4 @@
-"""Look up statements and experiments by ids, by patterns, and by a paper's own numbers."""
+"""Look up statements and experiments by id, pattern, or number in the paper ("Theorem 4.1")."""
 
 import difflib
 import fnmatch
@@ -71,7 +71,7 @@ def _now(name: str, known: Container[str]) -> str:
 
 
 def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
-    """Find the statement with this id; import only its own shipped paper.
+    """Find the statement with this id; of the shipped papers, import only the statement's paper.
 
     Args:
         name: the id of the statement, as "multihead.cor1.3".
@@ -94,7 +94,7 @@ def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
 
 
 def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement, ...]:
-    """Return the statements that judge a function.
+    """Return the statements that test a function of the library.
 
     Args:
         statements: the statements to look through.
@@ -147,7 +147,7 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
 
 
 def named_in_print(name: str, /) -> tuple[str, ...]:
-    """Return the ids of the statements about a paper's numbered item; an id comes back itself.
+    """Return the ids of the statements about a paper's numbered item; return an id unchanged.
 
     Args:
         name: "seqlength Theorem 4.1", or "Theorem 4.1" for all papers that have one; or the label
@@ -187,12 +187,12 @@ def _experiments_of(paper: str) -> dict[str, Experiment]:
 
 
 def experiments() -> dict[str, Experiment]:
-    """Return the experiments of the shipped papers by id, from each `experiments.EXPERIMENTS`."""
+    """Return a dict from id to experiment for the shipped papers (`experiments.EXPERIMENTS`)."""
     return {name: found for paper in PAPERS for name, found in _experiments_of(paper).items()}
 
 
 def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
-    """Find the experiment with this id; import only its own shipped paper.
+    """Find the experiment with this id; of the shipped papers, import only the experiment's paper.
 
     Args:
         name: the id of the experiment.

@@ -13,14 +13,17 @@ from jaxbounds.papers.loading import PAPERS, load_paper
 from jaxbounds.papers.lookup import find_statement, load_papers, select
 
 Named = str | Path | Paper | Statement
-"""A user's way to name statements. It is an id, the beginning of ids, or a shell pattern. It may
-also be a paper or a statement itself, or a file or folder that holds a PAPER. A file means its
-whole paper, unless the user also gives ids of the paper.
+"""A user's way to name statements: an id, the beginning of ids, or a shell pattern.
+
+A paper or a statement itself is also a name, and so is a file or folder that holds a PAPER. A file
+means its whole paper, unless the user also gives ids of the paper.
 """
 
 
 def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
-    """Return the single statement that a name means: the statement itself, its id, or its file.
+    """Return the single statement that a name means.
+
+    A name is the statement itself, its id or its file.
 
     A whole id names only its own statement, even if other ids begin with it.
 
@@ -128,7 +131,7 @@ def selected(
     Args:
         what: one or several names, see `Named`.
         imports: modules or files of the user that hold a PAPER.
-        kinds: keep only statements of these kinds; all unless given.
+        kinds: keep only statements of these kinds; the default keeps all kinds.
 
     Raises:
         Refused: if a pattern matches no statement, a file holds no paper, two papers share an id,

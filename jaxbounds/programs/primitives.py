@@ -15,8 +15,8 @@ class Primitive(NamedTuple):
     """A row of the table.
 
     Attributes:
-        exact: whether the primitive itself rounds nothing in any floating-point type; a program
-            inside an equation may still round.
+        exact: whether the primitive itself computes without rounding in every floating-point type.
+            A program inside an equation may still round.
         reads: the names of the parameters that a rule needs.
         may: the names of optional parameters: a rule reads them if present, or they change no
             value.
@@ -30,8 +30,10 @@ class Primitive(NamedTuple):
 
 
 PRIMITIVES: dict[str, Primitive] = {}
-"""The table: a primitive's name gives its row. Code that reads the table assumes that a primitive
-without a row rounds."""
+"""The table: a dict from a primitive's name to its row.
+
+Code that reads the table assumes that a primitive without a row rounds.
+"""
 
 
 def _rows(

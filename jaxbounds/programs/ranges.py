@@ -27,8 +27,10 @@ from jaxbounds.ground.jax_internals import (
 Range = tuple[int, int] | None
 """The least and the largest integer; None for an unknown range."""
 STEADY = 8
-"""The number of steps of a scan that the test follows. The test then extrapolates a range that grew
-equally at each step. A larger number detects a growth that changes later.
+"""The test follows this many steps of a scan.
+
+The test then extrapolates a range that grew equally at each step. A larger number detects a growth
+that changes later.
 """
 
 _SAME = frozenset(

@@ -38,8 +38,9 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
 
 
 STEP = 2000
-"""The number of entries that NumPy computes in the time that any equation takes at least. A larger
-number makes `executed` count fewer equations for large arrays.
+"""NumPy computes this many entries in the time that even the smallest equation takes.
+
+A larger number makes `executed` count fewer equations for large arrays.
 """
 
 
@@ -216,16 +217,18 @@ def program_text(closed: ClosedJaxpr, /) -> str:
 
 
 SAME = 1e-6
-"""Relative difference up to which the results of two traces count as equal. Rounding leaves a
-smaller difference. A larger value accepts more functions that change from trace to trace.
+"""The largest relative difference at which the results of two traces count as equal.
+
+Rounding leaves a smaller difference. A larger value accepts more functions that change from trace
+to trace.
 """
 
 
 def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> bool:
     """Tell whether two programs give equal numbers at the arguments, up to rounding.
 
-    One program may have extra results between the common ones. The reason is that JAX caches the
-    trace of a caller, and a cached trace hides the recorded call of a judged function inside it.
+    One program may have extra results between the common ones. JAX caches the trace of a caller.
+    Such a cached trace hides the recorded call of a judged function.
     """
     leaves = jax.tree.leaves(arguments)
     run = lambda closed: [np.asarray(x) for x in jax.jit(as_function(closed))(*leaves)]

@@ -38,7 +38,7 @@ W = {"w": np.array([0.5, -1.0]), "c": np.array(3.0)}
 
 @pytest.mark.parametrize("loss", [None, (1.0,), [1.0], {"l": 1.0}])
 def test_a_loss_comes_alone(loss):
-    with pytest.raises(ValueError, match="return the number alone"):
+    with pytest.raises(ValueError, match="return only the number"):
         real(loss)
 
 

@@ -135,7 +135,7 @@ CASES = {
     "trace 1": (asked("trace", products=1), "at least 2 products"),
     "trace how": (asked("trace", method="x"), "method must be one of"),
     "probes": (asked("spectrum", probes=0), "probes=0 is no integer from 1 on"),
-    "kappa": (asked("weak_convexity", kappa=0), "kappa=0 is no positive number"),
+    "kappa": (asked("weak_convexity", kappa=0), "kappa=0, expected a positive number"),
     "heads": (asked("weak_convexity", heads=0), "heads must be the number"),
     "blocks": (asked("blocks", "a"), "a filter for each name"),
     "block": (asked("blocks", {"q": "zz"}), "no parameter matches filter='zz'"),

@@ -1,4 +1,7 @@
-"""Run sweeps over seeds and grids: vmapped lanes (runs) on all devices, with checkpoints."""
+"""Run sweeps over seeds and grids.
+
+Each run (lane) is vmapped; sweeps use all devices and checkpoints.
+"""
 
 from jaxbounds.experiments.sweeps.checkpoint import Checkpoints, leaves_of, records_in, with_leaves
 from jaxbounds.experiments.sweeps.merging import merge_parts, merge_sweeps

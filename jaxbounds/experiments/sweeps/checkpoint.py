@@ -1,4 +1,4 @@
-"""Write and read the checkpoints of a sweep: npz files, each complete or absent.
+"""Write and read the checkpoints of a sweep. Each checkpoint is an npz file, complete or absent.
 
 A sweep replaces and removes only files that it wrote; `jaxbounds.ground.folders` recognises these
 files.
@@ -21,13 +21,13 @@ from jaxbounds.ground.folders import Marked, set_aside
 FORMAT = "jaxbounds-checkpoint-4"
 STATE, ABOUT = "state.npz", "sweep.json"
 METRIC = "metric/"
-"""The prefix of the names of entries that are metrics."""
+"""The prefix that marks a metric's name among the names of a file's entries."""
 NAMES = re.compile(r"state\.npz|chunk-\d{9,}\.npz|sweep\.json")
 """The names of files that a sweep writes into its folder."""
 
 
 def plain(leaf: Any) -> Any:
-    """Return the raw data of an array of typed keys; return other arrays unchanged."""
+    """Return the raw data of an array of typed random keys; return other arrays unchanged."""
     return jax.random.key_data(leaf) if is_key(leaf) else leaf
 
 
@@ -56,11 +56,11 @@ class Checkpoints:
     folder that can be resumed.
 
     Args:
-        folder: the folder; the first write makes the folder.
+        folder: the folder of the checkpoints; the first write makes the folder.
         fingerprint: a hash of everything that the numbers depend on. The class refuses a folder
             with another hash.
-        part: if the folder holds only a share of the lanes, the triple (first lane, end, number of
-            all lanes).
+        part: the triple (first lane, end, number of all lanes), if the folder holds only a share of
+            the lanes (runs).
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Checkpoints:
             arrays, fingerprint = load_arrays(path, form=FORMAT)
         except Refused as problem:
             raise Refused(
-                f"checkpoint {problem}. Try fresh=True, which sets it aside, or another folder"
+                f"checkpoint {problem}. Try fresh=True, which renames the files, or another folder"
             ) from problem
         if fingerprint != self.fingerprint:
             raise Refused(
@@ -140,7 +140,7 @@ class Checkpoints:
             step: the step of the state.
             state: the leaves of the state.
             first: the step of the previous checkpoint.
-            metrics: the metrics by name.
+            metrics: a dict from each metric's name to an array.
             ended: whether the sweep needs no more steps.
         """
         if jax.process_index() > 0:
@@ -164,7 +164,7 @@ class Checkpoints:
         return int(stored["step"]), bool(stored["ended"])
 
     def load(self) -> tuple[int, list[np.ndarray], list[dict[str, np.ndarray]]] | None:
-        """Return (step, leaves of the state, metrics of earlier chunks); None without a state.
+        """Return step, leaves of the state, and metrics of earlier chunks; None without a state.
 
         Raises:
             Refused: if a file is damaged, missing or from another run.
@@ -190,7 +190,7 @@ class Checkpoints:
             if first != reached:
                 raise Refused(
                     f"folder={self.folder} lacks the metrics from step {reached} on. Try "
-                    "fresh=True, which sets it aside, or another folder"
+                    "fresh=True, which renames the files, or another folder"
                 )
             metrics = self._read(name)
             reached = int(metrics.pop("until"))
@@ -198,7 +198,7 @@ class Checkpoints:
         if reached != step:
             raise Refused(
                 f"folder={self.folder} lacks the metrics from step {reached} to {step}. Try "
-                "fresh=True, which sets it aside, or another folder"
+                "fresh=True, which renames the files, or another folder"
             )
         return step, [stored[name] for name in sorted(stored)], chunks
 

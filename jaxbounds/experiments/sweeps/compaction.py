@@ -1,14 +1,14 @@
-"""Move unfinished lanes together, so that a sweep can skip whole groups of finished lanes."""
+"""Move unfinished lanes (runs) together, so a sweep can skip whole groups of finished lanes."""
 
 import numpy as np
 
 
 def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | None:
-    """Choose the lane for each position such that as few groups as possible have unfinished lanes.
+    """Assign lanes to positions so that as few groups as possible have unfinished lanes.
 
-    A lane keeps its slot within a group, because the compiled program surely gives equal bits only
-    in an equal slot. Groups with unfinished lanes come first, so all devices get equally many of
-    these groups.
+    A lane keeps its slot within a group, because the compiled program gives equal bits for certain
+    only in an equal slot. Groups with unfinished lanes come first, so all devices get equally many
+    of these groups.
 
     Args:
         over: (positions,) whether the lane at each position is finished. Positions lie in groups of

@@ -1,4 +1,4 @@
-"""Keep compiled programs of sweeps: a second call with equal programs compiles nothing."""
+"""Keep compiled programs of sweeps, so that a second call with equal programs compiles nothing."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -14,7 +14,7 @@ _programs: OrderedDict[Hashable, Any] = OrderedDict()
 
 
 def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
-    """Return the stored program of a mark and a name; compile the program if it is not stored.
+    """Return the stored program for a mark and a name; compile the program if it is absent.
 
     Args:
         mark: a text that only equal programs on equal devices share; None if no such text is known.

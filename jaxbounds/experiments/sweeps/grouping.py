@@ -1,4 +1,4 @@
-"""Choose the number of lanes that are vmapped together, from the memory that they take."""
+"""Choose how many lanes (runs) are vmapped together, from the memory that they take."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,11 +6,12 @@ from typing import Any
 ON_CPU = 4
 """The default number of lanes in a group on a CPU, for sweeps of up to 32 lanes.
 
-A larger number wastes more steps on finished lanes. A smaller number makes tiny lanes slow.
+A larger number wastes more steps on finished lanes. A smaller number slows sweeps of tiny lanes.
 """
 PARTS = 8
-"""The number of groups on a CPU for sweeps of more than 32 lanes. At most this many devices can
-share the sweep. A larger number makes tiny lanes slow.
+"""The number of groups of lanes on a CPU for sweeps of more than 32 lanes.
+
+At most this many devices can share the sweep. A larger number slows sweeps of tiny lanes.
 """
 AT_MOST = 256
 """The largest default number of lanes in a group on an accelerator.
@@ -47,14 +48,14 @@ def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /
     """Return the default number of lanes in a group, for a sweep of `count` lanes.
 
     The result does not depend on the number of devices. So the bits of the sweep's results do not
-    depend on this number either.
+    depend on the number of devices either.
 
     Args:
         count: the number of all lanes.
         limit: the bytes that the program may take on one device.
         device: one of the devices of the sweep.
-        need: a function from a number of lanes to the bytes that a group of these lanes needs. It
-            is called only for accelerators.
+        need: a function from a number of lanes to the bytes that a group of this many lanes needs.
+            Only accelerators need the function.
 
     Returns:
         On a CPU the larger of `ON_CPU` and `count` / `PARTS`. Otherwise the largest power of two

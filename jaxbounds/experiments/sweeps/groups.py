@@ -1,4 +1,4 @@
-"""Put lanes into groups of a fixed size; each device runs a program for one group at a time.
+"""Put lanes (runs) into groups of a fixed size; a device runs one group's program at a time.
 
 The program does not depend on the numbers of groups, shares or processes. These numbers only decide
 which process calls the program for which lanes. Each device runs the program without the other
@@ -17,14 +17,16 @@ from jaxbounds.experiments.sweeps.inputs import impl_of, is_key
 from jaxbounds.ground.jax_internals import process_allgather
 
 Rounds = list[Any]
-"""A list with the values of this process for each round; the first axis counts the groups of the
-round."""
+"""This process's values, one list entry for each round (a group on every device).
+
+The first axis of an entry counts the groups of the round.
+"""
 AXIS = "jaxbounds_lanes"
 """The name of the axis of the mesh of devices."""
 
 
 class Groups:
-    """Groups of lanes on devices: group i is on device i modulo the number of devices.
+    """Groups of lanes on devices; group i is on device i modulo the number of devices.
 
     Each process has the groups of its own devices.
 
@@ -51,7 +53,7 @@ class Groups:
         self.local = tuple(self.devices[index] for index in here)
         rounds = max((-(-(count - index) // total) for index in here), default=0)
         self.rounds = [[index + turn * total for index in here] for turn in range(rounds)]
-        """The groups of each round, by device; a number `count` or above means no group."""
+        """The index of each round's group on each device; an index >= `count` means no group."""
 
     def device(self, index: int, /) -> Any:
         """Return the device of a group."""
@@ -96,7 +98,7 @@ class Groups:
         return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
 
     def numbers(self, of: Callable[[int], int], /) -> Rounds:
-        """Put an integer for each group on the group's device; 0 where a device has no group."""
+        """Put each group's integer on the group's device; 0 on a device without a group."""
         here = lambda i: of(i) if i < self.count else 0
         rows = [np.array([here(i) for i in row], np.int32) for row in self.rounds]
         return [jax.device_put(row, self._sharding) for row in rows]
@@ -138,7 +140,7 @@ class Groups:
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *ordered)
 
     def _across(self, parts: dict[int, Any], like: Any) -> dict[int, Any]:
-        """Add the values that other processes hold."""
+        """Return the values of all processes, collected from this and all other processes."""
         most = max(map(len, self._of))
         empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
         own = [parts[i] for i in self.mine] + [empty] * (most - len(self.mine))
@@ -159,7 +161,7 @@ def _put(leaf: Any, sharding: NamedSharding, rows: np.ndarray | None = None) -> 
 
 
 def largest(*numbers: float) -> list[float]:
-    """Return for each number the largest of its values on all processes."""
+    """Return, for each of the numbers, the maximum over all processes."""
     if jax.process_count() == 1:
         return list(numbers)
     every = process_allgather(np.asarray(numbers, np.float32))

@@ -1,4 +1,4 @@
-"""Compute the identity of a sweep: a description of its program and its lanes.
+"""Compute the identity of a sweep, which describes the sweep's program and its lanes (runs).
 
 A folder of checkpoints belongs to one identity. The module traces and hashes programs, with the
 values of the arrays that they close over. A function that a program calls on the host has no trace;
@@ -78,7 +78,7 @@ def identity_of(
     about: dict[str, Any],
     device: Any,
 ) -> tuple[Identity, str]:
-    """Compute the identity of a sweep, and a mark that only equal programs share.
+    """Compute the identity of a sweep, and a text (mark) that only equal programs share.
 
     Args:
         start: the function that gives the initial state of one lane.
@@ -120,7 +120,7 @@ def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
 
 
 def digest_of(identity: Identity, /) -> str:
-    """Digest an identity into one word."""
+    """Return a digest of an identity as one word."""
     return _sha(json.dumps(identity, sort_keys=True).encode())
 
 
@@ -146,7 +146,7 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
         marked.refuse_changed(ABOUT)
     except (ValueError, KeyError, TypeError) as problem:
         raise Damaged(
-            f"{path} is damaged ({problem}). Try fresh=True, which sets it aside"
+            f"{path} is damaged ({problem}). Try fresh=True, which renames the file"
         ) from problem
     return stored["identity"], stored["group"]
 

@@ -14,8 +14,10 @@ from jaxbounds.ground.files import locate
 from jaxbounds.ground.folders import Marked
 
 OnRecord = Callable[[int, Mapping[str, np.ndarray]], None]
-"""A function of (step, metrics) that is called for each record. `metrics` is a dict of arrays
-(lanes, ...)."""
+"""A function that the sweep calls with (step, metrics) for each record of the metrics.
+
+`metrics` is a dict of arrays (lanes, ...).
+"""
 
 
 class Csv:
@@ -41,7 +43,7 @@ class Csv:
         self._marked, self._name, self._began = Marked(place.parent), place.name, False
 
     def __call__(self, step: int, metrics: Mapping[str, np.ndarray]) -> None:
-        """Add the lines of one record."""
+        """Write a line for each lane of one record."""
         columns: dict[str, np.ndarray] = {}
         for name, values in metrics.items():
             flat = values.reshape(len(values), -1)

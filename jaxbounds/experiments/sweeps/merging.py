@@ -1,4 +1,4 @@
-"""Merge the checkpoints of a run's shares into the checkpoints of the whole run."""
+"""Merge the checkpoints of a run's shares (each computed by another process) into one run."""
 
 import shutil
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def _as_long_as(metrics: Metrics, records: int) -> Metrics:
 
 
 def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) -> None:
-    """Join the lanes of one sweep, which lie in the folders of its shares."""
+    """Join the lanes of one sweep from the folders of all shares."""
     parts.sort(key=lambda part: part.first)
     said = f"{name}: " if name else ""
     if len({(part.mark, part.lanes) for part in parts}) > 1:
@@ -76,7 +76,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
 
 
 def _copy(name: str, found: Sequence[Place], into: Place) -> None:
-    """Copy a piece of the run that only one share computed: a folder of checkpoints, or a file."""
+    """Copy a result that only one share computed: a folder of checkpoints, or a file."""
     if len(found) > 1:
         raise Refused(
             f"piece={name} is in two shards: {found[0]} and {found[1]}. Try the folder of each "
@@ -90,7 +90,7 @@ def _copy(name: str, found: Sequence[Place], into: Place) -> None:
 
 
 def _copy_files(files: Sequence[Place], into: Place) -> None:
-    """Copy the files that exist."""
+    """Copy those of the given files that exist."""
     marked = Marked(into)
     for file in filter(is_there, files):
         with here(file) as copy, copy.open("rb") as old, marked.writing(file.name) as new:

@@ -72,7 +72,7 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
 
 
 def _checkpointer() -> Any:
-    """Return orbax's writer and reader; the import of orbax takes a second, so it comes late."""
+    """Import orbax, which takes a second, and return its writer and reader of checkpoints."""
     return importlib.import_module("orbax.checkpoint").StandardCheckpointer()
 
 

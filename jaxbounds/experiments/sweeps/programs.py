@@ -15,7 +15,8 @@ from jaxbounds.ground.exceptions import Refused
 
 Carry = tuple[Any, Any]
 OVER = " over"
-"""The name of the entry of a record that tells which lanes are finished; no metric may have it."""
+"""The name of a record's entry that tells which lanes are finished. No metric may have this
+name."""
 
 
 def starting(
@@ -48,13 +49,13 @@ def advancing(
     Args:
         step: the step of one lane.
         measure: the measurement of one lane.
-        finished: a function of one state that decides whether the lane is finished; the program
-            then freezes the lane.
+        finished: a function of one state that tells whether the lane is finished; the program
+            freezes finished lanes.
         every: the number of steps before each record.
         most: the largest number of records in one call; the second axis of the metrics has this
             length.
-        enough: a function of one record that decides whether the record is good enough; the program
-            then freezes the lane.
+        enough: a function of one record that tells whether the record is good enough; the program
+            freezes the lane after such a record.
     """
     freezes = finished is not None or enough is not None
 

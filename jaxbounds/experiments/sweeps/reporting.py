@@ -23,14 +23,16 @@ Report = Callable[[float, str], None]
 progress."""
 
 BETWEEN_LINES = 60.0
-"""Seconds between two printed lines if there is no terminal. A larger number writes fewer lines."""
-WORTH_TELLING = 20.0
-"""Seconds of remaining time from which on a run reports this time after its first chunk. A larger
-number lets fewer runs report.
+"""The seconds between two printed lines if standard error is no terminal.
+
+A larger number writes fewer lines.
 """
+WORTH_TELLING = 20.0
+"""A run reports its remaining time after the first chunk if this time is at least this many
+seconds. A larger number lets fewer runs report."""
 
 _later: ContextVar[float] = ContextVar("later", default=0.0)
-"""The cost of the later parts of the run, as a multiple of the present part's cost."""
+"""The cost of all later parts of the run, as a multiple of the cost of the present part."""
 
 
 def each_part(
@@ -57,7 +59,7 @@ class Pace:
     """The remaining time of a run, estimated from its pace after compilation.
 
     Args:
-        total: the amount to do in this part.
+        total: the amount of work in this part.
         begun: the amount that an earlier process has done.
     """
 
@@ -110,13 +112,13 @@ def progress(
     at_most: bool = False,
     show: bool = True,
 ) -> Iterator[Report]:
-    """Yield a function that reports progress; only the first of several processes prints.
+    """Yield a function that reports progress; of several processes, only the first prints.
 
     Args:
         total: the amount to do.
         unit: the unit of the amount, in the plural ("steps").
         begun: the amount that an earlier process has done, if a run is resumed.
-        at_most: whether the work may end before the total is done.
+        at_most: whether the work may end before it reaches the total.
         show: whether to print at all.
     """
     console = Console(stderr=True)

@@ -21,7 +21,7 @@ from jaxbounds.ground.files import Place, is_there, locate
 from jaxbounds.ground.folders import Marked
 from jaxbounds.ground.occupied import Held, take
 
-CURE = "fresh=True, which sets it aside and begins anew, or another folder"
+CURE = "fresh=True, which renames the old files and begins anew, or another folder"
 SHOWN = 5
 """The number of differences that a refusal names; a larger number makes longer messages."""
 
@@ -48,7 +48,7 @@ class Kept:
     held: Held | None = None
 
     def release(self) -> None:
-        """Unlock the folder for other sweeps."""
+        """Release the lock on the folder, so that other sweeps can use the folder."""
         if self.held is not None:
             self.held.release()
 
@@ -117,7 +117,8 @@ def opened(
         if not (resume or ended):
             raise Refused(
                 f"folder={place} holds an unfinished sweep, at step {done}. Try resume=True, which "
-                "continues it, fresh=True, which sets it aside and begins anew, or another folder"
+                "continues it, fresh=True, which renames its files and "
+                "begins anew, or another folder"
             )
         if resume and done > steps:
             raise Refused(

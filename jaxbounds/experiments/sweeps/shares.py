@@ -1,4 +1,4 @@
-"""Define a share of a run: the lanes and other pieces of work that one process computes.
+"""Define a share of a run: the lanes (runs of a sweep) and other work that one process computes.
 
 Each share counts the lanes of all sweeps in the order of the run. So all shares agree on the
 division of the lanes without communication.
@@ -16,7 +16,7 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True, order=True)
 class Share:
-    """One of `count` shares of a run; `index` counts from 1."""
+    """One of the `count` shares of a run; `index`, from 1 to `count`, says which share."""
 
     index: int
     count: int
@@ -41,7 +41,7 @@ class Share:
 
 
 class OnlyAShare(Exception):
-    """The run ends after its share, because its process lacks the numbers of the other shares."""
+    """The run ends after its share, because this process lacks the results of the other shares."""
 
 
 @dataclass
@@ -80,21 +80,21 @@ def own(count: int, /) -> range:
 
 
 def mine() -> bool:
-    """Tell whether this process computes the next piece of the run that is not a lane of a sweep.
+    """Tell whether this process computes the run's next piece of work that is not a lane.
 
     Raises:
         Refused: if several processes share the run, because only lanes can be spread over them.
     """
     if jax.process_count() > 1:
         raise Refused(
-            f"processes={jax.process_count()} share this run, but a piece of the run has no "
+            f"processes={jax.process_count()} share this run, but a part of the run has no "
             "lanes to share. Try --shards instead of several processes"
         )
     return len(own(1)) == 1
 
 
 def whole() -> None:
-    """End a share after its pieces; a run calls this before it needs the numbers of all shares.
+    """End a share after its work; a run calls this before it needs the results of all shares.
 
     Raises:
         OnlyAShare: if this process computes only a share.

@@ -45,7 +45,7 @@ State = Any
 Metrics = Mapping[str, jax.Array]
 
 ROUND = 1.0
-"""Seconds between two checks for a request to stop. A larger number reacts later.
+"""The seconds between two checks for a request to stop. A larger number reacts later.
 
 A check comes only between records.
 """
@@ -81,8 +81,9 @@ def sweep(
 
     Args:
         start: `start(lane) -> state`, the initial state of a lane.
-        step: `step(lane, state) -> state`, one step of a lane. It must be pure. Put learning rates
-            and other numbers that vary into the lane, so that one program serves all lanes.
+        step: `step(lane, state) -> state`, one step of a lane. The function must be pure. Put
+            learning rates and other numbers that vary into the lane, so that one program serves all
+            lanes.
         measure: `measure(lane, state)`, a dict of numbers or small arrays; the sweep calls it
             every `every` steps.
         lanes: a pytree with a leading axis of lanes (see `lanes_of`).
@@ -95,12 +96,12 @@ def sweep(
             XLA's code for one lane at a time can be ten times slower. Use one if the matrices of a
             lane keep a core busy (`benchmarks/roberta_lanes.py` measures both). The default on an
             accelerator is as many as `memory_limit` allows, up to 256.
-        finished: `finished(state)`, whether a state needs no more steps. The sweep freezes a
-            finished state, and ends when all lanes are finished. Between chunks the sweep moves the
-            unfinished lanes together. It still measures groups of finished lanes, but does not step
-            them.
-        enough: `enough(record)`, whether a record of a lane is good enough; the sweep freezes the
-            lane from this record on.
+        finished: `finished(state)`, whether a lane in this state needs no more steps. The sweep
+            freezes a finished lane, and ends when all lanes are finished. Between chunks the sweep
+            moves the unfinished lanes together. It still measures groups of finished lanes, but
+            does not step them.
+        enough: `enough(record)`, whether a record of a lane is good enough; the sweep then freezes
+            the lane from this record on.
         shared: data that all lanes share, the last argument of `start`, `step` and `measure`. Data
             that these functions close over become part of the program instead, and slow its
             compilation.

@@ -27,8 +27,8 @@ class Swept(NamedTuple):
         steps: the number of steps done at each record, (records,).
         diverged: for each lane the first recorded step with a metric that is not finite; -1 if
             there is none.
-        stopped: for each lane the first recorded step at which the lane was frozen; -1 if it never
-            was. None if the sweep never freezes lanes.
+        stopped: for each lane the first recorded step at which the lane was frozen; -1 if the lane
+            was never frozen. None if the sweep never freezes lanes.
     """
 
     state: Any
@@ -40,7 +40,7 @@ class Swept(NamedTuple):
     def to_xarray(
         self, lanes: Any = None, lengths: Mapping[str, int] | None = None, /
     ) -> "xarray.Dataset":
-        """Return metrics over (lane, step, ...) as labelled data, with `diverged` and `stopped`.
+        """Return the metrics, with `diverged` and `stopped`, as data labelled by lane and step.
 
         Args:
             lanes: a dict whose numbers become coordinates, as `lanes_of` returns it.
@@ -92,7 +92,7 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
 
     Args:
         keys: (seeds,) typed keys.
-        **grid: values by name, each (count,).
+        **grid: the values of each named axis, an array of shape (count,).
 
     Returns:
         Two dicts. The first holds the lanes {"key", **names}: arrays of equal length in which the
@@ -122,7 +122,7 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
 
 
 def joined(records: list[dict[str, np.ndarray]], /) -> dict[str, np.ndarray]:
-    """Join arrays of metrics along the axis of records."""
+    """Concatenate arrays of metrics along the axis of records."""
     names = records[0] if records else ()
     return {name: np.concatenate([r[name] for r in records], axis=1) for name in names}
 
@@ -177,7 +177,7 @@ def nothing(
     /,
     freezes: bool = False,
 ) -> Swept:
-    """Return zeros, the results of a share without lanes; both functions take one lane."""
+    """Return zeros as the results of a share without lanes. Both functions take one lane."""
 
     def first(lane: Any) -> tuple[Any, dict]:
         state = start(lane)

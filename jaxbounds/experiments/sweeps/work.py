@@ -37,7 +37,7 @@ def like(lanes: Any, group: int, /) -> Any:
 
 
 class Work:
-    """Lanes in groups on devices, with their carry from step to step.
+    """Lanes (runs) in groups on devices, with the state that each lane carries between steps.
 
     Args:
         begin: the program from `starting`.
@@ -124,14 +124,14 @@ class Work:
             self._parts = self._groups.put(self._lanes, self._lane)
 
     def _started(self) -> Rounds:
-        """Return the carries of the lanes; the first call computes the initial states."""
+        """Return the lanes' states between steps; the first call computes the initial states."""
         if not self._carries and self._groups.rounds:
             self._place_lanes()
             self._carries = [self._first(part, self._on_devices) for part in self._parts]
         return self._carries
 
     def restore(self, leaves: Sequence[np.ndarray], records: dict[str, np.ndarray], /) -> None:
-        """Restore the leaves of `carries`, with the records so far."""
+        """Set the carries of the lanes from stored leaves, and set the records so far."""
         self._place_lanes()
         self._carries = self._groups.put(with_leaves(self._like, leaves), self._lane)
         self._last = {name: values[:, -1] for name, values in joined([records]).items()}
@@ -146,7 +146,7 @@ class Work:
         return with_leaves(self._like[0], jax.tree.leaves(tree))
 
     def all_over(self) -> bool:
-        """Tell whether all lanes are finished; move the unfinished lanes together."""
+        """Tell whether all lanes finished; move unfinished lanes into as few groups as possible."""
         groups = self._groups
         over = groups.gather([carry[1] for carry in self._started()], self._like[1])
         if over.all():
@@ -163,10 +163,7 @@ class Work:
         return False
 
     def advance(self, records: int, /) -> dict[str, np.ndarray]:
-        """Advance by `records` records.
-
-        Return the metrics (lanes, records, ...), on every process.
-        """
+        """Advance the lanes by `records` records; return the metrics (lanes, records, ...)."""
         groups, program = self._groups, self._program
         self._started()
         numbers = self._records_of(records)
@@ -191,7 +188,7 @@ class Work:
         return {name: values[self._place] for name, values in every.items()}
 
     def _records_of(self, records: int) -> Rounds:
-        """Return each group's number of records, on its device; reuse the last array."""
+        """Return each group's number of records as an array on the group's device."""
         asked = records, frozenset(self._resting)
         if asked != self._asked:
             self._numbers = self._groups.numbers(lambda i: 0 if i in self._resting else records)

@@ -29,7 +29,7 @@ def _shapes(batch: Batch) -> Any:
 
 
 class Listed(tuple):
-    """A list from the keyword `batches`: each of its entries is a batch."""
+    """The list that the caller gave as the keyword `batches`. Each entry of the list is a batch."""
 
 
 def _refuse_bare(batches: list[Batch]) -> None:
@@ -44,11 +44,11 @@ def _refuse_bare(batches: list[Batch]) -> None:
 
 
 def named(data: Any, batches: Any, /) -> Any:
-    """Prepare data for `group`, from an argument that may be one batch and a keyword for batches.
+    """Prepare the data for `group`, from the argument `data` and the keyword `batches`.
 
     Raises:
-        Refused: if both are given; if `data` is a list [x, y] of arrays of equal length, which may
-            be one batch or two batches.
+        Refused: if both arguments are given; if `data` is a list [x, y] of arrays of equal length,
+            which may be one batch or two batches.
     """
     if batches is None:
         if isinstance(data, list):
@@ -164,7 +164,7 @@ def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
 
 
 def single(batch: Batch, /) -> tuple[Group, ...]:
-    """Return the group of one batch, whatever the type of its pytree."""
+    """Return the group that holds one batch; the batch may be a pytree of any type."""
     return (Group(jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], batch), 1.0),)
 
 

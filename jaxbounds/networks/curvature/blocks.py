@@ -26,12 +26,17 @@ from jaxbounds.networks.curvature.shared import Run
 from jaxbounds.networks.curvature.short import ShortRun, is_short
 
 LEAST = 8
-"""Least number of products of the matrix with vectors for a block. A larger number costs time and
-misses fewer eigenvalues."""
+"""The smallest number of products of the matrix with vectors that Lanczos computes for a block.
+
+A larger number costs time and misses fewer eigenvalues.
+"""
 
 
 def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
-    """Return a mask, 1 at the block's parameters, else 0; None if `whole` lacks one of them."""
+    """Return a mask: 1 at the block's parameters, else 0.
+
+    None if `whole` lacks a block's parameter.
+    """
     taken = [bool(entry) for entry in block.chosen]
     if any(inside and not entry for inside, entry in zip(taken, whole.chosen)):
         return None

@@ -17,7 +17,10 @@ from jaxbounds.networks.curvature.filters import listed
 from jaxbounds.networks.curvature.paths import Params, leaves_of
 
 _LIBRARIES = ("jax", "jaxlib", "jaxbounds", "numpy", "flax", "equinox", "optax", "jaxtyping")
-"""Packages that are not the user's code; a message never quotes a line of these packages."""
+"""The names of packages that are not the user's code.
+
+A message never quotes a line of these packages.
+"""
 
 _OWN = str(Path(__file__).parents[2])
 
@@ -57,7 +60,10 @@ def _is_library(filename: str) -> bool:
 
 
 def _chain(problem: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception and its causes; one traceback among them shows the user's lines."""
+    """Yield an exception and its causes.
+
+    One of these exceptions has a traceback with the user's lines.
+    """
     while problem is not None:
         yield problem
         problem = problem.__cause__
@@ -79,7 +85,7 @@ def users_line(problem: BaseException, /) -> str:
 
 
 def _cause(problem: Exception, params: Params) -> tuple[str, str]:
-    """Return the cause of an exception, and the change to try."""
+    """Return the cause of an exception in this library's words, and the change to try."""
     errors = jax.errors
     if isinstance(problem, errors.TracerArrayConversionError):
         return "the loss hands a traced array to NumPy or Python", "jax.numpy"

@@ -42,12 +42,13 @@ class WeakConvexity(NamedTuple):
         kappa_at_least: `ratio_at_least` times sqrt(H); for every smaller kappa, lambda_min >=
             -kappa L / sqrt(H) fails at this point.
         kappa: the kappa that the caller asked about, or None.
-        violated: whether -minimum > kappa L / sqrt(H) beyond rounding; None without a kappa.
+        violated: whether -minimum exceeds kappa L / sqrt(H) by more than the rounding error; None
+            without a kappa.
         verdict: `violated` in words.
         direction: the unit vector of `minimum`, a pytree like the parameters.
         by_head: the share of the direction's squared norm in each head; None unless `heads` gave
             the axes of the heads.
-        extremes: the result of Lanczos for both ends of the spectrum.
+        extremes: the least and the greatest eigenvalue, as Lanczos estimates them, with residuals.
     """
 
     loss: Float[Array, ""]
@@ -105,7 +106,7 @@ def weak_convexity_at(
         )
     usual = isinstance(kappa, int | float | np.number | jax.Array)
     if kappa is not None and not (usual and np.isfinite(kappa) and kappa > 0):
-        raise Refused(f"kappa={kappa} is no positive number. Try 1.0, or leave kappa out")
+        raise Refused(f"kappa={kappa}, expected a positive number. Try 1.0, or leave kappa out")
     if tolerance is None:
         tolerance = 8 * float(jnp.finfo(point.selection.dtype).eps)
     ends, value = extremes_at(
@@ -158,7 +159,7 @@ class ConvexityCertificate(NamedTuple):
         ratio: B / L, the constant of self-boundedness.
         norms: ||Hess z_k|| for each output z_k, shaped like the outputs.
         slopes: d outer / d z_k, shaped like the outputs.
-        converged: whether every norm's residual is small.
+        converged: whether Lanczos estimated every norm with a small residual.
     """
 
     bound: Float[Array, ""]
@@ -220,7 +221,7 @@ def convexity_certificate(
         batch: one batch.
         key: draws the start vectors of Lanczos.
         iterations: the number of products for each output.
-        filter: selects the parameters; all unless given.
+        filter: selects the parameters; the default selects all parameters.
         memory_limit: bytes that a program may need.
 
     Raises:

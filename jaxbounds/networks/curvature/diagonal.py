@@ -49,8 +49,8 @@ class Applied(NamedTuple):
 
     Attributes:
         value: f(A) v, in the form of v (a vector or a pytree).
-        error: an estimate of the norm of the error, from the change of f(A) v over the last tenth
-            of the steps.
+        error: an estimate of the norm of the error of `value`. The estimate is the change of f(A) v
+            over the last tenth of the steps.
         products: the number of products with the matrix.
     """
 
@@ -140,12 +140,12 @@ def _checked(given: Callable) -> Callable:
             raise Refused(
                 f"the function fails on eigenvalues of "
                 f"shape={values.shape}{users_line(problem)}: {first}. "
-                "Try jax.numpy, on all of them at once"
+                "Try a function in jax.numpy that takes all eigenvalues at once"
             ) from problem
         if found.shape != values.shape:
             raise Refused(
-                f"the function gives shape={found.shape} for eigenvalues {values.shape}. Try one "
-                "number for each"
+                f"the function gives shape={found.shape} for eigenvalues {values.shape}. Try to "
+                f"return one number for each eigenvalue"
             )
         return found
 

@@ -28,9 +28,11 @@ from jaxbounds.networks.curvature.traced import Part
 from jaxbounds.programs.traces import equations
 
 SHORT = 8
-"""A block gets a compiled program of its own if the whole program has more than this many times the
-equations of the block's program. A larger factor compiles fewer programs, and makes products with
-blocks slower."""
+"""The factor that decides whether a block of parameters gets a compiled program of its own.
+
+The block gets the program if the whole program has more than this many times the equations of the
+block's program. A larger factor compiles fewer programs, and makes products with blocks slower.
+"""
 
 
 _masked = jax.jit(jnp.multiply)
@@ -88,7 +90,7 @@ def _of_block(
 
 
 class Linear:
-    """Two programs for one batch: one linearises the gradient, the other applies the linear map."""
+    """The two programs for one batch: they linearise the gradient and apply the linear map."""
 
     def __init__(self, point: Point) -> None:
         self._map: Part | None = None
@@ -124,7 +126,7 @@ class Linear:
     def block(
         self, mapped: "Mapped", taken: tuple[bool, ...], block: Selection | None
     ) -> Callable[[Array], Array] | None:
-        """Return the map of a diagonal block if its program is short, else None.
+        """Return the map of a diagonal block if the program for this block is short, else None.
 
         Args:
             mapped: the result of `at`.
@@ -168,7 +170,7 @@ class Mapped(NamedTuple):
     Attributes:
         apply: the map, vector -> matrix times vector.
         value: the loss.
-        bytes: the memory that one product needs.
+        bytes: the bytes of memory that one product needs.
         mark: the key under which the map's program is stored.
         held: the arrays that the linearisation computed and the map's program takes.
     """
@@ -207,7 +209,7 @@ class Product:
 
     Attributes:
         value: the loss.
-        bytes: the memory that one product needs, with parameters and data.
+        bytes: the bytes of memory that one product needs, with parameters and data.
     """
 
     def __init__(self, point: Point) -> None:
@@ -236,11 +238,11 @@ class Product:
         return self._apply(vector)
 
     def run(self, key: jax.Array, rows: int, /) -> Run:
-        """Return the Krylov run that starts from a key, and keep it for later methods.
+        """Return the Krylov run that starts from a random vector; keep the run for later methods.
 
         Args:
             key: draws the start vector.
-            rows: the rows of the run's basis.
+            rows: the number of vectors that the run's basis holds.
         """
         mark = np.asarray(jax.random.key_data(key)).tobytes(), rows
         kept = self._run
@@ -249,7 +251,10 @@ class Product:
         return kept[1]
 
     def fresh_run(self, operator: Operator, key: jax.Array, rows: int, /) -> Run:
-        """Return a new Krylov run of another operator; unlike the own run, it is not kept."""
+        """Return a new Krylov run of another operator.
+
+        The engine does not keep this run for later calls.
+        """
         return Run(operator, key, rows, dtype=self._ones.dtype, mask=self._ones)
 
     def forget(self) -> None:
@@ -276,7 +281,7 @@ class Product:
         return lambda vector: _masked(self._apply(vector), mask)
 
     def short_block(self, taken: tuple[bool, ...], block: Selection, /) -> Operator | None:
-        """Return the product with a block on the block's vectors; None if the program is too long.
+        """Return the product with a block, on the block's vectors; None if its program is too long.
 
         Args:
             taken: for each leaf of the parameters, whether the block contains the leaf.
@@ -289,14 +294,14 @@ class Product:
 
 
 def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: str = "") -> Product:
-    """Return the product at a point, which the first call makes and later calls return again.
+    """Return the product at a point. The first call compiles the product, and later calls reuse it.
 
     Args:
         point: the loss and the parameters, which no transformation of JAX may trace.
-        limit: bytes that the product and the caller's rows may need.
+        limit: the largest number of bytes that the product and the caller's vectors may need.
         rows: the number of vectors that the caller keeps beside the product.
         what: the name of the computed quantity, for messages.
-        advice: the advice of the message if more memory is needed than the limit.
+        advice: the advice in the error message if the computation needs more memory than the limit.
 
     Raises:
         Refused: if more memory is needed than the limit. If the rows alone need more than the
@@ -340,12 +345,12 @@ def run_hosted(
             JAX traces the point, or if `hosted` is None.
         static: options that the program depends on.
         dynamic: options that are arguments of the program.
-        limit: bytes that the method may need.
+        limit: the largest number of bytes that the method may need.
         what: the name of the computed quantity, for messages.
         hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. The function
             returns what the kernel returns.
         rows: the number of vectors that `hosted` keeps.
-        advice: the advice of the message if more memory is needed than the limit.
+        advice: the advice in the error message if the computation needs more memory than the limit.
         head: the index of the head, if the point covers the parameters of one head.
 
     Raises:

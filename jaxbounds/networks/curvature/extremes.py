@@ -26,8 +26,10 @@ from jaxbounds.networks.curvature.shared import Found, Run, pairs_of
 from jaxbounds.networks.options import number, whole
 
 DENSE_LIMIT = 1000
-"""The largest number of parameters for which the matrix is formed. A larger number gives more
-exact, slower results."""
+"""The largest number of parameters for which the library forms the whole Hessian matrix.
+
+A larger number gives more exact, slower results.
+"""
 
 WHAT = "the extreme eigenvalues of the Hessian"
 _ADVICE = "lower basis, give smaller batches (a list, or batch_size), or "
@@ -52,7 +54,7 @@ def _dense_kernel(problem: Problem, static: dict, dynamic: dict) -> Float[Array,
 
 
 def _extremes_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Extremes, Array]:
-    """Return both ends of the spectrum, and the loss."""
+    """Return the least and the greatest eigenvalue, and the loss."""
     selection = problem.selection
     if static["dense"]:
         ends = dense_extremes(matrix_of(problem, 64), tolerance=dynamic["tolerance"])
@@ -84,7 +86,7 @@ def lanczos_options(
     basis: Any,
     dense_limit: int,
 ) -> tuple[dict, dict]:
-    """Return the options of a kernel that uses Lanczos: compiled constants, and arguments.
+    """Return the options of Lanczos as two dicts: compiled constants, and the program's arguments.
 
     Raises:
         Refused: if an option is out of its range.
@@ -140,12 +142,13 @@ def extremes_at(
 
     Args:
         point: the loss and the parameters.
-        memory_limit: bytes that the computation may need.
+        memory_limit: the largest number of bytes that the computation may need.
         key: draws the start vector of Lanczos.
         iterations: the largest number of products.
         tolerance: the residual that counts as converged, relative to the spectral scale.
-        basis: rows of the Krylov basis.
-        dense_limit: the largest number of parameters for which the matrix is formed.
+        basis: the number of vectors that the Krylov basis holds.
+        dense_limit: the largest number of parameters for which the function forms the whole Hessian
+            matrix.
         head: the index of the head, if the point covers the parameters of one head. One program
             serves all heads.
         finite: whether to raise `Refused` for a loss that is not finite.
@@ -179,7 +182,7 @@ def extremes_at(
 def pairs_in(
     run: Run, wanted: Wanted, /, dynamic: dict, *, least: int, space: int, floor: float = -np.inf
 ) -> Found:
-    """Return the Ritz pairs of a run, with the options of `lanczos_options`.
+    """Return a run's Ritz pairs (approximate eigenpairs), with the options of `lanczos_options`.
 
     Args:
         run: see `pairs_of`.
@@ -201,7 +204,7 @@ def rows_of(basis: int, /) -> int:
 
 
 def hosted_extremes(run: Run, dynamic: dict, /, *, space: int, least: int) -> Extremes:
-    """Return both ends of the spectrum by Python loops around a compiled product.
+    """Compute the least and the greatest eigenvalue by Python loops around a compiled product.
 
     Args:
         run: the Krylov run of the product.

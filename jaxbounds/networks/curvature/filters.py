@@ -40,7 +40,8 @@ def is_mask(pattern: Filter, /) -> bool:
         kinds = ", ".join(sorted({type(leaf).__name__ for leaf in leaves})) or "nothing"
         raise Refused(
             f"filter has type={type(pattern).__name__} with leaves of type {kinds}, expected a "
-            "mask, whose leaves are booleans. Try True or False for each array, or a part of a "
+            "mask: a pytree with booleans as leaves. Try True or False for each array, or a part "
+            "of a "
             "path as a string"
         )
     return False
@@ -96,12 +97,12 @@ def matches(pattern: Filter, path: str, variable: Any = None) -> bool:
 
 
 def said(pattern: Any, /) -> str:
-    """Return a filter as text for a message."""
+    """Return a filter as text for an error message."""
     return getattr(pattern, "__name__", repr(pattern))
 
 
 def nearest(pattern: Any, paths: Sequence[str], /) -> str:
-    """Return the paths that the user may have meant, for a message."""
+    """Return, for an error message, the parameters' paths most similar to the user's text."""
     wanted = pattern if isinstance(pattern, str) else ""
     names = {part for path in paths for part in (path, *path.split("/"))}
     close = difflib.get_close_matches(wanted.strip("*"), sorted(names), n=3, cutoff=0.4)

@@ -30,8 +30,10 @@ from jaxbounds.ground.tables import Table, number, with_table, yes
 Operator = Callable[[Float[Array, " n"]], Float[Array, " n"]]
 
 LEAST_BASIS = 32
-"""Rows of the default basis for long vectors. A larger number converges in fewer products and takes
-more memory."""
+"""The number of rows (vectors) of the default basis for long vectors.
+
+A larger number converges in fewer products and takes more memory.
+"""
 
 BASIS_BYTES = 8 * 2**20
 """Size in bytes of the default basis for short vectors. A larger number restarts less often, and
@@ -44,7 +46,7 @@ notices convergence later."""
 
 @with_table
 class Extremes(NamedTuple):
-    """Both ends of a spectrum.
+    """The least and the greatest eigenvalue of a symmetric operator.
 
     Attributes:
         minimum: the Rayleigh quotient of `vector_minimum`, which is never below the least
@@ -121,7 +123,7 @@ def _flagged(
     iterations: Int[Array, ""],
     tolerance: float | Float[Array, ""],
 ) -> Extremes:
-    """Return both ends of the spectrum from two unit vectors (rows) and their images."""
+    """Return the extreme eigenvalues from two unit vectors (rows) and their images."""
     residuals = jnp.linalg.norm(images - values[:, None] * vectors, axis=1)
     scale = jnp.max(jnp.abs(values))
     small = jnp.isfinite(values) & (residuals <= tolerance * scale)
@@ -140,7 +142,7 @@ def _flagged(
 
 
 def rounded(ends: Extremes, unit: Any, tolerance: Any, /) -> Extremes:
-    """Return the ends with the flags and the noise of an operator that rounds with this unit."""
+    """Return the extremes with convergence flags and rounding error for a unit of rounding."""
     scale = jnp.maximum(jnp.abs(ends.minimum), jnp.abs(ends.maximum))
     fine = jnp.asarray(unit) <= jnp.maximum(tolerance, jnp.finfo(ends.minimum.dtype).eps)
     return ends._replace(
@@ -176,7 +178,7 @@ def _unit(vector: Array) -> Array:
 
 
 class _Krylov(NamedTuple):
-    """A partial Lanczos factorisation: the first `filled` rows of `basis`, and the next vector."""
+    """A partial Lanczos factorisation: `filled` rows of `basis` are computed; `vector` is next."""
 
     basis: Any  # (m, n)
     projected: Any  # (m, m), upper triangle
@@ -227,7 +229,7 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     exhausted = coupling <= 16 * eps * scale
 
     def fresh(rest: Array) -> Array:
-        """Return a random direction plus the rest, which is noise or points to an eigenvector."""
+        """Return a random direction plus the remainder, which is noise or near an eigenvector."""
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask
         left = rest / jnp.where(coupling > 0, coupling, 1)
@@ -248,7 +250,7 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
 
 
 def _step(operator: Operator, key: jax.Array, state: _Krylov) -> _Krylov:
-    """Do one product and add one vector."""
+    """Multiply the last vector by the matrix, and add one vector to the basis."""
     return _advance(key, None, state, operator(state.vector))
 
 
@@ -258,7 +260,7 @@ _taken = jax.jit(_advance, donate_argnums=2)
 def steps(
     operator: Operator, key: jax.Array, state: _Krylov, count: Any, /, *, hosted: bool, mask: Any
 ) -> _Krylov:
-    """Do `count` products, each of which adds a vector.
+    """Compute `count` products of the operator; each product adds a vector to the basis.
 
     Args:
         operator: a linear map.
@@ -308,7 +310,7 @@ def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
 def _restart(
     state: _Krylov, ritz: tuple[Array, Array, Array], kept: int, low: Array | int
 ) -> _Krylov:
-    """Keep `low` Ritz vectors of the lower end and `kept - low` Ritz vectors of the upper end."""
+    """Keep the Ritz vectors of the `low` least and of the `kept - low` greatest Ritz values."""
     values, vectors, _ = ritz
     m = state.basis.shape[0]
     index = jnp.arange(kept, dtype=jnp.int32)
@@ -325,7 +327,7 @@ def _restart(
 
 
 class Wanted(NamedTuple):
-    """The number of eigenpairs at each end that must converge before an iteration stops.
+    """The number of eigenpairs at each end of the spectrum that must converge before Lanczos stops.
 
     Attributes:
         low: the number of least eigenvalues.
@@ -338,7 +340,7 @@ class Wanted(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
-    """Return, for each end, whether its residuals are small or its values lie below the floor."""
+    """Tell for each end of the spectrum if residuals are small or values are below `floor`."""
     values, _, estimates = _ritz(state)
     last = state.filled - 1
     allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
@@ -363,7 +365,7 @@ def _full(wanted: Wanted, kept: int, state: _Krylov, tolerance: Any, floor: Any)
 
 @partial(jax.jit, static_argnums=0)
 def _unit_ritz_vectors(wanted: Wanted, state: _Krylov) -> tuple[Any, Any]:
-    """Return the wanted unit Ritz vectors, in ascending order of values, and the least value."""
+    """Return the wanted unit Ritz vectors, by ascending Ritz value, and the least value."""
     values, coefficients, _ = _ritz(state)
     low = jnp.arange(wanted.low, dtype=jnp.int32)
     high = state.filled - wanted.high + jnp.arange(wanted.high, dtype=jnp.int32)
@@ -390,7 +392,7 @@ def ritz_pairs(
         operator: a linear map.
         size: the length of vectors.
         key: draws the start vector.
-        wanted: the number of pairs of each end.
+        wanted: the number of eigenpairs at each end of the spectrum.
         iterations: the largest number of products.
         tolerance: see `lanczos_extremes`.
         basis: rows of the basis.
@@ -451,8 +453,8 @@ def lanczos_extremes(
             residuals.
         tolerance: the residual that counts as small, relative to the spectral scale;
             `default_tolerance` unless given. The value 0 runs all iterations.
-        basis: vectors that the iteration keeps before it restarts, at least 8 (or `size`);
-            `default_basis` unless given.
+        basis: the number of vectors that the iteration keeps before it restarts, at least 8 (or
+            `size`); `default_basis` unless given.
         dtype: the dtype of the vectors; the default float type unless given.
 
     Raises:

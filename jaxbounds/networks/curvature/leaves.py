@@ -38,7 +38,10 @@ from jaxbounds.networks.options import whole
 
 
 class Held:
-    """A leaf that is not an array. All `Held` compare equal: the trace shows their effect."""
+    """A leaf that is not an array.
+
+    All `Held` objects compare equal, because the trace shows their effect.
+    """
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -52,7 +55,9 @@ class Held:
 
 @dataclass(frozen=True)
 class Selection:
-    """The map from a pytree to its vector of parameters; a hashable key of compiled programs.
+    """The map from a pytree to its vector of parameters.
+
+    The map also serves as a key of compiled programs.
 
     Attributes:
         structure: the structure of the pytree.
@@ -73,7 +78,7 @@ class Selection:
     places: tuple[tuple[str, ...], ...] = ()
 
     def _leaves(self, params: Params) -> list[Any]:
-        """Return the leaves of a pytree with this structure; a shared leaf comes once."""
+        """Return the leaves of a pytree with this structure; a shared leaf appears once."""
         leaves = jax.tree.leaves(params)
         return leaves if self.sharing is None else self.sharing.once(leaves)
 
@@ -89,7 +94,7 @@ class Selection:
 
     @property
     def size(self) -> int:
-        """The number of parameters; if one head is selected, the number of its parameters."""
+        """The number of parameters, or of one head's parameters if one head is selected."""
         return sum(math.prod(self._shape(leaf)) for leaf in self.chosen if leaf)
 
     @staticmethod
@@ -157,7 +162,7 @@ class Selection:
         return self.tree_of(self.pieces(vector), head)
 
     def tree_of(self, pieces: list[Array], head: Array | int | None = None) -> Params:
-        """Return the pytree of `tree` from the arrays of `pieces`."""
+        """Return the pytree that `tree` returns, from the arrays that `pieces` returned."""
         left = iter(pieces)
         leaves: list[Any] = []
         for leaf in self.chosen:
@@ -276,15 +281,15 @@ def select(
     *,
     heads: Mapping[str, int] | None = None,
 ) -> Selection:
-    """Select the leaves that are differentiated.
+    """Select the leaves with respect to which the loss is differentiated.
 
     Args:
         params: any pytree.
-        filter: selects among the leaves of real numbers; all unless given. A filter selects only
-            the `nnx.Param` among `flax.nnx` variables, unless the filter is a kind of variable
-            itself. A filter never selects linen collections other than "params" (batch_stats,
-            cache, intermediates, perturbations), nor the optax state of a `TrainState`. A filter
-            that selects one place of a shared Variable selects the Variable.
+        filter: selects among the leaves of real numbers; the default selects all of these leaves. A
+            filter selects only the `nnx.Param` among `flax.nnx` variables, unless the filter is a
+            kind of variable itself. A filter never selects linen collections other than "params"
+            (batch_stats, cache, intermediates, perturbations), nor the optax state of a
+            `TrainState`. A filter that selects one place of a shared Variable selects the Variable.
         heads: the axis of the heads for each pattern of a path. The vector then holds the
             parameters of one head, and leaves that no pattern selects are held fixed.
 
@@ -359,7 +364,7 @@ def select(
 
 
 def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
-    """Return the indices and paths of all places of each leaf; a shared leaf comes once."""
+    """Return the indices and paths of each leaf's places; a shared leaf appears once."""
     paths = [path for path, _, _ in found]
     if sharing is None:
         return [{i: path} for i, path in enumerate(paths)]

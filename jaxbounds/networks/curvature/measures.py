@@ -1,4 +1,4 @@
-"""Compute the measures that a monitor records besides the extremes; read and write its file."""
+"""Compute the numbers that a monitor records besides the extremes; read and write its records."""
 
 import json
 import re
@@ -18,7 +18,8 @@ from jaxbounds.networks.curvature.trace import trace_at
 from jaxbounds.networks.options import number
 
 Measure = str | Callable[[Any], float]
-"""A measure's name ("extremes", "trace", "top5", "gradient_norm"), or a function of `Curvature`."""
+"""A number to record: "extremes", "trace", "top5", "gradient_norm", or a function of `Curvature`.
+"""
 
 _RATE = "the number or schedule of the optimiser"
 _TOP = re.compile(r"top(\d+)")
@@ -26,7 +27,7 @@ _NAMES = "extremes, trace, top5 (or another number), gradient_norm, or a functio
 
 
 def check_measures(measures: Sequence[Measure], /) -> tuple[Measure, ...]:
-    """Return the measures, and refuse an unknown name.
+    """Return the measures (numbers to record), and refuse an unknown name.
 
     Raises:
         Refused: if a measure is unknown.
@@ -50,13 +51,13 @@ def measured(
     measure: Measure, point: Point, operator: Callable[[], Any], /, *, memory_limit: float,
     key: jax.Array | None,
 ) -> dict[str, float]:  # fmt: skip
-    """Return the numbers of one measure at a point, by name.
+    """Return a dictionary of the numbers that one measure gives at a point.
 
     Args:
         measure: the measure; "extremes" gives no number here, since every record has the extremes.
         point: the loss and the parameters.
         operator: makes the `Curvature` for a measure that is a function.
-        memory_limit: bytes that the measure may need.
+        memory_limit: the largest number of bytes that the measure may need.
         key: draws start vectors and probes.
     """
     if callable(measure):
@@ -111,7 +112,7 @@ def rate_at(learning_rate: Any, step: int, /) -> float:
 
 
 def logged(logger: Any, record: dict[str, float], /) -> None:
-    """Hand a record to a function, or to a logger with `log`, `log_metrics` or `add_scalar`."""
+    """Pass a record to a function or to a logger (`log`, `log_metrics`, `add_scalar`, `info`)."""
     step = int(record["step"])
     if hasattr(logger, "log_metrics"):
         logger.log_metrics(record, step=step)

@@ -51,7 +51,7 @@ BIASED = (
 
 
 def _ratio(minimum: float, loss: float) -> float:
-    """Return a lower estimate of -lambda_min / L; NaN or infinite if L is 0 or not finite."""
+    """Estimate -lambda_min / L from below; NaN or infinite if the loss L is 0 or not finite."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return (np.maximum(-np.float64(minimum), 0) / np.float64(loss)).item()
 
@@ -103,8 +103,8 @@ class CurvatureMonitor:
         Args:
             loss: `loss(params)`, or `loss(params, batch)`.
             every: the number of steps between records.
-            blocks: further blocks of parameters. Each is a filter, as for `hessian_extremes`, by
-                the name of the block.
+            blocks: further blocks of parameters: a dict from each block's name to a filter, as for
+                `hessian_extremes`.
             heads: the axis of the heads for each pattern of a path. The monitor then records the
                 block of each head, and the share of each head in the eigenvector of the least
                 eigenvalue.
@@ -112,11 +112,11 @@ class CurvatureMonitor:
                 pytree with batch_size.
             batches: the monitor's own batches, if `data` would be mistaken for one batch.
             batch_size: the number of examples in a batch that the monitor cuts from `data`.
-            iterations: the largest number of products, for each block.
+            iterations: the largest number of products of the Hessian with vectors, for each block.
             key: draws the start vector of Lanczos, which all records share.
             of: the matrix, "hessian" or "ggn" (generalised Gauss-Newton).
-            memory_limit: bytes that the measurement of a block may need.
-            on_record: a function that receives `last` after each record.
+            memory_limit: the largest number of bytes that the measurement of a block may need.
+            on_record: a function that receives the latest record (`last`) after each record.
             measure: the measures besides the extremes of all parameters: "trace", "top5",
                 "gradient_norm", or functions of the `Curvature` that return a number.
             learning_rate: the rate of gradient descent, a number or a schedule of the step. Records
@@ -212,7 +212,8 @@ class CurvatureMonitor:
         names = tuple(found)
         if self._records and names != self._names:
             raise Refused(
-                f"the blocks changed since the earlier records from {self._names}, got {names}. "
+                f"the monitored blocks changed: the earlier records have {self._names}, got "
+                f"{names}. "
                 "Try a new monitor for this network"
             )
         self._names = names

@@ -21,7 +21,10 @@ from jaxbounds.networks.curvature.products import Loss, Problem
 from jaxbounds.networks.curvature.programs import Point, as_key
 
 STARTS = 4
-"""Ascents: one starts along the gradient, the others at random. More ascents find higher maxima."""
+"""The number of ascents. One starts along the gradient, the others at random.
+
+A larger number finds higher maxima.
+"""
 
 
 @with_table
@@ -55,13 +58,13 @@ class Sharpness(NamedTuple):
 
 
 def _to_sphere(vector: Array, radius: Array, other: Array) -> Array:
-    """Return the point of the sphere in the vector's direction; `other` for a zero vector."""
+    """Return the sphere's point in the direction of a vector; `other` for a zero vector."""
     norm = jnp.linalg.norm(vector)
     return jnp.where(norm > 0, radius / jnp.where(norm > 0, norm, 1) * vector, other)
 
 
 def _ascent_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple:
-    """Return L, the ascents' rises, the last gain, the rise of one step, and the best point."""
+    """Return the loss, the ascents' rises, the last gain, SAM's rise, and the best point."""
     origin, radius = problem.point, dynamic["radius"]
     at = lambda e: problem.value(origin + e)
     loss, slope = jax.value_and_grad(at)(jnp.zeros_like(origin))
@@ -105,7 +108,7 @@ def sharpness(
     filter: Filter | None = None,
     memory_limit: float = LIMIT,
 ) -> Sharpness:
-    """Search the largest rise of the loss in a ball around the parameters, by four ascents.
+    """Search for the largest rise of the loss in a ball around the parameters, by four ascents.
 
     Args:
         loss: `loss(params)`, or `loss(params, batch)` if data are given.
@@ -116,8 +119,8 @@ def sharpness(
         key: draws the starts of three ascents; `jax.random.key(0)` unless given.
         batches: as for `Curvature`.
         batch_size: as for `Curvature`.
-        filter: selects the parameters that move; all unless given.
-        memory_limit: bytes that the search may need.
+        filter: selects the parameters that move; the default selects all parameters.
+        memory_limit: the largest number of bytes that the search may need.
 
     Raises:
         Refused: if the radius is not positive, `steps` is below 1, the loss is not finite, or

@@ -3,8 +3,8 @@
 The simple noise scale tr(S) / |G|^2 is a batch size, where S is the covariance of one example's
 gradient and G is the mean gradient. Below this size, doubling the batch nearly halves the number of
 training steps. Above this size, doubling saves few steps (McCandlish, Kaplan, Amodei et al., arXiv
-1812.06162, eq. (2.9)). Estimates of both numbers come from the gradients of batches of b examples.
-The covariance of a batch's gradient is S / b.
+1812.06162, eq. (2.9)). The function estimates tr(S) and |G|^2 from the gradients of batches of b
+examples. The covariance of a batch's gradient is S / b.
 """
 
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ class GradientNoise(NamedTuple):
 
 
 def _inner_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
-    """Return |g|^2 and <g, G> for the gradient g of each batch, and |G|^2."""
+    """Return |g|^2 and <g, G> for each batch's gradient g, and |G|^2 for the mean G of all g."""
     assert problem.groups is not None
     (stacked, _), point = problem.groups[0], problem.point
     slope = lambda batch: jax.grad(lambda x: real(problem.loss(problem.params(x), batch)))(point)
@@ -80,7 +80,7 @@ def _moments(squares: Any, mean_square: Any, count: int) -> tuple[Any, Any]:
 
 
 def _spread(leave_one_out: np.ndarray) -> float:
-    """Return the jackknife's standard error, from estimates that each leave one batch out."""
+    """Return the jackknife's standard error, from estimates that omit one batch each."""
     count = len(leave_one_out)
     return float(np.sqrt((count - 1) * np.mean((leave_one_out - leave_one_out.mean()) ** 2)))
 
@@ -104,8 +104,8 @@ def gradient_noise(
         batches: the batches, if `data` would be mistaken for one batch.
         batch_size: the number of examples in a batch that is cut from one pytree; 1 compares
             single examples.
-        filter: selects the parameters; all unless given.
-        memory_limit: bytes that the computation may need.
+        filter: selects the parameters; the default selects all parameters.
+        memory_limit: the largest number of bytes that the computation may need.
 
     Raises:
         Refused: if there are fewer than 3 batches, batches differ in size, the loss is not

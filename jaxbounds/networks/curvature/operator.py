@@ -63,7 +63,8 @@ class Curvature:
             iterator of batches, is read again at each product, one batch at a time. The least
             eigenvalue over one minibatch is usually several times more negative than the least
             eigenvalue over all data.
-        batches: the batches, if they would be mistaken for one batch: batches=[x1, x2].
+        batches: a list of batches, for batches that `data` would mistake for one batch:
+            batches=[x1, x2].
         batch_size: the number of examples in a batch, which cuts one pytree of examples (n, ...).
         filter: selects parameters and holds the others fixed. The filter is a part of their path, a
             pattern ("block_*/kernel"), several of these, a function of the path, a kind of
@@ -71,7 +72,8 @@ class Curvature:
             selected parameters.
         of: the matrix: "hessian", or "ggn" for the generalised Gauss-Newton matrix of a
             `Composite`.
-        memory_limit: bytes that each call may need; `memory` returns the bytes of `extremes`.
+        memory_limit: the largest number of bytes that each call may need; `memory` returns the
+            bytes of `extremes`.
 
     Attributes:
         size: the number of selected parameters; the matrix has shape (size, size).
@@ -79,8 +81,8 @@ class Curvature:
     Raises:
         Refused: if the loss is not a real number, or draws random numbers from a state that it
             holds; if no parameter is left; if batches differ in shape. A method raises `Refused` if
-            the loss is not finite or changes from call to call. A method also raises it if the
-            method needs more memory than the limit; nothing runs in that case.
+            the loss is not finite or changes from call to call. A method also raises `Refused`
+            before it runs if the method needs more memory than the limit.
     """
 
     def __init__(
@@ -377,8 +379,9 @@ class Curvature:
             kappa: the constant kappa of the tested condition lambda_min >= -kappa L / sqrt(H).
             key: see `extremes`.
             iterations: the largest number of products.
-            tolerance: the residual that counts as converged, relative to the spectral scale; 8 eps
-                unless given, because lambda_min is much smaller than lambda_max late in training.
+            tolerance: the residual that counts as converged, relative to the spectral scale; the
+                default is 8 eps, because lambda_min is much smaller than lambda_max late in
+                training.
             basis: see `extremes`.
             dense_limit: see `extremes`.
 
@@ -401,7 +404,7 @@ class Curvature:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> dict[str, Extremes]:
-        """Return the extremes of diagonal blocks, by name.
+        """Return a dictionary from each diagonal block's name to the block's extreme eigenvalues.
 
         Args:
             blocks: a filter of parameters for each block's name, as {"first": "block_0"}.

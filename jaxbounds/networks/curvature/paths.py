@@ -64,7 +64,7 @@ class Sharing:
     nodes: tuple[tuple[Any, int], ...]
 
     def once(self, leaves: list[Any], /) -> list[Any]:
-        """Return the leaves of a pytree without repetitions, from all of its leaves."""
+        """Return the leaves of a pytree without repetitions, from the list of all leaves."""
         kept, left = [], iter(leaves)
         for i, (inner, first) in enumerate(self.nodes):
             own = [next(left) for _ in range(inner.num_leaves)]
@@ -72,7 +72,7 @@ class Sharing:
         return kept
 
     def unflatten(self, leaves: list[Any], /) -> Any:
-        """Return the pytree from its leaves without repetitions; its Variables are shared again."""
+        """Rebuild the pytree, with shared Variables, from its leaves without repetitions."""
         built: list[Any] = []
         left = iter(leaves)
         for i, (inner, first) in enumerate(self.nodes):

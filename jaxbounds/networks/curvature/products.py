@@ -38,15 +38,15 @@ class Composite:
 
 
 def real(loss: Any, /) -> Array:
-    """Return a loss as an array, if it is one real number.
+    """Return the value of a loss as an array, if the value is one real number.
 
     Raises:
         Refused: if the loss is anything other than one real number.
     """
     if loss is None or isinstance(loss, tuple | list | dict):
         raise Refused(
-            f"the loss must be one real number, got type={type(loss).__name__}. Try to return the "
-            "number alone"
+            f"the loss must be one real number, got type={type(loss).__name__}. Try to return "
+            "only the number"
         )
     loss = jnp.asarray(loss)
     if loss.shape != () or not jnp.issubdtype(loss.dtype, jnp.floating):
@@ -118,7 +118,7 @@ def _both_ways(
 
 
 class Problem(NamedTuple):
-    """A loss at a point, as the kernels of this package receive it inside of a trace.
+    """A loss at a point, in the form that this package's traced functions receive.
 
     Attributes:
         loss: the loss of one batch.
@@ -168,7 +168,7 @@ class Problem(NamedTuple):
         return lambda v: self._mean(lambda batch: self._product(v, batch))
 
     def image_and_value(self, v: Array) -> tuple[Array, Array]:
-        """Return A v and the mean loss, which share their forward passes."""
+        """Return A v, for the matrix A, and the mean loss; both come from shared forward passes."""
         value = lambda *batch: real(self.loss(self.params(self.point), *batch))
         if self.groups is None or count(self.groups) == 1:
             return self.operator()(v), self.value()
@@ -190,7 +190,7 @@ class Problem(NamedTuple):
         return total
 
     def leafwise(self) -> Callable[[list[Array]], list[Array]]:
-        """Return the map v -> A v on lists of leaves, for at most one batch."""
+        """Return the map v -> A v (A is the matrix) on lists of leaves, for at most one batch."""
         batch = () if self.groups is None else (
             jax.tree.map(lambda leaf: leaf[0], self.groups[0].stacked),
         )  # fmt: skip
@@ -205,7 +205,7 @@ class Problem(NamedTuple):
         return lambda x: self.loss.outputs(at(x), *batch)  # type: ignore[attr-defined]
 
     def _bend(self, outputs: Any, batch: tuple) -> Callable:
-        """Return the product with the Hessian of the outer loss, as a function of a vector."""
+        """Return a function that multiplies a vector by the Hessian of the outer loss."""
         outer = self.loss.outer  # type: ignore[attr-defined]
         return lambda z: slope_product(
             jax.grad(lambda o: outer(o, *batch)), outputs, z, ruled=self.ruled
@@ -230,7 +230,7 @@ class Problem(NamedTuple):
 
 
 def check_matrix(loss: Loss, of: str, /) -> None:
-    """Refuse a name of a matrix that does not fit the loss.
+    """Refuse a name `of` for a matrix that does not exist for this loss.
 
     Raises:
         Refused: if `of` is unknown, or "ggn" with a loss that is not a `Composite`.

@@ -1,4 +1,4 @@
-"""Compiled programs, each for many calls, whose memory need is known before they run.
+"""Compiled programs that serve many calls. The memory that a program needs is known before it runs.
 
 A program is compiled for the trace of a loss, a selection of parameters and the static options. The
 arguments of the program are parameters, batches, keys, iterations, tolerances, and the arrays that
@@ -60,7 +60,7 @@ def bytes_of_program(program: Any, /) -> int:
 
 
 class Program:
-    """A kernel for one traced loss and selection, compiled once for each shape of its arguments."""
+    """A method for one traced loss and selection, compiled once for each shape of its arguments."""
 
     def __init__(
         self, kernel: Kernel, traced: TracedLoss, selection: Selection, of: Of, static: Any
@@ -112,7 +112,7 @@ KEPT = 32
 first. A larger number takes more memory and compiles less often."""
 _programs: "OrderedDict[Any, Any]" = OrderedDict()
 _fixed: set[Any] = set()
-"""Keys of losses with two equal traces; these losses need no third trace."""
+"""The keys of losses that gave equal traces twice. Such a loss needs no third trace."""
 
 
 def _check_arguments(loss: Loss, batches: Any) -> None:
@@ -141,7 +141,7 @@ class Point:
         params: the parameters.
         batches: one batch or a list of batches.
         batch_size: the number of examples in a batch, which cuts one pytree of examples.
-        filter: selects the parameters; all unless given.
+        filter: selects the parameters; the default selects all parameters.
         of: the matrix, "hessian" or "ggn".
         heads: the axis of the heads for each pattern of a path, for kernels on one head.
 
@@ -206,7 +206,7 @@ class Point:
         return max([least] + [coarseness(operation) for operation in narrow])
 
     def kept(self, name: Any, make: Callable[[], Any]) -> Any:
-        """Return the object that was made for a loss with an equal trace, or make it now."""
+        """Return the object made for a loss with an equal trace; make it if it is absent."""
         assert self._traced is not None
         key = (self._traced.key, self.selection, self.of, name)
         if key not in _programs:
@@ -217,12 +217,12 @@ class Point:
         return _programs[key]
 
     def made(self, kernel: Kernel, static: dict) -> Program:
-        """Return the program of a kernel, and keep it for later calls."""
+        """Return the program of a kernel (a traceable function), and keep it for later."""
         options = tuple(static.items())
         return self.kept((kernel, options), lambda: self.program(kernel, options))
 
     def program(self, kernel: Kernel, options: tuple, /) -> Program:
-        """Return a new program of a kernel, which is not kept."""
+        """Return a new program of a kernel (a traceable function), without keeping the program."""
         assert self._traced is not None
         return Program(kernel, self._traced, self.selection, self.of, options)
 
@@ -315,7 +315,7 @@ class Point:
         )
 
     def bytes(self, kernel: Kernel, static: dict, dynamic: dict, head: Any = None) -> int:
-        """Return the bytes that the program needs; the program is compiled, not run."""
+        """Compile the program without running it, and return the bytes that the program needs."""
         arguments = self.program_arguments(dynamic, head)
         return self.made(kernel, static).compiled(arguments)[1]
 
@@ -345,9 +345,9 @@ class Point:
             kernel: `kernel(problem, static, dynamic)`, traceable.
             static: options that the program depends on.
             dynamic: options that are arguments of the program.
-            limit: bytes that the program may need.
+            limit: the largest number of bytes that the program may need.
             what: the name of the computed quantity, for messages.
-            advice: the advice of the message if more memory is needed than the limit.
+            advice: the advice in the error message if the program needs more memory than the limit.
             head: the index of the head, if the point covers the parameters of one head.
 
         Raises:

@@ -30,8 +30,10 @@ STEP = 4
 later."""
 
 CONFIRM = 2
-"""Number of products after which a small residual must still be small. A larger number is safer and
-costs more time."""
+"""A residual counts as small if it is still small after this number of further products.
+
+A larger number is safer and costs more time.
+"""
 
 FRESH = 10
 """Number of products in random directions after a run has exhausted its Krylov space. A larger
@@ -56,7 +58,7 @@ def rayleigh(operator: Operator, vector: Array, /) -> tuple[np.floating, np.floa
 
 
 class Look(NamedTuple):
-    """The Ritz values of the leading k rows of a run, in float64.
+    """The Ritz values (approximate eigenvalues) from the leading k rows of a run, in float64.
 
     Attributes:
         values: (k,), Ritz values, ascending.
@@ -69,7 +71,7 @@ class Look(NamedTuple):
     estimates: np.ndarray
 
     def small(self, wanted: Wanted, tolerance: float, floor: float = -np.inf) -> tuple[bool, bool]:
-        """Return, for each end, whether its residuals are small or its values below the floor."""
+        """Tell for each end of the spectrum if residuals are small or values are below `floor`."""
         k = self.values.size
         if not tolerance > 0 or k < max(wanted.low + wanted.high, 1):
             return False, False
@@ -84,7 +86,7 @@ class Run:
     def __init__(
         self, operator: Operator, key: jax.Array, rows: int, *, dtype: Any, mask: Array
     ) -> None:
-        """Draw the start vector; no product is done yet.
+        """Draw the start vector, without any product of the operator.
 
         Args:
             operator: a linear map, compiled by itself.
@@ -108,20 +110,20 @@ class Run:
             self.filled, self.used, self._seen = self.filled + 1, self.used + 1, None
 
     def _projected(self) -> tuple[np.ndarray, float]:
-        """Return the upper triangle of the matrix on the rows, and the last coupling."""
+        """Return the upper triangle of the matrix in the basis of rows, and the last coupling."""
         if self._seen is None:
             upper = np.asarray(self._state.projected, np.float64)
             self._seen = np.triu(upper), float(self._state.coupling)
         return self._seen
 
     def matrix(self, k: int) -> np.ndarray:
-        """Return the matrix on the first k rows, (k, k)."""
+        """Return the (k, k) matrix of the operator in the basis of the first k rows."""
         self._extend(k)
         upper = self._projected()[0][:k, :k]
         return upper + np.triu(upper, 1).T
 
     def look(self, k: int) -> Look:
-        """Return Ritz values and vectors on the first k rows; NaN if a product was not finite."""
+        """Return Ritz values and vectors from the first k rows; NaN if a product was not finite."""
         matrix = self.matrix(k)
         if not np.isfinite(matrix).all():
             nothing = np.full(k, np.nan)
@@ -132,7 +134,7 @@ class Run:
         return Look(values, vectors, np.abs(beyond @ vectors))
 
     def exhausted_at(self) -> int:
-        """Return the number of rows that first exhausted the Krylov space; 2^62 if none did."""
+        """Return the number of rows that exhausted the Krylov space; 2^62 if rows remain."""
         upper, coupling = self._projected()
         eps = float(jnp.finfo(self._state.vector.dtype).eps)
         beside = np.abs(np.append(np.diagonal(upper, 1)[: self.filled - 1], coupling))
@@ -196,7 +198,7 @@ class Found(NamedTuple):
             value to the greatest; empty if the upper end stays below the floor.
         least: the least Ritz value.
         greatest: the greatest Ritz value.
-        products: the number of products, without the one for each pair's residual.
+        products: the number of products, not counting one further product for each pair's residual.
     """
 
     pairs: list[tuple[Array, np.floating, np.floating]]
@@ -221,7 +223,7 @@ def pairs_of(
 
     Args:
         run: a run that was not restarted yet.
-        wanted: the number of pairs of each end.
+        wanted: the number of eigenpairs at each end of the spectrum.
         tolerance: the residual that counts as small, relative to the spectral scale; 0 does all
             products.
         limit: the largest number of products.

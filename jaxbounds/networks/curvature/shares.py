@@ -16,7 +16,7 @@ def shares(vector: Params, /, *, depth: int | None = None) -> dict[str, float]:
 
     Args:
         vector: a pytree like `Extremes.vector_minimum`.
-        depth: the number of leading names of a path that name a layer; all names unless given.
+        depth: the number of leading names of a path that name a layer; the default is all names.
     """
     found: dict[str, float] = {}
     for path, leaf in _once(vector):
@@ -28,7 +28,9 @@ def shares(vector: Params, /, *, depth: int | None = None) -> dict[str, float]:
 
 
 def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H"]:
-    """Return the share of a direction's squared norm in each head; the rest lies outside of heads.
+    """Return the share of a direction's squared norm in each head.
+
+    Leaves outside of heads hold the rest.
 
     Args:
         vector: a pytree like `Extremes.vector_minimum`.
@@ -50,7 +52,7 @@ def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H
 
 
 def _once(tree: Params) -> list[tuple[str, Any]]:
-    """Return the leaves by path; a leaf that appears in several places has its first path."""
+    """Return a dictionary from paths to leaves. A leaf at several places has its first path."""
     found, sharing = [(path, leaf) for path, leaf, _ in leaves_of(tree)], sharing_of(tree)
     return found if sharing is None else sharing.once(found)
 

@@ -52,7 +52,7 @@ class ShortRun(Run):
         return np.asarray(self._operator(jnp.asarray(vector, self._dtype)), np.float64)
 
     def _less(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the vector minus its projections on the rows, removed twice, and their lengths."""
+        """Remove a vector's projections on the rows, twice; return rest and projections."""
         rows, column = self._rows[: self.filled], np.zeros(self.filled)
         for _ in range(2):
             part = rows @ vector
@@ -86,7 +86,7 @@ class ShortRun(Run):
         return np.triu(self._small), self._coupling
 
     def exhausted_at(self) -> int:
-        """Return the number of rows that first exhausted the Krylov space; 2^62 if none did."""
+        """Return the number of rows that exhausted the Krylov space; 2^62 if rows remain."""
         beside = np.append(np.diagonal(self._small, 1)[: self.filled - 1], self._coupling)
         eps = float(np.finfo(self._dtype).eps)
         gone = np.flatnonzero(np.abs(beside) <= 16 * eps * np.abs(np.triu(self._small)).max())

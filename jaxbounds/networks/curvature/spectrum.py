@@ -134,7 +134,7 @@ class Spectrum(NamedTuple):
         if values.shape != nodes.shape:
             raise Refused(
                 f"f gives an array with shape={values.shape} for nodes {nodes.shape}. "
-                "Try one number for each"
+                "Try to return one number for each node"
             )
         mean, error = self._mean(self._finite(values, "f"))
         return self.size * mean, self.size * error
@@ -145,7 +145,8 @@ class Spectrum(NamedTuple):
         lost = (weights > 0) & ~np.isfinite(values)
         if lost.any():
             raise Refused(
-                f"{name} is not finite at node={nodes[lost][0]:.6g}. Try a function that is "
+                f"{name} is not finite at the estimated eigenvalue node={nodes[lost][0]:.6g}. Try "
+                f"a function that is "
                 "defined there, as lambda x: np.log(x + 1)"
             )
         return np.where(weights > 0, values, 0.0)
@@ -168,7 +169,9 @@ class Spectrum(NamedTuple):
         try:
             grid = jnp.asarray(grid, self.nodes.dtype)
         except (TypeError, ValueError):
-            raise Refused(f"grid={shown(grid)} is no array. Try np.linspace(-1, 1)") from None
+            raise Refused(
+                f"grid={shown(grid)}, expected an array of numbers. Try np.linspace(-1, 1)"
+            ) from None
         z = (grid[:, None, None] - self.nodes[None]) / spread
         bell = jnp.exp(-(z**2) / 2) / (spread * jnp.sqrt(2 * jnp.asarray(jnp.pi, grid.dtype)))
         return jnp.mean(jnp.sum(bell * self.weights[None], axis=2), axis=1)
@@ -195,7 +198,7 @@ class Spectrum(NamedTuple):
 
 
 def _error(samples: np.ndarray) -> float:
-    """Return the standard error of the mean; infinite for one sample."""
+    """Return the standard error of the samples' mean; infinite for one sample."""
     count = len(samples)
     return float(np.std(samples, ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
 

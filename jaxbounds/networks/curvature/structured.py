@@ -24,7 +24,7 @@ from jaxbounds.networks.curvature.lanczos import lanczos_extremes
 
 
 class CertifiedExtremes(NamedTuple):
-    """Both ends of a spectrum, each inside a bracket that an inertia count proves.
+    """The least and the greatest eigenvalue, each inside an interval that an inertia count proves.
 
     Attributes:
         minimum: the least eigenvalue.
@@ -83,11 +83,11 @@ def _nearest(
 
 
 class _Search(NamedTuple):
-    """A search for one end of the spectrum, between a point outside and a point beyond the end.
+    """A search for one end of the spectrum, between a shift outside and a shift beyond the end.
 
     Attributes:
-        outer: a shift; no eigenvalue lies between it and the outside of the spectrum.
-        inner: a shift; at least one eigenvalue lies between it and the outside.
+        outer: a shift for which no eigenvalue lies farther out.
+        inner: a shift for which at least one eigenvalue lies farther out.
         known: two booleans: whether a count has confirmed `outer`, and `inner`.
         counts: the number of counts so far.
         halvings: the number of counts so far at the middle of `outer` and `inner`.
@@ -108,7 +108,7 @@ def _bracket(
     width: Array | float,
     steps: int = 100,
 ) -> tuple[Array, Array, Array]:
-    """Bracket one end of the spectrum: `passed` is false at outer and true at inner.
+    """Enclose one end of the spectrum in an interval; `passed` is false at outer and true at inner.
 
     `passed(s)` tells whether at least one eigenvalue lies between s and `outer`. The search first
     counts on both sides of the candidate; if the candidate is off, either count still moves one end

@@ -64,7 +64,7 @@ class Top(NamedTuple):
 
 @jax.jit
 def _deflated(image: Array, rows: Array, shifts: Array, v: Array, sign: Any = 1) -> Array:
-    """Return sign * A v with the found eigenvalues shifted to the other end of the spectrum."""
+    """Return sign * A v with A's found eigenvalues shifted to the other end of the spectrum."""
     return sign * image - (shifts * _dot(rows, v)) @ rows
 
 
@@ -139,7 +139,7 @@ def _found(
 def _hosted(
     product: Any, selection: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array, Array, Array]:
-    """Return what `_found` returns, from the shared run; a second run looks for missed pairs."""
+    """Find eigenpairs as `_found` does, from the shared run; a second run seeks missed pairs."""
     k, sign, size = static["k"], static["sign"], selection.size
     run = product.run(dynamic["key"], static["basis"])
     wanted = Wanted(0, k) if sign == 1 else Wanted(k, 0)

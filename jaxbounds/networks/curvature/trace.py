@@ -18,9 +18,11 @@ from jaxbounds.networks.options import whole
 Method = Literal["auto", "hutchinson", "hutch++", "krylov"]
 
 SHARE = 5
-"""The method "krylov" divides its products by this number. The quotient is the number of probes of
-the rest of the matrix; the other products span the Krylov space. A larger number shares more
-products with other methods, and estimates the trace of the rest less accurately."""
+"""The method "krylov" uses one of this many products as a random probe of the rest of the matrix.
+
+The other products span the Krylov space. A larger number shares more products with other methods,
+and estimates the trace of the rest less accurately.
+"""
 
 
 @with_table
@@ -51,7 +53,7 @@ def _orthonormal(rows: Array) -> Array:
 
 @jax.jit
 def _less(rows: Array, vectors: Array) -> Array:
-    """Return the vectors minus their projections on orthonormal rows."""
+    """Return the vectors minus the vectors' projections on orthonormal rows."""
     high = jax.lax.Precision.HIGHEST
     return vectors - jnp.dot(jnp.dot(vectors, rows.T, precision=high), rows, precision=high)
 
@@ -86,7 +88,7 @@ def _outside(basis: Array, rows: Array, vector: Array) -> Array:
 
 @jax.jit
 def _probe(basis: Array, rows: Array, normal: Array) -> tuple[Array, Array]:
-    """Return a vector of random signs, and its part outside of the Krylov space."""
+    """Return a vector of random signs, and its component outside of the Krylov space."""
     signs = jnp.where(normal < 0, -1, 1).astype(normal.dtype)
     return signs, _outside(basis, rows, signs)
 
@@ -95,7 +97,7 @@ def _probe(basis: Array, rows: Array, normal: Array) -> tuple[Array, Array]:
 def _sampled(
     basis: Array, rows: Array, signs: Array, image: Array, sums: tuple[Array, Array]
 ) -> tuple[Array, tuple[Array, Array]]:
-    """Return an estimate of the rest's trace, and update sums for the rest's diagonal and norm."""
+    """Estimate the trace outside the Krylov space; update sums for the rest's diagonal and norm."""
     entries = signs * _outside(basis, rows, image)
     return jnp.sum(entries), (sums[0] + entries, sums[1] + jnp.sum(entries**2))
 

@@ -73,7 +73,8 @@ class TracedLoss:
     """The traces of a loss, one for each shape of its batches.
 
     Attributes:
-        key: equal for losses that differ only in their constants, on batches of equal structure.
+        key: a text that is equal for losses that differ only in their constants, on batches of
+            equal structure.
         constants: the arrays that the loss refers to, for each trace.
         narrow: the operations that round more coarsely than the dtype of the parameters.
     """
@@ -127,7 +128,10 @@ class TracedLoss:
             )
 
     def _rules(self, own: list, fixed: list, groups: Any) -> list[str]:
-        """Return the texts of custom derivative rules, which the text of the loss does not show."""
+        """Return the texts of custom derivative rules.
+
+        The text of the loss does not show these rules.
+        """
         if not any("custom" in name for name in self.primitives):
             return []
         loss, texts = self.bound(self.constants), []

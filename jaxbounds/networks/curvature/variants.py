@@ -1,6 +1,7 @@
 """Losses whose Hessian or Gauss-Newton matrix is the Fisher matrix or a preconditioned Hessian.
 
-So all methods of `Curvature` serve these matrices too, with residuals and standard errors.
+All methods of `Curvature` therefore also work for these matrices, with residuals and standard
+errors.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,7 @@ larger factor gives a multiple of the Fisher matrix."""
 
 
 def empirical_fisher(loss: Loss, /) -> Composite:
-    """A loss whose Gauss-Newton matrix is the empirical Fisher matrix of `loss`.
+    """Return a loss with a Gauss-Newton matrix equal to the empirical Fisher matrix of `loss`.
 
     The matrix is the mean over the examples of g g^T, where g is the gradient of one example's
     loss (Kunstner, Balles and Hennig, NeurIPS 2019, eq. (3)).
@@ -75,7 +76,8 @@ def preconditioned(
         state: the state of an Optax optimiser with one second moment `nu`: adam, adamw, rmsprop,
             lamb.
         decay: beta_2 of the optimiser, without a unit. A larger value corrects the bias of early
-            moments more strongly. A moment without a count of steps (rmsprop) is not corrected.
+            moments more strongly. The function does not correct a moment without a count of steps
+            (rmsprop).
         epsilon: epsilon of the optimiser, in units of the gradient. A larger value lowers the
             sharpness.
 

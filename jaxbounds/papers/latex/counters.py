@@ -1,4 +1,4 @@
-"""Imitate the counters of LaTeX: their steps, their resets, and their printed form."""
+"""Imitate the counters of LaTeX: steps, resets and printed numbers."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -7,8 +7,10 @@ _PRINTS = re.compile(
     r"\\(arabic|Alph|alph|Roman|roman)\s*\*?\{\s*([A-Za-z@]+)\s*\}|\\the([A-Za-z@]+)|\\[A-Za-z]+\s*|[{}~]"
 )
 DEPTH = 20
-"""The largest depth of counters inside counters that is printed. A larger number follows a circular
-nesting longer."""
+"""The largest depth to which counters inside counters are printed.
+
+A larger number follows a circular nesting longer.
+"""
 
 
 def _letters(number: int) -> str:
@@ -40,7 +42,9 @@ STYLES: Mapping[str, Callable[[int], str]] = {
 
 
 class Counters:
-    """The counters of a LaTeX document, which its class declares and its commands change.
+    """The counters of a LaTeX document.
+
+    The document's class declares them, and commands change them.
 
     Args:
         chapters: whether sections are numbered within chapters, as in books.
@@ -77,7 +81,7 @@ class Counters:
             self.within(counter, within)
 
     def share(self, counter: str, other: str, /) -> None:
-        """Let a name stand for another counter, as in LaTeX's shared counters."""
+        """Let a new name stand for an existing counter, as in LaTeX's shared counters."""
         if self.name(other) != counter:
             self._same[counter] = other
 
@@ -98,7 +102,7 @@ class Counters:
         return self._printed.get(self.name(counter))
 
     def restore(self, counter: str, template: str | None, /) -> None:
-        """Let an earlier template print a counter again."""
+        """Set the template that prints a counter to an earlier template."""
         self._printed.pop(self.name(counter), None)
         if template is not None:
             self.print_as(counter, template)

@@ -8,11 +8,12 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.latex.pieces import Piece, Pieces
 
 MOST_BYTES = 8_000_000
-"""The most bytes of all files of a paper together; `gather` refuses larger papers. A larger value
-allows slower reading."""
+"""All files of a paper together may have at most this many bytes; `gather` refuses larger papers. A
+larger value allows slower reading."""
 MOST_FILES = 300
-r"""The most files that `\input` may name, counted with repetitions. A larger number allows slower
-reading.
+r"""`\input` may name at most this many files, counted with repetitions.
+
+A larger number allows slower reading.
 """
 _RAW = "verbatim|Verbatim|lstlisting|minted|comment|filecontents"
 _TOKEN = re.compile(
@@ -76,13 +77,13 @@ def _decoded(file: Path) -> str:
 
 
 class _Gathering:
-    """The reading of a paper's files, with a count of files and bytes."""
+    """A reader of a paper's files that counts files and bytes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.files, self.bytes = folder.resolve(), 0, 0
 
     def resolved(self, name: str, place: str, suffix: str) -> Path | None:
-        """Return the file that a command names; None if it does not exist.
+        """Return the path of the file that a command names; None if the file does not exist.
 
         Raises:
             Refused: if the file is outside the folder.
@@ -107,7 +108,7 @@ class _Gathering:
         return file
 
     def read(self, file: Path, open_files: tuple[Path, ...] = ()) -> Pieces:
-        r"""Read a file with the files that it inputs.
+        r"""Read a file, and the files that it inputs with `\input`.
 
         Raises:
             Refused: if a file is missing, outside the folder, or inputs itself; if the paper has
@@ -163,7 +164,7 @@ class _Gathering:
         return self.read(file, inside)
 
     def _styles(self, names: str, place: str, inside: tuple[Path, ...]) -> list[Piece]:
-        """Return the packages and classes in the folder, which may define macros and theorems."""
+        """Return the package and class files in the folder; they may define macros and theorems."""
         found = list[Piece]()
         for name in names.split(","):
             for suffix in (".sty", ".cls"):

@@ -20,8 +20,10 @@ from jaxbounds.papers.latex.walk import Found, Walk
 
 BOOKS = ("book", "report", "memoir", "scrbook", "scrreprt")
 LONGEST_TEX = 20_000
-"""The most characters of an item's text; `items_in` cuts a longer text. A larger value makes larger
-files."""
+"""An item's text has at most this many characters; `items_in` cuts a longer text.
+
+A larger value makes larger files.
+"""
 _REFERS = re.compile(r"\\(ref|eqref|cref|Cref|autoref|thref|hyperref)\*?\s*\{([^{}]*)\}")
 _NAMES = "(?:equation|align|gather|multline|eqnarray)"
 _OPENS = (
@@ -99,7 +101,7 @@ def _id(paper: str, found: Found, taken: set[str]) -> str:
 
 
 def _readable(text: str, macros: dict[str, Macro], walk: Walk) -> str:
-    """Return an item's text with macros expanded, labels removed, and references as printed."""
+    """Return an item's text with expanded macros, without labels, with printed references."""
     whole = written_out(text, macros)
 
     def printed(found: re.Match[str]) -> str:
@@ -114,7 +116,7 @@ def _readable(text: str, macros: dict[str, Macro], walk: Walk) -> str:
 
 
 def _ensured(text: str) -> str:
-    r"""Return a text without `\ensuremath`, with dollar signs instead among words."""
+    r"""Return a text without `\ensuremath`; its argument gets dollar signs among words."""
     at, word = 0, "\\ensuremath"
     while (start := text.find(word, at)) >= 0:
         end = group_end(text, start + len(word))

@@ -8,13 +8,13 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.latex.pieces import Pieces
 
 MOST_STEPS = 20_000
-"""The most macros that `written_out` expands in one text. A text with more macros stays as it is. A
-larger number takes longer.
+"""`written_out` expands at most this many macros in one text.
+
+A text with more macros stays as it is. A larger number takes longer.
 """
 LONGEST = 100_000
-"""The most characters of an expanded text. A text that would grow longer stays as it is. A larger
-number takes longer.
-"""
+"""An expanded text has at most this many characters. A text that would grow longer stays as it is.
+A larger number takes longer."""
 _DEFINES = re.compile(
     r"\\(?P<how>(?:re|provide)?newcommand|newcommand|renewcommand|providecommand"
     r"|DeclareRobustCommand|DeclareMathOperator|(?:New|Renew|Provide|Declare)DocumentCommand"
@@ -39,7 +39,7 @@ class Definitions(NamedTuple):
     """The definitions of a paper.
 
     Attributes:
-        macros: the macros by name, without the backslash.
+        macros: a dict from a macro's name, without the backslash, to the macro.
         environments: the texts of the begin and the end of the paper's own environments, by name.
     """
 
@@ -78,7 +78,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def argument(text: str, at: int, /) -> tuple[str, int] | None:
-    """Return the next mandatory argument at or after a place, and the place behind the argument."""
+    """Return the next mandatory argument at or after an index, and the index after the argument."""
     at = _skip(text, at)
     if text[at : at + 1] == "{":
         end = group_end(text, at)
@@ -88,7 +88,7 @@ def argument(text: str, at: int, /) -> tuple[str, int] | None:
 
 
 def optional(text: str, at: int, /) -> tuple[str, int] | None:
-    """Return the next argument in square brackets at or after an index, and the index behind it."""
+    """Return the next argument in square brackets at or after an index, and the index after it."""
     at = _skip(text, at)
     end = group_end(text, at, "[]")
     return (text[at + 1 : end - 1], end) if end > 0 else None
@@ -180,7 +180,7 @@ def without_definitions(pieces: Pieces, /) -> tuple[Pieces, Definitions]:
 
 
 def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
-    """Return a macro's expansion with its arguments, and the place behind them."""
+    """Return a macro's expansion with its arguments, and the index after the arguments."""
     given = list[str]()
     for default in macro.arguments:
         found = optional(text, at) if default is not None else argument(text, at)

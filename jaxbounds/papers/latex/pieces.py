@@ -1,4 +1,4 @@
-"""Join texts from several files, and keep the file and line of each character."""
+"""Join texts from several files, and remember the file and line of each character."""
 
 import bisect
 import itertools
@@ -29,10 +29,10 @@ class Piece(NamedTuple):
 
 
 class Pieces:
-    """A text made of pieces, one after the other.
+    """A text made of consecutive pieces (parts of files).
 
     Args:
-        pieces: the pieces in order.
+        pieces: the pieces in the order of the text.
     """
 
     def __init__(self, pieces: Iterable[Piece]) -> None:

@@ -12,8 +12,9 @@ LISTED = {
     "conjecture": "conj", "hypothesis": "hyp", "condition": "cond", "property": "property",
     "observation": "obs",
 }  # fmt: skip
-"""The kinds of items that are listed. Each kind maps to the beginning of the items' ids. Other
-environments, such as remarks and examples, step their counters but are not listed.
+"""A dict from each kind of item that the library lists to the beginning of the items' ids.
+
+Other environments, such as remarks and examples, step their counters but are not listed.
 """
 _SHARING = {
     "jmlr": "theorem", "jmlr2e": "theorem", "acmart": "theorem", "colt": "theorem",

@@ -50,10 +50,10 @@ class Walk:
 
     Attributes:
         pieces: the document.
-        theorems: the environments of theorems by name.
+        theorems: a dict from names to environments of theorems.
         counters: the counters, which change during the walk.
-        found: the items so far.
-        labels: the printed name and number behind each label.
+        found: the numbered items found so far.
+        labels: a dict from each label to the printed name and number of its item.
     """
 
     pieces: Pieces

@@ -1,9 +1,9 @@
 """Evaluate JAX programs in ball arithmetic; the extra `certify` installs the arithmetic.
 
-A ball is a midpoint and a radius. `enclose` traces a function and returns balls that contain every
-entry of the result. `enclose` raises `Undecided` if the balls are too wide to decide a choice of
-the program, and `NotSupported` if a primitive has no rule. `add_rule` adds a
-rule for a primitive of your own.
+A ball is an interval, given by a midpoint and a radius. `enclose` traces a function and returns,
+for each entry of the result, a ball that contains the entry. `enclose` raises `Undecided` if the
+balls are too wide to decide a branch or an index of the program, and `NotSupported` if a primitive
+has no rule. `add_rule` adds a rule for a primitive of your own.
 """
 
 try:

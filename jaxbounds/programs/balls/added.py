@@ -9,7 +9,7 @@ from jaxbounds.programs.balls.interpreter import RULES, Interpreter
 from jaxbounds.programs.primitives import PRIMITIVES, Primitive
 
 Rule = Callable[[JaxprEqn, list[Any], Interpreter], list[Any]]
-"""A rule: it takes an equation, the values of its inputs and the run, and returns the outputs.
+"""A rule: a function that takes an equation, its inputs and the run, and returns the outputs.
 
 A float input is an array of `flint.arb`; an integer input is a NumPy array. Each output must
 enclose the true value for all numbers that the input balls contain.
@@ -29,16 +29,16 @@ def add_rule(
 ) -> None:
     """Teach ball arithmetic a primitive of your own.
 
-    A second call replaces the rule of the first call, so that a module may be loaded again.
+    A second call with the same primitive replaces the rule, so that a module may be loaded again.
 
     Args:
         primitive: the name of the primitive, which JAX prints in the function's jaxpr.
         rule: the rule; `each`, `reals` and `hull` of `jaxbounds.programs.balls.values` help to
             write it.
-        exact: whether the primitive rounds nothing in any floating-point type.
-        reads: the names of the primitive's parameters that the rule reads.
-        may: the names of parameters that change no value. An equation with another parameter is
-            refused.
+        exact: whether the primitive computes without rounding in every floating-point type.
+        reads: the names of those parameters of the primitive that the rule reads.
+        may: the names of parameters that do not change the result. The library refuses an equation
+            with any other parameter.
 
     Raises:
         Refused: if the library has its own rule for the primitive.

@@ -1,10 +1,10 @@
 """Prove a claim on a box by branch and bound.
 
 The margin is the right side of a claim minus the left side. The search cuts the box until the
-margin is proved nonnegative on every part. Two enclosures bound the margin on a box: its ball, and
-the mean value form (the value at the centre minus |slope| times radius). If the margin is monotone
-in a coordinate, one face of the box suffices. If the sign of the margin stays open, the search cuts
-the box in two.
+margin is proved nonnegative on every part. Two enclosures bound the margin on a box. The first is
+the ball of the margin. The second is the mean value form: the value at the centre minus |slope|
+times radius. If the margin is monotone in a coordinate, one face of the box suffices. If the sign
+of the margin stays undecided, the search cuts the box in two.
 """
 
 import heapq
@@ -34,12 +34,16 @@ from jaxbounds.programs.balls.values import (
 from jaxbounds.programs.traces import equations
 
 BATCH = 32
-"""The number of boxes on which the search encloses the margin at once. A larger number takes more
-memory."""
+"""The number of boxes for which the search encloses the margin in one batch.
+
+A larger number takes more memory.
+"""
 MARGIN = 1e-6
-"""The least violation, relative to the larger side, at which `BoxSearch` calls a claim false. A
-larger value leaves more small violations open. The value must exceed the rounding of the irrational
-constants in a program."""
+"""The smallest violation, relative to the larger side, at which `BoxSearch` calls a claim false.
+
+A larger value leaves more small violations undecided. The value must exceed the rounding of the
+irrational constants in a program.
+"""
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
 """Thresholds for a box in which the search looks for a point of equality. The box is narrower than
 NARROW and its margin is below CLOSE, or the box is narrower than VERY_NARROW. NARROW and
@@ -60,8 +64,8 @@ class Values(NamedTuple):
 
     Attributes:
         margin: the right side minus the left side, minus the stated error.
-        scale: the larger of the two sides; for points only.
-        stated: the error bound that the statement declares; for points only.
+        scale: the larger of the two sides; given only if the boxes are points.
+        stated: the error bound that the statement declares; given only if the boxes are points.
         slopes: the slopes of the margin along each coordinate; NaN if unknown.
         needed: 1 if all hypotheses are met, 0 if a hypothesis is violated, 2 if undecided.
     """
@@ -91,14 +95,14 @@ def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarra
 class Programs:
     """The program that computes the margin on batches of boxes, padded to powers of two.
 
-    A program with a loop runs box by box, because under `vmap` all boxes would leave the loop
-    together.
+    A program with a loop runs on one box at a time, because under `vmap` all boxes would leave the
+    loop at one step.
     """
 
     def __init__(
         self, margin: Callable[[jax.Array], Any], count: int, slack: float, reading: Reading
     ) -> None:
-        """Prepare the programs.
+        """Prepare the programs that compute the margin.
 
         Args:
             margin: a function of a point of shape (count,) that returns `Values` without slopes.
@@ -113,7 +117,7 @@ class Programs:
         self._alone = any(eqn.primitive.name == "while" for eqn in equations(alone))
 
     def _for(self, rows: int, whole: bool) -> ClosedJaxpr:
-        """Return the program for `rows` boxes: all of `Values`, or only `margin` and `needed`."""
+        """Return the program for `rows` boxes; its result is all of `Values`, or two fields."""
         if (rows, whole) not in self._known:
             parts = self._margin if whole else lambda point: self._margin(point)[::3]
             points = jnp.zeros((rows, self._count))
@@ -124,7 +128,7 @@ class Programs:
         """Enclose the margin on balls of shape (rows, count).
 
         Raises:
-            Undecided: if the balls leave a discrete choice of the program open.
+            Undecided: if the balls are too wide to decide a branch or an index of the program.
             NotSupported: if an operation has no rule.
         """
         if self._alone and len(balls) > 1:
@@ -153,9 +157,7 @@ class Programs:
         first, *others = run.ways(program, given)
         self.widened |= run.widened
         if others:
-            raise Undecided(
-                "the balls leave a discrete choice of the program (a branch or an index) open"
-            )
+            raise Undecided("the balls are too wide to decide a branch or an index of the program")
         return first
 
 
@@ -171,7 +173,7 @@ def _cut(box: Box, along: int, middle: float) -> tuple[Box, Box]:
 
 
 def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
-    """Return the face on which a monotone margin is least; None for other margins."""
+    """Return the face of the box on which a monotone margin is least; None for other margins."""
     lower, upper = list(box.lower), list(box.upper)
     for j, slope in enumerate(slopes):
         if lower[j] < upper[j]:
@@ -184,7 +186,7 @@ def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
 
 
 def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
-    """Return the coordinate of the largest variation of the margin, or of the largest width.
+    """Return the coordinate along which the margin varies most, or the box is widest.
 
     The width decides if slopes are NaN (unknown).
     """
@@ -234,12 +236,13 @@ class BoxSearch:
     """The search over boxes: it takes the open box with the least lower bound first.
 
     Attributes:
-        boxes: the number of enclosed boxes. `faces` counts the boxes that a face replaced,
-            `outside` the boxes that violate a hypothesis everywhere, `inside` the proved boxes.
+        boxes: the number of boxes on which the search enclosed the margin. `faces` counts the boxes
+            that a face replaced, `outside` the boxes that violate a hypothesis everywhere, `inside`
+            the proved boxes.
         narrowest: the smallest width of a cut box.
         false: a point at which the sides violate the claim by at least `MARGIN`; else None.
-        stuck: boxes that cannot be proved: the claim is open at a point of the box, or the box is
-            too narrow to be cut. `stuck_at` is the first point at which the claim stayed open.
+        stuck: boxes without a proof: the claim is undecided at a point of the box, or the box is
+            too narrow to be cut. `stuck_at` is the first point at which the claim stayed undecided.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Define the certificate: the findings of ball arithmetic about one form on one instance."""
+"""Define the certificate: the result of ball arithmetic for one claim on one instance."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -14,24 +14,25 @@ from jaxbounds.programs.balls.values import INF
 
 Word = Literal["disproved", "disproved as coded", "undecided"]
 DIGITS, LARGEST = 30, 4000
-"""Decimal digits of the two ends of an enclosure, and the largest power of ten for which the ends
-are written with digits. Larger numbers make longer texts.
+"""The number of digits of an enclosure's ends, and the largest power of ten written with digits.
+
+Larger numbers make longer texts.
 """
 
 
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """The findings of ball arithmetic about one form of a statement on one instance.
+    """The result of ball arithmetic for one form (inequality) of a statement on one instance.
 
     Attributes:
-        id: the statement.
-        form: its form.
+        id: the id of the statement.
+        form: the name of the statement's form.
         word: the finding. "disproved": every hypothesis certainly holds, and the sides violate the
-            claim by a relative 1e-6 or more. This is true on every way through the program, and for
-            every rounding of the program's constants. "disproved as coded": the violation is
-            certain only if the floats in the program, or numbers that the host computed outside the
-            program, are exact. "undecided": every other case.
+            claim by a relative 1e-6 or more. This finding is true on every path through the
+            program, and for every rounding of the program's constants. "disproved as coded": the
+            violation is certain only if the floats in the program, or numbers that the host
+            computed outside the program, are exact. "undecided": every other case.
         reason: the reason why the finding is "undecided"; otherwise empty.
         relation: "<=", ">=" or "=".
         lhs: two decimal numbers around the left side.
@@ -40,8 +41,9 @@ class Certificate:
         gap: the certain lower bound of the relative difference of the sides.
         hypotheses: the finding about each named hypothesis: "certain", "open" or "missed".
         size: the static part of the instance.
-        bits: precision of the balls in bits.
-        ways: the number of ways through the program that the interpreter ran.
+        bits: the precision of the balls in bits.
+        ways: the number of paths through the program (combinations of branches) that the
+            interpreter ran.
         seconds: the time that the enclosure took, in seconds.
         theorem: the function that makes the text for Rocq; None if the instance is unavailable.
     """
@@ -68,7 +70,8 @@ class Certificate:
         """Return the text of a file for Rocq, whose kernel checks the disproof (guide: `kernel`).
 
         Args:
-            operations: the most scalar operations that the file may hold; 5000 unless given.
+            operations: the largest number of scalar operations that the file may hold; 5000 unless
+                given.
             citation: the paper's title, for the head of the file.
 
         Raises:

@@ -31,14 +31,17 @@ from jaxbounds.programs.balls.jets import Coefficient, Jet, JetRun, Jets
 from jaxbounds.programs.balls.values import Reading, as_flags, reals
 
 ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
-"""Degrees of the Taylor polynomials to try; the key is the number of coordinates."""
+"""A dict from the number of coordinates to the degrees of the Taylor polynomials to try."""
 RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
 CELLS = 4000
-"""The most pieces into which one proof cuts the set of directions. A larger number proves more
-claims and takes more time."""
+"""One proof cuts the set of directions into at most this many parts.
+
+A larger number proves more claims and takes more time.
+"""
 RESTARTS, SECONDS = 12, 5.0
-"""The most restarts with finer atoms (see `exact`), and the most seconds of one attempt. Larger
-numbers prove more claims and take more time.
+"""The largest number of restarts with finer atoms (see `exact`), and the seconds for one attempt.
+
+Larger numbers prove more claims and take more time.
 """
 
 
@@ -313,7 +316,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
 
     Raises:
         NotSupported: if the program has an operation without a Taylor series.
-        Undecided: if the program has a jump at the point.
+        Undecided: if the program may jump (be discontinuous) at the point.
     """
     fine: dict[Any, int] = {}
     if not _again(lambda: _vanishes(program, place, reading, fine)):
@@ -328,7 +331,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
 
 
 def _vanishes(program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]) -> bool:
-    """Tell whether the margin is proved zero at the point, on some way through the program."""
+    """Tell whether the margin is proved zero at the point, on some path through the program."""
     jets = Jets(Field(fine), 0, 1)
     alone = Place(place.numbers, (), ())
     ways = _ways(program, alone, jets, (), reading) or []

@@ -58,7 +58,7 @@ def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Compare balls, or booleans."""
+    """Compare balls, or booleans; the result is open where the balls overlap."""
     name = eqn.primitive.name
     if any(isinstance(x, Flags) for x in xs):
         a, b = np.broadcast_arrays(*map(as_flags, xs))
@@ -153,16 +153,16 @@ def exclusive(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `not`: an open flag stays open."""
+    """Apply `not`; an open flag (neither true nor false) stays open."""
     a = as_flags(xs[0])
     return [flags(np.where(a == OPEN, OPEN, 1 - a))]
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `select_n`: an open choice between floats gives their hull; integers make a fork.
+    """Apply `select_n`: an undecided choice gives the hull of floats, or a fork for integers.
 
     Raises:
-        Undecided: if a choice between more than two integers is open.
+        Undecided: if the balls do not decide a choice between more than two integers.
     """
     which, *cases = xs
     shape = np.shape(cases[0])
@@ -185,7 +185,7 @@ def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         open_choice = np.where(no == yes, no, OPEN)
         return [flags(np.where(which == 0, no, np.where(which == 1, yes, open_choice)))]
     if len(cases) > 2:
-        raise Undecided("the balls leave a choice between more than two integers open")
+        raise Undecided("the balls are too wide to decide a choice between more than two integers")
     no, yes = map(np.asarray, cases)
     which = np.where(no == yes, 0, which)
     return [np.where(settled(which, run, "a choice between integers") == 1, yes, no)]
@@ -209,7 +209,7 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Convert to another type; floats may be rounded, and the program forks for open flags.
+    """Convert to another type; the program forks for each open flag (neither true nor false).
 
     Raises:
         Undecided: if a ball has more than one integer part, or a number is too large for the type.

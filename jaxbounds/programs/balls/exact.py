@@ -4,8 +4,9 @@ An atom stands for a real number (log 2, a root of 3), for a parameter, or for a
 parameter. A number is a quotient of two polynomials in atoms with rational coefficients, plus a
 ball around the number. If the numerator cancels to the zero polynomial, the number is zero for all
 values of the atoms. A zero whose numerator does not cancel stays unproved. The arithmetic uses two
-relations between atoms: r^n = base for a root r, and sin^2 = 1 - cos^2. The ball of every divisor
-excludes zero. `None` stands for a number without a formula in atoms.
+relations between atoms. For a root r, r^n is the base of the root. For the sine and the cosine of
+one number, sin^2 = 1 - cos^2. The ball of every divisor excludes zero. `None` stands for a number
+without a formula in atoms.
 """
 
 import math
@@ -18,19 +19,23 @@ from flint import Ordering, arb, fmpq, fmpq_mpoly_ctx, fmpz
 from jaxbounds.programs.balls.functions import integer_power
 
 ATOMS = 20
-"""The most atoms of a field. A larger number represents more numbers and slows every polynomial."""
+"""A field may have at most this many atoms.
+
+A larger number represents more numbers and slows every polynomial.
+"""
 _CTX = fmpq_mpoly_ctx.get([f"a{i}" for i in range(ATOMS)], Ordering.lex)
 _GENS = _CTX.gens()
 _ONE, _ZERO = _CTX.constant(1), _CTX.constant(0)
 LARGEST, HIGHEST, LONGEST = 400, 100, 10_000
-"""Limits of a polynomial: its terms, its degree, and the bits of its coefficients. A polynomial
-beyond a limit raises `GivenUp`, because FLINT ends the process if memory runs out. Larger limits
-take more memory.
+"""The largest number of terms, the largest degree, and the most bits of a coefficient.
+
+A polynomial beyond a limit raises `GivenUp`, because FLINT ends the process if memory runs out.
+Larger limits take more memory.
 """
 
 
 class Finer(Exception):
-    """A program needs e^(u/n) but the field has only the atom e^u, so the caller must restart.
+    """The program needs e^(u/n) but the field has only the atom e^u: the caller must restart.
 
     The restart uses the finer atom e^(u/n). Roots of a number raise the exception in the same way.
     """

@@ -43,7 +43,7 @@ def qr(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `qr` by LAPACK's choice of Householder reflections, which fixes all signs.
 
     The rule leaves a column unchanged if the column is zero below the diagonal. Otherwise the new
-    diagonal entry has the opposite sign of the old entry (a float zero has either sign). The
+    diagonal entry has the opposite sign of the old entry (a zero float may have either sign). The
     program forks if the sign of the old entry is open.
 
     Raises:

@@ -26,8 +26,9 @@ from jaxbounds.programs.balls.values import (
 )
 
 RESTARTS, SECONDS = 12, 2.0
-"""The most restarts with finer atoms (see `exact`), and the most seconds of one attempt. Larger
-numbers prove more claims and take more time.
+"""The largest number of restarts with finer atoms (see `exact`), and the seconds for one attempt.
+
+Larger numbers prove more claims and take more time.
 """
 
 
@@ -87,7 +88,7 @@ def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
     Args:
         program: a program whose input is a point, and whose outputs are the margin and whether the
             hypotheses are met.
-        box: the box; the proof fails if the box leaves a choice of the program open.
+        box: the box; the proof fails if a branch of the program goes both ways on the box.
         reading: the meaning of a float in the program (see `values.Reading`).
     """
     fine: dict[Any, int] = {}

@@ -58,14 +58,17 @@ RULES: dict[str, Callable[[JaxprEqn, list[Any], Any], list[Any]]] = {
 _ALWAYS = frozenset(loops.RULES) | {"custom_linear_solve"}
 MOST_CHOICES, MOST_WAYS = 8, 16
 MOST_RUNS = 64
-"""The most ways through a program (combinations of choices) that the interpreter runs. A larger
-number decides more programs and takes more time."""
+"""The interpreter runs at most this many paths (combinations of choices) through a program.
+
+A larger number decides more programs and takes more time.
+"""
 
 
 class Interpreter:
     """One run of a program, with one answer to each open choice.
 
-    The method `ways` runs the program once for each combination of answers.
+    An open choice is a branch or an index that the balls do not decide. The method `ways` runs the
+    program once for each combination of answers.
 
     Attributes:
         reading: the meaning of a float in the program (see `values.Reading`).
@@ -93,7 +96,7 @@ class Interpreter:
         self._looked = -np.inf
 
     def fork(self, ways: int, what: str) -> int:
-        """Return the number of the continuation that this run takes.
+        """Return the number of the continuation that this run takes at an open choice.
 
         Args:
             ways: the number of possible continuations.
@@ -117,8 +120,8 @@ class Interpreter:
         """Run the program for each combination of answers to open choices, and yield the outputs.
 
         Raises:
-            Undecided: if the balls leave a choice open that a fork cannot decide, if the program
-                has more than 64 ways, or if the time limit is over.
+            Undecided: if a fork cannot decide an open choice, if the program has more than 64
+                paths, or if the time limit is over.
             NotSupported: if a primitive has no rule.
         """
         self._choices = []
@@ -131,8 +134,8 @@ class Interpreter:
                 return
             self._choices[-1][0] += 1
         raise Undecided(
-            f"the balls leave more than {MOST_RUNS} ways through the program open. Try a smaller "
-            "box or more bits"
+            f"the balls are too wide to decide the program's branches: more than {MOST_RUNS} paths "
+            "remain possible. Try a smaller box or more bits"
         )
 
     def used(self, variable: Any) -> bool:
@@ -259,8 +262,10 @@ class Enclosed(NamedTuple):
     """The enclosed results of a program.
 
     Attributes:
-        ways: the result of every way through the program; one of the results encloses the truth.
-        computed: whether constants look computed before the trace (see `Interpreter`).
+        ways: the result of every path through the program; one of the results encloses the true
+            value.
+        computed: whether the program holds constants that look computed before the trace (see
+            `Interpreter`).
         whole: whether the trace holds the whole program; if False, a part ran untraced.
     """
 
@@ -282,7 +287,7 @@ def enclose(
     seconds: float | None = None,
     rules: dict[str, Any] | None = None,
 ) -> Enclosed:
-    """Enclose the value of a JAX function at concrete arguments, on every way through its program.
+    """Enclose the value of a JAX function at concrete arguments, on every path through it.
 
     Args:
         function: any function that `jax.make_jaxpr` can trace.
@@ -291,13 +296,13 @@ def enclose(
         reading: the meaning of a float in the program. "exact" takes the float itself. Under "ulp"
             a float with many binary digits (`math.sqrt(2)`, 1/3) stands for every real within some
             units in the last place.
-        bits: precision of the balls in bits.
-        seconds: processor time in seconds after which the enclosure stops; None sets no limit.
+        bits: the precision of the balls in bits.
+        seconds: the processor time in seconds after which the enclosure stops; None sets no limit.
         rules: the rule for each primitive's name; all known rules by default.
 
     Returns:
-        The results; each of `ways` is a tree of arrays of `flint.arb` (for floats), integers, and
-        booleans or `Flags`.
+        The results. Each entry of `ways` is a tree of arrays of `flint.arb` (for floats), integers,
+        and booleans or `Flags`.
 
     Raises:
         Undecided: if a fork cannot decide an open choice, or the time limit is over.

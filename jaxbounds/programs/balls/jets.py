@@ -1,12 +1,12 @@
 """Compute Taylor polynomials (jets) of programs, at a point and on a neighbourhood of it.
 
-A coefficient has two values. One is its exact value at the point, if `exact` has a formula for it.
-The other is a ball that contains the coefficient at every point of a neighbourhood. Taylor's
-theorem takes the lower coefficients at the point, and the coefficients of the highest degree over
-the neighbourhood. The theorem is then an identity, not an approximation (Lagrange's remainder, on a
-convex neighbourhood). The program forks at a kink (`max`, `abs`, a comparison) if the neighbourhood
-reaches both sides of the kink. Each continuation records the condition under which the program
-takes it.
+A coefficient has two values. The first is the exact value at the point, if `exact` has a formula
+for the value. The second is a ball that contains the coefficient at every point of a neighbourhood.
+Taylor's theorem takes the lower coefficients at the point, and the coefficients of the highest
+degree over the neighbourhood. The theorem is then an identity, not an approximation (Lagrange's
+remainder, on a convex neighbourhood). The program forks at a kink (`max`, `abs`, a comparison) if
+the neighbourhood reaches both sides of the kink. Each continuation records the condition under
+which the program takes it.
 """
 
 import itertools
@@ -125,7 +125,7 @@ class Jets:
         return Jet([None if u is None else self._cut(i, _times(u, by)) for i, u in enumerate(a.of)])
 
     def _cut(self, place: int, value: Coefficient) -> Coefficient:
-        """Drop the exact value of a coefficient of the highest degree; its ball alone is used."""
+        """Drop the exact value of a coefficient of the highest degree; only its ball is used."""
         top = sum(self.monomials[place]) == self.order
         return Coefficient(None, value.over) if top else value
 
@@ -228,12 +228,14 @@ class Jets:
         return 1 if self.hull(x).is_finite() else OPEN
 
     def join(self, cases: list[Jet]) -> Jet:
-        """Refuse an open choice, because `compare` has decided every boolean.
+        """Refuse an undecided choice, because `compare` has decided every boolean.
 
         Raises:
             Undecided: always.
         """
-        raise Undecided("the neighbourhood leaves a choice of the program open")
+        raise Undecided(
+            "a branch or index of the program goes both ways within the neighbourhood of the point"
+        )
 
     def compare(self, name: str, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> int:
         """Compare two jets on the neighbourhood; a fork decides and records an open comparison.
@@ -254,7 +256,9 @@ class Jets:
         if weak and name in (("ge", "lt") if weak > 0 else ("le", "gt")):
             return int(name in ("ge", "le"))
         if name in ("eq", "ne"):
-            raise Undecided("the neighbourhood leaves open whether two numbers are equal")
+            raise Undecided(
+                "two numbers that the program compares may or may not be equal on the neighbourhood"
+            )
         up = fork(2, "a comparison") == 0  # a >= b
         self.conditions.append(difference if up else self.apply("neg", difference))
         return int((name in ("gt", "ge")) == up)
@@ -270,7 +274,7 @@ class Jets:
         return self.field.sign(value.at.num)
 
     def larger(self, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> Jet:
-        """Return the larger of two jets; the program forks if the neighbourhood leaves it open."""
+        """Return the larger of two jets; the program forks if the larger one is not certain."""
         if self.hull(a).is_nan() or self.hull(b).is_nan():
             return self.constant(Coefficient(None, NAN))
         if self._weak_sign(self.apply("sub", a, b)) < 0:

@@ -84,7 +84,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:
-    """Return balls of cos and sin of an exact angle; the rotation by it makes apq tiny."""
+    """Return balls of cos and sin of an exact angle; its rotation makes the entry apq tiny."""
     theta = (aqq.mid() - app.mid()) / (2 * apq.mid())
     t = (1 / (abs(theta) + (theta * theta + 1).sqrt())).mid()
     t = -t if theta < 0 else t
@@ -169,8 +169,9 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
 
 
 SHARP = 40
-"""The accuracy of a ball, in bits, above which an entry counts as a point rather than a box. A
-larger number treats more entries as boxes.
+"""An entry counts as a point, not as a box, if its ball is accurate to more than this many bits.
+
+A larger number treats more entries as boxes.
 """
 
 

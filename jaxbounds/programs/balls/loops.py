@@ -28,8 +28,10 @@ from jaxbounds.programs.balls.values import (
 
 Values = list[Any]
 LONGEST = 100_000
-"""The most steps of a `while` loop that the interpreter runs. A larger number allows longer
-loops."""
+"""The interpreter runs at most this many steps of a `while` loop.
+
+A larger number allows longer loops.
+"""
 
 
 def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:

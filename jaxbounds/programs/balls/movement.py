@@ -1,6 +1,7 @@
-"""Define rules that only move entries, by a NumPy function or by JAX's own primitive.
+"""Define rules that only move entries, with a NumPy function or with JAX's own primitive.
 
-JAX's primitive is applied to the positions of the entries; the entries then move alike.
+A rule of the second kind applies JAX's primitive to the positions of the entries, and then moves
+the entries to the resulting positions.
 """
 
 from collections.abc import Callable, Mapping
@@ -115,7 +116,7 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     for i, x in enumerate(xs):
         if which is not None and i not in which:
             if is_soft(x):
-                raise Undecided(f"an index of {name} is not certain")
+                raise Undecided(f"the balls do not decide an index of {name}")
             operands.append(jnp.asarray(x))
             continue
         size = int(np.size(x))
@@ -138,7 +139,7 @@ def _scattered(combine: Callable[[arb, arb], arb]) -> Callable[[JaxprEqn, Values
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         operand, index, updates = as_reals(xs[0]), xs[1], as_reals(xs[2])
         if is_soft(index):
-            raise Undecided(f"an index of {eqn.primitive.name} is not certain")
+            raise Undecided(f"the balls do not decide an index of {eqn.primitive.name}")
         out, p = operand.ravel().copy(), eqn.params
         for position, update in enumerate(updates.ravel()):
             one = np.zeros(updates.size)

@@ -58,7 +58,7 @@ class Algebra(Protocol):
         """Return the larger of two elements."""
 
     def join(self, cases: list[Any]) -> Any:
-        """Return one element that stands for all cases of an open choice."""
+        """Return one element that stands for all possible results of an open choice."""
 
     def finite(self, x: Any) -> int:
         """Tell whether the element is a finite number: 0 (no), 1 (yes) or 2 (open)."""
@@ -223,7 +223,7 @@ def _steps(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
     balls = [each(run.algebra.hull, x) if is_reals(x) else x for x in xs]
     found = run.rules[eqn.primitive.name](eqn, balls, run)
     if any(is_reals(x) and not all(v.is_exact() for v in x.ravel()) for x in found):
-        raise Undecided(f"the result of {eqn.primitive.name} is open at a jump")
+        raise Undecided(f"the operand of {eqn.primitive.name} may lie on either side of a jump")
     return list(map(run.lifted, found))
 
 

@@ -1,8 +1,9 @@
 """Bound derivatives on boxes: run programs on values and their slopes, in forward mode.
 
 A slope contains every difference quotient of the value over the box. At a kink (`max`, `abs`) the
-slope is the hull of the slopes on both sides. If a choice between two numbers is open, the value
-may jump, and the slope is unknown (NaN). `stop_gradient` does not set a slope to zero.
+slope is the hull of the slopes on both sides. If the balls do not decide a choice between two
+numbers, the value may jump, and the slope is unknown (NaN). `stop_gradient` does not set a slope to
+zero.
 """
 
 import functools
@@ -341,7 +342,7 @@ def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values
 
     Raises:
         NotSupported: if a primitive has no rule for slopes.
-        Undecided: if the program needs a fork.
+        Undecided: if the balls do not decide a branch, so that the program would fork.
     """
     rows, count = boxes.shape
     unit = lambda j: reals((rows, count), (ONE if c == j else ZERO for _ in range(rows)

@@ -163,7 +163,7 @@ class Laws:
         return self._alike(a, b)
 
     def join(self, cases: list[Law]) -> Law:
-        """Return the common law of the cases of an open choice."""
+        """Return the common law of all possible results of an open choice."""
         return self._alike(*cases)
 
     def finite(self, x: Law) -> int:
@@ -171,7 +171,7 @@ class Laws:
         return 1 if x.finite else OPEN
 
     def hull(self, x: Law) -> arb:
-        """Return the ball of a constant entry.
+        """Return the ball of an entry that the flow does not change.
 
         Raises:
             NotSupported: if the entry is not constant, because its value is then unknown.
@@ -219,7 +219,7 @@ def kernel(equations: list[Form], count: int, /) -> list[list[Fraction]]:
 
 
 class Flow(NamedTuple):
-    """A flow: its weights, and for each coordinate whether the flow scales it (else shifts it)."""
+    """A flow: the weights, and for each coordinate whether the flow scales or shifts it."""
 
     scaled: tuple[bool, ...]
     weights: tuple[Fraction, ...]

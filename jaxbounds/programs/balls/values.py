@@ -116,14 +116,16 @@ def is_soft(x: Any, /) -> bool:
 
 
 UNITS = {53: 2**10}
-"""The units in the last place by which a constant may be wrong. The key is the number of binary
-digits of the constant's type. A short computation with Python floats (1 - .99, 100.2 - 100.1) loses
-up to 2^10 units. A constant of a narrower type is rarely computed, so two units suffice. A larger
-number makes wider balls.
+"""The units in the last place by which a constant may be wrong, as a dict.
+
+The key is the number of binary digits of the constant's type. A short computation with Python
+floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. A constant of a narrower type is rarely
+computed, so two units suffice. A larger number makes wider balls.
 """
 RESIDUE = 2.0**-26
-"""The size below which a constant may be the residue of a cancellation (.1 + .2 - .3). The ball of
-such a constant also contains zero. A larger size applies to more constants.
+"""A constant below this size may be the residue of a cancellation, such as .1 + .2 - .3.
+
+The ball of such a constant also contains zero. A larger size applies to more constants.
 """
 
 
@@ -219,6 +221,6 @@ def hull(a: arb, b: arb, /) -> arb:
 
 
 def midpoints(x: np.ndarray, /) -> np.ndarray:
-    """Return the balls' midpoints as floats, to choose pivots and signs; they prove nothing."""
+    """Return the balls' midpoints as floats. They help to choose pivots, and prove nothing."""
     finite = (float(v.mid()) if v.is_finite() else math.nan for v in x.ravel())
     return np.fromiter(finite, float, x.size).reshape(x.shape)

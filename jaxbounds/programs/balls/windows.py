@@ -152,7 +152,7 @@ def _log_sum_exp(row: list[arb]) -> arb:
 
 
 def running_log_sum_exp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `cumlogsumexp` to the ends of the balls, because the function increases."""
+    """Apply `cumlogsumexp` to both ends of the balls, because the function is increasing."""
     axis, reverse = eqn.params["axis"], eqn.params["reverse"]
     x = as_reals(xs[0])
     x = np.moveaxis(np.flip(x, axis) if reverse else x, axis, -1)

@@ -116,7 +116,7 @@ def once(
 
     Args:
         function: a function that JAX can trace.
-        otherwise: a function with equal results; it is called if NumPy has no rule.
+        otherwise: a function with equal results, which is called if NumPy has no rule.
         seen: a callback; each call passes it the traced program before NumPy runs the program.
     """
     trace = jax.jit(function).trace  # keeps its traces, by the shapes and types of arguments

@@ -36,7 +36,7 @@ def _converted(x: Any, *, new_dtype: Any, **_: Any) -> Any:
         limits = np.iinfo(new_dtype)
         if not np.all((x >= limits.min) & (x < float(limits.max))):
             raise NotInterpreted(
-                "a float is converted to an integer type, but no integer is near the float"
+                "a float that is NaN or beyond an integer type's range is converted to the type"
             )
     return x.astype(new_dtype)
 

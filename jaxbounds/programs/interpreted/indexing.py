@@ -10,7 +10,7 @@ from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
 
 class _Layout(NamedTuple):
-    """The layout of an operand's slices in a gather's result, or in a scatter's updates.
+    """The positions of an operand's slices in a gather's result, or in a scatter's updates.
 
     Attributes:
         window: axes of the result along which slices lie.

@@ -1,7 +1,8 @@
 """Run programs on integers of any length, to find operations that wrap and to get exact results.
 
 NumPy runs the program in the program's types. If a result leaves the range of its type, the run
-goes on with Python integers. The results are therefore those of integer arithmetic without wraps.
+goes on with Python integers. The results are therefore the results of integer arithmetic without
+wraps (overflows).
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +15,10 @@ from jaxbounds.programs.interpreted import Runner, as_value, indexing, refuse, s
 from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
 STEPS = 200_000
-"""The number of equations that one run may execute, about two seconds of work. A larger number
-allows longer loops."""
+"""The largest number of equations that one run may execute (about two seconds of work).
+
+A larger number allows longer loops.
+"""
 NEAR = 1e-9
 """A relative distance to the ends of an integer type. If an estimate of a result in floats comes
 closer to an end, Python integers compute the result. A larger distance uses Python integers more

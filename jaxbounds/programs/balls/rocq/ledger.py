@@ -17,9 +17,9 @@ from jaxbounds.programs.balls.rocq.terms import Choice, Comparison, Fact, Place,
 from jaxbounds.programs.balls.values import INF, NotSupported, Undecided
 
 TERMS = 8
-"""The most terms of a sum that one lemma proves. A larger number slows Rocq's tactic a lot."""
+"""The largest number of terms of a sum in one lemma. A larger number slows Rocq's tactic."""
 MOST = 100_000
-"""The most definitions of one program. A larger number takes more memory."""
+"""The largest number of definitions for one program. A larger number takes more memory."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
 """Stems of the lemmas' names, to which the file adds a number; no definition may use a stem."""
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
@@ -58,7 +58,7 @@ class Ledger:
         return self._clock
 
     def group(self, place: Place | None) -> None:
-        """Begin another equation of the program; later definitions take their names from it."""
+        """Begin another equation of the program; it gives the names of later definitions."""
         self.place, self._group = place, ""
 
     def _named(self, index: Sequence[int] = ()) -> str:
@@ -379,7 +379,9 @@ class Ledger:
         answers = {compare(u, v) for u, v in pairs}
         known = answers.pop()
         if answers or known not in (0, 1):
-            raise Undecided("the bounds of two compared numbers overlap, so the comparison is open")
+            raise Undecided(
+                "the bounds of two compared numbers overlap, so the comparison is undecided"
+            )
         return bool(known)
 
     def choose(self, fact: Fact) -> None:

@@ -10,8 +10,10 @@ from jaxbounds.programs.balls.certificate import as_fraction
 from jaxbounds.programs.balls.values import NotSupported, known_nonnegative, nonnegative
 
 LARGEST, SMALLEST = 1000, 300
-"""Exponents of ten. A number above 10^LARGEST is refused; the bounds of a number below 10^-SMALLEST
-reach to zero or to 10^-SMALLEST. Larger exponents allow longer numbers in the file.
+"""Exponents of ten. The file holds no number above 10^LARGEST.
+
+The bounds of a number below 10^-SMALLEST reach to zero or to 10^-SMALLEST. Larger exponents allow
+longer numbers in the file.
 """
 
 

@@ -18,8 +18,10 @@ from jaxbounds.programs.balls.values import ONE
 
 Exact = Callable[..., Fraction | None]
 DIGITS = 2048
-"""The most binary digits of a fraction in exact arithmetic. A larger number keeps longer
-fractions."""
+"""The largest number of binary digits of a fraction in exact arithmetic.
+
+A larger number keeps longer fractions.
+"""
 
 
 class Operation(NamedTuple):
@@ -93,7 +95,7 @@ UNARY = {
     "tan": _function("tan", "tan {0}", lambda x: None),
     "atan": _function("atan", "atan {0}", lambda x: None),
 }  # fmt: skip
-"""The operations of one argument; the key is the primitive's name."""
+"""A dict from a primitive's name to the operation; these operations have one argument."""
 
 _LARGER = "apply Rmax_case_strong; intros; lra"
 _SMALLER = "apply Rmin_case_strong; intros; lra"
@@ -115,7 +117,7 @@ BINARY = {
     ),
     "pow": Operation("pow", "Rpower {0} {1}", APPLIED, (ATOM, ATOM), _b["pow"], cost=3),
 }  # fmt: skip
-"""The operations of two arguments; the key is the primitive's name."""
+"""A dict from a primitive's name to the operation; these operations have two arguments."""
 
 
 def power(n: int, /) -> Operation:

@@ -381,7 +381,7 @@ def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """
     operand, index, updates = _numbers(xs[0], run), xs[1], _numbers(xs[2], run)
     if is_soft(index):
-        raise Undecided("an index of scatter-add is not certain")
+        raise Undecided("an index of scatter-add is not an exact integer")
     out, dtype = operand.ravel().copy(), dtype_of(eqn.invars[0])
     for position, update in enumerate(updates.ravel()):
         one = np.zeros(updates.size, dtype)

@@ -82,7 +82,7 @@ class Spectral:
 
 
 class Smaller(NamedTuple):
-    """A singular value that is known only by its place in the descending order."""
+    """A singular value other than the largest; only its rank in the descending order is known."""
 
     largest: Real
     place: int

@@ -97,7 +97,7 @@ class Comparison(NamedTuple):
 
 @dataclass(eq=False)
 class Fact:
-    """A boolean of the program: its truth value, and the true comparisons that prove the value."""
+    """A boolean of the program, with its truth value and the true comparisons that prove it."""
 
     truth: bool
     because: tuple[Comparison, ...] = ()

@@ -44,7 +44,7 @@ def place_of(eqn: JaxprEqn, /) -> Place | None:
 
 
 class Translator(Interpreter):
-    """An interpreter that records one way through a program in a ledger."""
+    """An interpreter that records one path through a program in a ledger of operations."""
 
     def __init__(self, ledger: Ledger, reading: Reading, seconds: float | None) -> None:
         super().__init__(reading, rules=RULES, seconds=seconds)
