@@ -93,8 +93,10 @@ HEAD_HESSIAN = Statement(
     forms=(
         Form(
             name="derived",
-            note="The check assembles the blocks N and M into one matrix, "
-            "and compares this matrix with jax.hessian.",
+            note=(
+                "The check assembles the Hessian from its blocks N and M, and compares this matrix "
+                "with jax.hessian."
+            ),
         ),
     ),
     control="U is replaced by -U",
@@ -139,8 +141,10 @@ ENDS = Statement(
     forms=(
         Form(
             name="derived",
-            note="The check compares the two computed ends with the "
-            "eigenvalues of jax.hessian of the loss.",
+            note=(
+                "The check compares the computed least and greatest eigenvalues with the "
+                "eigenvalues of jax.hessian of the loss."
+            ),
         ),
     ),
     control="the greatest eigenvalue is 1% larger",
@@ -198,8 +202,10 @@ EQUAL_HEADS = Statement(
         ),
         Form(
             name="derived, norms",
-            note="The formula with copies gives ||theta||, and the "
-            "length of the gradient, over all H heads.",
+            note=(
+                "The formula weights each group of heads by its number of copies. It gives "
+                "||theta|| and the norm of the gradient over all H heads."
+            ),
         ),
     ),
     control="the gradient in the group's parameters, not divided",
