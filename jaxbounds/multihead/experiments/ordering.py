@@ -14,11 +14,14 @@ from scipy import stats
 from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
-"""The most trials that a message names as enough; a larger number lets it name more trials."""
+"""A message names the number of trials that would be enough, if this number is at most MOST.
+
+A larger limit lets the message name more trials.
+"""
 
 
 def shown(values: np.ndarray, /, *, log10: bool = False) -> str:
-    """Write the mean over trials, geometric for decimal logarithms."""
+    """Write the mean over trials; for decimal logarithms, write the geometric mean."""
     mean = float(np.mean(values))
     return _power(mean) if log10 else f"{mean:.3g}"
 
@@ -47,7 +50,7 @@ def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
 
 
 def half_width(change: np.ndarray, /) -> float:
-    """Return the half width of the 95% Student interval of the mean; infinite for one trial."""
+    """Return half the width of the mean's 95% Student interval, which is infinite for one trial."""
     if change.size < 2:
         return float("inf")
     quantile = stats.t.ppf(0.975, change.size - 1)

@@ -51,9 +51,9 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 MOST_HEADS = 12
-"""The largest number of heads for which the law of sum_h alpha_h is summed exactly.
+"""The largest number of heads for which the check computes the law of sum_h alpha_h exactly.
 
-A larger number takes more terms and more time.
+A larger number takes more time.
 """
 
 
@@ -192,7 +192,7 @@ PROPOSITION_2_P1 = searched_sequence(
         Form(
             name="printed",
             cites="Proposition 2, P1, Section 5.1",
-            note="The form centres the rows of U^(1) at the printed (zeta / 2) u*, twice their mean.",
+            note="The form centres the rows of U^(1) at the printed (zeta / 2) u*.",
         ),
         Form(
             name="printed, D.2.1",
@@ -221,7 +221,7 @@ PROPOSITION_2_P1 = searched_sequence(
 
 
 def _with_long_deviation(sampler: Sampler) -> Sampler:
-    """Return a sampler of sequences whose deviation p is longer, by a factor of up to e^9."""
+    """Return a sampler of sequences that multiplies the deviation p by a factor of up to e^9."""
 
     def sample(key: jax.Array, size: Size) -> Instance:
         data_key, scale_key = jax.random.split(key)
@@ -233,7 +233,7 @@ def _with_long_deviation(sampler: Sampler) -> Sampler:
 
 
 def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses that a search may violate.
+    """Return the hypotheses that a point of a search may violate.
 
     Every sequence has the same number of relevant tokens, at least one and less than T.
     """
