@@ -88,7 +88,7 @@ class Setting(NamedTuple):
         return cls(distance, size, size, size**2, radius, heads, loss_target, loss_start, T, d)
 
     def of_size(self, size: ArrayLike, /, **changed: Any) -> "Setting":
-        """Replace the target by a target about which only ||theta||_{2,infinity} <= size is known."""
+        """Replace the target by one with ||theta||_{2,infinity} <= size and nothing else known."""
         return self._replace(size=size, largest=size, squares=size**2, **changed)
 
 

@@ -33,7 +33,7 @@ SETTINGS = default_settings(
 
 
 def _bent(axis: str, power: float) -> Control:
-    """Return false data, in which the measured quantities grow along an axis with another exponent."""
+    """Return false data: the measured quantities grow with another exponent along an axis."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)
@@ -142,7 +142,10 @@ def _radius(dataset: xr.Dataset) -> Finding:
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
-    """Return the largest ratio of (left side - its error) to a bound, and that network's place."""
+    """Return the largest ratio of a measured quantity, less its error, to its bound.
+
+    Return the place of the network in the data too.
+    """
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):
         left, error = dataset[f"{start}left"], dataset[f"{start}error"]

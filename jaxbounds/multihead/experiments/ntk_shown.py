@@ -49,7 +49,7 @@ def _heads(name: str) -> int:
 
 
 def _least(values: xr.DataArray, threshold: float) -> str:
-    """Describe the least value over starts and seeds, its place, and the number of low values."""
+    """Describe the least value over starts and seeds, its start, and the number of low values."""
     table = values.transpose("start", "seed")
     start, seed = np.unravel_index(np.argmin(table.values), table.shape)
     where = f"{table.start.values[start]}, seed {table.seed.values[seed]}"

@@ -14,7 +14,7 @@ from scipy import stats
 from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
-"""A message names the number of trials that would be enough, if this number is at most MOST.
+"""A message names the number of trials that would be enough only if it is below this limit.
 
 A larger limit lets the message name more trials.
 """
@@ -66,7 +66,7 @@ def interval(change: np.ndarray, /) -> str:
 
 
 def what_would_decide(change: np.ndarray, /) -> str:
-    """Write the number of trials that would decide, if all trials scatter like the present ones."""
+    """Write how many trials would decide, if further trials scatter like the present trials."""
     if change.size < 2:
         return "two trials or more are needed"
     size, deviation = abs(float(np.mean(change))), float(np.std(change, ddof=1))
@@ -92,7 +92,10 @@ def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | 
 def why_not(
     decision: bool | None, change: np.ndarray, where: str, /, *, log10: bool = False
 ) -> str:
-    """Write why a paired change does not show the claim, and what would decide; "" if it does."""
+    """Write why the changes within trials do not show the claim, or "" if they do.
+
+    The text also says what would decide the claim.
+    """
     if decision:
         return ""
     unit = " in log10" if log10 else ""
@@ -120,7 +123,7 @@ def along_heads(
     rising: bool,
     heads: tuple[float, float] = (1, np.inf),
 ) -> Finding | None:
-    """Decide the claim that a quantity is ordered along neighbouring H at each of the steps.
+    """Decide the claim that a quantity rises (falls) from each H to the next, at each step.
 
     Args:
         dataset: the result of `run_curves`.

@@ -77,7 +77,10 @@ def run(
     folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Train every (panel, H, trial), and record the alignments with the teacher too."""
+    """Train a network for every panel (optimiser), H and trial.
+
+    Record the alignments with the teacher too.
+    """
     model = PlantedAttention(
         tokens=config.tokens, dimension=config.dimension, threshold=config.threshold
     )

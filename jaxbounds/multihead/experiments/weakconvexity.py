@@ -272,7 +272,7 @@ The ratio grows along training.
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw the attention's ratio at the start against H, and the network's against the loss."""
+    """Draw the attention's ratio at the start against H, and the network's ratio against loss."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

@@ -1,6 +1,6 @@
 """Statements that compare the library's closed forms of derivatives with autograd.
 
-The paper prints no display for these closed forms.
+The paper prints no formula for these closed forms.
 """
 
 import jax
@@ -27,10 +27,10 @@ from jaxbounds.numerics.norms import vector_norm
 WIDTH = 2e-9
 """The relative width of the intervals in which `structured_extremes` encloses each eigenvalue.
 
-A larger width is less exact.
+A larger width makes the enclosure less exact.
 """
 COPIES = (1, 3)
-"""The number of heads in each of two groups."""
+"""The number of heads in each of the two groups of equal heads."""
 
 
 def _logistic_derivatives(instance: Instance, size: Size) -> Sides:
@@ -123,7 +123,7 @@ def _ends(instance: Instance) -> Sides:
 
 
 def _on_host(instance: Instance, size: Size) -> Sides:
-    """Measure one instance at a time, because a batched loop is as slow as its slowest instance."""
+    """Measure one instance at a time, because a batch takes as long as its slowest instance."""
     return _ends(jax.tree.map(jnp.asarray, instance))
 
 

@@ -51,7 +51,7 @@ def _more_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _keep_candidate(instance: Instance, size: Size) -> Instance:
-    """Clip an instance to numbers that floats distinguish: S, C, n up to e^40 and H up to e^80."""
+    """Clip an instance so that floats resolve its numbers: S, C, n <= e^40 and H <= e^80."""
     low = {"log_S": 0.0, "log_H": 0.0, "log_C": -40.0, "p": 1e-3, "log_n": 1.0986, "c": 1e-3}
     high = {"log_S": 40.0, "log_H": 80.0, "log_C": 40.0, "p": 4.0, "log_n": 40.0, "c": 3.0}
     return {name: jnp.clip(x, low[name], high[name]) for name, x in instance.items()}
