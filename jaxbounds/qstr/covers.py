@@ -53,7 +53,7 @@ class TransformerClass(NamedTuple):
 
     @property
     def parameters(self) -> tuple[int, int, int]:
-        """The numbers of parameters in a, in (W, b) and in the heads."""
+        """Three numbers of parameters: in the outer weights a, in (W, b) and in the heads."""
         return self.m, self.m * (self.H * self.De + 1), self.H * self.De**2
 
 

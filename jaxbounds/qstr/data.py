@@ -17,7 +17,7 @@ from jaxbounds.qstr.links import Link, Parameters
 
 
 class Prompts(NamedTuple):
-    """A batch of prompts: tokens, positions and labels."""
+    """A batch of prompts, with their tokens, positions and labels."""
 
     x: Float[Array, "*batch N d"]
     t: Int[Array, "*batch N q"]
@@ -36,8 +36,8 @@ def sample_positions(
 ) -> Int[Array, "*shape N q"]:
     """Draw positions t uniformly over [N]^q; if `simple`, one t serves the whole prompt.
 
-    `distinct` draws the q positions of one token without replacement; the paper draws with
-    replacement.
+    The option `distinct` draws the q positions of one token without replacement; the paper draws
+    with replacement.
 
     Raises:
         Refused: if q distinct positions do not exist.
@@ -87,8 +87,8 @@ def sample_prompts(
         N: number of tokens in a prompt.
         d: dimension of a token.
         q: number of relevant tokens of each position.
-        simple: whether all positions share t.
-        distinct: whether the q positions differ from each other.
+        simple: whether all positions of a prompt share one t.
+        distinct: whether the q relevant positions of a token differ from each other.
 
     Raises:
         Refused: if N, d or q is not positive, or q distinct positions do not exist.
