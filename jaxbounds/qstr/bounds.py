@@ -168,7 +168,7 @@ def transformer_log_covering_rate(
     r_z: float,
     r_QK: float,
 ) -> float:
-    """Return Proposition 17's rate: the two-layer part plus the smaller of two attention parts."""
+    """Return Proposition 17's rate, a two-layer part plus the smaller of two attention parts."""
     two_layer = m * H * De * math.log1p(R / eps)
     slope = r_a * R_w * H * r_QK
     maurey = r_z**6 * slope**2 * math.log(H * De**2) / eps**2

@@ -141,7 +141,7 @@ def encode_tokens(rnn: CodeRNN, values: Float[np.ndarray, "n"], /) -> Float[np.n
 
 
 def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
-    """Read the k-th scalar from a state: decode to the nearest codeword, then take its level.
+    """Read the k-th scalar from a state, from the codeword nearest to the state.
 
     Raises:
         Refused: if the index is outside the prompt.

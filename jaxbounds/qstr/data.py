@@ -102,14 +102,14 @@ def sample_prompts(
 
 
 def averaged_risk(predicted: Float[Array, "n N"], y: Float[Array, "n N"], /) -> Float[Array, ""]:
-    """Return (2.2), the squared error averaged over n prompts and all of their positions."""
+    """Return the risk (2.2), the squared error averaged over n prompts and all positions."""
     return jnp.mean((predicted - y) ** 2)
 
 
 def pointwise_risk(
     predicted: Float[Array, "n N"], y: Float[Array, "n N"], positions: Int[Array, "n"], /
 ) -> Float[Array, ""]:
-    """Return (2.3), the squared error averaged over n prompts, at one position of each."""
+    """Return the risk (2.3), the squared error averaged over n prompts, at one position each."""
     return jnp.mean(jnp.take_along_axis((predicted - y) ** 2, positions[:, None], axis=1))
 
 

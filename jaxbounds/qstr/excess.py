@@ -235,11 +235,12 @@ def transformer_risk(
     delta: float = 0.01,
     form: str = "symmetrised",
 ) -> float:
-    """Bound the risk as in Theorem 10: `minimiser_risk` for the class (A.1), exp(-tail) = n^-4.
+    """Bound the risk as in Theorem 10.
 
-    Here r_z^2 = r_x^2 + d (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de);
-    alpha allows attention an error of sqrt(eps). Lemma 11's network therefore errs by at most
-    sqrt(eps_2nn) + sqrt(eps). All constants are explicit.
+    The bound is `minimiser_risk` for the class (A.1) with exp(-tail) = n^-4. Here r_z^2 = r_x^2 + d
+    (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de); alpha allows attention an
+    error of sqrt(eps). Lemma 11's network therefore errs by at most sqrt(eps_2nn) + sqrt(eps). All
+    constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
@@ -353,7 +354,7 @@ def recurrent_risk(
 
 
 def samples_needed(risk: Callable[[float], float], target: float, /) -> float:
-    """Return the least n, to a relative 1e-3, at which the decreasing bound `risk` meets `target`.
+    """Return the least n, up to a factor 1.001, at which the bound `risk` falls to `target`.
 
     The result is infinite if no n below 10^200 is enough.
     """

@@ -86,7 +86,7 @@ class Figure1:
         return tuple(pair for pair in pairs if not skip(*pair))
 
     def protocols(self) -> dict[str, Protocol]:
-        """Return a dictionary from the ending of the variables' names to the training protocol."""
+        """Return a dictionary from each ending of variable names to the protocol behind them."""
         honest = replace(self.protocol, test_on="same")
         return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
 
@@ -131,7 +131,7 @@ PRESETS_1B: dict[str, Figure1] = {
 def _jobs(
     config: Figure1, ending: str, key: Array, folder: Place | str | None
 ) -> Iterator[tuple[str, int, int, Array, Checkpoints | None]]:
-    """Yield each (architecture, N, draw) with its key and, if a folder is given, its place."""
+    """Yield each (architecture, N, draw) with its random key and its subfolder, if any."""
     protocol, seeds = config.protocols()[ending], config.seeds
     for (name, N), draw in itertools.product(config.cells(), range(config.draws)):
         own, store = jax.random.fold_in(jax.random.fold_in(key, draw), N), None
@@ -144,7 +144,7 @@ def _jobs(
 
 
 def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) -> dict[str, tuple]:
-    """Train every cell with one protocol, and return the variables of the result."""
+    """Train every cell (architecture and N) with one protocol, and return the variables."""
     protocol, seeds = config.protocols()[ending], config.seeds
     shape = (len(config.architectures), len(config.lengths), config.draws * seeds)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)

@@ -64,4 +64,4 @@ CONTROLS: dict[str, Control] = {
     "within the spread over tasks": scaled(MANY, "samples"),
     "with an honest test set": scaled(MANY, "samples_honest"),
 }
-"""A dictionary from words of each claim to its control: data for which the claim is false."""
+"""A dictionary from words of each claim to a function that makes false data for it."""

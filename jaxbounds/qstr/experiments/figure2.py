@@ -90,7 +90,10 @@ SECONDS = 60.0
 def _trained(
     config: Figure2, key: Array, store: Checkpoints | None
 ) -> tuple[online.Run, np.ndarray, int]:
-    """Train all seeds; return the runs, their last test risks, and the number of chunks."""
+    """Train all seeds.
+
+    Return the runs, their last test risks, and the number of training chunks.
+    """
     protocol = config.protocol
     keys, shared = jax.random.split(key, config.seeds), jax.random.fold_in(key, 0)
     chunk = protocol.batch * protocol.check_every
@@ -185,7 +188,7 @@ CONTROLS: dict[str, Control] = {
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide whether the trained matrix has its energy in the block of (A.2), as alpha I.
+    """Decide whether the energy of the trained matrix is in the block alpha I of (A.2).
 
     If the run has not learned, a negative result leaves the claim open.
     """

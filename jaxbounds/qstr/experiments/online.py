@@ -129,7 +129,7 @@ def _examples(
 
 
 def optimiser(protocol: Protocol, /) -> optax.GradientTransformation:
-    """Return PyTorch's AdamW: eps 1e-8 outside the root, decay on every parameter and bias."""
+    """Return PyTorch's AdamW, with eps 1e-8 outside the root and decay on all parameters."""
     return optimizer("adamw", protocol.learning_rate, weight_decay=protocol.weight_decay)
 
 

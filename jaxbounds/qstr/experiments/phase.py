@@ -163,7 +163,7 @@ A larger number accepts worse runs.
 
 
 def _short_of_the_bound(dataset: xr.Dataset) -> xr.Dataset:
-    """Return data in which coupled runs of two heads stay above the bound, but training works."""
+    """Return false data: training works, but coupled runs of two heads stay above the bound."""
     coupled, H = dataset.attention == "coupled", dataset.H
     bound = dataset.bound.sel(attention="decoupled")
     risk = dataset.risk.where(~(coupled & (H == 2)), 1.2 * bound)
