@@ -18,10 +18,10 @@ from jaxbounds.multihead.model import Readout
 from jaxbounds.numerics.arrays import array_module
 
 C_STAR = 4 / (3 * math.sqrt(3))
-"""The least c with |kappa_3(A, B, B)| <= c max|A| max|B|^2 (sharpening S3).
+"""The constant c* = 4 / (3 sqrt(3)), least with |kappa_3(A, B, B)| <= c* max|A| max|B|^2 (S3).
 
-The constant is a pure number. The sharpened Hessian bounds read it; a larger value loosens these
-bounds.
+Here kappa_3 is the third central moment. The sharpened Hessian bounds use this pure number; a
+larger value loosens these bounds.
 """
 
 
@@ -31,19 +31,19 @@ def covariance_bound(scores: Float[Array, " T"], radius: ArrayLike, /) -> Float[
 
 
 def covariance_sharp(scores: Float[Array, " T"], radius: ArrayLike, /) -> Float[Array, ""]:
-    """Return ||X u||_infinity R: half of eq. (42), since X^T phi' X u is a covariance (S1)."""
+    """Return ||X u||_infinity R, half of eq. (42), because X^T phi' X u is a covariance (S1)."""
     return jnp.max(jnp.abs(scores)) * radius
 
 
 def covariance_half_range(scores: Float[Array, " T"], radius: ArrayLike, /) -> Float[Array, ""]:
-    """Return half the range of X u, times R: eq. (42) sharpened by Popoviciu's inequality (S1)."""
+    """Return R (max X u - min X u) / 2, eq. (42) sharpened by Popoviciu's inequality (S1)."""
     return (jnp.max(scores) - jnp.min(scores)) / 2 * radius
 
 
 def third_moment_bound(
     first: Float[Array, " S"], second: Float[Array, " S"], /
 ) -> Float[Array, ""]:
-    """Return c* max|A| max|B|^2, an upper bound on |kappa_3(A, B, B)| (sharpening S3)."""
+    """Return c* max|A| max|B|^2, which bounds the third central moment |kappa_3(A, B, B)| (S3)."""
     return C_STAR * jnp.max(jnp.abs(first)) * jnp.max(jnp.abs(second)) ** 2
 
 
@@ -108,9 +108,9 @@ def two_block_norm(inner: ArrayLike, mixed: ArrayLike, /) -> Float[Array, ""]:
 def hessian_bound(
     radius: ArrayLike, entry: ArrayLike, scores: ArrayLike, /, *, T: int, d: int
 ) -> ArrayLike:
-    """Return the bound of eq. (58) on ||Hess Phi||.
+    """Return the printed bound (58) on ||Hess Phi||.
 
-    `entry` is ||X||_{1,infinity} = max |X_tj|.
+    The argument `entry` is ||X||_{1,infinity} = max |X_tj|, the largest entry of the tokens.
     """
     inner = 6 * d * radius**2 * entry**2 * scores
     return inner + 2 * math.sqrt(T * d) * radius**2 * entry
@@ -131,7 +131,7 @@ def mixed_hessian_sharp(radius: ArrayLike, /, *, T: int) -> ArrayLike:
 
 
 def hessian_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
-    """Bound ||Hess Phi|| by bounds on its blocks: S4 for the block in W, S5 for the mixed block."""
+    """Bound ||Hess Phi|| by the bound S4 on its block in W and the bound S5 on its mixed block."""
     return two_block_norm(inner_hessian_sharp(radius, scores), mixed_hessian_sharp(radius, T=T))
 
 
@@ -183,9 +183,9 @@ def self_bounded_smoothness(
 
 
 def convexity_horizon(curvature: ArrayLike, /) -> ArrayLike:
-    """Bound the ratio of max g on a segment to the larger g at its ends by sec(sqrt(k) / 2) (S8).
+    """Return sec(sqrt(k) / 2), which bounds max g on a segment over the larger g at its ends (S8).
 
-    The bound holds if g'' >= -k g on the segment and k < pi^2, by Sturm comparison. Proposition 4
-    has k <= 1/2 and prints 4/3.
+    The bound holds if g'' >= -k g on the segment and k < pi^2. Sturm's comparison theorem proves
+    it. Proposition 4 has k <= 1/2 and prints 4/3.
     """
     return 1 / jnp.cos(jnp.sqrt(curvature) / 2)

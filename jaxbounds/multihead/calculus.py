@@ -1,4 +1,4 @@
-"""Gradients and Hessians of the model in closed form, all from one identity.
+"""Gradients and Hessians of the attention model in closed form, derived from one identity.
 
 Softmax attention is a gradient: with K(a) = log sum_s exp(x_s . a) and a_t = W^T x_t,
 
@@ -21,9 +21,9 @@ from jaxbounds.multihead.model import Params
 from jaxbounds.networks.curvature import CertifiedExtremes, structured_extremes
 
 AT_ONCE = 64
-"""The number of heads whose blocks `loss_hessian_parts` computes at once.
+"""The number of heads for which `loss_hessian_parts` computes the Hessian blocks at once.
 
-Each further head takes n more numbers of memory for each entry of the head's block.
+A larger number takes more memory: n numbers for each head and each entry of its block.
 """
 
 
@@ -40,10 +40,10 @@ class Cumulants(NamedTuple):
     """Moments of the tokens under the attention weights of each query t.
 
     Attributes:
-        weights: attention weights phi(g_t), shape (T, T).
-        mean: mean token grad K(a_t), shape (T, d).
-        covariance: covariance Hess K(a_t) = X^T phi'(g_t) X, shape (T, d, d).
-        centred: tokens minus the mean, x_s - mean_t, shape (T, T, d).
+        weights: the attention weights phi(g_t), shape (T, T).
+        mean: the mean token grad K(a_t) under the weights of each query, shape (T, d).
+        covariance: the covariance Hess K(a_t) = X^T phi'(g_t) X of the tokens, shape (T, d, d).
+        centred: the tokens minus their mean, x_s - mean_t, shape (T, T, d).
     """
 
     weights: Float[Array, "T T"]
@@ -95,7 +95,7 @@ def head_hessian_blocks(
 def head_hessian(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> Float[Array, "p p"]:
-    """Return Hess Phi as a matrix of size p = T d + d^2: U row by row, then W row by row."""
+    """Return Hess Phi as a matrix of T d + d^2 rows: U row by row, then W row by row."""
     return _assemble(*head_hessian_blocks(projection, weights, tokens))
 
 
@@ -153,7 +153,10 @@ def loss_hessian_parts(
 
 
 def loss_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:
-    """Return the Hessian of the loss as a matrix: for each head first U, then W."""
+    """Return the Hessian of the loss as a matrix.
+
+    Its rows list, for each head, first U and then W.
+    """
     blocks, factor = loss_hessian_parts(params, data)
     heads, p, n = factor.shape
     flat = factor.reshape(heads * p, n)

@@ -50,7 +50,7 @@ class GoodInitialisation(NamedTuple):
 
 
 def tied_direction(direction: Params, copies: Copies, /) -> Params:
-    """Scale each group's direction by 1 / sqrt(copies), to the share of one of its equal heads."""
+    """Scale each direction of a group of equal heads by 1 / sqrt(copies), for a single head."""
     return jax.tree.map(lambda leaf: leaf / jnp.sqrt(copies)[:, None, None], direction)
 
 
@@ -81,7 +81,10 @@ def good_initialisation(
 
 
 def target_scale(good: GoodInitialisation, tolerance: ArrayLike, /) -> ArrayLike:
-    """Return G = (2 B_Phi + log(1/epsilon)) / gamma in theta(epsilon) = theta_0 + G theta*."""
+    """Return the factor G = (2 B_Phi + log(1/epsilon)) / gamma.
+
+    Proposition 7 takes theta(epsilon) = theta_0 + G theta*.
+    """
     log = array_module(good, tolerance).log
     return (2 * number(good.model_bound) - log(tolerance)) / number(good.margin)
 
@@ -118,7 +121,7 @@ def realizing_heads(
 def realizing_heads_sharp(
     good: GoodInitialisation, tolerance: ArrayLike, radius: ArrayLike, /, *, T: int
 ) -> ArrayLike:
-    """Return the least H with ||Hess Phi|| ||theta - theta_0||^2 / 2 <= B_Phi (sharpening S6).
+    """Return the least number of heads H with ||Hess Phi|| ||theta - theta_0||^2 / 2 <= B_Phi (S6).
 
     The bound on ||Hess Phi|| along the segment is beta_3# / sqrt(H).
     """
@@ -162,7 +165,7 @@ def corollary5(
         T: number of tokens.
         d: dimension of a token.
         corrected: whether g_0 has the factor sqrt(2) that the paper leaves out.
-        heads: H; by default the least certified number of heads.
+        heads: the number of heads H; by default the least certified number.
     """
     good, radius = GoodInitialisation(*map(number, good)), number(radius)
     distance = realized_distance(good, 1 / K, corrected=corrected)
@@ -183,8 +186,8 @@ class Pipeline(NamedTuple):
         margin: the certified enclosure of the best NTK margin at theta^(1).
         good: the constants of Definition 1.
         distance: sqrt(2) G, the distance of theta(1/K) from theta^(1).
-        certificates: the certificates, keyed by their constants: "printed", "corrected",
-            "sharpened", "sharpened S8".
+        certificates: a dictionary from the name of the constants ("printed", "corrected",
+            "sharpened", "sharpened S8") to the certificate with these constants.
         params: theta^(1), with one head of each sign.
         direction: theta* of Definition 1 for these two heads.
     """
@@ -265,13 +268,14 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
 
 
 class Observed(NamedTuple):
-    """The measured losses of a run with the heads and the step size of a certificate.
+    """The losses that a run measures at the number of heads and the step size of a certificate.
 
     Attributes:
         loss_start: the loss L(theta^(1)) at the start.
         loss_last: the loss L(theta_K) after K steps.
         loss_average: the average loss (1/K) sum_{k=1}^K L(theta_k).
-        target_margin: the least margin min_i y_i Phi(X_i; theta^(1) + G theta*) at the target.
+        target_margin: the least margin min_i y_i Phi(X_i; theta) at the target theta = theta^(1) +
+            G theta*.
     """
 
     loss_start: float

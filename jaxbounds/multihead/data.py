@@ -107,12 +107,12 @@ class SparseContext:
 
     @property
     def sparsity(self) -> float:
-        """Zeta, the share of relevant tokens."""
+        """The share zeta of relevant tokens in a sequence."""
         return self.relevant / self.tokens
 
     @property
     def noise_norm(self) -> float:
-        """Z, the largest norm of the noise that the coordinates' bounds allow."""
+        """The largest norm Z of the noise that the bounds on its coordinates allow."""
         if self.noise == "none":
             return 0.0
         other = self.noise_nu / max(self.distractors, 1)
@@ -134,7 +134,7 @@ class SparseContext:
         return self.sample_marked(key, n)[0]
 
     def sample_marked(self, key: jax.Array, n: int, /) -> tuple[Data, Bool[Array, "n T"]]:
-        """Draw sequences like `sample`, and also return the mask of their relevant tokens (R)."""
+        """Draw sequences like `sample`, and also return the mask of the relevant tokens."""
         label_key, place_key, distractor_key, noise_key = jax.random.split(key, 4)
         patterns = self.patterns()
         labels = jax.random.rademacher(label_key, (n,), dtype=int)
@@ -157,7 +157,7 @@ class SparseContext:
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedAttention:
-    """DM2: standard normal tokens, labelled by the sign of a teacher with a single head.
+    """The data model DM2: standard normal tokens, with the sign of a single-head teacher as label.
 
     The sampler drops sequences whose teacher output is at most `threshold` in absolute value.
 
@@ -183,10 +183,10 @@ class PlantedAttention:
         }
 
     def sample(self, key: jax.Array, teacher: dict[str, Array], n: int, /) -> Data:
-        """Draw n sequences: the first n above the threshold among 2 n + 64 draws.
+        """Draw 2 n + 64 sequences, and return the first n with outputs above the threshold.
 
-        If fewer than n sequences pass (a teacher with tiny outputs), the sequences with the largest
-        absolute outputs fill the rest.
+        If fewer than n sequences pass, the sequences with the largest absolute outputs fill the
+        rest.
         """
         tokens = jax.random.normal(key, (2 * n + 64, self.tokens, self.dimension))
         output = jax.vmap(head_output, in_axes=(None, None, 0))(teacher["U"], teacher["W"], tokens)

@@ -1,7 +1,7 @@
 """Derivatives of the Flax module's output and of its loss, by automatic differentiation.
 
-Statements measure, with these functions, every derivative that a claim is about. A closed form of
-`calculus` serves as a form of an identity, and never as the left side of a bound.
+The statements measure every derivative in a claim with these functions. A closed form of `calculus`
+is the right side of an identity that is checked, and never the left side of a bound.
 """
 
 import jax
@@ -39,7 +39,7 @@ def flatten(params: Params, /) -> Float[Array, " P"]:
 
 
 def unflatten(point: Float[Array, " P"], like: Params, /) -> Params:
-    """Turn a vector of `flatten` back into parameters with the shapes of `like`."""
+    """Turn a vector that `flatten` returned back into parameters with the shapes of `like`."""
     heads, outer = like["U"].shape[0], like["U"][0].size
     rows = point.reshape(heads, -1)
     return {
@@ -61,7 +61,7 @@ def risk_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:
 def risk_hessian_product(
     params: Params, data: Data, vector: Float[Array, " P"], /
 ) -> Float[Array, " P"]:
-    """Return the Hessian of the training loss times a vector, with as much memory as a gradient."""
+    """Return the product of the loss's Hessian and a vector; the memory is that of a gradient."""
     slope = jax.grad(lambda point: network_risk(unflatten(point, params), data))
     return jax.jvp(slope, (flatten(params),), (vector,))[1]
 

@@ -1,8 +1,8 @@
 """Bounds for gradient descent: heads, step size, loss and gap of Section 4, Appendices B and C.
 
 All constants are explicit. One computation gives both the printed and the sharpened constants. Let
-kappa = 1/2 bound beta_3 ||theta - theta_k||^2 / sqrt(H). Let q be kappa times the factor of
-quasi-convexity. If every step lowers the loss as in (68) and q < 2, then
+kappa = 1/2 be an upper bound on beta_3 ||theta - theta_k||^2 / sqrt(H). Let q be kappa times the
+factor of quasi-convexity of Proposition 4. If every step lowers the loss as in (68) and q < 2, then
 
     ||theta_k - theta||^2 <= D^2 + (2 + q) eta k L(theta) + q eta L(theta_0) <= (3 + 2 q) D^2,
     (1 - q/2) mean_k L(theta_k) <= (1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2 K).
@@ -45,7 +45,7 @@ TRAINING, STABILITY = 36.0, 256.0
 
 
 class Setting(NamedTuple):
-    """The quantities on which the constants of Section 4 depend.
+    """The numbers of a target and a run on which the constants of Section 4 depend.
 
     Attributes:
         distance: D = ||theta - theta_0||.
@@ -84,17 +84,17 @@ class Setting(NamedTuple):
         loss_target: ArrayLike = math.nan,
         loss_start: ArrayLike = math.nan,
     ) -> "Setting":
-        """Make a setting for a target if only ||theta||_{2,infinity} <= size is known about it."""
+        """Make a setting for a target about which only ||theta||_{2,infinity} <= size is known."""
         return cls(distance, size, size, size**2, radius, heads, loss_target, loss_start, T, d)
 
     def of_size(self, size: ArrayLike, /, **changed: Any) -> "Setting":
-        """Replace the target by a target with known ||theta||_{2,infinity} <= size and no more."""
+        """Replace the target by one with ||theta||_{2,infinity} <= size and nothing else known."""
         return self._replace(size=size, largest=size, squares=size**2, **changed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """A choice of constants: the paper's constants, or sharpened constants (S6, S7, S9, S10).
+    """A choice between the paper's constants and sharpened constants (S6, S7, S9, S10).
 
     Attributes:
         printed: whether to use Theorem 3, Lemma 11 and Theorem 4 as printed.
@@ -109,12 +109,12 @@ class Constants:
 
     @property
     def weight(self) -> ArrayLike:
-        """The factor q: .533 if `sturm` is set, else 2/3."""
+        """The factor q of the loss bounds: .533 if `sturm` is set, else 2/3."""
         return sharp_weight(0.5) if self.sturm else PRINTED_WEIGHT
 
     @property
     def reach(self) -> ArrayLike:
-        """The factor `reach` with ||theta_k - theta|| <= reach D."""
+        """The factor `reach` of the bound ||theta_k - theta|| <= reach D on the iterates."""
         return 3.0 if self.printed else reach(self.weight)
 
 
@@ -142,7 +142,7 @@ def _known(constants: Constants) -> tuple[float, float]:
 
 
 def _weight_and_reach(constants: Constants, s: Setting) -> tuple[ArrayLike, ArrayLike]:
-    """Return the weight q and the reach: formulas if the setting is traced, else numbers."""
+    """Return the factors q and `reach`; under a JAX trace they are computed from formulas."""
     return (constants.weight, constants.reach) if traced(s) else _known(constants)
 
 
@@ -152,7 +152,7 @@ def root_heads(
     """Return the least sqrt(H) of eq. (74), or with `stability` of eq. (84).
 
     The sharpened condition is beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for all k. For
-    stability, two runs are compared, whose distance is up to twice as large.
+    stability, the proof compares two runs, and their distance can be twice as large.
     """
     far = _weight_and_reach(constants, s)[1] * s.distance
     if constants.printed:
@@ -190,9 +190,8 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 / beta_1# <= 4 / (sqrt(T) R).
     Therefore beta_2# is needed only within B = reach D + 4 / (sqrt(T) R) of the target. Within this
     distance, a head differs from the target's head by at most B. The root mean square of ||U_h||_F
-    over the heads differs by at most B / sqrt(H). The variant with the largest head adds B itself
-    to the largest head norm. The bound of this variant therefore grows with D for any number of
-    heads.
+    over the heads differs by at most B / sqrt(H). Without `mean_square`, the bound adds B itself to
+    the largest head norm. This bound therefore grows with D for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)
@@ -220,7 +219,7 @@ def largest_step(s: Setting, K: ArrayLike, constants: Constants = PRINTED, /) ->
 
 
 def short_steps(s: Setting, step: ArrayLike, K: ArrayLike, /) -> ArrayLike:
-    """Tell whether D^2 >= max(eta K L(theta), eta L(theta_0)), eq. (73)."""
+    """Return whether eq. (73) holds: D^2 >= max(eta K L(theta), eta L(theta_0))."""
     return step * jnp.maximum(K * s.loss_target, s.loss_start) <= s.distance**2
 
 
@@ -263,7 +262,7 @@ def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, Any]:
     """Return beta~_1 and beta~_3 / sqrt(H) of (87) and (90).
 
-    The two constants are valid on the ball of radius reach D around theta.
+    Both constants are valid within the distance reach D of theta.
     """
     xp = array_module(s)
     far, root = _weight_and_reach(constants, s)[1] * s.distance, xp.sqrt(s.heads)
@@ -298,7 +297,8 @@ def stability(
 def gap_from_stability(gradient: ArrayLike, stable: ArrayLike, /) -> ArrayLike:
     """Return the gap bound 2 G E[(1/n) sum_i ||theta_K - theta_K^{-i}||] of Lemma 3.
 
-    `gradient` is G, a Lipschitz constant of every l_i. `stable` is the expectation.
+    The argument `gradient` is G, a Lipschitz constant of every l_i. The argument `stable` is the
+    expectation E[..].
     """
     return 2 * gradient * stable
 

@@ -14,7 +14,7 @@ CONSTANTS = {
     "sharpened": descent.LARGEST_HEAD,
     "sharpened S8": descent.SHARPEST,
 }
-"""The sets of constants of `descent_certificate`, by name."""
+"""A dictionary from each name of a set of constants to the set; `descent_certificate` uses it."""
 
 
 class DescentCertificate(NamedTuple):
@@ -38,7 +38,7 @@ class DescentCertificate(NamedTuple):
 
     @classmethod
     def of(cls, *values: ArrayLike) -> "DescentCertificate":
-        """Make a certificate from scalars of any type, in the order of the fields."""
+        """Make a certificate from scalars of any type, given in the order of the attributes."""
         return cls(*(float(np.asarray(value)) for value in values))
 
 
@@ -50,7 +50,7 @@ def least_root(
     *,
     stability: bool = False,
 ) -> ArrayLike:
-    """Return the least certified sqrt(H) for a target of size s.size + spread / sqrt(H)."""
+    """Return the least certified sqrt(H) for a target of norm s.size + spread / sqrt(H)."""
     threshold = lambda extra: descent.root_heads(
         s.of_size(s.size + extra), constants, stability=stability
     )
@@ -72,11 +72,11 @@ def descent_certificate(
 ) -> dict[str, DescentCertificate]:
     """Compute the certificate of Theorem 3 for each set of `CONSTANTS`; all constants are explicit.
 
-    "printed" is Theorem 3. "sharpened" uses S6, S7, S9 and S10 with the factor 4/3. "sharpened S8"
-    uses the factor sec(sqrt(kappa) / 2) = 1.0659 and the root mean square of S2. The target theta
-    has ||theta||_{2,infinity} <= size + spread / sqrt(H). A target at distance D from zero, spread
-    evenly over the heads, has size 0 and spread D. A target of fixed norm in each head has spread
-    0.
+    The constants "printed" are those of Theorem 3. The constants "sharpened" use S6, S7, S9 and S10
+    with the factor 4/3. The constants "sharpened S8" use the factor sec(sqrt(kappa) / 2) = 1.0659
+    and the root mean square of S2. The target theta has ||theta||_{2,infinity} <= size + spread /
+    sqrt(H). For a target at distance D from zero, spread evenly over the heads, take size 0 and
+    spread D. For a target of fixed norm in each head, take spread 0.
 
     Args:
         T: number of tokens.
@@ -86,9 +86,10 @@ def descent_certificate(
         K: number of gradient steps.
         loss_target: L(theta), the loss at the target; positive.
         loss_start: L(theta_0), the loss at the start; positive.
-        size: the part of ||theta||_{2,infinity} that does not shrink with H.
-        spread: the factor of the part that shrinks as 1 / sqrt(H).
-        heads: H of a given model. If H is too small, the least certified number replaces it.
+        size: the part of the bound on ||theta||_{2,infinity} that does not shrink as H grows.
+        spread: the factor of the part of this bound that shrinks as 1 / sqrt(H).
+        heads: the number of heads H of a given model. If H is too small, the function takes the
+            least certified number.
 
     Raises:
         Refused: if R < 1, or a quantity that must be positive is not.
@@ -131,7 +132,8 @@ class GapCertificate(NamedTuple):
     Attributes:
         heads: the least even H that is certified, as a float.
         step_size: the largest certified step size eta.
-        gap_bound: bound on E[L(theta_K) - L^(theta_K)], over training sets of n samples.
+        gap_bound: a bound on the expected gap E[L(theta_K) - L^(theta_K)] between the population
+            loss L and the training loss L^, over training sets of n samples.
     """
 
     heads: float

@@ -1,10 +1,11 @@
 """The first phase of training (Section 5.1): one gradient step from zero, and its bounds.
 
-After the step all heads have U_h = alpha_h 1_T u1^T with u1 = (1 / 2 n1) sum_i y_i mean_t x_it, and
-W_h = 0. On the data model DM1 the mean of u1 is (zeta / 4) u*, since E[y mu_y] = u* / 2.
+After this step, all heads have U_h = alpha_h 1_T u1^T with u1 = (1 / 2 n1) sum_i y_i mean_t x_it,
+and W_h = 0. On the data model DM1 the mean of u1 is (zeta / 4) u*, since E[y mu_y] = u* / 2.
 
 The argument `dm1` holds the constants of Assumption 3. The argument `size` is P = ||p||, the norm
-of the deviation. The argument `failure` is the failure probability delta. Scalars may be traced.
+of the deviation p of u1 from its mean. The argument `failure` is the failure probability delta. JAX
+may trace scalar arguments.
 """
 
 import jax.numpy as jnp
@@ -52,12 +53,12 @@ def printed_centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[A
 
 
 def deviation(data: Data, classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
-    """Return the deviation p = u1 - (zeta / 4) u*."""
+    """Return p = u1 - (zeta / 4) u*, the deviation of u1 from its mean."""
     return first_direction(data) - centre(classifier, sparsity)
 
 
 def deviation_bound(radius: Real, samples: Real, failure: Real, /) -> Array:
-    """Return P#, with ||p|| <= P# with probability 1 - delta, explicit and without d (S13).
+    """Return P#, an explicit bound on ||p|| that holds with probability 1 - delta (S13).
 
     The vector 2 p is a mean of n1 independent vectors y xbar - E[y xbar], where ||y xbar|| is at
     most R. The expectation of the norm of 2 p is at most R / sqrt(n1). McDiarmid's inequality with
@@ -71,8 +72,8 @@ def deviation_bound_dimension(
 ) -> Array:
     """Return C (2S + Z)(sqrt(d / n1) + sqrt(log(1/delta) / n1)) of eq. (6), with C = 1 / sqrt(2).
 
-    Around the true centre (erratum E2), this bound is at least `deviation_bound`. The reasons are R
-    <= S + Z and (1 + sqrt(2 log(1/delta))) / 2 <= (sqrt(d) + sqrt(log(1/delta))) / sqrt(2).
+    If p is measured from the true centre (erratum E2), this bound is at least `deviation_bound`,
+    since R <= S + Z and (1 + sqrt(2 log(1/delta))) / 2 <= (sqrt(d) + sqrt(log(1/delta))) / sqrt(2).
     """
     roots = jnp.sqrt(1.0 * dimension) + jnp.sqrt(jnp.log(1 / jnp.asarray(failure)))
     return (2 * signal + noise) * roots / jnp.sqrt(2.0 * samples)
@@ -113,7 +114,7 @@ def head_bound(dm1: Assumption3, size: Real, /) -> Real:
 
 
 def head_bound_sharp(dm1: Assumption3, size: Real, /) -> Real:
-    """Return sqrt(T) (zeta S / (2 sqrt 2) + P), a head's norm if p is parallel to u*."""
+    """Return sqrt(T) (zeta S / (2 sqrt 2) + P), the norm of a head if p is parallel to u*."""
     return jnp.sqrt(1.0 * dm1.T) * (dm1.zeta * dm1.S / 8**0.5 + size)
 
 
@@ -155,7 +156,7 @@ def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> 
 
 
 def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
-    """Return |A| sqrt(2 log(1 / delta) / (3 H)), Lemma 14's loss of margin if |alpha| <= 1 (S16).
+    """Return |A| sqrt(2 log(1/delta) / (3 H)), Lemma 14's loss of margin for |alpha_h| <= 1 (S16).
 
     A is `attention_part`, and the alpha_h are uniform on [-1, 1]. Let m <= 1 be the mean of
     |alpha_h|. The margin's part in W is m times its value at |alpha_h| = 1. If U^(1) is centred at

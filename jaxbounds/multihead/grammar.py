@@ -3,8 +3,8 @@
 An opinion has one or two clauses. A clause praises or blames, and a negation reverses it. If two
 clauses contradict each other, one of them decides the label: the clause after "but", after a
 leading "although", or before a later "although". Two clauses joined by "and" agree. The label
-therefore depends on the adjective of each clause, and on whether the clause is negated. In
-contrasting sentences both sides use equal words.
+therefore depends on the adjective of each clause, and on whether the clause is negated. Both
+clauses of a contrasting sentence draw from the same lists of words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -82,7 +82,7 @@ class Grammar:
     degree: float = 0.4
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are no shares.
+        """Refuse frequencies that are not shares in [0, 1].
 
         Raises:
             Refused: if a number lies outside [0, 1], or contrast + joined exceeds 1.

@@ -1,4 +1,7 @@
-"""The attention models (1) and (2), with a full projection, a pooling or a last-token read-out."""
+"""The attention models (1) and (2).
+
+The read-out is a full projection, pooling or the last token.
+"""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -64,7 +67,9 @@ def combine_query_key(
 def expand_readout(
     vector: Float[Array, "*H d"], length: int, readout: Readout, /
 ) -> Float[Array, "*H T d"]:
-    """Return the T x d matrix U of eq. (1)'s footnote: 1_T u^T (pooling) or e_T u^T (last).
+    """Return the T x d matrix U of a read-out u, 1_T u^T for "pooling" or e_T u^T for "last".
+
+    The footnote to eq. (1) defines both.
 
     Raises:
         Refused: if `readout` is neither "pooling" nor "last".

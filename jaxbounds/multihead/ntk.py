@@ -5,7 +5,7 @@ The best NTK margin is a convex problem over directions of norm sqrt(2):
     max_v min_i y_i <grad Phi(X_i), v> = sqrt(2) min_{q in simplex} ||sum_i q_i y_i grad Phi(X_i)||.
 
 Any q gives an upper bound. The direction sum_i q_i y_i grad Phi(X_i), scaled to norm sqrt(2), gives
-a lower bound. The difference of the two bounds certifies both, whatever solver found q.
+a lower bound. The difference of the two bounds certifies both bounds, whichever solver found q.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 
 SQUARED_NORM = 2.0
-"""||theta*||^2 in Definition 1 (P3), a factor in margins; a larger factor gives larger margins."""
+"""The squared norm ||theta*||^2 of Definition 1 (P3). A larger value gives larger margins."""
 
 
 class NTKMargin(NamedTuple):
@@ -31,7 +31,7 @@ class NTKMargin(NamedTuple):
 
     Attributes:
         lower: min_i y_i <grad Phi(X_i), theta*> for the theta* of `weights`, which is feasible.
-        upper: sqrt(2) ||sum_i q_i y_i grad Phi(X_i)||.
+        upper: the upper bound sqrt(2) ||sum_i q_i y_i grad Phi(X_i)||.
         weights: q, shape (n,): non-negative, with sum one. The support of q gives the support
             vectors.
     """
@@ -42,7 +42,7 @@ class NTKMargin(NamedTuple):
 
     @property
     def gap(self) -> float | Array:
-        """The duality gap relative to the upper end."""
+        """The difference of the upper and the lower bound, divided by the upper bound."""
         return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
 
 
@@ -77,7 +77,7 @@ def ntk_gram(
 
 
 def certified_margin(signed: np.ndarray, weights: np.ndarray | Array, /) -> NTKMargin:
-    """Return both bounds that simplex weights give.
+    """Return the lower and the upper bound on the margin that the weights q give.
 
     Args:
         signed: y_i y_j <grad Phi(X_i), grad Phi(X_j)>, shape (n, n).
@@ -139,7 +139,7 @@ def separator(params: Params, data: Data, margin: NTKMargin, /) -> Params:
 
 @jax.jit
 def ntk_margins(params: Params, data: Data, direction: Params, /) -> Float[Array, " n"]:
-    """Return y_i <grad Phi(X_i; params), direction>; P3 bounds the least of them from below.
+    """Return the margins y_i <grad Phi(X_i; params), direction>; P3 is about the least margin.
 
     The function computes one forward derivative of the module along `direction`.
     """

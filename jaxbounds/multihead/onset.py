@@ -1,7 +1,7 @@
 """The least numbers of heads and samples at which the main theorems are informative.
 
-At zero, one direction, spread over the heads, separates the data of the population. The loss at
-zero is log 2, and the target theta has L(theta) <= 1/K. The default population is
+The start is zero, where one direction, spread over the heads, separates all data. The loss at zero
+is log 2, and the target theta has L(theta) <= 1/K. The default population is
 `realizable.REALIZABLE`, with T = 3, d = 2 and R = 1. A bound on the generalization gap is
 informative if it is below log 2.
 """
@@ -58,11 +58,12 @@ def smallest_counts(
     d: int = 2,
     radius: float = 1.0,
 ) -> dict[str, tuple[float, float]]:
-    """Return (certified heads, samples needed) for each theorem, printed and sharpened.
+    """Return, for each theorem, the certified number of heads and the number of samples needed.
 
-    The samples needed are the least number at which the bound on the gap is below log 2. Theorems 3
-    and 4 are for runs from zero, with margin gamma / sqrt(2). Corollary 5 is for runs from a first
-    phase. Both gap bounds are proportional to 1 / n.
+    Each theorem appears as printed and as sharpened. The samples needed are the least number at
+    which the bound on the gap is below log 2. Theorems 3 and 4 are for runs from zero, with margin
+    gamma / sqrt(2). Corollary 5 is for runs from a first phase. Both gap bounds are proportional to
+    1 / n.
 
     Args:
         K: number of steps.

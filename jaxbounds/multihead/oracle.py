@@ -1,7 +1,7 @@
 """The oracle parameters U*, W* of DM1, their norms and their relevance scores.
 
 Patterns are the rows mu_+, mu_-, nu_1, ..., nu_M: orthogonal, each of norm S. Every function
-returns a value, with explicit constants; scalars may be traced.
+returns a number or an array, with explicit constants. JAX may trace scalars.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Assumption3:
 
     @property
     def noise(self) -> Real:
-        """The larger of Z_mu and Z_nu."""
+        """The larger of the noise bounds Z_mu and Z_nu."""
         return jnp.maximum(jnp.asarray(self.Z_mu), jnp.asarray(self.Z_nu))
 
 

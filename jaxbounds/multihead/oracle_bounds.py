@@ -1,7 +1,7 @@
-"""Margins and scales that the paper derives from the oracle (Section 5; D.2.3, E, F).
+"""Margins and scales that the paper derives from the oracle U*, W* (Section 5; D.2.3, E, F).
 
-`dm1` holds the constants of Assumption 3, `size` is P = ||p|| and `tolerance` is epsilon. Scalars
-may be traced; all constants are explicit.
+The argument `dm1` holds the constants of Assumption 3, `size` is P = ||p|| and `tolerance` is
+epsilon. JAX may trace scalars, and all constants are explicit.
 """
 
 from dataclasses import replace
@@ -60,19 +60,22 @@ def term_two_bound(dm1: Assumption3, size: Real, /) -> Real:
 
 
 def attention_part(dm1: Assumption3, /) -> Real:
-    """Return the first term of gamma*, eq. (7)."""
+    """Return the first term of the margin gamma* in eq. (7)."""
     z, S, Z = dm1.zeta, dm1.S, dm1.noise
     main = z * S**4 - 7 * Z * S**2 - 12 * Z**2 - 16 * Z**3 / S**2
     return dm1.T * (1 - z) * z * main / (4 * jnp.sqrt(2 * (dm1.M + 1.0)))
 
 
 def deviation_part(dm1: Assumption3, size: Real, /) -> Real:
-    """Return P T^{5/2} (S + Z)^3, the second term of gamma*, eq. (7)."""
+    """Return P T^{5/2} (S + Z)^3, the second term of the margin gamma* in eq. (7)."""
     return size * dm1.T**2.5 * (dm1.S + dm1.Z) ** 3
 
 
 def deviation_part_sharp(dm1: Assumption3, size: Real, /) -> Real:
-    """Return P T R^3 ||W*|| / ||W*||_F, from ||X^T phi'(0) X|| <= R^2 (sharpening S13)."""
+    """Return P T R^3 ||W*|| / ||W*||_F, the sharpened second term of the margin gamma* (S13).
+
+    The proof uses ||X^T phi'(0) X|| <= R^2.
+    """
     return size * dm1.T * dm1.R**3 * weights_spectral_norm(dm1) / weights_norm(dm1)
 
 
@@ -145,11 +148,12 @@ class TargetSlacks(NamedTuple):
     All hidden constants are one.
 
     Attributes:
-        saturates: S^2 H^{-p} C, at least one if the heads saturate.
-        heads: H^c / (S^5 ||theta||^3), eq. (12) at c = 1/2.
-        heads_sharp: H^c / (S^3 ||theta||^2), the requirement that the tight mixed block (S5)
-            leaves.
-        heads_product: H^c / (S^5 ||theta||_{2,inf} ||theta||^3), eq. (3) at c = 1/2.
+        saturates: log of S^2 H^{-p} C, which is at least one if the attention of the heads
+            saturates.
+        heads: log of H^c / (S^5 ||theta||^3), the requirement of eq. (12) at c = 1/2.
+        heads_sharp: log of H^c / (S^3 ||theta||^2), the requirement under the sharpened bound S5.
+        heads_product: log of H^c / (S^5 ||theta||_{2,inf} ||theta||^3), the requirement of eq. (3)
+            at c = 1/2.
     """
 
     saturates: Real

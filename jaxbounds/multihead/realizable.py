@@ -21,9 +21,9 @@ REALIZABLE = SparseContext(
 )
 """A population with R = 1 that the class direction separates at zero initialisation."""
 REALIZABLE_MARGIN = (2 - 0.4) / math.sqrt(6)
-"""The margin gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T, a divisor of distances.
+"""The margin gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T of the population.
 
-Every sequence of the population has at least this margin. A larger margin gives smaller distances.
+Every sequence has at least this margin. The distances g_0 and g are proportional to 1 / gamma.
 """
 
 

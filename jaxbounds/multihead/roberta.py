@@ -1,4 +1,4 @@
-"""RoBERTa for classifying sentences (Liu et al. 2019), with an independent number of heads.
+"""RoBERTa for classifying sentences (Liu et al. 2019), with any number of heads.
 
 The network computes the function of Hugging Face's `RobertaForSequenceClassification`. It counts
 positions from pad + 1, puts norms after the residual sum, uses the exact GELU, and classifies the
@@ -58,7 +58,7 @@ class RobertaShape:
     deviation: float = 0.02
 
     def __post_init__(self) -> None:
-        """Refuse numbers that describe no network.
+        """Refuse sizes and constants for which no network exists.
 
         Raises:
             Refused: if a number is wrong; the message names the number.
@@ -163,7 +163,7 @@ class Roberta(nn.Module):
 
         Args:
             tokens: ids; the classifier reads the first token of each sentence.
-            mask: which tokens count; the other tokens do not affect the logits.
+            mask: True for tokens that count; the other tokens do not affect the logits.
             train: whether dropout is active, drawn from the key named "dropout".
 
         Raises:

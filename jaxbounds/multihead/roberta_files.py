@@ -39,7 +39,7 @@ SETTINGS: dict[str, tuple] = {
     "is_decoder": (False, None),
     "add_cross_attention": (False, None),
 }
-"""Required values of further entries that affect the network; None stands for a missing entry."""
+"""The values that further entries of `config.json` must have; None stands for a missing entry."""
 
 _PLACES = {
     "embeddings.word_embeddings": "tokens",

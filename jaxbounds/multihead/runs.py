@@ -1,4 +1,4 @@
-"""Gradient descent on tied heads, and the constants of Section 4 for such a run.
+"""Gradient descent on groups of equal heads, and the constants of Section 4 for this descent.
 
 A problem is a dict with:
 
@@ -101,8 +101,8 @@ def gradient_descent(
 
     Args:
         risk: the loss as a function of the groups' parameters and of one head's parameters in each
-            group. Its gradient in the second argument is the gradient that every head of the group
-            receives.
+            group. The gradient of `risk` in its second argument is the gradient that every head of
+            the group receives.
         start: theta_0, one head for each group.
         copies: the number of heads in each group.
         step: the step size eta.
@@ -120,7 +120,7 @@ def gradient_descent(
 def descend(problem: Instance) -> Run:
     """Run gradient descent on a problem.
 
-    The function is jitted, so the checks of hypotheses and the measurements share one trace.
+    JAX compiles the function once, for the checks of hypotheses and for the measurements.
     """
     data, copies = training_set(problem), problem["copies"]
     risk = lambda params, single: tied_risk(params, copies, data, single)
@@ -140,7 +140,7 @@ def sizes_along(
 
 
 def within(problem: Instance, /, *, last: int) -> Bool[Array, " k"]:
-    """Tell for k = 0, ..., STEPS whether k < K + last."""
+    """Return a mask over the steps k = 0, ..., STEPS that marks the steps with k < K + last."""
     return jnp.arange(STEPS + 1) < problem["K"] + last
 
 

@@ -16,7 +16,7 @@ Reals = Float[Array, "..."]
 def sample_losses(
     params: Params, copies: Float[Array, " G"], data: Data, single: Params | None = None, /
 ) -> Float[Array, " n"]:
-    """Return the losses l_i(theta)."""
+    """Return the losses l_i(theta) of all samples i."""
     return logistic(tied_margins(params, copies, data, single))
 
 
@@ -40,7 +40,10 @@ def leave_one_out_risk(
 
 @jax.jit
 def leave_one_out(problem: Instance) -> Run:
-    """Run gradient descent without sample i, for each i; the leading axes are (n, STEPS + 1)."""
+    """Run gradient descent without sample i, for each i.
+
+    The results have the leading axes (n, STEPS + 1).
+    """
     data, copies = training_set(problem), problem["copies"]
 
     def without(keep: Float[Array, " n"]) -> Run:
@@ -65,15 +68,18 @@ def on_average_stability(
 
 
 def expansion(step: Reals, weak: Reals, smooth: Reals, loss: Reals, /) -> Reals:
-    """Return max(1 + eta beta_3 L / sqrt(H), eta beta_2) of (19) and (20).
+    """Return the expansion factor max(1 + eta beta_3 L / sqrt(H), eta beta_2) of (19) and (20).
 
-    `weak` is beta_3 / sqrt(H).
+    The argument `weak` is beta_3 / sqrt(H).
     """
     return jnp.maximum(1 + step * weak * loss, step * smooth)
 
 
 def growth_rate(step: Reals, weak: Reals, losses: Reals, /) -> Reals:
-    """Return the alpha_{k,i} of (22); `losses` is L^{-i}(theta_k) + L^{-i}(theta_k^{-i})."""
+    """Return the rates alpha_{k,i} of (22).
+
+    The argument `losses` is L^{-i}(theta_k) + L^{-i}(theta_k^{-i}).
+    """
     return 4 / 3 * step * weak * losses
 
 

@@ -1,4 +1,4 @@
-"""Groups of heads that are equal and stay equal; the cost does not grow with the heads in a group.
+"""Groups of equal heads, which stay equal. The cost does not depend on the size of a group.
 
 Heads that start equal always receive equal gradients. Such heads stay equal under every optimiser
 that applies one rule to all coordinates. H heads in G groups are therefore G heads with
@@ -35,9 +35,8 @@ def tied_output(
         params: one head for each group.
         copies: the number of heads in each group.
         tokens: one sequence.
-        single: the parameters of one head of each group, if that head moves apart from its group.
-            The gradient in `single`, taken at `params`, is the gradient that a single head
-            receives.
+        single: the parameters of one head of each group, if this head may differ from its group. At
+            `single` = `params`, the gradient in `single` is the gradient that one head receives.
 
     Raises:
         AssertionError: if the parameters and `copies` have different numbers of groups.
@@ -79,8 +78,8 @@ def tied_risk(
 def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
     """Return the gradient that a single head receives, from the gradient in the groups' parameters.
 
-    This function is a closed form. Statements measure the gradient of `tied_risk` in `single`
-    instead.
+    This function computes the gradient in closed form. The statements do not use it: they
+    differentiate `tied_risk` in `single`.
     """
     return jax.tree.map(lambda g: g / copies.reshape(-1, *[1] * (g.ndim - 1)), slope)
 
@@ -88,14 +87,14 @@ def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
 def tied(
     rule: "optax.GradientTransformation", copies: Float[Array, " G"], /
 ) -> "optax.GradientTransformation":
-    """Return the optimiser that moves each group as `rule` would move its single heads."""
+    """Return the optimiser that moves each group as `rule` would move each head of the group."""
     import optax
 
     return optax.chain(optax.stateless(lambda slope, _: per_head(slope, copies)), rule)
 
 
 def tied_norm(params: Params, copies: Float[Array, " G"], /) -> Float[Array, ""]:
-    """Return ||theta|| over all H heads; its gradient at zero is zero."""
+    """Return ||theta|| over all H heads, with gradient zero at theta = 0."""
     square = lambda leaf: jnp.sum(leaf**2, tuple(range(1, leaf.ndim)))
     total = jnp.sum(copies * sum(square(leaf) for leaf in jax.tree.leaves(params)))
     return jnp.where(total > 0, jnp.sqrt(jnp.where(total > 0, total, 1.0)), 0.0)
@@ -107,14 +106,14 @@ def tied_distance(params: Params, other: Params, copies: Float[Array, " G"], /) 
 
 
 def untie(params: Params, copies: tuple[int, ...], /) -> Params:
-    """Write out the H heads, group after group."""
+    """Return the parameters of all H heads, group after group."""
     repeats = jnp.asarray(copies)
     repeat = lambda leaf: jnp.repeat(leaf, repeats, axis=0, total_repeat_length=sum(copies))
     return jax.tree.map(repeat, params)
 
 
 def tie(params: Params, /) -> tuple[Params, Float[Array, " 1"]]:
-    """Return the one group of H equal heads: its parameters, and its copies (H,).
+    """Return H equal heads as one group: the parameters of one head, and the number of copies.
 
     Raises:
         Refused: if the heads differ.

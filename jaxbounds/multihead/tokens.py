@@ -20,7 +20,7 @@ class Tokenizer(NamedTuple):
     """A code of texts.
 
     Attributes:
-        encode: a function from texts to the ids of each text, without start and end.
+        encode: a function from texts to the token ids of each text, without start and end tokens.
         size: the number of ids; all ids are below it.
     """
 
@@ -29,7 +29,7 @@ class Tokenizer(NamedTuple):
 
 
 def words_of(text: str, /) -> list[str]:
-    """Return lower-case words and single signs of punctuation."""
+    """Return the lower-case words and the single punctuation marks of a text."""
     return re.findall(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_", text.lower())
 
 

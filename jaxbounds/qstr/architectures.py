@@ -35,7 +35,7 @@ ARCHITECTURES: dict[str, Factory] = {
     "rnn": lambda N, d: BidirectionalRNN(hidden=64),
     "state_space": lambda N, d: LinearStateSpace(),
 }
-"""The shipped architectures, by name.
+"""A dictionary from the name of each architecture of this library to its factory.
 
 The paper uses "transformer", "feedforward" and "gru500".
 """

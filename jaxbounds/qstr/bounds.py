@@ -1,7 +1,7 @@
 """Appendices A and C.2 as functions: radii, tails, Lipschitz and covering bounds, and rates.
 
-Each docstring says whether the constants are explicit. A rate sets every hidden constant and every
-hidden logarithm to 1, so only its exponents are meaningful.
+Each docstring says whether all constants of its bound are explicit. A rate sets every hidden
+constant and every hidden logarithm to 1, so only its exponents are meaningful.
 """
 
 import functools
@@ -21,12 +21,15 @@ Norm = Callable[[Array], Array]
 
 
 def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
-    """Return the radius r_x = sqrt(3 C_x e d log(nN)) of the tokens. All constants are explicit."""
+    """Return r_x = sqrt(3 C_x e d log(nN)), the radius within which the tokens lie.
+
+    All constants are explicit.
+    """
     return math.sqrt(3 * C_x * math.e * d * math.log(n * N))
 
 
 def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
-    """Return the radius r_z = sqrt(r_x^2 + d (1 + 1/q)) of the encoded tokens.
+    """Return r_z = sqrt(r_x^2 + d (1 + 1/q)), the radius within which the encoded tokens lie.
 
     All constants are explicit.
     """
@@ -34,7 +37,7 @@ def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
 
 
 def _moment_order(r: Any, d: int, C_x: float) -> Any:
-    """Return r^2 / (C_x e d). If r is traced, e is exp(1)."""
+    """Return the moment order r^2 / (C_x e d) of Lemma 12. Under a JAX trace of r, e is exp(1)."""
     return r**2 / (C_x * (jnp.exp(1.0) if traced(r) else math.e) * d)
 
 
@@ -44,7 +47,7 @@ def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: 
     Raises:
         Refused: if nN = 1 and r^2 < C_x e d. The moment order r^2 / (C_x e d) of the proof is then
             below 1 and the bound is false. If nN >= 2 and r^2 < C_x e d, the bound exceeds 1, so it
-            is trivially true. The check is skipped if `checked` is False or r is traced.
+            is trivially true. The function skips the check if `checked` is False or JAX traces r.
     """
     if checked and not traced(r) and n * N == 1 and r**2 < C_x * math.e * d:
         raise Refused(
@@ -137,8 +140,8 @@ def column_log_covering_rate(
 
     The value is log(nN) times the printed rate, r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2. Here
     R_{2,1} = `radius_21` bounds ||Theta_QK||_{2,1}, the sum of the l_2 norms of the columns of
-    Theta_QK, as everywhere in the library. If R_{2,1} bounds the sum over rows, the value is no
-    bound.
+    Theta_QK, as everywhere in the library. If R_{2,1} bounds only the sum over rows, the value
+    bounds nothing.
 
     Proof sketch: let R = R_{2,1} and t = eps^2 / (2 R r_z^2). The columns of norm below t, among
     the H De columns, together move Theta_QK^T z by at most eps / sqrt 2. At most R / t columns
@@ -165,7 +168,7 @@ def transformer_log_covering_rate(
     r_z: float,
     r_QK: float,
 ) -> float:
-    """Return Proposition 17's rate: the two-layer part plus the smaller of two attention parts."""
+    """Return Proposition 17's rate, a two-layer part plus the smaller of two attention parts."""
     two_layer = m * H * De * math.log1p(R / eps)
     slope = r_a * R_w * H * r_QK
     maurey = r_z**6 * slope**2 * math.log(H * De**2) / eps**2
@@ -186,7 +189,7 @@ def transformer_excess_rate(
 
 
 def rnn_excess_rate(n: float, /, *, parameters: int, N: int, R: float, tau: float = 1.0) -> float:
-    """Return Lemma 32's rate tau sqrt(p log(R N n tau) / n), with p parameters."""
+    """Return Lemma 32's rate tau sqrt(p log(R N n tau) / n), with the number p of parameters."""
     return tau * math.sqrt(parameters * math.log(R * N * n * tau) / n)
 
 
@@ -254,8 +257,8 @@ def recurrent_perturbation_bound(
     A gap is the largest distance of the two RNNs' readouts f_y, or of their transitions f-> or f<-.
     `transition_gap` is the sum of the transitions' gaps, and `lipschitz` is the readout's constant
     L_y. The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e.
-    If `sharp`, the steps are summed exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N.
-    All constants are explicit.
+    If `sharp` is set, the function sums the steps exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1)
+    <= (e - 1) N. All constants are explicit.
     """
     growth = (1 + 1 / N) ** N - 1 if sharp else math.e
     return readout_gap + lipschitz * growth * N * transition_gap

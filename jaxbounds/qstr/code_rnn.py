@@ -20,7 +20,7 @@ from jaxbounds.ground.exceptions import Refused
 
 
 class Quantiser(NamedTuple):
-    """A quantiser of N(0, 1): Lloyd-Max levels, thresholds between them, and mean squared error."""
+    """A quantiser of N(0, 1): its levels (Lloyd-Max), its thresholds and its mean squared error."""
 
     levels: Float[np.ndarray, "k"]
     thresholds: Float[np.ndarray, "k-1"]
@@ -50,13 +50,14 @@ class CodeRNN(NamedTuple):
     """A random-code RNN of length N, with the quantities that Proposition 8's bound needs.
 
     Attributes:
-        generator: the code over the two-element field, one row per bit.
+        generator: the generator matrix of the code over the two-element field, with a row for each
+            bit.
         quantiser: the quantiser of the tokens.
-        distance: smallest distance of two states on the unit sphere.
+        distance: the smallest distance between two states, which lie on the unit sphere.
         lipschitz: Lipschitz constant L of the readout as a function of (h->, h<-), for r_h = 1.
         operator_norm: |U|_op of U = [I I].
-        frobenius_norm: |U|_F, which does grow with N.
-        width: d_h = D, the dimension of a state.
+        frobenius_norm: |U|_F of U = [I I], which grows with N.
+        width: the dimension d_h = D of a state.
     """
 
     generator: np.ndarray
@@ -77,10 +78,7 @@ def _words(generator: np.ndarray) -> np.ndarray:
 
 
 def _least_weight(generator: np.ndarray) -> int:
-    """Return the least Hamming weight of a nonzero codeword.
-
-    Words are packed eight bits to a byte.
-    """
+    """Return the least Hamming weight of a nonzero codeword. A byte holds eight bits of a word."""
     words = np.zeros((1, generator.shape[1] // 8), dtype=np.uint8)
     for row in np.packbits(generator, axis=1):
         words = np.concatenate([words, words ^ row[None, :]])
@@ -143,7 +141,7 @@ def encode_tokens(rnn: CodeRNN, values: Float[np.ndarray, "n"], /) -> Float[np.n
 
 
 def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
-    """Read the k-th scalar from a state: decode to the nearest codeword, then take its level.
+    """Read the k-th scalar from a state, from the codeword nearest to the state.
 
     Raises:
         Refused: if the index is outside the prompt.
@@ -165,8 +163,8 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
     The input matrix is U = [I I]. The numbers lie in [-1, 1]/sqrt(k), and the width is d_h = k.
     Each number holds b N/k bits, so two states are at least 2 / ((2^{bN/k} - 1) sqrt(k)) apart.
     McShane's formula extends the readout. Up to a constant, the width is the least width that
-    Proposition 8's bound on d_h allows. The reason is that log(1 + L^2 |U|^2) is 2 b N/k log 2 plus
-    a constant.
+    Proposition 8's bound on d_h allows. The reason is that log(1 + L^2 |U|^2) equals 2 b N/k log 2
+    up to an additive constant.
 
     Args:
         N: number of tokens in a prompt.

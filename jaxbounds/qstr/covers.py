@@ -43,17 +43,17 @@ class TransformerClass(NamedTuple):
 
     @property
     def reach(self) -> Any:
-        """An upper bound sqrt(H r_z^2 + 1) on the norm of (attended tokens, 1)."""
+        """The bound sqrt(H r_z^2 + 1) on the norm |(h, 1)|, where h are the attended tokens."""
         return (self.H * self.r_z**2 + 1.0) ** 0.5
 
     @property
     def largest_prediction(self) -> Any:
-        """An upper bound |a| |(W, b)|_F |(h, 1)| on |yhat|."""
+        """The bound |a| |(W, b)|_F |(h, 1)| on a prediction |yhat|; h are the attended tokens."""
         return self.r_a * self.R_w * self.reach
 
     @property
     def parameters(self) -> tuple[int, int, int]:
-        """The numbers of parameters in a, in (W, b) and in the heads."""
+        """Three numbers of parameters: in the outer weights a, in (W, b) and in the heads."""
         return self.m, self.m * (self.H * self.De + 1), self.H * self.De**2
 
 
@@ -62,8 +62,8 @@ def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
 
     The bound is m log(1 + 2 L/eps_a) + m (H De + 1) log(1 + 2 L/eps_w), with L = r_a R_w |(h, 1)|.
     The bound uses |f - f'| <= |(h, 1)| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) on |h| <= sqrt(H)
-    r_z. The scale eps = eps_a + eps_w is split in proportion to the numbers of parameters. All
-    constants are explicit.
+    r_z. The function splits the scale eps = eps_a + eps_w in proportion to the numbers of
+    parameters. All constants are explicit.
     """
     of_a, of_w, _ = f.parameters
     total, L = of_a + of_w, f.largest_prediction
@@ -73,9 +73,10 @@ def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
 def transformer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
     """Bound the log covering number of the class, Proposition 17. All constants are explicit.
 
-    Lemma 13 combines Lemma 14, Lemma 15 (with constant 1) and Lemma 16 (volume branch). The scale
-    eps = eps_2 + r_a R_w eps_A is split in proportion to the numbers of parameters. Attention moves
-    by eps_A if Theta_QK^T z_j moves by eps_A / r_z^2, and |Theta_QK|_F <= sqrt(H) r_QK.
+    Lemma 13 combines Lemma 14, Lemma 15 (with constant 1) and the volume bound of Lemma 16. The
+    function splits the scale eps = eps_2 + r_a R_w eps_A in proportion to the numbers of
+    parameters. Attention moves by eps_A if Theta_QK^T z_j moves by eps_A / r_z^2, and |Theta_QK|_F
+    <= sqrt(H) r_QK.
     """
     *two_layer, attention = f.parameters
     share = attention / (sum(two_layer) + attention)

@@ -17,7 +17,7 @@ from jaxbounds.qstr.links import Link, Parameters
 
 
 class Prompts(NamedTuple):
-    """A batch of prompts: tokens, positions and labels."""
+    """A batch of prompts, with their tokens, positions and labels."""
 
     x: Float[Array, "*batch N d"]
     t: Int[Array, "*batch N q"]
@@ -36,8 +36,8 @@ def sample_positions(
 ) -> Int[Array, "*shape N q"]:
     """Draw positions t uniformly over [N]^q; if `simple`, one t serves the whole prompt.
 
-    `distinct` draws the q positions of one token without replacement; the paper draws with
-    replacement.
+    The option `distinct` draws the q positions of one token without replacement; the paper draws
+    with replacement.
 
     Raises:
         Refused: if q distinct positions do not exist.
@@ -87,8 +87,8 @@ def sample_prompts(
         N: number of tokens in a prompt.
         d: dimension of a token.
         q: number of relevant tokens of each position.
-        simple: whether all positions share t.
-        distinct: whether the q positions differ from each other.
+        simple: whether all positions of a prompt share one t.
+        distinct: whether the q relevant positions of a token differ from each other.
 
     Raises:
         Refused: if N, d or q is not positive, or q distinct positions do not exist.
@@ -102,14 +102,14 @@ def sample_prompts(
 
 
 def averaged_risk(predicted: Float[Array, "n N"], y: Float[Array, "n N"], /) -> Float[Array, ""]:
-    """Return (2.2), the squared error averaged over n prompts and all of their positions."""
+    """Return the risk (2.2), the squared error averaged over n prompts and all positions."""
     return jnp.mean((predicted - y) ** 2)
 
 
 def pointwise_risk(
     predicted: Float[Array, "n N"], y: Float[Array, "n N"], positions: Int[Array, "n"], /
 ) -> Float[Array, ""]:
-    """Return (2.3), the squared error averaged over n prompts, at one position of each."""
+    """Return the risk (2.3), the squared error averaged over n prompts, at one position each."""
     return jnp.mean(jnp.take_along_axis((predicted - y) ** 2, positions[:, None], axis=1))
 
 

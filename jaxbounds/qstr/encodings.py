@@ -36,13 +36,13 @@ def rademacher_encodings(key: Array, N: int, de: int, /) -> Float[Array, "N de"]
 def greedy_signs(
     rng: np.random.Generator, N: int, de: int, /, *, target: float = 0.5, patience: int = 20_000
 ) -> np.ndarray:
-    """Draw N sign vectors of pairwise |<s_i, s_j>| <= target de, as int8 (N, de).
+    """Draw N sign vectors with |<s_i, s_j>| <= target * de for all pairs, as int8 of shape (N, de).
 
     Args:
         rng: NumPy's random generator.
         N: number of vectors.
         de: dimension of a vector.
-        target: largest allowed coherence.
+        target: the largest allowed coherence, which is the largest |<s_i, s_j>| / de.
         patience: number of candidates tried for each vector before giving up.
 
     Raises:
@@ -100,6 +100,6 @@ def coherence(omega: Float[Array, "N de"], /, *, signed: bool = True) -> Float[A
 
 
 def satisfies_assumption_3(omega: Float[Array, "N de"], /, *, tolerance: float = 1e-6) -> Array:
-    """Tell whether |w_i| = 1 and |<w_i, w_j>| <= 1/2 for i != j, up to rounding."""
+    """Return whether |w_i| = 1 and |<w_i, w_j>| <= 1/2 for all i != j, up to rounding."""
     unit = jnp.all(jnp.abs(jnp.sum(omega**2, axis=1) - 1.0) <= tolerance)
     return unit & (coherence(omega, signed=False) <= 0.5 + tolerance)

@@ -3,10 +3,10 @@
 A covering is a function from the scale eps (a number or an array) to log C(eps), the log covering
 number of the class.
 
-The loss is (yhat - y)^2, truncated at tau. R_tau is its expectation, and R-hat_tau is its mean over
-the n samples. The root of the truncated loss is 1-Lipschitz in yhat and lies in [0, sqrt tau]. If
-the class fits the samples, a cover and Chernoff's bound give a risk of order 1/n. The paper gets
-1/sqrt n by symmetrisation.
+The loss is (yhat - y)^2, truncated at tau. R_tau is the expectation of the truncated loss, and
+R-hat_tau is its mean over the n samples. The root of the truncated loss is 1-Lipschitz in yhat and
+lies in [0, sqrt tau]. If the class fits the samples, a cover and Chernoff's bound give a risk of
+order 1/n. The paper gets 1/sqrt n by symmetrisation.
 """
 
 import math
@@ -29,7 +29,10 @@ from jaxbounds.qstr.rnn_construction import exact_transition, readout
 
 
 def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
-    """Return the least of the bounds at 101 scales up to `largest`; each of the bounds is valid."""
+    """Return the least value of a bound over 101 scales up to `largest`.
+
+    The bound is valid at each scale.
+    """
     return float(np.min(value(largest * np.exp(np.linspace(-50.0, 0.0, 101)))))
 
 
@@ -125,11 +128,11 @@ class Setting(NamedTuple):
     s: float = 1.0
 
     def token_radius(self, tail: float, /) -> float:
-        """Return a radius that no token exceeds, with probability 1 - exp(-tail)."""
+        """Return a radius that, with probability 1 - exp(-tail), the norm of no token exceeds."""
         return moment_radius(tail + math.log(self.N), C=self.C_x * self.d)
 
     def label_radius(self, tail: float, /) -> float:
-        """Return a radius that no label exceeds, with probability 1 - exp(-tail)."""
+        """Return a radius that, with probability 1 - exp(-tail), the size of no label exceeds."""
         return moment_radius(tail, C=self.C_y, s=self.s)
 
 
@@ -232,23 +235,24 @@ def transformer_risk(
     delta: float = 0.01,
     form: str = "symmetrised",
 ) -> float:
-    """Bound the risk as in Theorem 10: `minimiser_risk` for the class (A.1), exp(-tail) = n^-4.
+    """Bound the risk as in Theorem 10.
 
-    Here r_z^2 = r_x^2 + d (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de);
-    alpha allows attention an error of sqrt(eps). Lemma 11's network therefore errs by at most
-    sqrt(eps_2nn) + sqrt(eps). All constants are explicit.
+    The bound is `minimiser_risk` for the class (A.1) with exp(-tail) = n^-4. Here r_z^2 = r_x^2 + d
+    (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de); alpha allows attention an
+    error of sqrt(eps). Lemma 11's network therefore errs by at most sqrt(eps_2nn) + sqrt(eps). All
+    constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
-        setting: the data model; the number of heads is its q.
+        setting: the data model; its q is also the number of heads.
         de: dimension of an encoding, of coherence at most 1/2.
         m: the width in Assumption 2.
         r_a: norm bound r_a of Assumption 2.
         r_w: norm bound r_w of Assumption 2.
         eps: the squared error allowed to attention.
         eps_2nn: squared error of the two-layer network in Assumption 2.
-        delta: see `minimiser_risk`.
-        form: see `minimiser_risk`.
+        delta: the probability that the statistical bound fails, as in `minimiser_risk`.
+        form: the name of the statistical bound, as in `minimiser_risk`.
     """
     tail, (N, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)
@@ -277,7 +281,7 @@ class RecurrentClass(NamedTuple):
 
     Attributes:
         parameters: number of parameters.
-        constant: the part of R^2 that does not depend on the tokens' radius.
+        constant: the part of R^2 that does not depend on the radius of the tokens.
         slope: the factor of the squared radius in R^2.
         depth_y: number of layers of the readout.
         depth_h: number of layers of a transition.
@@ -320,7 +324,7 @@ def recurrent_risk(
     delta: float = 0.01,
     form: str = "symmetrised",
 ) -> float:
-    """Bound the risk as in Theorem 7: `minimiser_risk` for the class f, with exp(-tail) = n^-4.
+    """Bound the risk as in Theorem 7, by `minimiser_risk` for the class f with exp(-tail) = n^-4.
 
     The RNN of the class represents the link without error on tokens within r_x, with states of norm
     r_h = sqrt(q) r_x. The encodings are unit vectors, so z_i has norm sqrt(r_x^2 + q + 1). All
@@ -350,7 +354,7 @@ def recurrent_risk(
 
 
 def samples_needed(risk: Callable[[float], float], target: float, /) -> float:
-    """Return the least n, to a relative 1e-3, at which the decreasing bound `risk` meets `target`.
+    """Return the least n, up to a factor 1.001, at which the bound `risk` falls to `target`.
 
     The result is infinite if no n below 10^200 is enough.
     """

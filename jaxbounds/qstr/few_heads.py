@@ -5,9 +5,8 @@ attend to the q relevant tokens alone, with logits tilted by beta x_jk and atten
 head outputs sum_j alpha_j x_j and, in the columns of the keys' own encodings, sum_j alpha_j w_j. If
 the encodings are independent, they determine alpha. Now log alpha is beta x_jk up to a constant,
 and the average fixes this constant. So head k reveals the k-th coordinate of every relevant token,
-and d heads reveal all coordinates, for any q and any link. Lemma 11 has q heads, and
-`jaxbounds.qstr.heads.sharpened_head_bound` is the lower bound: together they show that exactly
-min(q, d) heads are needed.
+and d heads reveal all coordinates, for any q and any link. Lemma 11 has q heads, and the lower
+bound is `jaxbounds.qstr.heads.sharpened_head_bound`. So exactly min(q, d) heads are needed.
 
 The construction assumes that all positions share a fixed t with distinct entries, as in the proofs
 of Propositions 3 and 21. The q encodings of t must be independent (q <= de) and linearly separable
@@ -45,7 +44,7 @@ def revealing_weights(
     beta: float | Float[Array, ""],
     selectivity: float | Float[Array, ""],
 ) -> Float[Array, "d De De"]:
-    """Return the full W_QK of the d heads, for positions whose t begins with the first token.
+    """Return W_QK of the d heads, without zero blocks, for positions with t_1 = the first token.
 
     Head k gives the key j the logit selectivity <direction, w_j> + beta x_jk. The query enters
     through its columns w_{t_1}, so these weights are not block-diagonal.
@@ -68,8 +67,9 @@ def decode_tokens(
 ) -> Float[Array, "q d"]:
     """Decode the tokens x_1, .., x_q from the outputs of the d heads at one position.
 
-    Least squares on the own-encoding columns gives alpha. Then x_jk = m_k + l_j - sum_i alpha_i l_i
-    with l = log(alpha) / beta, where m_k is the k-th column of head k's output.
+    Least squares on the columns of the keys' own encodings gives the attention alpha. Then x_jk =
+    m_k + l_j - sum_i alpha_i l_i with l = log(alpha) / beta, where m_k is the k-th column of head
+    k's output.
     """
     d, de = attended.shape[0], omega.shape[1]
     scale = jnp.sqrt(jnp.asarray(d / q, omega.dtype))

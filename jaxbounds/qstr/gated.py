@@ -19,7 +19,7 @@ from jaxbounds.qstr.layers import TorchMLP, uniform_fan_in
 
 Parts = tuple[Float[Array, "*s"], ...]
 Cell = Callable[[Parts, Parts, Parts], Parts]
-"""A function (carry, projected inputs, recurrent products) -> next carry, entry by entry."""
+"""A function (state, projected inputs, recurrent products) -> next state, entry by entry."""
 
 
 def gru_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
@@ -46,7 +46,7 @@ def lstm_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
 def _scan(
     cell: Cell, start: tuple[Array, ...], inputs: tuple[Array, ...], W: Array, b: Array
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Return all carries, and the recurrent products that produced them."""
+    """Return the states after all tokens, and the recurrent products that produced them."""
 
     def step(carry: Parts, now: Parts) -> tuple[Parts, tuple[Parts, Parts]]:
         product = jnp.einsum("kgh,khb->kgb", W, carry[0])
@@ -77,7 +77,7 @@ def recur(
     Args:
         cell: function from carry, inputs and recurrent products to the next carry, entry by entry.
             The first part of a carry is the hidden state, which the recurrent weights read.
-        start: the carry before the first token.
+        start: the state before the first token.
         inputs: projected inputs of each gate, time first.
         W: recurrent weights, with the gates stacked.
         b: recurrent biases.
@@ -119,7 +119,7 @@ def _recur_backward(
 recur.defvjp(_recur_forward, _recur_backward)
 
 CELLS: dict[str, tuple[Cell, int, int]] = {"gru": (gru_cell, 3, 1), "lstm": (lstm_cell, 4, 2)}
-"""For each cell: the function, its number of gates, and the number of parts of its carry."""
+"""A dictionary from each kind of cell to its function, number of gates, and parts of its state."""
 
 
 class BidirectionalGated(nn.Module):

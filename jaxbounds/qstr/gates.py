@@ -27,9 +27,9 @@ from jaxbounds.qstr.rnn_construction import inner_products
 
 
 def _knots(radius: float, eps: float) -> tuple[int, float, float]:
-    """Return the number of knots of relu(.)^2, their spacing, and the tilt e.
+    """Return the number of knots that interpolate relu(.)^2, their spacing, and the tilt e.
 
-    The tilt and the interpolation each cause an error of eps/2.
+    The tilt e and the interpolation each cause an error of at most eps/2.
     """
     if not 0 < eps < radius:
         raise Refused(
@@ -68,10 +68,10 @@ class Norms(NamedTuple):
     """The norms of a network A relu(W x + b) that Lemmas 24, 25 and 42 bound.
 
     Attributes:
-        width: m, the number of hidden units.
+        width: the number m of hidden units.
         outer: the largest l_2 norm of a row of A.
-        rows: |W^T|_{1,inf}, the largest l_1 norm of a row of W.
-        bias: |b|_inf, the largest absolute bias.
+        rows: the norm |W^T|_{1,inf}, the largest l_1 norm of a row of W.
+        bias: the norm |b|_inf, the largest absolute bias.
     """
 
     width: Array | float

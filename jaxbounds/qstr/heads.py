@@ -1,4 +1,4 @@
-"""The number of heads that are needed: exact oracle risks behind Propositions 3 and 21.
+"""The number of heads that a task needs, from the exact least risks behind Propositions 3 and 21.
 
 In both propositions, the first N/2 - 1 tokens are normal and the other N/2 + 1 tokens vanish. The
 labels at the positions of the vanishing tokens all depend on x_1, .., x_q, with q < N/2. H heads
@@ -17,7 +17,7 @@ from jaxbounds.qstr.data import Prompts
 
 
 class RiskBound(NamedTuple):
-    """A lower bound on a risk; `reason` says in words why it is `vacuous`, if it is."""
+    """A lower bound on a risk. If the bound is `vacuous`, `reason` says in words why."""
 
     value: float
     vacuous: bool
@@ -98,11 +98,11 @@ def hidden_variance(V: Float[Array | np.ndarray, "k n"], /) -> Float[Array, ""]:
 
 
 def oracle_risk(V: Float[Array | np.ndarray, "k n"], /, *, N: int) -> Float[Array, ""]:
-    """Return the averaged risk that no predictor from V x avoids, for x = (x_1; ..; x_q).
+    """Return the least averaged risk of a predictor that knows only V x, for x = (x_1; ..; x_q).
 
     N/2 + 1 positions have the label (|x|^2 - n) / sqrt(n), with n = q d. The result is therefore
     (1/2 + 1/N) Var(|x|^2 given V x) / n. The result is exact, because the conditional mean attains
-    it at these positions. `revealed_images` returns such a V.
+    this risk at these positions. The function `revealed_images` returns the V of given heads.
     """
     return (0.5 + 1.0 / N) * hidden_variance(V) / V.shape[1]
 

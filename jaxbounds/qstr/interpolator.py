@@ -28,7 +28,10 @@ class Interpolator(NamedTuple):
         return jnp.einsum("...n,n->...", units, self.a)
 
     def squared_norm(self) -> Float[Array, ""]:
-        """Return |a|^2 + |w|^2 + |b|^2, also for the network on R^d with W = w v^T, |v| = 1."""
+        """Return the squared norm |a|^2 + |w|^2 + |b|^2.
+
+        The network on R^d with W = w v^T and |v| = 1 has this norm too.
+        """
         return jnp.sum(self.a**2) + jnp.sum(self.w**2) + jnp.sum(self.b**2)
 
 
@@ -62,7 +65,7 @@ def printed_balance(
 
 
 def _refuse(z: Float[Array, "n"], y: Float[Array, "n"]) -> None:
-    """Refuse points through which no network passes, at all or in this precision."""
+    """Refuse points through which no network passes in exact arithmetic or in this precision."""
     if not bool(jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(y))):
         raise Refused(
             f"z or y holds NaN or infinity, got {z.shape[0]} points. Try to remove the points"
@@ -112,7 +115,7 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
 
 
 def smallest_gap(z: Float[Array, "n"], /) -> Float[Array, ""]:
-    """Return the eps of (C.16): min(1, smallest gap between two points)."""
+    """Return the eps of (C.16), the smaller of 1 and the smallest gap between two points."""
     return jnp.min(jnp.diff(jnp.sort(z)), initial=1.0)
 
 
@@ -130,9 +133,9 @@ def norm_bound(
 
 
 def separation(n: int, /) -> float:
-    """Return sqrt(pi) / (3 n^2), which all |v^T (x_i - x_j)| reach with probability >= 2/3.
+    """Return Lemma 37's bound sqrt(pi) / (3 n^2).
 
-    This is Lemma 37.
+    With probability at least 2/3, every gap |v^T (x_i - x_j)| is at least this bound.
     """
     return math.sqrt(math.pi) / (3 * n**2)
 

@@ -39,8 +39,9 @@ def label_limit(n: int, /, *, q: int, d: int) -> float:
     """Return the risk 1 - n/(qd) that n labels leave on average over u. All constants are explicit.
 
     Some u has at least the average risk. The average of `hidden_risk` over the sphere is 1 -
-    rank/(qd). So a risk r needs (1 - r) q d labels: Omega(qd). A prompt gives one label in (2.3) or
-    in simple-qSTR. The averaged risk (2.2) of other models has up to N labels for each prompt.
+    rank/(qd). So a risk r needs (1 - r) q d labels, which is Omega(qd) as the paper states. A
+    prompt gives one label in (2.3) or in simple-qSTR. The averaged risk (2.2) of other models has
+    up to N labels for each prompt.
 
     Raises:
         Refused: if n is negative, or q or d is not positive.

@@ -19,7 +19,7 @@ def uniform(bound: float, /) -> Initialiser:
 
 
 def uniform_fan_in(fan_in: int, /) -> Initialiser:
-    """Return U(-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's initialiser of Linear, GRU and LSTM.
+    """Return an initialiser that draws from U(-1/sqrt(fan_in), 1/sqrt(fan_in)), as PyTorch does.
 
     PyTorch draws biases from this law too.
     """
@@ -38,7 +38,7 @@ class TorchMLP(nn.Module):
     """A ReLU network whose layers are initialised like PyTorch's Linear.
 
     Attributes:
-        widths: widths of the hidden layers, then of the output.
+        widths: the widths of the hidden layers, and last the width of the output.
     """
 
     widths: tuple[int, ...]

@@ -19,7 +19,7 @@ from jaxbounds.qstr.relu_networks import square_hinges
 
 
 class Approximation(NamedTuple):
-    """A network, and its eps_2NN of Assumption 2 on |x_l| <= radius."""
+    """A network with its eps_2NN, the squared error of Assumption 2 on |x_l| <= radius."""
 
     network: TwoLayer
     eps_2nn: float

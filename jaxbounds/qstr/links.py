@@ -1,7 +1,8 @@
 """Links g of Definition 2, and the two-layer networks of Assumption 2 that represent them.
 
-A link maps the q relevant tokens to a label, g: R^{q x d} -> R. Each has an `init` that draws its
-parameters and a pure `apply`, so that a sweep can draw one link per seed.
+A link maps the q relevant tokens to a label, g: R^{q x d} -> R. Each link has a function `init`
+that draws its parameters and a pure function `apply`. A sweep can therefore draw one link for each
+seed.
 """
 
 import math
@@ -20,7 +21,7 @@ Parameters = Mapping[str, Array]
 
 
 class TwoLayer(NamedTuple):
-    """The network a_g^T relu(W_g (x_1; ..; x_q) + b_g) of Assumption 2, width m_g."""
+    """The network a_g^T relu(W_g (x_1; ..; x_q) + b_g) of Assumption 2, with m_g hidden units."""
 
     a: Float[Array, "m"]
     W: Float[Array, "m qd"]
@@ -34,7 +35,7 @@ class TwoLayer(NamedTuple):
         return jnp.einsum("...m,m->...", hidden, self.a)
 
     def radii(self) -> tuple[Float[Array, ""], Float[Array, ""]]:
-        """Return the smallest (r_a, r_w) of Assumption 2: sqrt(m)|a| and |(W, b)|_F / sqrt(m)."""
+        """Return the smallest r_a = sqrt(m)|a| and r_w = |(W, b)|_F / sqrt(m) of Assumption 2."""
         root = math.sqrt(self.a.shape[0])
         weights = jnp.sqrt(jnp.sum(self.W**2) + jnp.sum(self.b**2))
         return root * jnp.sqrt(jnp.sum(self.a**2)), weights / root
@@ -136,8 +137,11 @@ LINKS: Mapping[str, Link] = MappingProxyType(
         )
     }
 )
-"""The shipped links, by name. `quadratic` is Proposition 3's link for standard normal tokens; `xor`
-is the product of sign<u, x_t> over the relevant tokens."""
+"""A dictionary from the name of each link of this library to the link.
+
+`quadratic` is Proposition 3's link for standard normal tokens; `xor` is the product of sign<u, x_t>
+over the relevant tokens.
+"""
 
 
 def find_link(name: str, /) -> Link:

@@ -1,10 +1,10 @@
-"""Theorem 9's memorising networks, computed: their least norm is a convex problem over neurons.
+"""Compute Theorem 9's memorising networks; their least norm is a convex problem over neurons.
 
 Units a_j relu(<w_j, x> + b_j) have the variation V = sum_j |a_j| |(w_j, b_j)|. If each unit shares
 its norm evenly between its two layers, then |vec|^2 = 2 V. V is the total mass of a measure on unit
 neurons. V and the predictions are linear in this measure, so the least V over a finite dictionary
-of neurons solves a linear program. The program's result is an upper estimate of the least norm:
-neurons outside the dictionary, and networks that use their states, may cost less.
+of neurons solves a linear program. The program's result is an upper estimate of the least norm.
+Neurons outside the dictionary, and networks that use their states, may have a smaller norm.
 """
 
 from typing import Any, NamedTuple
@@ -78,7 +78,8 @@ def stateless_risk(
     """Return, for each draw of x_j, the risk on 1STR of a network that reads only x_j.
 
     Average the result over the draws. The label is <u, x_j> with probability 1/N, and otherwise a
-    standard normal independent of x_j. So the average is at least 1 - 1/N^2 for every network.
+    standard normal number independent of x_j. So the average risk is at least 1 - 1/N^2 for every
+    network.
 
     Args:
         values: the network's predictions at draws of x_j.
@@ -89,7 +90,7 @@ def stateless_risk(
 
 
 class Memorised(NamedTuple):
-    """A network through given points, and a measure of how far it is from the least variation.
+    """A network through given points, and a bound on how far its variation V is from the least one.
 
     Attributes:
         network: a two-layer network that passes through the points.
@@ -105,7 +106,7 @@ class Memorised(NamedTuple):
 def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np.ndarray:
     """Move unit neurons w by ascent, so that |dual^T relu(rows w)| grows.
 
-    Each step takes the best of six lengths.
+    Each ascent step tries six lengths and takes the best.
     """
     w, moving = w.copy(), np.arange(len(w))
     strides = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 10.0])
@@ -152,7 +153,8 @@ def least_variation(
         x: points, shape (n, d).
         y: the values at the points, shape (n,).
         seed: seed of the random neurons.
-        units: number of neurons drawn, and largest number added, in a round.
+        units: the number of neurons that the function draws, and the largest number that it adds,
+            in a round.
         rounds: number of linear programs.
 
     Raises:

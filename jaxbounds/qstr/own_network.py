@@ -1,4 +1,4 @@
-"""Find the one parameter of a user's network that reads the prompt, if there is only one.
+"""Find the parameter of a user's network that reads the prompt, if there is exactly one.
 
 Theorem 6 speaks of p -> f(T, W x): the matrix W multiplies the flattened prompt, and the arbitrary
 function f sees the prompt only through W x. This module decides, from the names and shapes of the

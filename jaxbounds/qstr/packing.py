@@ -1,8 +1,9 @@
-"""Packings of the unit ball of R^d (Lemma 41): two branches, lower bounds, explicit packings.
+"""Packings of the unit ball of R^d (Lemma 41): two upper bounds, lower bounds, and examples.
 
 P is the packing number: the largest number of points of the ball whose pairwise distances are at
-least eps. The first branch is a volume bound, and it is true. The second branch is Maurey's
-covering bound of the l1 ball. The paper prints it for the l2 ball, where it is false.
+least eps. Lemma 41 bounds log P by the smaller of two terms. The first term is a volume bound,
+which is true. The second term is Maurey's covering bound of the l1 ball. The paper prints the
+second term for the l2 ball, where the term is false.
 """
 
 import math
@@ -76,7 +77,7 @@ def covering_number(distances: Float[np.ndarray, "n n"], eps: float, /) -> int:
 
 
 def smallest_distance(points: Float[np.ndarray, "M d"], /) -> float:
-    """Return the smallest distance of two rows."""
+    """Return the smallest distance between two rows of an array."""
     squares, least = np.sum(points**2, axis=1), math.inf
     # Each block of rows is compared with itself and with the later rows.
     for start in range(0, len(points), 256):

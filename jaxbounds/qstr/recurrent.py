@@ -71,7 +71,7 @@ class BidirectionalRNN(nn.Module):
         hidden: d_h, dimension of the state.
         transition_widths: hidden widths of f-> and f<-.
         readout_widths: hidden widths of f_y.
-        radius: r_h, radius of the projection.
+        radius: r_h, the radius of the ball onto which states are projected.
     """
 
     hidden: int

@@ -20,7 +20,7 @@ class Layer(NamedTuple):
 
 
 Network = tuple[Layer, ...]
-"""A network: affine maps with a ReLU between any two of them, and no ReLU after the last."""
+"""A ReLU network: affine maps with a ReLU after each map except the last."""
 
 
 def evaluate(network: Network, x: Float[Array, "*batch i"], /) -> Float[Array, "*batch o"]:
@@ -46,7 +46,10 @@ def shift_output(network: Network, offset: Float[Weights, "o"], /) -> Network:
 
 
 def shrink_output(network: Network, threshold: float, /) -> Network:
-    """Append v -> relu(v - e) - relu(-v - e) for e = `threshold`, which is zero if |v| <= e."""
+    """Append the map v -> relu(v - e) - relu(-v - e), which is zero if |v| <= e.
+
+    Here e is `threshold`.
+    """
     W, b = network[-1]
     both = Layer(np.concatenate([W, -W]), np.concatenate([b, -b]) - threshold)
     eye = np.eye(W.shape[0])

@@ -18,10 +18,10 @@ from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr.links import TwoLayer
 
 ROUNDING = 1e-6
-"""Encodings with a signed coherence above 1 - ROUNDING count as equal; a larger value refuses more.
+"""Encodings with a signed coherence above 1 - ROUNDING count as equal.
 
-The value is a relative difference. `inverse_temperature` and `rnn_construction` read it. Float32
-cannot resolve smaller differences.
+A larger value refuses more encodings. The value is a relative difference. `inverse_temperature` and
+`rnn_construction` read it. Float32 cannot resolve smaller differences.
 """
 
 
@@ -62,7 +62,10 @@ def inverse_temperature(
 
 
 def retrieval_weights(alpha: ArrayLike, /, *, q: int, d: int, de: int) -> Float[Array, "q De De"]:
-    """Return W_QK of the q heads of (A.2): block (query's w_{t_h}, key's w_j) is alpha I."""
+    """Return W_QK of the q heads of (A.2).
+
+    Its block (rows of the query's w_{t_h}, columns of the key's w_j) is alpha I.
+    """
     De = d + (q + 1) * de
     eye = alpha * jnp.eye(de)
     heads = [
@@ -83,7 +86,7 @@ def transformer_parameters(
 
 
 def _attend(omega: Float[Array, "N de"], sharpness: ArrayLike) -> Float[Array, "N N"]:
-    """Attend with the N distinct queries w_1, .., w_N; one softmax serves all positions."""
+    """Compute the attention of the N distinct queries w_1, .., w_N, which serves all positions."""
     return jax.nn.softmax(sharpness * (omega @ omega.T), axis=-1)
 
 
@@ -175,7 +178,7 @@ def retrieval_error_bound_by_row(
     alpha: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """Sum the tail by rows: sum_j e^{alpha (d/q)(<w_t, w_j> - |w_t|^2)} |x_j - x_t|, jointly.
+    """Bound the retrieval error by sum_j e^{alpha (d/q)(<w_t, w_j> - |w_t|^2)} |x_j - x_t|.
 
     The sum uses every inner product instead of the largest one, and distances of tokens instead of
     norms. The sum never exceeds `retrieval_error_bound` without a given coherence. The sum is valid

@@ -1,4 +1,4 @@
-"""Lower bounds on recurrent networks: Proposition 8, printed and repaired, and Theorem 9's steps.
+"""Lower bounds on recurrent networks, from Proposition 8 (printed and repaired) and Theorem 9.
 
 The paper hides all constants. A docstring says so if this module makes the constants of the paper's
 proof explicit.
@@ -54,17 +54,17 @@ def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
 
 
 def unlearned_risk(product: float, /, *, N: int) -> float:
-    """Bound the risk on 1STR of RNNs with L^2 |U|_F^2 <= product and r_h = 1 from below.
+    """Return a lower bound on the 1STR risk of every RNN with L^2 |U|_F^2 <= product and r_h = 1.
 
     Let r be the risk. Fix a position j, a token x_j and the pointers t_i of the other positions i.
     For some choice of these pointers, the risk averaged over the values k != j of t_j is at most r'
     = r N/(N - 1). At this choice, the predictions are L-Lipschitz in V = U h_j. A net of {U h} of
-    fineness s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2). Its
-    point nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s on average. The
-    rate-distortion function of a normal then needs log size >= (N - 1) log 1/(sqrt(r') + s). The
-    best s is tau e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, so L^2 |U|_F^2 >= (N - 1) tau^3
-    e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of a network that outputs x_j if
-    t_j = j. All constants are explicit.
+    fineness s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2). The
+    point of this net nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s on
+    average. The rate-distortion function of a normal then needs log size >= (N - 1) log 1/(sqrt(r')
+    + s). The best s is tau e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, so L^2 |U|_F^2 >= (N -
+    1) tau^3 e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of a network that
+    outputs x_j if t_j = j. All constants are explicit.
 
     Raises:
         Refused: if N < 2 or the product is negative.

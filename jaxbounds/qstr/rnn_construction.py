@@ -45,7 +45,7 @@ def _check(coherence: float, radius: float) -> None:
 
 
 def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) -> Layer:
-    """Build the layer that gates the inner products s = inner v + constant, and keeps +-x.
+    """Build the layer that gates the inner products s = inner v + constant, and passes +-x on.
 
     The unit of slot l is relu((s_l - mu)/(1 - mu)), where mu is `coherence`.
     """
@@ -157,9 +157,9 @@ def interpolated_error(
     """Bound the error of an entry of `interpolated_transition`. All constants are explicit.
 
     The inner product errs by at most de times `product_error(2, knots)`, and the gate by 1/(1 - mu)
-    times as much. The bound has two conditions. First, all coherences of the encodings are below mu
-    by the error of the inner product, so that the gate closes. Second, the value of the gate is at
-    most 3/2.
+    times as much. The bound has two conditions. First, the coherence of the encodings plus the
+    error of the inner product is at most mu, so that the gate closes. Second, the value of the gate
+    is at most 3/2.
     """
     gate = de * product_error(2.0, knots) / (1.0 - coherence)
     return radius * gate + product_error(radius + 1.5, knots)

@@ -63,7 +63,7 @@ def extreme_risks(
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return the least risks at the worst and at the easiest unit direction u.
 
-    The results are 1 - lambda for the smallest and the largest eigenvalue lambda of the mean block.
+    The results are 1 - lambda for the smallest and the largest eigenvalue lambda of `mean_block`.
     The first result is at least the average over directions, 1 - rank/(N d) >= 1 - n/(N d): Theorem
     6.
     """
@@ -93,9 +93,9 @@ class SpanCertificate(NamedTuple):
             average.
         direction: the least risk at the given u, |u|^2 times the risk at u / |u|; NaN without a
             given u.
-        printed: Theorem 6's 1 - n/(N d), with n rather than the rank.
+        printed: Theorem 6's printed bound 1 - n/(N d), which has n in place of the rank.
         rank: the rank of the samples.
-        vacuous: whether the average is 0.
+        vacuous: whether the bound says nothing, because `average` is 0.
         reason: in words, what the certificate covers, or why it is vacuous.
     """
 

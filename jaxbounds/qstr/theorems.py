@@ -63,7 +63,7 @@ def theorem_7(
     approximation: float,
     polynomial: Callable[[float], float],
 ) -> float:
-    """Theorem 7: approximation eps_2NN + sqrt(poly(.., log(nN)) / n).
+    """Return Theorem 7's bound approximation eps_2NN + sqrt(poly(.., log(nN)) / n).
 
     The arguments hold all constants that the theorem hides.
 
@@ -186,7 +186,7 @@ def least_radius(
 def theorem_7_explicit(
     n: float, setting: Setting, f: RecurrentClass, /, *, delta: float = 0.01
 ) -> float:
-    """Return Theorem 7's bound with every constant of the chain: `recurrent_risk`.
+    """Return Theorem 7's bound with every constant of the paper's chain, from `recurrent_risk`.
 
     The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
@@ -212,7 +212,7 @@ def theorem_10_explicit(
     eps_2nn: float = 0.0,
     delta: float = 0.01,
 ) -> float:
-    """Return Theorem 10's bound with every constant of the chain: `transformer_risk`.
+    """Return Theorem 10's bound with every constant of the paper's chain, from `transformer_risk`.
 
     The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 

@@ -1,10 +1,10 @@
-"""A Transformer with two heads and a polynomial readout for the quadratic label, d = 1, any q.
+"""A Transformer of two heads with a polynomial readout, for the quadratic label at d = 1, any q.
 
 Proposition 21 assumes logits that are block-diagonal in token and position. Here the logits mix
-token and position. Each head returns a softmax average over the q relevant tokens. One head's
-logits are tilted by +beta x, and the other's by -beta x. Up to O(beta^2), half the sum of the two
+token and position. Each head returns a softmax average over the q relevant tokens. One head adds
++beta x to the logits, and the other head adds -beta x. Up to O(beta^2), half the sum of the two
 averages is the mean of x, and their difference divided by 2 beta is the variance of x. Mean and
-variance give sum x^2. `jaxbounds.qstr.few_heads` needs fewer heads, for any link, with a readout
+variance give sum x^2. The construction `jaxbounds.qstr.few_heads` handles any link, with a readout
 that takes logarithms.
 """
 
@@ -20,7 +20,7 @@ from jaxbounds.qstr.data import encode
 from jaxbounds.qstr.transformer import attention
 
 MARGIN_SLACK = 1e-9
-"""The share of the largest margin that `separating_direction` gives up.
+"""The share of the largest margin that `separating_direction` gives up to be safe from rounding.
 
 A larger share leaves more room for rounding and returns a smaller margin.
 """

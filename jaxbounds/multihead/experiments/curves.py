@@ -1,8 +1,9 @@
-"""Training with records along the way, the common part of Figures 2 to 5.
+"""The training of Figures 2 to 5, which records losses and other quantities along the way.
 
 The paper's heads start at zero and therefore stay equal. The module `EqualHeads` stores one head
-for all H heads, so a curve costs an equal amount of time at every H. H and the step size are inputs
-of a lane (one trial at one H). One compiled program therefore serves all lanes.
+for all H heads, so a curve costs an equal amount of time at every H. A lane is one trial at one
+number of heads H. H and the step size are inputs of a lane, so one compiled program serves all
+lanes.
 """
 
 from collections.abc import Callable
@@ -74,8 +75,8 @@ class Curves:
     """The configuration of the curves: networks, data, length of training, and records.
 
     Attributes:
-        panels: the optimisers, each with a column of the figure.
-        heads: H, increasing. The paper does not state its list of H.
+        panels: the optimisers; each has its own row of the figure.
+        heads: the numbers of heads H, increasing. The paper does not state its list of H.
         trials: the number of runs, each with its own data (5 in the paper).
         steps: the number of steps of the optimiser. The paper does not state this number.
         every: the number of steps between records; a divisor of `steps`.
@@ -124,7 +125,7 @@ class Curves:
 
 
 def _group(lanes: Lane) -> int | None:
-    """Choose, on a CPU, the group of 4 to 8 lanes that leaves the fewest lanes idle, else None.
+    """Choose the number of lanes (trials) that run together: on a CPU 4 to 8, elsewhere None.
 
     XLA's CPU code is slow for a single lane.
     """
@@ -143,21 +144,21 @@ def run_curves(
     folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Train every (panel, H, trial) and label the records.
+    """Train a network for every panel (optimiser), H and trial, and return the labelled records.
 
     Args:
         config: the settings.
         key: the key of all draws; a trial's data do not depend on H or the panel.
-        draw: a function from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": of
-            this form} and further data for `measure`, in float32.
-        measure: a function from the lane and the parameters of one head (leading axis 1) to further
-            quantities of the equal heads. For another student, the result has only the losses, the
-            accuracy and the margins.
-        folder: the folder of the progress.
+        draw: a function from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": {"X",
+            "y"}} and further data for `measure`, in float32.
+        measure: a function from the lane (one trial at one H) and the parameters of one head
+            (leading axis 1) to further quantities of the equal heads. For another student
+            (network), the result has only the losses, the accuracy and the margins.
+        folder: the folder in which the run stores its progress.
         resume: continue from the folder instead of clearing it.
 
     Returns:
-        Quantities over (panel, H, trial, step).
+        A data set of the recorded quantities, with the axes (panel, H, trial, step).
 
     Raises:
         Refused: if the folder to resume from is damaged or has another configuration or key.
@@ -203,7 +204,7 @@ def _recorded(
     key: Array,
     resume: bool,
 ) -> xr.Dataset:
-    """Record the opening steps one by one, then the others at intervals."""
+    """Record each of the first steps, and then the steps at fixed intervals."""
     pieces = []
     runs = (
         ("opening", config.opening, 1, 0),
@@ -233,7 +234,7 @@ def _recorded(
 
 
 def _labelled(config: Curves, swept: list[Swept]) -> xr.Dataset:
-    """Label the records of all lessons over (H, trial, step)."""
+    """Label the records of all lessons (training programs) with the axes (H, trial, step)."""
     shape, dims = (len(config.heads), config.trials, -1), ("H", "trial", "step")
     data = {
         name: (dims, np.concatenate([part.metrics[name] for part in swept]).reshape(shape))

@@ -13,14 +13,14 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 DEEP = 16
-"""The number 16 of the power 10^-16, below which the axis of a loss is compressed.
+"""The exponent 16: the axis of a loss is compressed below 10^-16.
 
-A larger number compresses less of the axis.
+A larger number compresses a smaller part of the axis.
 """
 SHORT = 30.0
-"""The factor of a logarithmic axis below which it has ticks between the powers of ten.
+"""A logarithmic axis shorter than this factor has ticks between the powers of ten.
 
-A larger factor puts ticks between the powers on longer axes too.
+A larger factor puts these ticks on longer axes too.
 """
 
 
@@ -57,8 +57,8 @@ def draw_curves(
     Args:
         dataset: the result of `run_curves`.
         quantities: the columns; a quantity that the data set lacks is omitted.
-        apart: (panel, H, trial), the trials whose thin lines are dashed.
-        apart_label: the property of these trials, in words.
+        apart: flags over (panel, H, trial); the thin lines of the flagged trials are dashed.
+        apart_label: the property of the flagged trials, in words.
     """
     import matplotlib.pyplot as plt
 
@@ -158,7 +158,7 @@ def _draw(
 
 
 def _compress(axis: "matplotlib.axes.Axes", values: np.ndarray) -> None:
-    """Set an axis of decimal logarithms that is itself logarithmic below -16."""
+    """Set the axis of a decimal logarithm so that values below -16 are compressed."""
     least, most = float(values.min()), float(values.max())
     axis.set_yscale("symlog", linthresh=DEEP, linscale=1.6)
     axis.set_ylim(1.1 * least, max(most + 1, 1.0))

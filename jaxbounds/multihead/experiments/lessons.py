@@ -1,7 +1,8 @@
-"""The training of Figures 2 to 5 in one program: a student, its lanes, its measurements.
+"""Lessons: the compiled training programs of Figures 2 to 5.
 
-The equal heads are one lesson for all H, because H and the step size are inputs of a lane. Another
-student has its H in the shapes of its parameters, so each H has its own lesson.
+A student is the network that a lesson trains, and a lane is one trial at one H. For the paper's
+model with equal heads, one lesson serves all H, because H and the step size are inputs of a lane.
+For another student, H changes the shapes of the parameters, so each H has its own lesson.
 """
 
 import zlib
@@ -32,11 +33,12 @@ Measure = Callable[[Lane, Params], dict[str, Array]]
 
 
 class Lesson(NamedTuple):
-    """The training of a student on all lanes that one program serves.
+    """The training of a student (network) on all lanes (trials at one H) that one program serves.
 
     Attributes:
-        name: the name of the folder of the lesson's progress; "" if there is only one lesson.
-        lanes: {"train", "test", "heads", "step_size", ...}, stacked.
+        name: the name of the folder that stores the lesson's progress; "" if there is only one
+            lesson.
+        lanes: the inputs {"train", "test", "heads", "step_size", ...} of all lanes, stacked.
         start: a function from a lane to its parameters before the first step.
         margins: a function from (parameters, lane, "train" or "test") to y_i f(X_i).
         rule: a function from a lane to its optimiser.
@@ -51,7 +53,7 @@ class Lesson(NamedTuple):
     measure: Measure
 
     def begin(self, lane: Lane, /) -> Training:
-        """Return the state before the first step."""
+        """Return the state of a lane before the first step."""
         return begin(self.start(lane), self.rule(lane))
 
     def step(self, lane: Lane, state: Training, /) -> Training:
@@ -65,11 +67,11 @@ class Lesson(NamedTuple):
 
 
 def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
-    """Return the lesson of the paper's model with a start at zero, at every H in one program.
+    """Return the training program of the paper's model with equal heads, from zero, for every H.
 
     Args:
         rule: the name of the optimiser.
-        lanes: the lanes of all H and trials.
+        lanes: the inputs of all lanes; a lane is one trial at one H.
         measure: further records, from the lane and the parameters of one head.
     """
     module, key = EqualHeads(), jax.random.key(0)  # the start is zero, so any key will do
@@ -85,7 +87,10 @@ def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
 
 
 def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
-    """Return the lesson of a student, whose samples come first, on the lanes of one H."""
+    """Return the training program of a student (network) on the lanes (trials) of one H.
+
+    The student's data have their sample axis first.
+    """
 
     def outputs(params: Any, lane: Lane, part: str) -> Array:
         return lane[part]["y"] * student.apply(params, lane[part]["X"])
@@ -105,15 +110,16 @@ def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
 def lessons(
     student: str, rule: Rule, heads: Sequence[int], lanes: Lane, keys: Array, measure: Measure, /
 ) -> Iterator[Lesson]:
-    """Yield the lessons of one optimiser, in the order of the lanes.
+    """Yield the training programs (lessons) of one optimiser, in the order of the lanes.
 
     Args:
         student: the name of the student.
         rule: the name of the optimiser.
         heads: H.
-        lanes: the lanes of all H and, within an H, of all trials, with samples last.
-        keys: the keys of the lanes' data; a student other than the equal heads draws its start from
-            keys derived from these keys.
+        lanes: the inputs of all lanes (one trial at one H), ordered by H and then by trial. The
+            sample axis of the data is last.
+        keys: the random keys of the lanes' data. A student other than the equal heads derives the
+            keys of its start from them.
         measure: further records of the equal heads.
     """
     if student == EQUAL_HEADS:

@@ -1,8 +1,9 @@
 """The looseness of Section 3's bounds against H, T, d, R and training time.
 
-One of the sizes varies at a time around a base point. Autograd gives the left sides. A factor of a
-bound is needed if the left side grows like the factor along one family of networks. A factor is not
-needed if a sharpened bound, which holds at all networks, lacks the factor.
+One size varies at a time around a base point. Autograd measures the quantities that the bounds
+bound, the left sides. A factor of a bound is needed if the left side grows like the factor along
+one family of networks. A factor is not needed if a sharpened bound, which holds at all networks,
+lacks the factor.
 """
 
 from dataclasses import dataclass
@@ -39,17 +40,19 @@ class Looseness:
     """The base point and the sizes along each axis.
 
     Attributes:
-        heads: H, even, at least 4; the second value is the base point's H.
-        tokens: T, even; the second value is the base point's T.
-        dimensions: d; the second value is the base point's d.
-        radii: R, the norm of every token; the second value is the base point's R.
+        heads: the numbers of heads H, even and at least 4; the second value belongs to the base
+            point.
+        tokens: the numbers of tokens T, even; the second value belongs to the base point.
+        dimensions: the token dimensions d; the second value belongs to the base point.
+        radii: the values of R, the norm of every token; the second value belongs to the base point.
         size: ||U_h|| of every head, and ||W_h|| of random heads.
         n: the number of samples of random networks and of the run.
-        samples: the model's Hessian is measured at this number of samples, the first ones.
-        seeds: the number of random networks at each point, and of runs.
+        samples: the number of samples, counted from the first, at which the model's Hessian is
+            measured.
+        seeds: the number of random networks at each point, and the number of runs.
         steps: the steps at which a run of Figure 2 (GD, eta = 1, T = 10, d = 4, start at zero) is
             measured; 0 is the start.
-        run_heads: H of the run of Figure 2.
+        run_heads: the number of heads H of the run of Figure 2.
     """
 
     heads: tuple[int, ...] = (4, 16, 64, 256)
@@ -127,9 +130,10 @@ def _run_of_figure_2(config: Looseness, key: jax.Array) -> list[tuple[Any, Any]]
 
 
 def run(config: Looseness, key: jax.Array, /) -> xr.Dataset:
-    """Measure both sides over (family, point, seed, quantity), and along the run.
+    """Measure both sides of each bound on random and aligned networks, and along a run.
 
-    The run has the axes (step, seed, quantity). Everything is in float64.
+    The axes are (family of networks, point, seed, quantity), and for the run (step, seed,
+    quantity). All numbers are float64.
     """
     with enable_x64(True), jax.default_matmul_precision("highest"):
         return _run(config, key)
@@ -213,4 +217,4 @@ EXPERIMENT = Experiment(
     claims=claims,
     controls=CONTROLS,
 )  # fmt: skip
-"""The experiment; the question is this library's, because the paper measures no bound."""
+"""The experiment on how loose the bounds are. The paper does not measure its bounds."""

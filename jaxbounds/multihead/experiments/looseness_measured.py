@@ -2,7 +2,7 @@
 
 The Hessian of the loss is blockdiag(blocks) + F F^T with a block for each head. Autograd gives the
 blocks (`jax.hessian` of a head's slope-weighted output) and F (`jax.jacrev` of the outputs). The
-inertia counts of `structured_extremes` then enclose both ends of the spectrum, at any H.
+function `structured_extremes` then encloses the least and the greatest eigenvalue, at any H.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from jaxbounds.networks.curvature import structured_extremes
 from jaxbounds.numerics.norms import max_row_norm
 
 QUANTITIES = ("|grad Phi|", "|Hess Phi|", "|grad L| / L", "max Hess L", "-min Hess L / L")
-"""The left sides: Lemma 6's gradient and Hessian of the model, and Corollary 1 (1), (2), (3)."""
+"""The names of the bounded quantities: those of Lemma 6 (the model) and Corollary 1 (the loss)."""
 
 
 class Measured(NamedTuple):
@@ -34,10 +34,12 @@ class Measured(NamedTuple):
     Attributes:
         left: the left sides by autograd, in the order of `QUANTITIES`.
         printed: the bounds beta_1, beta_3 / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H).
-        sharp: the sharpened bounds.
-        error: the width of the certified brackets divided by the left sides; 0 without a bracket.
-        certified: whether both brackets are proved.
-        loss: L.
+        sharp: the sharpened bounds on these quantities.
+        error: for each left side, the width of its certified interval divided by its value; 0 if it
+            has no certified interval.
+        certified: whether both certified intervals, for the least and the greatest eigenvalue, are
+            proved.
+        loss: the training loss L.
     """
 
     left: Float[Array, " quantity"]
@@ -95,7 +97,8 @@ def measured(params: Params, data: Data, samples: int, /) -> Measured:
     Args:
         params: the weights U (H, T, d) and W (H, d, d).
         data: the samples X (n, T, d) and their labels y (n,).
-        samples: the Hessian of the model is measured at this number of samples, the first ones.
+        samples: the number of samples, counted from the first, at which the model's Hessian is
+            measured.
     """
     heads, length, d = params["U"].shape
     loss, slope = jax.value_and_grad(empirical_risk)(params, data)

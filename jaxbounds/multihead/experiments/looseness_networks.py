@@ -1,8 +1,8 @@
-"""The networks at which looseness is measured: random ones, aligned ones, and a run of Figure 2.
+"""The networks at which the experiment measures bounds: random, aligned, and a run of Figure 2.
 
-Aligned networks show that a factor is needed. Half of their tokens are R e_1, and half are -R e_1.
-Every second head has the attention at which the third cumulant of the two points R e_1 and -R e_1
-is largest, c* R^3 (sharpening S3). The U of these heads is along e_1 and gives the cumulant one
+Aligned networks show that a bound needs a factor. Half of their tokens are R e_1, and half are -R
+e_1. Every second head has the attention at which the third cumulant of the two points R e_1 and -R
+e_1 is largest, c* R^3 (sharpening S3). The U of these heads is along e_1 and gives the cumulant one
 sign at all queries. Each query of the other heads attends to the tokens equal to the query. The
 other heads outweigh the former heads, so the margin is positive and |l'| / l is near 1.
 """
@@ -21,11 +21,11 @@ Family = Literal["random", "aligned"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
 SKEW = math.log((1 + 1 / math.sqrt(3)) / (1 - 1 / math.sqrt(3)))
-"""The log odds of two points at which 8 p (1 - p) (2 p - 1) is c* = 4 / (3 sqrt(3))."""
+"""The log odds log(p / (1 - p)) with 8 p (1 - p) (2 p - 1) = c* = 4 / (3 sqrt(3))."""
 SHARE = 6.0
 """The log odds, in nats, of the attention in the heads that make the margin positive.
 
-Larger odds raise ||W||, on which only the printed bounds depend.
+Larger log odds raise ||W||, and only the printed bounds depend on ||W||.
 """
 
 

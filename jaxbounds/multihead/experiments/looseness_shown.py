@@ -1,4 +1,4 @@
-"""Findings about the looseness of Section 3's bounds: exponents, claims, and the picture."""
+"""What the measurements of Section 3's bounds show: exponents, claims, and the figure."""
 
 from typing import TYPE_CHECKING
 
@@ -29,11 +29,11 @@ SETTINGS = default_settings(
     others="The question is ours: an exponent is asked of the sizes of the default or larger ones. "
     "Lemma 6, Corollary 1 and the sharpened bounds speak of every network, at any size.",
 )
-"""The sizes at which exponents and the looseness along a run are decided."""
+"""The configuration at which the claims about exponents and about the run are decided."""
 
 
 def _bent(axis: str, power: float) -> Control:
-    """Return false data, in which the left sides grow along an axis with another exponent."""
+    """Return false data: the measured quantities grow with another exponent along an axis."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)
@@ -43,7 +43,7 @@ def _bent(axis: str, power: float) -> Control:
 
 
 def _at(share: float, bound: str) -> Control:
-    """Return false data, in which the left sides are a given share of a bound, with error 0."""
+    """Return false data, in which each measured quantity is a given share of its bound, error 0."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         left = share * dataset[bound]
@@ -82,13 +82,13 @@ def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
 def exponent(
     dataset: xr.Dataset, side: str, family: str, axis: str, quantity: str, /, *, last: int = 0
 ) -> float:
-    """Compute the exponent of a side along an axis, from the means over seeds.
+    """Compute the exponent with which a side of a bound grows along an axis, from means over seeds.
 
     Args:
         dataset: the result of `looseness.run`.
-        side: "left", "printed" or "sharp".
-        family: "random" or "aligned".
-        axis: "H", "T", "d" or "R".
+        side: "left" (the measured quantity), "printed" or "sharp" (the two bounds).
+        family: the kind of networks, "random" or "aligned".
+        axis: the size that grows, "H", "T", "d" or "R".
         quantity: a name from `looseness_measured.QUANTITIES`.
         last: only this number of the largest sizes enter the fit; 0 uses all sizes.
     """
@@ -142,7 +142,10 @@ def _radius(dataset: xr.Dataset) -> Finding:
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
-    """Return the largest ratio of (left side - its error) to a bound, and that network's place."""
+    """Return the largest ratio of a measured quantity, less its error, to its bound.
+
+    Return the place of the network in the data too.
+    """
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):
         left, error = dataset[f"{start}left"], dataset[f"{start}error"]
@@ -211,7 +214,7 @@ def _along_the_run(dataset: xr.Dataset) -> Finding:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide which factors are needed and which are not, and the looseness along training."""
+    """Decide which factors the bounds need, and how loose the bounds are along training."""
     exponents = (
         _needed(dataset, "H", CONVEXITY, "1 / sqrt(H)", -0.5),
         _needed(dataset, "T", HESSIAN, "sqrt(T)", 0.5),

@@ -1,11 +1,11 @@
-"""Section 7's first open question: whether random starts are NTK separable, and at which margin.
+"""Section 7's first open question: are random starts NTK separable, and with which margin?
 
 The experiment computes the best NTK margin on the data model DM1, with a certificate. The starts
 are random starts of several scales and head counts, theta^(1), and zero. The number n of samples
-grows. A margin on n samples may come from memorisation, because a head has T d + d^2 parameters.
+grows. A head has T d + d^2 parameters, so it may reach a margin on n samples by memorising them.
 The experiment therefore tests the best direction on held-out samples, and tests whether the margin
-levels off in n. Margins grow with the size of the start, which Definition 1 counts in B_2. Compare
-margins at equal `head_norm`.
+stops falling as n grows. Margins grow with the norm of the start, which B_2 of Definition 1
+measures. Compare margins only at equal `head_norm`.
 """
 
 import itertools
@@ -34,13 +34,14 @@ class NTK:
     """Data, starts and sample sizes.
 
     Attributes:
-        tokens: T.
-        relevant: zeta T.
-        distractors: M; d = M + 2.
-        signal: S.
-        noise: the bound of every noise coordinate, uniform.
-        samples: n; a smaller set is the first part of a larger set.
-        heads: H of the random starts.
+        tokens: T, the number of tokens.
+        relevant: zeta T, the number of relevant tokens.
+        distractors: M, the number of distractors; the dimension is d = M + 2.
+        signal: S, the norm of every pattern.
+        noise: the bound on every noise coordinate, which is uniform between plus and minus the
+            bound.
+        samples: the numbers of samples n; each smaller set is the first part of the larger sets.
+        heads: the numbers of heads H of the random starts.
         scales: the standard deviations of the entries of the random starts.
         first_samples: n1, the number of samples of the first phase.
         held_out: the number of fresh samples.
@@ -93,7 +94,7 @@ def _starts(key: jax.Array, config: NTK, model: SparseContext) -> dict:
 
 
 def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
-    """Compute margins and held-out fractions over (start, n, seed)."""
+    """Compute margins and separated shares of held-out samples, over (start, n, seed)."""
     with enable_x64(True):
         return _run(config, key)
 
@@ -101,7 +102,11 @@ def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
 def _one_seed(
     key: jax.Array, config: NTK, model: SparseContext
 ) -> Iterator[tuple[str, list[tuple]]]:
-    """Yield for each start, over n: margin, upper end, held-out share, held-out least, norm."""
+    """Yield, for each start, five quantities over n.
+
+    They are the margin, its upper bound, the separated share of held-out samples, their least
+    margin, and the norm of the start.
+    """
     data_key, test_key, start_key = jax.random.split(key, 3)
     data = model.sample(data_key, max(config.samples))
     test = model.sample(test_key, config.held_out)

@@ -1,4 +1,7 @@
-"""The claims about NTK margins of random starts, and their figure; the worst seed decides."""
+"""The claims about NTK margins of random starts, and their figure.
+
+The worst seed decides a claim.
+"""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -23,7 +26,7 @@ SETTINGS = default_settings(
     others="The question is the paper's and the data are ours: any data model of DM1 may be asked. "
     "A margin levels off at large n, so that fewer samples decide nothing.",
 )
-"""The sizes at which Section 7's question is decided."""
+"""The configuration at which Section 7's question is decided."""
 
 _RANDOM = lambda start: start.str.startswith("random")
 
@@ -46,7 +49,7 @@ def _heads(name: str) -> int:
 
 
 def _least(values: xr.DataArray, threshold: float) -> str:
-    """Describe the least value over starts and seeds, its place, and the number of low values."""
+    """Describe the least value over starts and seeds, its start, and the number of low values."""
     table = values.transpose("start", "seed")
     start, seed = np.unravel_index(np.argmin(table.values), table.shape)
     where = f"{table.start.values[start]}, seed {table.seed.values[seed]}"

@@ -14,11 +14,14 @@ from scipy import stats
 from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
-"""The most trials that a message names as enough; a larger number lets it name more trials."""
+"""A message names the number of trials that would be enough only if it is below this limit.
+
+A larger limit lets the message name more trials.
+"""
 
 
 def shown(values: np.ndarray, /, *, log10: bool = False) -> str:
-    """Write the mean over trials, geometric for decimal logarithms."""
+    """Write the mean over trials; for decimal logarithms, write the geometric mean."""
     mean = float(np.mean(values))
     return _power(mean) if log10 else f"{mean:.3g}"
 
@@ -47,7 +50,7 @@ def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
 
 
 def half_width(change: np.ndarray, /) -> float:
-    """Return the half width of the 95% Student interval of the mean; infinite for one trial."""
+    """Return half the width of the mean's 95% Student interval, which is infinite for one trial."""
     if change.size < 2:
         return float("inf")
     quantile = stats.t.ppf(0.975, change.size - 1)
@@ -63,7 +66,7 @@ def interval(change: np.ndarray, /) -> str:
 
 
 def what_would_decide(change: np.ndarray, /) -> str:
-    """Write the number of trials that would decide, if all trials scatter like the present ones."""
+    """Write how many trials would decide, if further trials scatter like the present trials."""
     if change.size < 2:
         return "two trials or more are needed"
     size, deviation = abs(float(np.mean(change))), float(np.std(change, ddof=1))
@@ -89,7 +92,10 @@ def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | 
 def why_not(
     decision: bool | None, change: np.ndarray, where: str, /, *, log10: bool = False
 ) -> str:
-    """Write why a paired change does not show the claim, and what would decide; "" if it does."""
+    """Write why the changes within trials do not show the claim, or "" if they do.
+
+    The text also says what would decide the claim.
+    """
     if decision:
         return ""
     unit = " in log10" if log10 else ""
@@ -117,7 +123,7 @@ def along_heads(
     rising: bool,
     heads: tuple[float, float] = (1, np.inf),
 ) -> Finding | None:
-    """Decide the claim that a quantity is ordered along neighbouring H at each of the steps.
+    """Decide the claim that a quantity rises (falls) from each H to the next, at each step.
 
     Args:
         dataset: the result of `run_curves`.

@@ -30,8 +30,8 @@ class PlantedCurves(Curves):
     """DM2 with d = 5, T = 10, n = 1000, 3000 test samples.
 
     Attributes:
-        tokens: T.
-        dimension: d.
+        tokens: T, the number of tokens.
+        dimension: d, the dimension of a token.
         threshold: the absolute teacher output at or below which a sample is dropped (gamma_attn =
             0.2).
         shared_teacher: whether all trials have one teacher.
@@ -62,7 +62,7 @@ def _cosine(a: Array, b: Array) -> Array:
 
 
 def alignments(teacher: Params, params: Params, /) -> dict[str, Array]:
-    """Compute the cosines between the students' (W_h), (U_h) and H copies of the teacher's W*, U*.
+    """Compute the cosine between the student's (W_h) and H copies of the teacher's W*, and of U.
 
     Figure 4's caption defines these alignments. All heads are equal, so the first head is enough.
     """
@@ -77,7 +77,10 @@ def run(
     folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Train every (panel, H, trial), and record the alignments with the teacher too."""
+    """Train a network for every panel (optimiser), H and trial.
+
+    Record the alignments with the teacher too.
+    """
     model = PlantedAttention(
         tokens=config.tokens, dimension=config.dimension, threshold=config.threshold
     )

@@ -12,12 +12,12 @@ from jaxbounds.multihead.experiments.ordering import along_heads, combine, decid
 from jaxbounds.multihead.experiments.students import EQUAL_HEADS, attributed
 
 FOUND = 0.9
-"""The alignment of W with W* above which a run has found the teacher's attention.
+"""A run has found the teacher's attention if its W has at least this alignment with W*.
 
 The alignment is a cosine. A larger number lets fewer runs count as runs that found the teacher.
 """
 SETTLED = 0.02
-"""The change of the alignment over the second half of the steps below which a run has settled.
+"""A run has settled if its alignment changes by less than this over the second half of the steps.
 
 The alignment is a cosine. A larger number lets more runs count as settled.
 """
@@ -50,7 +50,7 @@ CONTROLS: dict[str, Control] = {
 }
 """Data in which the claims are false.
 
-Heads or panels are exchanged, runs settle elsewhere, or the margin is halved.
+Heads or panels are exchanged, runs settle away from the teacher, or the margin is halved.
 """
 
 
@@ -87,10 +87,10 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def at_one_of(findings: Sequence[Finding | None], /) -> Finding | None:
-    """Merge a claim over the step sizes of one rule, which the paper does not state.
+    """Merge the decisions on a claim over all step sizes of one optimiser.
 
-    The answer is yes if one step size shows the claim. It is no if every step size shows the
-    opposite.
+    The paper does not state this step size. The answer is yes if one step size shows the claim, and
+    no if every step size shows the opposite.
     """
     there = [one for one in findings if one is not None]
     if len(there) < 2:
@@ -115,7 +115,7 @@ def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> Finding | 
 
 
 def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding | None:
-    """Decide the order of losses among the trials that find W* at each H, if others do not."""
+    """Decide the order of losses only among the trials that find W* at each H."""
     everywhere = found_teacher(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
     if not 1 < everywhere.sum() < everywhere.size:
         return None
@@ -128,8 +128,8 @@ def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding 
 def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
     """Decide whether all runs of a panel end near their teacher, and count the runs that do not.
 
-    The answer is no if a run has settled elsewhere. It is open if the failing runs have not
-    settled.
+    The answer is no if a run has settled away from the teacher. The answer is open if the other
+    runs have not settled.
     """
     dataset = dataset.sel(H=dataset.H <= 64)
     found = found_teacher(dataset, panel)
@@ -153,7 +153,7 @@ def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
 
 
 def _least(part: xr.Dataset, which: np.ndarray) -> str:
-    """Write the least alignments among the runs of `which`, or "" if there is no such run."""
+    """Write the least alignments among the runs that `which` marks, or "" if it marks no run."""
     rows = {k: part[f"alignment_{k}"].transpose("H", "trial").values[which] for k in ("W", "U")}
     return ", ".join(f"{k} {row.min():.3f}" for k, row in rows.items() if row.size)
 

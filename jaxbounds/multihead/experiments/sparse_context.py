@@ -33,9 +33,9 @@ class SparseContextCurves(Curves):
     """DM1 in d = 4 with M = 2 distractors: T = 10, zeta = 0.1, S = 2, noise N(0, 0.01 I).
 
     Attributes:
-        tokens: T.
-        relevant: zeta T.
-        signal: S.
+        tokens: T, the number of tokens.
+        relevant: zeta T, the number of relevant tokens.
+        signal: S, the norm of every pattern.
         deviation: the standard deviation of the noise on irrelevant tokens.
         positions: the positions of the relevant tokens: "fixed" (the first ones) or "random" in
             every sample. The paper does not state the positions.
@@ -56,7 +56,7 @@ class SparseContextCurves(Curves):
         )
 
     def model(self) -> SparseContext:
-        """Return the patterns and sizes, with the noise cut at three standard deviations."""
+        """Return DM1's patterns and sizes, with the noise cut at three standard deviations."""
         bound = 3 * self.deviation * self.signal
         return SparseContext(
             tokens=self.tokens,
@@ -125,7 +125,10 @@ def run(
     folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Train every (panel, H, trial); `attention` is the softmax mass on the relevant tokens."""
+    """Train a network for every panel (optimiser), H and trial.
+
+    The quantity `attention` is the softmax mass on the relevant tokens.
+    """
 
     def draw_both(key: Array) -> dict:
         both = draw(config, key, config.n + config.test)

@@ -19,9 +19,12 @@ SETTINGS = Settings(
 )
 """The settings of Appendix G on DM1."""
 STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
-"""The paper's constant step sizes, as panel names; the paper states no factor for sqrt(H)."""
+"""The names of the panels with the paper's constant step sizes.
+
+For steps that grow as sqrt(H), the paper states no factor.
+"""
 RANGE = 10
-"""The least ratio of the last to the first step at which a rate 1/k is decided.
+"""The least ratio of the last step to the first from which the claims decide a rate 1/k.
 
 A larger ratio needs longer runs.
 """
@@ -47,7 +50,7 @@ CONTROLS: dict[str, Control] = {
 }
 """Data in which the claims are false.
 
-Heads or panels are exchanged, the rate is another, or the margin is halved.
+Heads or panels are exchanged, the loss falls at another rate, or the margin is halved.
 """
 
 

@@ -28,7 +28,7 @@ Params = dict
 def attention_logits(
     weights: Float[Array, "d d"], tokens: Float[Array, "T d n"], /
 ) -> Float[Array, "T T n"]:
-    """Compute X_i W X_i^T for all samples: query, key, sample."""
+    """Compute X_i W X_i^T for all samples i, with the axes (query, key, sample)."""
     axes = range(tokens.shape[1])
     add = functools.partial(functools.reduce, operator.add)
     queries = [add(weights[i, j] * tokens[:, i] for i in axes) for j in axes]
@@ -81,7 +81,7 @@ class EqualHeads(nn.Module):
 
         Args:
             tokens: the tokens, with the sample axis last.
-            heads: H as a float.
+            heads: the number of heads H, as a float.
         """
         params = self.parameters(tokens)
         U, scores = params["U"][0], _shifted_scores(params["W"][0], tokens)
@@ -119,7 +119,7 @@ def _norm(leaf: Array) -> Array:
 
 
 def risks(train: Float[Array, " n"], test: Float[Array, " m"], /) -> dict[str, Array]:
-    """Compute losses, accuracy and the least margin of a network from its margins y_i f(X_i)."""
+    """Compute a network's losses, accuracy and least margin from all its margins y_i f(X_i)."""
     return {
         "log10_train_loss": log10_risk(train),
         "log10_test_loss": log10_risk(test),

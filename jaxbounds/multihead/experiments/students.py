@@ -19,7 +19,10 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.model import MultiHeadAttention
 
 EQUAL_HEADS = "equal-heads"
-"""The name of the paper's model with equal heads (`student.EqualHeads`); H is a lane's input."""
+"""The name of the paper's model with equal heads, which `student.EqualHeads` implements.
+
+The number of heads H is an input of each lane, which is one trial at one H.
+"""
 
 
 class Student(NamedTuple):
@@ -55,7 +58,10 @@ def all_heads(heads: int, /) -> Student:
 
 
 STUDENTS: dict[str, Factory] = {"all-heads": all_heads}
-"""The students besides `EQUAL_HEADS`; a factory makes a student from H."""
+"""A dictionary from the name of each student besides `EQUAL_HEADS` to its factory.
+
+A factory is a function from the number of heads H to a student.
+"""
 
 
 def register(name: str, factory: Factory, /) -> None:

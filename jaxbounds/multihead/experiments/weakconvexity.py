@@ -41,7 +41,10 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 BLOCKS = {"network": None, "attention": "attention"}
-"""The parameters of the Hessian: all, or those whose path contains "attention"."""
+"""The blocks of parameters for which the Hessian is measured: all, or the attention's parameters.
+
+A parameter belongs to the attention if its path contains "attention".
+"""
 
 _SIZES = {"heads": 64, "dimension": 64, "n": 64, "seeds": 4}
 _OTHERS = (
@@ -50,7 +53,7 @@ _OTHERS = (
 )
 AT_THE_START = default_settings(least=_SIZES, others=_OTHERS)
 ALONG_TRAINING = default_settings(least=_SIZES | {"records": 300}, others=_OTHERS)
-"""The network and the steps at which the claims are decided."""
+"""The configuration (network and steps) at which the claims are decided."""
 
 _BAND = (-0.65, -0.35)
 _NAMES = ("ratio", "minimum", "maximum", "residual", "loss")
@@ -61,13 +64,13 @@ class WeakConvexityCurves:
     """Network, data and training.
 
     Attributes:
-        heads: H, divisors of the dimension.
-        arms: "split", "fixed".
+        heads: the numbers of heads H, divisors of the dimension.
+        arms: the ways to make heads, "split" (the width divided by H) and "fixed" (a fixed width).
         dimension: d.
         layers: the number of blocks.
         nonlinear: whether GELU layers and a last norm follow the attention.
-        tokens: T of the data (DM1).
-        distractors: M of the data.
+        tokens: T, the number of tokens of the data (DM1).
+        distractors: M, the number of distractors of the data.
         n: the number of samples; each step and each Hessian uses all of them.
         step_size: the step size of Adam.
         records: the steps at which the curvature is measured, rising.
@@ -90,7 +93,10 @@ class WeakConvexityCurves:
 
 
 def _one_arm(config: WeakConvexityCurves, arm: Arm, heads: int, key: jax.Array) -> np.ndarray:
-    """Compute the numbers named in `_NAMES` over (seed, record, block); seeds share a program."""
+    """Compute the quantities of `_NAMES` over (seed, record, block); one program serves all seeds.
+
+    A record is a step at which the curvature is measured.
+    """
     encoder = Encoder(heads, arm, config.dimension, config.layers, nonlinear=config.nonlinear)
     model = SparseContext(
         tokens=config.tokens,
@@ -136,7 +142,7 @@ def run(
     folder: str | Place | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Compute ratios over (arm, H, seed, step, block).
+    """Compute the ratios -lambda_min / L over (arm, H, seed, step, block of parameters).
 
     The folder keeps the result of each finished pair of arm and H.
 
@@ -266,7 +272,7 @@ The ratio grows along training.
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw the attention's ratio at the start against H, and the network's against the loss."""
+    """Draw the attention's ratio at the start against H, and the network's ratio against loss."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

@@ -1,4 +1,4 @@
-"""A pre-LN Transformer classifier whose heads are split from the width or of a fixed width."""
+"""A pre-LN Transformer classifier. The heads split its width, or have a fixed width."""
 
 from typing import Literal, get_args
 

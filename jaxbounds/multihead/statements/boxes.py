@@ -1,4 +1,4 @@
-"""Boxes of numbers on which forms are proved.
+"""Boxes of numbers on which interval arithmetic proves forms of statements.
 
 A function maps each point of a box to an instance.
 """

@@ -1,6 +1,6 @@
 """Statements that compare the library's closed forms of derivatives with autograd.
 
-The paper prints no display for these closed forms.
+The paper prints no formula for these closed forms.
 """
 
 import jax
@@ -27,10 +27,10 @@ from jaxbounds.numerics.norms import vector_norm
 WIDTH = 2e-9
 """The relative width of the intervals in which `structured_extremes` encloses each eigenvalue.
 
-A larger width is less exact.
+A larger width makes the enclosure less exact.
 """
 COPIES = (1, 3)
-"""The number of heads in each of two groups."""
+"""The number of heads in each of the two groups of equal heads."""
 
 
 def _logistic_derivatives(instance: Instance, size: Size) -> Sides:
@@ -93,8 +93,10 @@ HEAD_HESSIAN = Statement(
     forms=(
         Form(
             name="derived",
-            note="The check assembles the blocks N and M into one matrix, "
-            "and compares this matrix with jax.hessian.",
+            note=(
+                "The check assembles the Hessian from its blocks N and M, and compares this matrix "
+                "with jax.hessian."
+            ),
         ),
     ),
     control="U is replaced by -U",
@@ -121,7 +123,7 @@ def _ends(instance: Instance) -> Sides:
 
 
 def _on_host(instance: Instance, size: Size) -> Sides:
-    """Measure one instance at a time, because a batched loop is as slow as its slowest instance."""
+    """Measure one instance at a time, because a batch takes as long as its slowest instance."""
     return _ends(jax.tree.map(jnp.asarray, instance))
 
 
@@ -139,8 +141,10 @@ ENDS = Statement(
     forms=(
         Form(
             name="derived",
-            note="The check compares the two computed ends with the "
-            "eigenvalues of jax.hessian of the loss.",
+            note=(
+                "The check compares the computed least and greatest eigenvalues with the "
+                "eigenvalues of jax.hessian of the loss."
+            ),
         ),
     ),
     control="the greatest eigenvalue is 1% larger",
@@ -198,8 +202,10 @@ EQUAL_HEADS = Statement(
         ),
         Form(
             name="derived, norms",
-            note="The formula with copies gives ||theta||, and the "
-            "length of the gradient, over all H heads.",
+            note=(
+                "The formula weights each group of heads by its number of copies. It gives "
+                "||theta|| and the norm of the gradient over all H heads."
+            ),
         ),
     ),
     control="the gradient in the group's parameters, not divided",

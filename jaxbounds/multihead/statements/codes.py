@@ -48,4 +48,4 @@ CODES = {
     "S16": "Signs alpha uniform on [-1, 1] lose sqrt(2 log(1/delta)/(3 H)) times the first term of "
     "gamma* in Lemma 14. Their margin is linear in the mean of |alpha|.",
 }
-"""Each short name with one to three sentences; `jaxbounds show` prints them."""
+"""A dictionary from each short name to its explanation, which `jaxbounds show` prints."""

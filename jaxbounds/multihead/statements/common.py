@@ -58,7 +58,7 @@ def token_radius(instance: Instance) -> Float[Array, ""]:
 
 
 def params_of(instance: Instance) -> Params:
-    """Return the heads of an instance."""
+    """Return the parameters of the heads of an instance."""
     return {"U": instance["U"], "W": instance["W"]}
 
 
@@ -84,5 +84,5 @@ def unrestricted(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def tight(lhs: ArrayLike, rhs: Mapping[str, ArrayLike], *, error: ArrayLike = 0.0) -> Sides:
-    """Return both sides, with 0.9 times the last form's right side as the control."""
+    """Return both sides. The control, a bound that must fail, is 0.9 times the last right side."""
     return Sides(lhs=lhs, rhs={**rhs, "control": 0.9 * list(rhs.values())[-1]}, error=error)

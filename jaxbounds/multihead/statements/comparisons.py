@@ -51,7 +51,7 @@ def _more_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _keep_candidate(instance: Instance, size: Size) -> Instance:
-    """Clip an instance to numbers that floats distinguish: S, C, n up to e^40 and H up to e^80."""
+    """Clip an instance so that floats resolve its numbers: S, C, n <= e^40 and H <= e^80."""
     low = {"log_S": 0.0, "log_H": 0.0, "log_C": -40.0, "p": 1e-3, "log_n": 1.0986, "c": 1e-3}
     high = {"log_S": 40.0, "log_H": 80.0, "log_C": 40.0, "p": 4.0, "log_n": 40.0, "c": 3.0}
     return {name: jnp.clip(x, low[name], high[name]) for name, x in instance.items()}
@@ -121,17 +121,22 @@ TARGET = Statement(
         Form(
             name="printed",
             cites="Section 5.3, below eq. (12): 'no possible choices for p and C'",
-            note="The form assumes (12). S^2 >= H^p / C makes ||W|| >= sqrt(H) / S^2, so (12) "
-            "forces S >= H. Then ||U|| = log(n) / S needs sqrt(H) >= S^2 log(n)^3, which "
-            "contradicts S >= H. The form covers the paper's case ||W|| >= ||U||, and the "
-            "opposite case, which the paper omits.",
+            note=(
+                "The form assumes eq. (12) for the target W_h = C H^{-p} W_opt. Saturated "
+                "attention needs S^2 >= H^p / C, which makes ||W|| >= sqrt(H) / S^2, so (12) "
+                "forces S >= H. For ||U|| = log(n) / S, eq. (12) also needs sqrt(H) >= S^2 "
+                "log(n)^3, which contradicts S >= H. The form covers the paper's case ||W|| >= "
+                "||U||, and the opposite case, which the paper omits."
+            ),
         ),
         Form(
             name="printed, any c",
             cites="Section 5.3: 'no such value of c exists', H^c >~ S^5 ||theta||^3",
-            note="The choice U_h = log(n) H^{c-1} / gamma_attn U_opt keeps the margin log n. It "
-            "needs H^{3/2 - c} <= S and S^2 log(n)^3 <= H^{3/2 - 2c}, and the two "
-            "inequalities contradict each other.",
+            note=(
+                "The choice U_h = log(n) H^{c-1} / gamma_attn U_opt keeps the margin log n. This "
+                "choice needs H^{3/2 - c} <= S and S^2 log(n)^3 <= H^{3/2 - 2c}, and the two "
+                "inequalities contradict each other."
+            ),
         ),
         Form(
             name="printed, as per (3)",
@@ -139,10 +144,12 @@ TARGET = Statement(
             "low empirical loss and allows choosing H large enough as per (3)'",
             erratum="E27",
             reading="as it is printed",
-            note="(12) drops the factor ||theta||_{2,inf} of (3), which is of order log(n) / S^2 "
-            "here. At H = S^2 and ||W_h|| of order 1/S^2 the right side of (3) is of order "
-            "log(n)^4. The left side is S, so the ratio of the left to the right side grows "
-            "without bound.",
+            note=(
+                "(12) drops the factor ||theta||_{2,inf} of (3), which is of order log(n) / S^2 "
+                "here. At H = S^2 and ||W_h|| of order 1/S^2 the right side of (3) is of order "
+                "log(n)^4. The left side of (3) is S, so the ratio of the left to the right side "
+                "grows without bound."
+            ),
             counterexample=Counterexample(
                 instance={
                     "log_S": 32.23619130191664,  # S = 1e14, H = S^2, n = 100, p = 1
@@ -158,9 +165,12 @@ TARGET = Statement(
         ),
         Form(
             name="sharpened S5",
-            note="No target exists even if the condition is only sqrt(H) >= S^3 ||theta||^2. The "
-            "sharpened bound on the mixed block needs no more. The resulting inequalities S "
-            ">= sqrt(H) and sqrt(H) >= S log(n)^2 contradict each other for n >= 3.",
+            note=(
+                "No target exists even under the weaker condition sqrt(H) >= S^3 ||theta||^2, "
+                "which the sharpened bound on the Hessian's mixed block (S5) leaves. The "
+                "resulting inequalities S >= sqrt(H) and sqrt(H) >= S log(n)^2 contradict each "
+                "other for n >= 3."
+            ),
         ),
     ),
     control="sqrt(H) >= S^2 ||theta||^2",
@@ -227,10 +237,12 @@ EXPONENT = Statement(
             name="printed",
             cites="Section 5.3, the display below 'we get the following conditions on H'",
             erratum="E10",
-            note="The exponent p - 3/4 is right, and the contradiction with (12) remains. "
-            "Example: H = 10^12, n = 20, p = 1, C = e^16, log S = 6.5. The left condition "
-            "holds with a factor e^12 to spare. The printed right condition is violated by a "
-            "factor e^7.",
+            note=(
+                "The right exponent is p - 3/4, and with this exponent (12) still leads to a "
+                "contradiction. Example: H = 10^12, n = 20, p = 1, C = e^16, log S = 6.5. The "
+                "left condition holds with a factor e^12 to spare. The printed right condition is "
+                "violated by a factor e^7."
+            ),
             counterexample=Counterexample(
                 instance={
                     "log_S": 6.5,  # H = 10^12, n = 20, C = e^16

@@ -1,9 +1,9 @@
 """Instances of DM1 for Section 5 and Appendices D, E: one sequence, or n that share S and zeta.
 
-Noise is drawn at independent scales along mu, along nu and outside the patterns' span. It is
-uniform, at plus and minus the scale, or zero. The constants Z_mu, Z_nu and Z of Assumption 3 are
-the least constants that an instance's noise allows, at which every bound is strongest. M = d - 3 of
-the d dimensions are distractors, so one dimension is outside the span.
+Noise has independent scales along mu, along nu and outside the patterns' span. A noise coordinate
+is uniform, equal to plus or minus the scale, or zero. The constants Z_mu, Z_nu and Z of Assumption
+3 are the least constants that an instance's noise allows, at which every bound is strongest. M = d
+- 3 of the d dimensions are distractors, so one dimension is outside the span.
 """
 
 import functools
@@ -26,22 +26,22 @@ from jaxbounds.numerics.norms import vector_norm
 SIZES = ({"T": 5, "d": 5},)
 DATA_SIZES = ({"n": 3, "T": 4, "d": 4},)
 NOISE_LIMIT = 2**-0.5 - 0.5
-"""The largest Z / S^2 of S14, from S^4 - 4 S^2 Z - 4 Z^2 > 0; a larger limit allows more noise.
+"""The largest noise ratio Z / S^2 of S14, .2071; a larger limit allows more noise.
 
-The limit is .2071 (a ratio). Proposition 3 requires Z <= S^2 / 8.
+The ratio follows from S^4 - 4 S^2 Z - 4 Z^2 > 0. Proposition 3 requires Z <= S^2 / 8.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Context(Assumption3):
-    """An unfolded instance: the constants of Assumption 3, and the sequences.
+    """The data that an instance describes: the constants of Assumption 3, and the sequences.
 
     Attributes:
-        X: tokens, (T, d), or (n, T, d).
-        y: labels as floats.
+        X: the tokens, of shape (T, d) for one sequence or (n, T, d) for a data set.
+        y: the labels as floats.
         patterns: the patterns mu_+, mu_-, nu_1, ..., nu_M, as rows.
         classifier: the oracle classifier u* = mu_+ - mu_-.
-        direction: U* and W*, each of norm one.
+        direction: the oracle parameters U* and W*, each scaled to norm one.
     """
 
     X: Array
@@ -59,7 +59,7 @@ class Context(Assumption3):
 
     @property
     def rounding(self) -> Real:
-        """A bound on a margin's rounding error, in proportion to the margin's cancelling terms."""
+        """A bound on the rounding error of a margin, proportional to the size of its terms."""
         return 1e-14 * self.T * (self.S + self.Z) ** 6 / self.S**2
 
     def margins_at(self, row: Array) -> tuple[Array, Array]:
@@ -111,7 +111,7 @@ def sequences(key: Array, size: Size) -> Instance:
 def quieter(*, p: float) -> Sampler:
     """Return a sampler of data sets.
 
-    It divides the noise by 20 and multiplies the deviation by `p`.
+    The sampler divides the noise by 20 and multiplies the deviation by `p`.
     """
 
     def sample(key: Array, size: Size) -> Instance:
@@ -139,7 +139,7 @@ def by_hand(
 
 
 def keep_context(instance: Instance, size: Size) -> Instance:
-    """Project an instance of a search onto 1/4 <= S <= 8 and noise of at most 2 S."""
+    """Project a point of a search onto 1/4 <= S <= 8 and noise of at most 2 S."""
     signal = jnp.clip(instance["S"], 0.25, 8.0)
     return {**instance, "S": signal, "z": jnp.clip(instance["z"], -2 * signal, 2 * signal)}
 
@@ -169,7 +169,7 @@ def quiet_sequence(key: Array, size: Size) -> Instance:
 
 
 def unfold(instance: Instance) -> Context:
-    """Build the sequence, or sequences, that an instance describes."""
+    """Build the sequence, or the data set, that the numbers of an instance describe."""
     signal, relevant, noise = instance["S"], instance["relevant"], instance["z"]
     T, d = noise.shape[-2:]
     M = d - 3

@@ -311,10 +311,12 @@ LEMMA_9 = on_runs(
         Form(
             name="sharpened S6, S8",
             hypotheses=_close("sharpened S6", 1.5),
-            note="Let kappa = max_k beta_3# ||theta - theta_k||^2 / sqrt(H) and q = kappa "
-            "sec(sqrt(kappa)/2) < 2. The factor q replaces the 2/3 of the paper. The bound "
-            "is ((1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2K)) / (1 - q/2). It "
-            "tends to the bound for convex losses as kappa -> 0.",
+            note=(
+                "Let kappa = max_k beta_3# ||theta - theta_k||^2 / sqrt(H) and q = kappa "
+                "sec(sqrt(kappa)/2) < 2. The factor q replaces the 2/3 of the paper. The bound is "
+                "((1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2K)) / (1 - q/2). As "
+                "kappa -> 0, this bound tends to the bound for convex losses."
+            ),
         ),
     ),
     control="the term in ||theta - theta_0||^2 is dropped",
@@ -360,13 +362,16 @@ LEMMA_10 = on_runs(
             name="printed, (88)",
             cites="eq. (88), Appendix C; (87) and (90) alike",
             hypotheses=head_count(PRINTED),
-            note="(88) states beta_2(theta_k) <= beta~_2. The constant beta~_2 has 3 D + "
-            "||theta||_{2,inf} in place of ||theta_k||_{2,inf}.",
+            note=(
+                "Eq. (88) states beta_2(theta_k) <= beta~_2. The constant beta~_2 has 3 D + "
+                "||theta||_{2,inf} in place of ||theta_k||_{2,inf}."
+            ),
         ),
         Form(
             name="sharpened S9",
             hypotheses=head_count(PRINTED),
-            note="(78) ends with 1 + 8/3 + 2/3 = 13/3, and the paper rounds 13/3 up to 9.",
+            note="The last factor in (78) is 1 + 8/3 + 2/3 = 13/3, and the paper rounds 13/3 up "
+            "to 9.",
         ),
         Form(
             name="sharpened S6, S9",

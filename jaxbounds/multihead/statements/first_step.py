@@ -93,14 +93,16 @@ LEMMA_16 = on_sequences(
         Form(
             name="printed",
             cites="Lemma 16, eq. (120), Appendix D.3",
-            note="In (120), n is read as n1, and columns are read as rows.",
+            note="The form reads n in (120) as n1, and columns as rows.",
         ),
         Form(
             name="printed, l'(0) = 1/2",
             cites="the proof of Lemma 16, Appendix D.3: 'also l'(0) = 1/2'",
             erratum="E16",
-            note="The derivative l'(0) is -1/2. The gradient step has a minus sign, so (120) is "
-            "right.",
+            note=(
+                "The logistic loss has l'(0) = -1/2. The gradient step has a second minus sign, so "
+                "the sign in (120) is right."
+            ),
             counterexample=Counterexample(
                 instance=by_hand([[True, False]] * 2, y=[1, -1], alpha=[1.0, 1.0]),
                 size={"n": 2, "T": 2, "d": 4},
@@ -193,15 +195,20 @@ LEMMA_2 = Statement(
             erratum="E2",
             sense="at least",
             exponent=(0.05, 0.4),
-            note="The mean E[y mu_y] is u*/2 and not u*, so each row's distance from the printed "
-            "centre tends to zeta S sqrt(2) / 4.",
+            note=(
+                "The mean E[y mu_y] is u*/2 and not u*. The distance of each row of U^(1) from the "
+                "printed centre (zeta/2) u* therefore tends to zeta S sqrt(2) / 4."
+            ),
         ),
         Form(
             name="corrected",
             sense="at least",
             exponent=(0.999, 1.001),
-            note="The centre is (zeta / 4) u*. The deviation p is then a mean of n1 independent "
-            "vectors of mean zero, so its root mean square falls exactly like 1 / sqrt(n1).",
+            note=(
+                "The form measures p from the true mean (zeta / 4) u*. The deviation p is then a "
+                "mean of n1 independent vectors of mean zero, so its root mean square falls "
+                "exactly like 1 / sqrt(n1)."
+            ),
         ),
     ),
     control="the rate 1 / n1",
@@ -250,8 +257,10 @@ LEMMA_17 = on_sequences(
     forms=(
         Form(
             name="corrected, C = 1 / sqrt 2",
-            note="The bound (6) about the centre (zeta/4) u* is at least P#, because R <= S + Z. "
-            "The symbol P# is the sharpened bound of S13.",
+            note=(
+                "The form takes the bound (6) about the centre (zeta/4) u*, the true mean. This "
+                "bound is at least P#, the sharpened bound of S13, because R <= S + Z."
+            ),
         ),
         Form(
             name="sharpened S13",
@@ -261,10 +270,13 @@ LEMMA_17 = on_sequences(
         ),
         Form(
             name="sharpened S15",
-            note="The bound is R sqrt(log(2/delta) / (2 n1)), from Pinelis' inequality. The "
-            "test's data sets have 30 sequences without noise, one relevant token of 32 and "
-            "one distractor. There p is .97 R / 2 times the mean of n1 signs. For 1.6% of "
-            "the data sets p is longer than the bound, and delta = 10% allows more.",
+            note=(
+                "The bound is R sqrt(log(2/delta) / (2 n1)), from Pinelis' inequality. The test's "
+                "data sets have 30 sequences without noise, one relevant token of 32 and one "
+                "distractor. There p is .97 R / 2 times the mean of n1 signs. For 1.6% of the "
+                "data sets ||p|| exceeds the bound, and delta = 10% allows 10% of the data sets "
+                "to exceed it."
+            ),
         ),
     ),
     control="half of S15",
@@ -308,7 +320,8 @@ LEMMA_17_TAIL = Statement(
         ),
         Form(
             name="sharpened S15",
-            note="Pinelis' tail 2 exp(-r^2 / (2 n1 R^2)) is evaluated at r = 2 n1 ||p||.",
+            note="The form evaluates Pinelis' tail bound 2 exp(-r^2 / (2 n1 R^2)) at r = 2 n1 "
+            "||p||.",
         ),
     ),
     control="delta^2 for delta",

@@ -269,8 +269,10 @@ LEMMA_1_WW = on_head(
         ),
         Form(
             name="derived",
-            note="The form computes the sum with the third central moment "
-            "kappa_3(u_t.x, b.x, x) of the tokens.",
+            note=(
+                "The form computes the sum over t with the third central moment kappa_3(u_t.x, "
+                "b.x, x) of the tokens."
+            ),
         ),
     ),
     control="b is replaced by b + 1",

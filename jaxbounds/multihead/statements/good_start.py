@@ -51,9 +51,9 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 MOST_HEADS = 12
-"""The largest number of heads for which the law of sum_h alpha_h is summed exactly.
+"""The largest number of heads for which the check computes the law of sum_h alpha_h exactly.
 
-A larger number takes more terms and more time.
+A larger number takes more time.
 """
 
 
@@ -192,16 +192,21 @@ PROPOSITION_2_P1 = searched_sequence(
         Form(
             name="printed",
             cites="Proposition 2, P1, Section 5.1",
-            note="U^(1) has the printed centre (zeta / 2) u*.",
+            note="The form centres the rows of U^(1) at the printed (zeta / 2) u*.",
         ),
         Form(
             name="printed, D.2.1",
             cites="the display of Appendix D.2.1",
             equality="p parallel to u*",
-            note="The bound is sqrt(T) (zeta S / sqrt(2) + P), since ||u*|| = sqrt(2) S. U^(1) "
-            "has the printed centre (zeta / 2) u*.",
+            note=(
+                "The bound is sqrt(T) (zeta S / sqrt(2) + P), since ||u*|| = sqrt(2) S. The form "
+                "centres the rows of U^(1) at the printed (zeta / 2) u*."
+            ),
         ),
-        Form(name="corrected", note="U^(1) has the true centre (zeta / 4) u*."),
+        Form(
+            name="corrected",
+            note="The form centres the rows of U^(1) at their true mean (zeta / 4) u*.",
+        ),
         Form(
             name="sharpened",
             equality="p parallel to u*, or p = 0",
@@ -216,7 +221,7 @@ PROPOSITION_2_P1 = searched_sequence(
 
 
 def _with_long_deviation(sampler: Sampler) -> Sampler:
-    """Return a sampler of sequences whose deviation p is longer, by a factor of up to e^9."""
+    """Return a sampler of sequences that multiplies the deviation p by a factor of up to e^9."""
 
     def sample(key: jax.Array, size: Size) -> Instance:
         data_key, scale_key = jax.random.split(key)
@@ -228,7 +233,7 @@ def _with_long_deviation(sampler: Sampler) -> Sampler:
 
 
 def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses that a search may violate.
+    """Return the hypotheses that a point of a search may violate.
 
     Every sequence has the same number of relevant tokens, at least one and less than T.
     """
@@ -298,7 +303,10 @@ def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 _ORDERED = Form(
     name="derived",
-    note="The sharpened threshold is at most the corrected threshold, because ||x_t|| <= R.",
+    note=(
+        "The threshold of the sharpened form is at most the threshold of the corrected form, "
+        "because ||x_t|| <= R."
+    ),
 )
 SIGNS_ASSUMED = "DM1, Assumption 3; H <= 12; alpha = +-1 unless a form says otherwise"
 on_signs = functools.partial(
@@ -326,10 +334,13 @@ LEMMA_12 = on_signs(
             name="printed",
             cites="Lemma 12, Appendix D.2.2",
             erratum="E9",
-            note="If alpha is a sign, Lemma 12 fails with Fact 2, but only for delta close to "
-            "one. Example: one head, T = 2, S = 1 and a first phase of one sample of each "
-            "label. There U^(1) = alpha 1_T (u*/8)^T, so surely |Phi| = 1/8 > .0235 at delta "
-            "= .99995. At P = ||p|| the bound fails from delta = .9986 on.",
+            note=(
+                "If alpha is a sign, Lemma 12 fails because Fact 2 fails, but only for delta "
+                "close to one. Example: one head, T = 2, S = 1 and a first phase of one sample of "
+                "each label. There U^(1) = alpha 1_T (u*/8)^T, so |Phi| = 1/8 with probability "
+                "one. At delta = .99995 the lemma's bound is only .0235. If P is ||p|| itself, "
+                "the bound fails from delta = .9986 on."
+            ),
             counterexample=Counterexample(
                 instance=by_hand([True, False], p=[-0.125, 0.125, 0.0, 0.0], H=1, delta=0.99995),
                 size={"T": 2, "d": 4},
@@ -345,7 +356,10 @@ LEMMA_12 = on_signs(
         ),
         Form(
             name="corrected",
-            note="The bound has log(2/delta), and p is measured about the true centre (zeta/4) u*.",
+            note=(
+                "The bound has log(2/delta) in place of the printed logarithm, and p is the "
+                "distance from the true centre (zeta/4) u*."
+            ),
         ),
         Form(
             name="sharpened",
@@ -369,8 +383,10 @@ PROPOSITION_2_P2 = on_signs(
         Form(
             name="printed",
             cites="Proposition 2, P2, Section 5.1",
-            note="U^(1) has the centre (zeta/2) u*, and alpha is a sign. This form is true for n "
-            ">= 2, although Lemma 12 is false.",
+            note=(
+                "The rows of U^(1) have the printed centre (zeta/2) u*, and alpha is a sign. This "
+                "bound for n samples is true for n >= 2, although Lemma 12 is false."
+            ),
         ),
         Form(
             name="printed, alpha in [-1, 1]",
@@ -424,7 +440,10 @@ BALANCED = on_sequence(
     forms=(
         Form(
             name="sharpened S12",
-            note="Property P2 therefore holds surely, with the least possible B_Phi = 1.",
+            note=(
+                "With as many signs +1 as -1, the output is 0. Property P2 therefore holds with "
+                "certainty, with the least possible B_Phi = 1."
+            ),
         ),
     ),
     control="both signs equal",

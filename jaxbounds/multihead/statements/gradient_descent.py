@@ -184,10 +184,12 @@ ASSUMPTION_2 = on_runs(
             name="printed",
             cites="Assumption 2, Section 4.2",
             equality="||theta(eps) - theta_0|| = g_0(eps), where the instance has no slack",
-            note="The data have two relevant tokens of three, and the third token is pure noise "
-            "(DM1 but for M = 0). The start is zero. The target is the class direction, "
-            "spread over the heads, of length log(1 + 1/eps) / gamma. This length is g_0, "
-            "and g = g_0 / sqrt(H).",
+            note=(
+                "The data have two relevant tokens of three, and the third token is pure noise "
+                "(the data model DM1, except that M = 0). The start is zero. The target is the "
+                "class direction, spread over the heads, of length log(1 + 1/eps) / gamma. This "
+                "length is g_0, and g = g_0 / sqrt(H)."
+            ),
         ),
         Form(name="printed, g_0", cites="Assumption 2, Section 4.2", equality="as above"),
         Form(name="printed, g", cites="Assumption 2, Section 4.2", equality="as above"),
@@ -271,8 +273,10 @@ COROLLARY_3 = on_runs(
         Form(
             name=MEAN,
             hypotheses=_sharp_conditions,
-            note="The bound is Lemma 9 with the factor q of S8, L(theta) = 1/K and D = g_0(1/K). "
-            "The form has its own H and eta.",
+            note=(
+                "The bound is Lemma 9 with the factor q of S8, L(theta) = 1/K and D = g_0(1/K). "
+                "The form takes the H and eta that its own constants certify."
+            ),
         ),
     ),
     control="the term in g_0(1/K)^2 is dropped",

@@ -110,9 +110,11 @@ POLYLOGARITHMIC = on_orders(
             "test loss is O(1/n)'; Section 1, O~(1/n)",
             sense="at most",
             exponent=(0.97, 1.03),
-            note="The form adds the two bounds of Corollary 2 at Corollary 5's step size. n "
-            "times the sum is of order log^4 n, so the test loss is O~(1/n), as Section 1 "
-            "says (E28).",
+            note=(
+                "The form adds the two bounds of Corollary 2 at Corollary 5's step size. The "
+                "product of n and this sum is of order log^4 n, so the test loss is O~(1/n), as "
+                "Section 1 says (E28)."
+            ),
         ),
         Form(
             name="printed, Section 5.1",
@@ -175,7 +177,10 @@ SIGNAL = on_orders(
             "that P = O(1)'",
             sense="at most",
             exponent=(0.98, 1.02),
-            note="The form is P of (6) times S. This P is measured about the true centre (E2).",
+            note=(
+                "The form multiplies the bound P of (6) by S. This P bounds the distance from the "
+                "true centre (E2)."
+            ),
         ),
     ),
     control="Omega(zeta S^{3/2})",

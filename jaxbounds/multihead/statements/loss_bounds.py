@@ -153,8 +153,10 @@ EQ_24_LOSS = on_margins(
         Form(
             name="corrected",
             hypotheses=_moderate,
-            note="The inequality L' <= min(L, 1) is all that (66) and Theorem 3 use. The ratio "
-            "tends to one as margins of either sign grow.",
+            note=(
+                "The inequality L' <= min(L, 1) is all that (66) and Theorem 3 use. The ratio of "
+                "the two sides tends to one as margins of either sign grow in absolute value."
+            ),
             domains=(up_to(8.0, n=1, beyond="L' <= L as in the first part; |l'| < 1 always"),),
         ),
     ),
@@ -303,8 +305,10 @@ COROLLARY_1_2 = on_loss(
         *BY_SIZE,
         Form(
             name="sharpened S6",
-            note="The bound is beta_3# / sqrt(H) + beta_1#^2 / 4. The proof follows that of (3), "
-            "with |l'| <= 1, l'' <= 1/4 and S2.",
+            note=(
+                "The bound is beta_3# / sqrt(H) + beta_1#^2 / 4. The proof is the proof of "
+                "Corollary 1 (3), with |l'| <= 1, l'' <= 1/4 and S2."
+            ),
             equality="two opposite tokens of one head, W = 0, U along them and large",
         ),
         Form(

@@ -111,12 +111,14 @@ ORDER = Statement(
             name="printed",
             cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
             erratum="E18",
-            note="The margin gamma* is not normalised by the size of theta^(1), so it grows as "
-            "S^4 and exceeds gamma_attn for large S. Example: T = 10, zeta = 1/2, S = 10, M "
-            "= 2 and no noise. Then gamma_attn = 22.4, and gamma* = 1287 at P = 0. At P = "
-            "7e-5 gamma* = 1265; this P is (6) with C = 1, d = 4, n1 = 10^12, delta = .1. If "
-            "P is as large as the printed centre forces it to be (E2), the other inequality "
-            "gamma* >= gamma_lin fails instead.",
+            note=(
+                "The margin gamma* is not normalised by the size of theta^(1), so it grows as S^4 "
+                "and exceeds gamma_attn for large S. Example: T = 10, zeta = 1/2, S = 10, M = 2 "
+                "and no noise. Then gamma_attn = 22.4, and gamma* = 1287 at P = 0. At P = 7e-5, "
+                "gamma* is 1265. This P is the bound (6) with C = 1, d = 4, n1 = 10^12 and delta "
+                "= .1. If P is as large as the printed centre forces it to be (E2), the other "
+                "inequality gamma* >= gamma_lin fails instead."
+            ),
             counterexample=Counterexample(
                 instance={
                     "log_S": 2.302585092994046,

@@ -56,9 +56,11 @@ CLASSIFIER = Statement(
             cites="Section 5.2: 'It is easy to see that U* is the optimal classifier for the "
             "label-relevant tokens'",
             equality="U = c U*, c > 0",
-            note="The least y <u_t, mu_y>, times T, is at most sum_t <u_t, u*> / 2 <= ||U|| "
-            "||U*|| / 2. This bound is the margin of U*. So U* has the largest margin among "
-            "all U of a given norm.",
+            note=(
+                "The least y <u_t, mu_y> over t and y, times T, is at most sum_t <u_t, u*> / 2 <= "
+                "||U|| ||U*|| / 2. This bound is the margin of U*. So U* has the largest margin "
+                "among all U of a given norm."
+            ),
         ),
     ),
     control="0.99 of the margin of U*",
@@ -117,14 +119,18 @@ GRADIENT = on_sequence(
         Form(
             name="printed",
             cites="Section 5.2, the display below 'it follows from Lemma 1 that'",
-            note="The form is Lemma 1 at W = 0 and U = alpha 1_T ((zeta/2) u* + p)^T. Here "
-            "phi'(0) = (1/T) (I - 11^T / T); the paper omits the factor 1/T (E15).",
+            note=(
+                "The form applies Lemma 1 at W = 0 and U = alpha 1_T ((zeta/2) u* + p)^T. Here "
+                "phi'(0) = (1/T) (I - 11^T / T); the paper omits the factor 1/T (E15)."
+            ),
         ),
         Form(
             name="printed, logits",
             cites="Section 5.2: 'governed by the following term'",
-            note="The form is the first term along W*: alpha zeta/2 sum_t u*^T X^T phi'(0) r_t. "
-            "Both sides are without the factor y.",
+            note=(
+                "The form takes the first term of the gradient's inner product with W*, which is "
+                "alpha zeta/2 sum_t u*^T X^T phi'(0) r_t. Both sides leave out the factor y."
+            ),
         ),
     ),
     control="phi'(0) without its rank-one part",

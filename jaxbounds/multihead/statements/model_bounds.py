@@ -173,8 +173,10 @@ PROP_1_2 = on_tokens(
             name="printed",
             cites="Proposition 1 (2), Section 3; eq. (58), Appendix A.1",
             erratum="E13",
-            note="The bound is true, although the paper's proof bounds a rearranged matrix. "
-            "Sharpening S5 implies the bound.",
+            note=(
+                "The bound is true, although the paper's proof bounds a rearrangement of the "
+                "Hessian. Sharpening S5 implies the printed bound."
+            ),
         ),
         Form(
             name="sharpened S5",
@@ -264,7 +266,8 @@ PROP_5_A2 = on_model(
         Form(
             name="sharpened S5",
             equality=NOTHING,
-            note="The bound is S5, with sum_t ||X u_t||_inf bounded by sqrt(T) R ||U||_F.",
+            note="The form takes the bound of S5, and bounds sum_t ||X u_t||_inf by sqrt(T) R "
+            "||U||_F.",
         ),
         Form(
             name="sharpened S6",

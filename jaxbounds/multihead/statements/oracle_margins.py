@@ -241,12 +241,17 @@ EQ_114 = searched_sequence(
         Form(name="printed", cites="eq. (114), Appendix D.2.3; eq. (7)"),
         Form(
             name="sharpened, ||R_0||",
-            note="Since ||R_0||_F = sqrt(T-1) / T, the power T^{3/2} replaces T^{5/2}.",
+            note=(
+                "The matrix R_0 = phi'(0) has ||R_0||_F = sqrt(T-1) / T, so the power T^{3/2} "
+                "replaces T^{5/2}."
+            ),
         ),
         Form(
             name="sharpened S13",
-            note="The bound uses ||X^T R_0 X|| <= R^2, ||sum_t x_t|| <= T R and ||W*|| = S^2 "
-            "sqrt(2 M + 1).",
+            note=(
+                "The bound uses ||X^T R_0 X|| <= R^2 for R_0 = phi'(0), ||sum_t x_t|| <= T R and "
+                "||W*|| = S^2 sqrt(2 M + 1)."
+            ),
         ),
         Form(
             name="printed, as in (7)",

@@ -83,8 +83,10 @@ EQ_129 = searched_sequence(
             cites="the display below eq. (129), Appendix E.1",
             erratum="E20",
             hypotheses=noise_eighth,
-            note="The number 1.25 S^4 / 4 bounds B. At Z = S^2/8, 2 B = .625 S^4 is twice this "
-            "number.",
+            note=(
+                "The printed 1.25 S^4 / 4 bounds B, but not 2 B. At Z = S^2/8, 2 B is .625 S^4, "
+                "which is twice the printed number."
+            ),
             counterexample=Counterexample(
                 instance=by_hand([True, False], z=[[0.0] * 4, [0.125, 0, 0, 0]], log_eps=-2.0),
                 size={"T": 2, "d": 4},
@@ -151,9 +153,11 @@ EQ_8 = Statement(
             cites="eq. (8), Section 5.2, its second line",
             sense="at most",
             exponent=(0.93, 1.03),
-            note="In (108) and (110) the largest term is S^2 Z_mu, so O(S^2) needs Z_mu = O(1). "
-            "The example below (7) has Z_mu = O(S). There the score is O(S^3), which is "
-            "still below S^4.",
+            note=(
+                "In (108) and (110) the largest term is S^2 Z_mu, so O(S^2) needs Z_mu = O(1). "
+                "The example below (7) has Z_mu = O(S). At such noise the score is O(S^3), which "
+                "is still below S^4."
+            ),
         ),
         Form(
             name="printed",
@@ -246,7 +250,9 @@ EQ_9 = Statement(
     ),
     forms=(
         Form(
-            name="printed", cites="eq. (9), Section 5.3", note="The proof of (11) uses this norm."
+            name="printed",
+            cites="eq. (9), Section 5.3",
+            note="The proof of (11) uses this value of the norm.",
         ),
         Form(
             name="derived",

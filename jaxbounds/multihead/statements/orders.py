@@ -103,8 +103,11 @@ THEOREM_1_RHO = as_it_grows(
             name="corrected",
             sense="at most",
             exponent=(0.98, 1.02),
-            note="The right order of rho is (sqrt(T d) R^3 / sqrt(H) + T R^2) d T R^10 (D + "
-            "||theta||_{2,inf})^2. It needs D or ||theta||_{2,inf} at least of order one.",
+            note=(
+                "The right order of rho is (sqrt(T d) R^3 / sqrt(H) + T R^2) d T R^10 (D + "
+                "||theta||_{2,inf})^2. This order needs D or ||theta||_{2,inf} of order one or "
+                "larger."
+            ),
         ),
     ),
     control="rho = O(T)",

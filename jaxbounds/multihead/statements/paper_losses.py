@@ -181,7 +181,10 @@ COROLLARY_1 = Statement(
         Form(
             name=f"{name} {part}",
             cites=_CITES.get(name, "").format(part=part),
-            note="The form is that of the statements on Corollary 1 at small sizes.",
+            note=(
+                "The form checks, at the paper's sizes, a bound that the statements on Corollary 1 "
+                "check at small sizes."
+            ),
         )
         for part, names in (
             ("(1)", ("printed", "printed, Lemma 6", "sharpened S2")),

@@ -58,8 +58,10 @@ EQ_42 = on_tokens(
         Form(
             name="printed",
             cites="eq. (42), Appendix A.1",
-            note="The proof uses the triangle inequality for a sum of two terms, which costs the "
-            "factor 2.",
+            note=(
+                "The paper's proof uses the triangle inequality for a sum of two terms, and "
+                "thereby loses a factor of 2."
+            ),
             domains=(two_tokens(),),
         ),
         Form(
@@ -108,11 +110,13 @@ KAPPA_3 = Statement(
         Form(
             name="sharpened S3",
             equality="A = B = +-1 with P(+1) = (3 - sqrt(3)) / 6",
-            note="The cumulant is linear in A, so we may take A = +-1. Let P and Q be the "
-            "probabilities of the two values, and C = (B - EB)^2. Then kappa_3 = 2 P Q "
-            "(E[C|+] - E[C|-]). Let r = Q - P. For r <= 0 the value is at most 1/2, and for "
-            "r <= 1/2 at most (1 + r) / 2 <= 3/4. For larger r it is at most 2 r (1 - r^2), "
-            "which is largest at r = 1/sqrt(3).",
+            note=(
+                "The cumulant is linear in A, so we may take A = +-1. Let P and Q be the "
+                "probabilities of the two values, and C = (B - EB)^2. Then kappa_3 = 2 P Q "
+                "(E[C|+] - E[C|-]). Let r = Q - P. For r <= 0, kappa_3 is at most 1/2. For 0 < r "
+                "<= 1/2, kappa_3 is at most (1 + r) / 2 <= 3/4. For larger r, kappa_3 is at most "
+                "2 r (1 - r^2), which is largest at r = 1/sqrt(3)."
+            ),
             domains=(signs(2, slack=1e-9), signs(3, slack=3e-3)),
         ),
     ),
@@ -174,7 +178,7 @@ EQ_51 = on_model(
         ),
         Form(
             name="corrected",
-            note="The bound is S4: c* R^4 sum_t ||X u_t||_inf.",
+            note="Sharpening S4 gives the bound c* R^4 sum_t ||X u_t||_inf.",
             equality="S4's instance",
         ),
     ),
@@ -213,7 +217,7 @@ EQ_49 = on_model(
         ),
         Form(
             name="corrected",
-            note="The bound is S5: sqrt(T) R^3.",
+            note="Sharpening S5 gives the bound sqrt(T) R^3.",
             equality="antipodal tokens at W = 0",
         ),
     ),

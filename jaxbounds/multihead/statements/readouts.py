@@ -69,7 +69,11 @@ POOLING = on_model(
                 meets=on_data,
             ),
         ),
-        Form(name="corrected", note="The bound is T R.", equality=IDENTICAL),
+        Form(
+            name="corrected",
+            note="For pooling, the bound on the gradient in u is T R.",
+            equality=IDENTICAL,
+        ),
     ),
     control="the corrected bound times 0.9",
     source="Section 2, footnote to eq. (1); Proposition 5 (1)",
@@ -85,7 +89,10 @@ LAST = on_model(
         Form(name="printed", cites="Section 2, footnote to eq. (1): '(iii) Last-token output'"),
         Form(
             name="sharpened",
-            note="The bound is R: the number 1 replaces T everywhere.",
+            note=(
+                "For the last token, the bound is R, because the number 1 replaces T everywhere in "
+                "the printed bound."
+            ),
             equality=IDENTICAL,
         ),
     ),
@@ -141,9 +148,11 @@ POOLING_INNER = on_model(
             cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'; (46)",
             erratum="E14",
             reading="the same constants",
-            note="The form is (46) with ||u|| in place of ||U||_F, but ||1_T u^T||_F = sqrt(T) "
-            "||u||. In the example T - 1 tokens x attend to x and -x equally. The gradient "
-            "then is slightly longer than (T - 1) R^3 ||u||.",
+            note=(
+                "The form takes (46) with ||u|| in place of ||U||_F, although ||1_T u^T||_F = "
+                "sqrt(T) ||u||. In the example, T - 1 tokens x attend to x and -x equally. The "
+                "gradient is then slightly longer than (T - 1) R^3 ||u||."
+            ),
             counterexample=Counterexample(
                 instance={
                     "X": [[1.0, 0.0]] * 7 + [[-1.0, 0.0]],

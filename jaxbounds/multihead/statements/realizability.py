@@ -143,14 +143,18 @@ PROPOSITION_7_LOSS = on_good_starts(
         Form(
             name="printed",
             cites="Proposition 7, eq. (98), Appendix C.3",
-            note="The check takes the least H that (98) allows. The constant 5 remains right "
-            "under E5. On the segment, beta_3 is at most 2 (1 + sqrt 2) sqrt(T d) R^3 (3 "
-            "sqrt(d) R^2 + 1) B_2 (1 v G).",
+            note=(
+                "The check takes the least H that (98) allows. The printed constant 5 is right "
+                "even after the correction E5. On the segment from theta_0 to theta(eps), beta_3 "
+                "is at most 2 (1 + sqrt 2) sqrt(T d) R^3 (3 sqrt(d) R^2 + 1) B_2 max(1, G)."
+            ),
         ),
         Form(
             name="sharpened S6",
-            note="The sharpened condition is sqrt(H) >= sqrt(T) R^3 (c* R^2 (B_2 + sqrt(2) G) + "
-            "1) G^2 / B_Phi.",
+            note=(
+                "The sharpened condition on H is sqrt(H) >= sqrt(T) R^3 (c* R^2 (B_2 + sqrt(2) G) "
+                "+ 1) G^2 / B_Phi."
+            ),
         ),
     ),
     control="eps / 50 for eps",
@@ -267,9 +271,11 @@ COROLLARY_5 = Statement(
         Form(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4",
-            note="The check takes the least H and the largest eta. The bound is true here with "
-            "much room. It is unproved as printed, since its proof takes G for g_0 = sqrt(2) "
-            "G (E5).",
+            note=(
+                "The check takes the least H and the largest eta. In the check, the bound holds "
+                "with much room. The printed bound is unproved, because its proof takes the "
+                "distance G in place of g_0 = sqrt(2) G (E5)."
+            ),
         ),
         Form(
             name="corrected",

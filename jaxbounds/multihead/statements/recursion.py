@@ -342,7 +342,7 @@ EQ_21 = on_runs(
         Form(
             name="corrected",
             hypotheses=certified(PRINTED, "(84)"),
-            note="The factor is (1 + (eta beta~_3 / sqrt(H)) max L^{-i}).",
+            note="The corrected factor is (1 + (eta beta~_3 / sqrt(H)) max L^{-i}).",
         ),
     ),
     control="the corrected form without its term in l_i",

@@ -127,9 +127,11 @@ LEMMA_18 = Statement(
             name="printed",
             cites="Lemma 18, eq. (125), Appendix E",
             erratum="E25",
-            note="The lemma needs A > 0. For A = -1, B = -2, T = 4, L = 2 and eps = .1 the "
-            "printed condition is Gamma >= -4.6. Gamma = 1 meets this condition, but the "
-            "mass on the other tokens is .269.",
+            note=(
+                "The lemma needs A > 0. For A = -1, B = -2, T = 4, L = 2 and eps = .1 the printed "
+                "condition is Gamma >= -4.6. Gamma = 1 meets this condition, but the softmax gives "
+                "the other tokens the mass .269, which exceeds eps."
+            ),
             counterexample=Counterexample(
                 instance={
                     "r": [-1.0, -1.0, -2.0, -2.0],
@@ -161,7 +163,7 @@ LEMMA_18 = Statement(
         Form(
             name="sharpened S14",
             hypotheses=_apart,
-            note="The factor 1/(A - B) replaces 2/A, for any A > B.",
+            note="In the condition on Gamma, the factor 1/(A - B) replaces 2/A, for any A > B.",
             equality="two values of r, eps to 0",
         ),
         Form(
@@ -285,8 +287,10 @@ PROPOSITION_3_MASS = on_quiet(
         ),
         Form(
             name="sharpened S14, relaxed",
-            note="The form uses the gap A - B = S^4 - 4 S^2 Z - 4 Z^2 itself, and needs only Z < "
-            ".207 S^2.",
+            note=(
+                "The form uses the gap A - B = S^4 - 4 S^2 Z - 4 Z^2 without further bounds on it, "
+                "and needs only Z < .207 S^2."
+            ),
             equality="no noise, eps to 0",
         ),
     ),

@@ -325,8 +325,10 @@ PROPOSITION_4 = on_segments(
         Form(
             name="sharpened S6, S8",
             hypotheses=_apart,
-            note="The bound is that of S8 with beta_3# in place of beta_3. Its k is smaller by a "
-            "factor of at least 2 sqrt(d).",
+            note=(
+                "The bound is that of S8 with beta_3# in place of beta_3. The number k of this "
+                "bound is smaller by a factor of at least 2 sqrt(d)."
+            ),
         ),
     ),
     control="the smaller end in place of the larger",

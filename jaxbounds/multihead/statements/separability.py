@@ -111,13 +111,18 @@ LEMMA_13 = searched_sequence(
         Form(
             name="printed, (118)",
             cites="eq. (118), Appendix D.2.3",
-            note="For |alpha| <= 1, |y <grad Phi, theta*>| <= 2 (2 R^3 T (S + P) + sqrt(T) R).",
+            note=(
+                "For |alpha| <= 1, every margin has |y <grad Phi, theta*>| <= 2 (2 R^3 T (S + P) + "
+                "sqrt(T) R)."
+            ),
         ),
         Form(
             name="derived, alpha in [-1, 1], recentred",
             erratum="E3",
-            note="If U^(1) has the true centre (zeta/4) u* and E|alpha| = 1/2, the first term of "
-            "gamma* is twice too large.",
+            note=(
+                "If U^(1) has the true centre (zeta/4) u* and E|alpha| = 1/2, the first term of "
+                "gamma* is too large by a factor of two."
+            ),
             counterexample=Counterexample(
                 instance=by_hand([True, False]),
                 size={"T": 2, "d": 4},
@@ -128,7 +133,10 @@ LEMMA_13 = searched_sequence(
         Form(
             name="corrected",
             equality="no noise and p = 0",
-            note="For alpha = +-1 and the true centre (zeta/4) u* the two factors of two cancel.",
+            note=(
+                "For alpha = +-1 and the true centre (zeta/4) u*, the paper's two errors, each a "
+                "factor of two, cancel."
+            ),
         ),
         Form(
             name="sharpened S13",
@@ -214,8 +222,10 @@ LEMMA_14 = on_sequence(
         ),
         Form(
             name="sharpened S12",
-            note="For alpha = +-1 the product sign(alpha) grad_W does not depend on alpha. The "
-            "margin gamma* is therefore reached surely, for every H.",
+            note=(
+                "For alpha = +-1 the product sign(alpha) grad_W does not depend on alpha. The "
+                "margin is therefore at least gamma* with certainty, for every H."
+            ),
         ),
         Form(
             name="sharpened S16",
@@ -288,14 +298,19 @@ LEMMA_15 = searched_sequences(
         Form(
             name="printed",
             cites="Lemma 15, Appendix D.2.3; Proposition 2, P3, with R^4 for R^3",
-            note="The check takes the least H, alpha on [-1, 1], and every mean of |alpha| that "
-            "has probability 1 - delta. U^(1) has the printed centre (zeta/2) u*.",
+            note=(
+                "The check takes the least H, alpha on [-1, 1], and every value of the mean of "
+                "|alpha| in a range of probability 1 - delta. U^(1) has the printed centre "
+                "(zeta/2) u*."
+            ),
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 15, Appendix D.2.3",
-            note="Here alpha is a sign, and U^(1) has the printed centre (zeta/2) u*. The bound "
-            "holds surely.",
+            note=(
+                "Here alpha is a sign, and U^(1) has the printed centre (zeta/2) u*. The bound "
+                "holds with certainty."
+            ),
         ),
         Form(
             name="corrected",
@@ -305,7 +320,7 @@ LEMMA_15 = searched_sequences(
         Form(
             name="sharpened S12",
             equality="no noise and p = 0",
-            note="The margin is at least gamma*, surely and for every H.",
+            note="The margin is at least gamma*, with certainty and for every H.",
         ),
     ),
     control="3/2 gamma*",

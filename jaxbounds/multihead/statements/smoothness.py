@@ -67,9 +67,11 @@ SMOOTHNESS = on_runs(
             cites="Section 6.1: 'establishing a rho(theta) such that rho_k <= rho(theta) for all "
             "k < K'; Appendix B.4",
             hypotheses=PRINTED,
-            note="The number alpha is 3 sqrt(d) R^2 times a bracket, and the bracket is at least "
-            "beta_1(theta_k). So both beta_2 are at most (2 sqrt(T d) R^3 / sqrt(H) + T R^2 "
-            "/ 4) alpha^2.",
+            note=(
+                "The number alpha is 3 sqrt(d) R^2 times a bracket, and the bracket is at least "
+                "beta_1(theta_k). So beta_2 at theta_k and at theta_{k+1} is at most (2 sqrt(T d) "
+                "R^3 / sqrt(H) + T R^2 / 4) alpha^2."
+            ),
         ),
         Form(
             name="printed, sizes",

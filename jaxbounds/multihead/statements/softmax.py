@@ -99,7 +99,10 @@ AT_ZERO = Statement(
             ),
         ),
         Form(name="corrected"),
-        Form(name="derived", note="The form is eq. (25) at zero."),
+        Form(
+            name="derived",
+            note="The form evaluates eq. (25), the derivative of the softmax, at zero.",
+        ),
     ),
     control="without the rank-one term",
     source="Section 5.2, before eq. (8)",

@@ -124,14 +124,19 @@ EQ_116 = searched_sequence(
         Form(
             name="derived, alpha = +-1, brace >= 0",
             hypotheses=_brace_positive,
-            note="Here alpha is a sign. If the brace is not negative, the step loses a factor of "
-            "two.",
+            note=(
+                "Here alpha is a sign. If the brace in (116) is not negative, this step of the "
+                "proof loses a factor of two."
+            ),
         ),
         Form(
             name="printed, mu",
             cites="eq. (116), Appendix D.2.3, its first line against its last",
             equality="no noise and p = 0",
-            note="The form is about the mean of the margin itself, for alpha uniform on [-1, 1].",
+            note=(
+                "The form bounds the mean of the margin, instead of the brace in (116), for alpha "
+                "uniform on [-1, 1]."
+            ),
         ),
         Form(
             name="printed, alpha = +-1, mu",

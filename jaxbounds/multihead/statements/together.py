@@ -39,7 +39,7 @@ def _form(part: Statement, form: Form) -> Form:
         hypotheses=both,
         equality="",
         domains=(),
-        note=f"The form is that of the statement {part.id}.",
+        note=f"The form repeats the form of the statement {part.id}.",
     )
 
 

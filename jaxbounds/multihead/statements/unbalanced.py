@@ -118,9 +118,11 @@ UNBALANCED = Statement(
         Form(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4",
-            note="The check takes the least H and the largest eta. One of the upper limits of "
-            "eta is 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). The bound is unproved as "
-            "printed (E5).",
+            note=(
+                "The check takes the least H and the largest eta. One of the upper limits of eta "
+                "is 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). The printed bound is unproved, as "
+                "E5 explains."
+            ),
         ),
         Form(name="corrected", note="The form has the distance g_0 = sqrt(2) G."),
         Form(

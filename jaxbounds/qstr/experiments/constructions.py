@@ -1,8 +1,8 @@
-"""The explicit weights of the paper, and two constructions that contradict it, as one figure.
+"""One figure of the paper's explicit weights, and of two constructions that contradict the paper.
 
 Three panels show constructions of the paper: attention that retrieves, with its tail bound; the
 recurrent network, exact, biased and rectified; and the interpolating network. Two panels show
-constructions that contradict the paper. Two heads suffice, although the paper's condition "H >= q",
+constructions that contradict the paper. Two heads suffice where the paper's condition "H >= q",
 read for every d, demands q heads. The random-code network breaks the operator-norm bound of
 Proposition 8.
 """
@@ -41,15 +41,15 @@ class Constructions:
     Attributes:
         attention_length: N of the prompts for retrieval.
         coherences: target coherences of the encodings for retrieval.
-        logits: alpha d / q, the largest logits.
-        lengths: N of the recurrent network's prompts.
+        logits: the values of alpha d / q, the largest logit of attention.
+        lengths: the lengths N of the recurrent network's prompts.
         eps: error of each biased step of the recurrent network.
-        points: n, the numbers of points of the interpolator.
+        points: the numbers n of points that the interpolating network fits.
         draws: number of draws of the interpolator's points.
-        sparsities: q of the two heads.
-        tilts: beta of the two heads.
+        sparsities: the sparsities q that the two heads solve.
+        tilts: the factors beta by which the two heads tilt their logits.
         prompts: number of prompts that estimate the risk of the two heads.
-        code_lengths: N of the random-code network, which stores 3 bits of each token.
+        code_lengths: the lengths N of the random-code network, which stores 3 bits of each token.
     """
 
     attention_length: int = 64
@@ -94,7 +94,7 @@ def retrieval_errors(config: Constructions, key: Array, /, *, d: int = 10, q: in
 
 
 def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int = 2) -> dict:
-    """Measure the largest error of a recovered token, over (variant, N)."""
+    """Measure the recurrent network's largest error on a recovered token, over (variant, N)."""
     found = np.zeros((3, len(config.lengths)))
     for column, N in enumerate(config.lengths):
         key_w, key_x, key_t, key_n = jax.random.split(jax.random.fold_in(key, N), 4)
@@ -118,7 +118,10 @@ def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int
 
 
 def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> dict:
-    """Measure each draw's squared norm over n^3, with the paper's balance and with the best one."""
+    """Measure the interpolating network's squared norm over n^3, for each draw of points.
+
+    The layers are balanced as in the paper, and optimally.
+    """
 
     def one(key: Array, n: int) -> Array:
         key_x, key_y, key_v = jax.random.split(key, 3)
@@ -175,7 +178,7 @@ def code_norms(config: Constructions, key: Array, /) -> dict:
 
 
 def run(config: Constructions, key: Array, /) -> xr.Dataset:
-    """Measure every construction."""
+    """Measure the errors and norms of every construction."""
     parts = retrieval_errors, recurrent_errors, interpolator_norms, two_head_risks, code_norms
     with enable_x64(True):
         keys = jax.random.split(key, len(parts))
@@ -236,7 +239,7 @@ CONTROLS: dict[str, Control] = {
     "|U|_op^2 keeps up": _vanishing("code_operator"),
     "|U|_F^2 keeps up": _vanishing("code_frobenius"),
 }
-"""Data in which the claims are false: errors above their bounds, other slopes, falling norms."""
+"""Data in which the claims are false. Errors exceed their bounds, slopes differ, or norms fall."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

@@ -1,4 +1,7 @@
-"""Exponents of samples in the prompts' length, with censored runs and bootstrap intervals."""
+"""Fits of the exponent with which the number of samples grows in the prompts' length.
+
+Some runs may be censored (stopped before they learned), and the bootstrap gives the intervals.
+"""
 
 from typing import NamedTuple
 
@@ -13,13 +16,14 @@ from jaxbounds.ground.exceptions import Refused
 
 
 class Exponent(NamedTuple):
-    """The exponent of n = c N^slope, with a 95% interval.
+    """The fitted exponent `slope` of n = c N^slope, with a 95% interval.
 
     Attributes:
         slope: the maximum-likelihood exponent.
         low: lower end, from the 2.5% quantile of the resampled exponents or from Student's law.
         high: upper end, from the 97.5% quantile or from Student's law.
-        censored: number of runs that entered the fit as "more than the budget".
+        censored: the number of runs that did not learn, which entered the fit as "more than the
+            budget".
     """
 
     slope: float
@@ -63,15 +67,15 @@ def fit_exponent(
     resamples: int = 200,
     seed: int = 0,
 ) -> Exponent:
-    """Fit the exponent of samples-to-threshold in the prompt's length.
+    """Fit the exponent with which the number of samples needed grows in the prompt's length.
 
     Args:
-        lengths: N of each row of `samples`.
+        lengths: the prompt length N of each row of `samples`.
         samples: number of samples for each N and seed; inf if a run did not learn within its
             budget.
         budgets: for each N, the number of samples after which a run counts as censored.
-        groups: a label for each seed; seeds of one group share the luck of their task and are
-            resampled together. The default makes each seed a group.
+        groups: a label for each seed; the bootstrap resamples whole groups, because the seeds of a
+            group share a task. The default makes each seed a group.
         resamples: number of resamples of the groups, for the interval.
         seed: seed of the resampling.
 
@@ -108,12 +112,13 @@ def fit_exponent(
 def regression_exponent(
     lengths: Num[np.ndarray, "K"], means: Float[np.ndarray, "K"], /
 ) -> Exponent:
-    """Fit the exponent of means in the prompt's length, if there are no runs to resample.
+    """Fit the exponent with which mean numbers of samples grow in the prompt's length.
 
-    The 95% interval is Student's, from the scatter of the means about the line.
+    The function needs no single runs to resample. The 95% interval is Student's, from the scatter
+    of the means about the line.
 
     Args:
-        lengths: N of each mean, at least three.
+        lengths: the prompt length N of each mean; at least three different lengths.
         means: means of the samples, none of them censored.
 
     Raises:

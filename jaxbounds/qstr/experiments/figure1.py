@@ -2,9 +2,9 @@
 
 Preset `published` is the public code's protocol: all runs share one link and one set of encodings,
 and the test data are simple. Preset `check` repeats this protocol at two lengths, over several
-draws of the shared task, whose luck moves the feedforward mean by 10%. The preset also repeats the
-protocol with a test set of the training law. Preset `honest` tests on the training law with a task
-for each run. Preset `quick` is a small version of `honest` that takes minutes.
+draws of the shared task. The draw of the task moves the feedforward mean by 10%. The preset also
+repeats the protocol with a test set of the training law. Preset `honest` tests on the training law
+with a task for each run. Preset `quick` is a small version of `honest` that takes minutes.
 """
 
 import itertools
@@ -35,17 +35,17 @@ from jaxbounds.qstr.experiments.threshold import samples_to_threshold
 
 @dataclass(frozen=True, kw_only=True)
 class Figure1:
-    """The grid of cells of the figure.
+    """The grid of the figure's cells; a cell is an architecture at one prompt length N.
 
     Attributes:
         protocol: what is trained and how.
         architectures: names from `jaxbounds.qstr.architectures`.
-        lengths: N, increasing.
+        lengths: the prompt lengths N, increasing.
         longest_gru: the largest length of gated networks; 0 trains them at all lengths.
         seeds: number of runs of each cell; the runs share one task if the protocol's `shared_task`
             is true.
         draws: number of repetitions of each cell, with other keys.
-        beside: whether to repeat each cell, from the same keys, with a test set of the training
+        beside: whether to repeat each cell, with equal random keys, on a test set of the training
             law.
     """
 
@@ -86,7 +86,7 @@ class Figure1:
         return tuple(pair for pair in pairs if not skip(*pair))
 
     def protocols(self) -> dict[str, Protocol]:
-        """Return a dictionary from the ending of the variables' names to the training protocol."""
+        """Return a dictionary from each ending of variable names to the protocol behind them."""
         honest = replace(self.protocol, test_on="same")
         return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
 
@@ -131,7 +131,7 @@ PRESETS_1B: dict[str, Figure1] = {
 def _jobs(
     config: Figure1, ending: str, key: Array, folder: Place | str | None
 ) -> Iterator[tuple[str, int, int, Array, Checkpoints | None]]:
-    """Yield each (architecture, N, draw) with its key and, if a folder is given, its place."""
+    """Yield each (architecture, N, draw) with its random key and its subfolder, if any."""
     protocol, seeds = config.protocols()[ending], config.seeds
     for (name, N), draw in itertools.product(config.cells(), range(config.draws)):
         own, store = jax.random.fold_in(jax.random.fold_in(key, draw), N), None
@@ -144,7 +144,7 @@ def _jobs(
 
 
 def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) -> dict[str, tuple]:
-    """Train every cell with one protocol, and return the variables of the result."""
+    """Train every cell (architecture and N) with one protocol, and return the variables."""
     protocol, seeds = config.protocols()[ending], config.seeds
     shape = (len(config.architectures), len(config.lengths), config.draws * seeds)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -166,14 +166,14 @@ def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) 
 def run(
     config: Figure1, key: Array, /, *, folder: Place | str | None = None, resume: bool = False
 ) -> xr.Dataset:
-    """Train every cell of the grid.
+    """Train every cell (architecture and N) of the grid.
 
     The result has `samples` and `risk` over (architecture, N, seed); `samples` is inf for a
-    censored run. The last axis holds the runs of all draws, with the coordinate `task`. The
-    variable `seen` over (architecture, N) counts the samples that the cell's runs saw. All three
-    are NaN if a cell is not part of the grid. If `config.beside` is true, the result has each
-    variable a second time, under a name that ends in "_honest", from a test set of the training
-    law.
+    censored run, which did not learn within its budget. The last axis holds the runs of all draws,
+    with the coordinate `task`. The variable `seen` over (architecture, N) counts the samples that
+    the cell's runs saw. All three are NaN if a cell is not part of the grid. If `config.beside` is
+    true, the result has each variable a second time, under a name that ends in "_honest", from a
+    test set of the training law.
 
     Args:
         config: the grid.

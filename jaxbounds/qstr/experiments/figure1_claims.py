@@ -33,10 +33,10 @@ PUBLISHED = {
         "transformer": {25: 118e3, 27: 169e3, 29: 128e3, 31: 124e3, 33: 140e3},
     },
 }
-"""The means of five runs for each panel, digitised from the published plot."""
+"""The published means of five runs for each panel, digitised from the paper's plot."""
 
 READ_ERROR = {"1a": 300.0, "1b": 2000.0}
-"""Error of the digitised means, in samples, by panel."""
+"""A dictionary from each panel to the error of its digitised means, in samples."""
 
 OCCLUDED = {
     ("1a", "feedforward", 2): 1000.0,
@@ -44,19 +44,25 @@ OCCLUDED = {
     ("1a", "gru500", 2): 1000.0,
     ("1b", "gru500", 25): 3000.0,
 }
-"""Larger errors, in samples, of digitised means whose markers hide one another."""
+"""The larger errors, in samples, of means that were hard to digitise: their markers overlap."""
 
 LEAST_TASKS = 3
-"""The least number of tasks whose interval decides a claim; a larger number needs more tasks."""
+"""The least number of tasks from which an interval may decide a claim; a larger one is stricter."""
 
 LINEAR = 0.8
-"""Exponent below which growth counts as slower than linear; a larger one accepts faster growth."""
-CLOSE = 2.0
-"""Factor within which two numbers of samples count as close; a larger factor accepts more pairs."""
-LUCK = 2.0
-"""Factor that one task's luck does not reach; a larger factor leaves more cells open.
+"""Growth with an exponent below this number counts as slower than linear.
 
-The largest factor on record is 1.67, over 18 cells.
+A larger number accepts faster growth.
+"""
+CLOSE = 2.0
+"""Two numbers of samples count as close if they differ by at most this factor.
+
+A larger factor accepts more pairs.
+"""
+LUCK = 2.0
+"""The draw of one task does not change a mean by this factor.
+
+A larger factor leaves more cells undecided. The largest change in 18 cells was a factor of 1.67.
 """
 
 _CAPTION = {"protocol.d": 10, "protocol.q": 1, "protocol.link": "linear"}
@@ -93,7 +99,7 @@ FAMILIES = {"transformer": "Transformer", "feedforward": "FFN", "gru": "RNN", "l
 
 
 def said(name: str, /) -> str:
-    """Return the claims' word for an architecture, then its name: "FFN (feedforward256)"."""
+    """Return an architecture's word in the claims and its name, such as "FFN (feedforward256)"."""
     found = (word for start, word in FAMILIES.items() if name.startswith(start))
     word = next(found, "")
     return f"{word} ({name})" if word and name != "transformer" else word or name
@@ -137,7 +143,10 @@ def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, boo
 
 
 def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str) -> Finding:
-    """Decide a claim about a ratio of means, "> 4" or "< 3.5"; censored runs may leave it open."""
+    """Decide a claim about a ratio of means, such as "> 4" or "< 3.5".
+
+    Censored runs, which did not learn, may leave the claim open.
+    """
     (top, open_top), (low, open_low) = _at_least(dataset, *over), _at_least(dataset, *under)
     value, limit = float(top.mean() / low.mean()), float(sign[1:])
     # A censored numerator bounds the ratio from below, a censored denominator from above.
@@ -149,7 +158,7 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
 
 
 def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> Iterator[Finding]:
-    """Decide whether the mean is near the published mean, and whether the latter is likely."""
+    """Decide whether the mean is near the published mean, and whether that mean is likely."""
     samples, censored = _at_least(dataset, name, N)
     means, published = samples.groupby("task").mean().values, PUBLISHED[panel][name][N]
     error = OCCLUDED.get((panel, name, N), READ_ERROR[panel])
@@ -219,7 +228,7 @@ _RATIOS = {
         ),
     ),
 }
-"""Ratios of means on which the paper's reading of each panel rests."""
+"""The ratios of means on which the paper bases its reading of each panel."""
 
 
 def _less_than_linear(dataset: xr.Dataset, lengths: list[int]) -> Finding | None:
@@ -255,7 +264,7 @@ def _close(dataset: xr.Dataset, name: str, lengths: list[int]) -> Finding:
 
 
 def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
-    """Decide whether a recurrent network is nearer to the Transformer than a feedforward one is."""
+    """Decide whether a recurrent network, more than a feedforward one, is near the Transformer."""
     means = [_at_least(dataset, one, N) for one in (name, wide, "transformer")]
     own, other = (float(means[i][0].mean() / means[2][0].mean()) for i in (0, 1))
     late = any(censored for _, censored in means)
@@ -298,7 +307,10 @@ _OF_RNNS = {
     "1a": ("RNN needs more than Transformer",),
     "1b": ("RNN stays close to Transformer", "RNN depends on N much less than FFN"),
 }
-"""The paper's claims about recurrent networks, by panel; open if a grid has no such network."""
+"""The paper's claims about recurrent networks, for each panel.
+
+A claim is open if the grid trains no recurrent network.
+"""
 
 
 def _without_rnn(panel: str) -> Iterator[Finding]:

@@ -1,4 +1,7 @@
-"""False data for the claims about Figure 1: other growths, exchanged networks, samples times 50."""
+"""False data for the claims about Figure 1.
+
+The data have other growth, exchanged networks, or 50 times the samples.
+"""
 
 from collections.abc import Callable
 
@@ -8,7 +11,10 @@ from jaxbounds.experiments.controls import scaled
 from jaxbounds.experiments.experiment import Control
 
 MANY = 50.0
-"""Factor on samples that must break a claim about a level; a larger one breaks it more easily."""
+"""The factor by which the control multiplies samples, to break a claim about their number.
+
+A larger factor breaks a claim more easily.
+"""
 
 
 def _named(start: str) -> Callable[[xr.DataArray], xr.DataArray]:
@@ -58,4 +64,4 @@ CONTROLS: dict[str, Control] = {
     "within the spread over tasks": scaled(MANY, "samples"),
     "with an honest test set": scaled(MANY, "samples_honest"),
 }
-"""A dictionary from words of each claim to its control: data for which the claim is false."""
+"""A dictionary from words of each claim to a function that makes false data for it."""

@@ -1,10 +1,10 @@
 """Figure 2: the large entries of the trained attention matrix W_Q^T W_K, and where they are.
 
-The construction (A.2) has alpha I in one de x de block and zeros elsewhere. The experiment measures
-the energy in that block, the share of this energy on the diagonal, and the margin of each token's
-own score. For comparison, it also measures the diagonal share of sum_i omega_i omega_i^T. This
-matrix matches tokens with themselves as alpha I does. Random encodings are not orthonormal, so this
-matrix is no multiple of I.
+The paper's construction (A.2) of this matrix has alpha I in one de x de block and zeros elsewhere.
+The experiment measures the energy in that block, the share of this energy on the diagonal, and the
+margin of each token's own score. For comparison, it also measures the diagonal share of sum_i
+omega_i omega_i^T. This matrix matches tokens with themselves as alpha I does. Random encodings are
+not orthonormal, so this matrix is no multiple of I.
 """
 
 import contextlib
@@ -90,7 +90,10 @@ SECONDS = 60.0
 def _trained(
     config: Figure2, key: Array, store: Checkpoints | None
 ) -> tuple[online.Run, np.ndarray, int]:
-    """Train all seeds; return the runs, their last test risks, and the number of chunks."""
+    """Train all seeds.
+
+    Return the runs, their last test risks, and the number of training chunks.
+    """
     protocol = config.protocol
     keys, shared = jax.random.split(key, config.seeds), jax.random.fold_in(key, 0)
     chunk = protocol.batch * protocol.check_every
@@ -129,8 +132,8 @@ def run(
     Args:
         config: the settings.
         key: key of all draws.
-        folder: where the training is stored, once a minute.
-        resume: continue what the folder holds, instead of clearing it.
+        folder: the folder in which the function stores the training, once a minute.
+        resume: whether to continue the training in the folder instead of clearing the folder.
 
     Raises:
         Refused: if the folder to resume from is damaged or of another configuration or key.
@@ -181,11 +184,11 @@ CONTROLS: dict[str, Control] = {
     "the block's diagonal": valued(0.4, "diagonal_energy"),
     "its own token highest": valued(-1.0, "margin"),
 }
-"""Data for which a claim is false: an untrained run, energy and scores at other entries."""
+"""Data for which a claim is false: from an untrained run, or with energy and scores elsewhere."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide whether the trained matrix has its energy in the block of (A.2), as alpha I.
+    """Decide whether the energy of the trained matrix is in the block alpha I of (A.2).
 
     If the run has not learned, a negative result leaves the claim open.
     """

@@ -1,7 +1,7 @@
 """Online training as in the paper's public code: AdamW on fresh prompts, one test set.
 
-`side_by_side` trains several seeds of one architecture at one length N. Each chunk of `check_every`
-steps is one compiled `vmap` of a `scan` that ends with the test risks.
+`side_by_side` trains several seeds of one architecture at one length N. A chunk is `check_every`
+training steps, one compiled `vmap` of a `scan`. Each chunk ends with the test risks.
 """
 
 import functools
@@ -34,16 +34,18 @@ class Protocol:
         d: dimension of a token.
         q: number of relevant tokens.
         link: name of the link.
-        simple: whether the training data are simple-qSTR.
+        simple: whether the training data come from the paper's simple task (simple-qSTR), where all
+            positions share t.
         test_on: the law of the test data: "same" (the law of the training data), or "simple" (as in
             the public code).
         batch: number of fresh prompts in a step.
         learning_rate: learning rate of AdamW.
         weight_decay: weight decay of AdamW, decoupled, on all parameters.
-        check_every: number of steps between two looks at the test risk.
+        check_every: number of steps between two evaluations of the test risk.
         test_prompts: size of the test set, drawn once for each seed.
         threshold: a run has learned if its test risk is strictly below this number.
-        max_samples: budget of a run; a run that has not learned by then is censored, never dropped.
+        max_samples: the largest number of samples of a run. The results keep a run that has not
+            learned by then, and mark it as censored.
         shared_task: whether all seeds share one link and one set of encodings, as in the public
             code.
     """
@@ -127,7 +129,7 @@ def _examples(
 
 
 def optimiser(protocol: Protocol, /) -> optax.GradientTransformation:
-    """Return PyTorch's AdamW: eps 1e-8 outside the root, decay on every parameter and bias."""
+    """Return PyTorch's AdamW, with eps 1e-8 outside the root and decay on all parameters."""
     return optimizer("adamw", protocol.learning_rate, weight_decay=protocol.weight_decay)
 
 
@@ -206,9 +208,9 @@ def _compiled(
 def side_by_side(
     name: str, N: int, protocol: Protocol, /
 ) -> tuple[Callable[[Array, Array], Run], Callable[[Run], tuple[Run, Array]]]:
-    """Return `start` and `train_chunk` over seeds, compiled.
+    """Return the compiled functions that start all seeds and train all seeds for one chunk.
 
-    The second function consumes the runs that it is given. Cells that differ only in threshold or
+    The second function overwrites the runs that it receives. Cells that differ only in threshold or
     budget share the compiled functions.
     """
     return _compiled(name, N, replace(protocol, threshold=0.0, max_samples=1))

@@ -34,8 +34,8 @@ class Phase:
     """Grid and training of the phase diagram.
 
     Attributes:
-        sparsities: q, with one compiled program each.
-        heads: H; masks let one program train every H side by side.
+        sparsities: the sparsities q; each has its own compiled program.
+        heads: the numbers of heads H; masks let one program train every H side by side.
         width: width of the two-layer readout.
         batch: number of fresh prompts in a step.
         steps: number of steps of Adam.
@@ -66,7 +66,10 @@ def _predict(params: dict, mask: dict, z: Array) -> Array:
 
 
 def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
-    """Return one run's final risk at the last position, times 1/2 + 1/N, such positions' share."""
+    """Train one run, and return its final risk at the last position times 1/2 + 1/N.
+
+    This factor is the share of positions with the last position's label.
+    """
     N, H = 2 * q + 2, max(config.heads)
     De = 1 + (q + 1) * N
     omega = jnp.eye(N)
@@ -93,7 +96,7 @@ def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
 
 
 def _masks(q: int, config: Phase) -> dict:
-    """Return the heads that act, and the entries of W_QK that may be non-zero, by (class, H)."""
+    """Return, for each (class, H), masks of the heads in use and of the free entries of W_QK."""
     De, H = 1 + (q + 1) * (2 * q + 2), max(config.heads)
     block = np.ones((2, De, De), dtype=np.float32)
     block[1, :1, 1:] = block[1, 1:, :1] = 0.0
@@ -106,7 +109,7 @@ def _masks(q: int, config: Phase) -> dict:
 
 
 def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return risks and bounds over (attention, H) at one sparsity."""
+    """Return trained risks and lower bounds over (attention, H) at one sparsity q."""
     shape = 2, len(config.heads)
     keys = jax.random.split(jax.random.fold_in(key, q), (config.restarts, shape[0] * shape[1]))
     train = lambda key, mask: _train(key, mask, q, config)
@@ -122,7 +125,7 @@ def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(config: Phase, key: Array, /) -> xr.Dataset:
-    """Return trained risks and bounds of both classes, over (attention, H, q)."""
+    """Return trained risks and lower bounds of both attention classes, over (attention, H, q)."""
     columns = []
     with progress(len(config.sparsities), "sparsities") as report:
         for done, q in enumerate(config.sparsities):
@@ -151,13 +154,16 @@ SETTINGS = default_settings(
     others="Propositions 3 and 21 speak of every q and H, and of every network. Less training "
     "shows less: a run that has not learned is below no bound.",
 )
-"""The least training that counts as a search for runs below the bounds."""
+"""The least amount of training that counts as a serious search for risks below the bounds."""
 TRAINS = 0.1
-"""Risk at the most heads below which training works; a larger number accepts worse runs."""
+"""Training works if the risk at the largest number of heads is below this.
+
+A larger number accepts worse runs.
+"""
 
 
 def _short_of_the_bound(dataset: xr.Dataset) -> xr.Dataset:
-    """Return data in which coupled runs of two heads stay above the bound, but training works."""
+    """Return false data: training works, but coupled runs of two heads stay above the bound."""
     coupled, H = dataset.attention == "coupled", dataset.H
     bound = dataset.bound.sel(attention="decoupled")
     risk = dataset.risk.where(~(coupled & (H == 2)), 1.2 * bound)

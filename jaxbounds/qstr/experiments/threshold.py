@@ -1,7 +1,8 @@
 """The number of samples until the test risk is low, the quantity of Figure 1.
 
-The host looks at the test risks of all seeds between chunks. It stops when every seed has crossed
-the threshold, or at the budget. All results follow from the risks seen at these looks.
+After each chunk of training steps, the host reads the test risks of all seeds. The run stops when
+every seed has crossed the threshold, or at the budget. All results follow from the test risks that
+the host read.
 """
 
 import contextlib
@@ -19,18 +20,21 @@ from jaxbounds.qstr.architectures import outline
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension, side_by_side
 
 SECONDS = 60.0
-"""Seconds between two stores of a cell in training; a larger number stores less often."""
+"""The seconds between two stores of a cell (one architecture at one N).
+
+A larger number stores less often.
+"""
 
 
 class Cell(NamedTuple):
-    """The outcome of a cell, one entry for each seed.
+    """The outcome of a cell (one architecture at one N), with one entry for each seed.
 
     Attributes:
-        samples: number of samples drawn when the test risk was first seen below the threshold; inf
-            if no look saw it below.
+        samples: number of samples drawn when the test risk was first read below the threshold; inf
+            if it was never below.
         risk: the last test risk.
         seen: number of samples that each run of the cell drew; the runs stop together.
-        history: the test risk at every look, (looks, seeds).
+        history: the test risks after every chunk, of shape (chunks, seeds).
     """
 
     samples: Float[np.ndarray, "S"]
@@ -64,8 +68,8 @@ def samples_to_threshold(
         protocol: what is trained and how.
         key: key of the cell; seed i uses the key's i-th split, whatever the number of seeds.
         seeds: number of runs.
-        store: where this cell is stored. If the store holds a part of this cell, training continues
-            from that part.
+        store: the place where the function stores this cell. If the store holds a part of this
+            cell, training continues from that part.
 
     Raises:
         Refused: if the architecture is unknown or does not fit, N < 2, the budget is below one

@@ -60,7 +60,7 @@ NORMS = searched(
             name=name,
             cites="Lemma 39, Appendix D",
             equality=_ALIGNED,
-            note=f"The exponents are r, s, p = {', '.join(f'{v:g}' for v in triple)}.",
+            note=f"The form takes Lemma 39 at r, s, p = {', '.join(f'{v:g}' for v in triple)}.",
         )
         for name, triple in _EXPONENTS.items()
     ),
@@ -217,21 +217,28 @@ PACKING = searched_on_host(
                 ratio=2.3448889743935233,
                 meets=_meets_lemma_41,
             ),
-            note="A maximal 1/2-packing of the unit ball of R^d has at least 2^d points. At d = "
-            "60, d log 2 = 41.6 exceeds the printed bound 17.7. The quotient grows like d / "
-            "log d, so no constant repairs the bound. The second branch is Maurey's covering "
-            "bound of the l_1 ball.",
+            note=(
+                "A maximal 1/2-packing of the unit ball of R^d has at least 2^d points. At d = "
+                "60, d log 2 = 41.6 exceeds the printed bound 17.7. The quotient grows like d / "
+                "log d, so no constant repairs the bound. The second branch of the printed "
+                "minimum is Maurey's bound, which covers the l_1 ball and not the l_2 ball."
+            ),
         ),
         Form(
             name="corrected",
-            note="The bound is the volume branch alone.",
+            note=(
+                "The corrected bound is the first branch of the printed minimum, which compares "
+                "volumes."
+            ),
             equality="equally spaced points on a segment",
         ),
         Form(
             name="corrected (Golay)",
             hypotheses=lambda i, size: {"Golay code": i["family"] == GOLAY},
-            note="The check applies the volume branch to the 4096 words of the Golay code, and "
-            "to the shortened codes.",
+            note=(
+                "The check applies the first branch of the minimum, the volume bound, to the 4096 "
+                "words of the Golay code, and to the shortened codes."
+            ),
         ),
     ),
     control="half the volume branch",

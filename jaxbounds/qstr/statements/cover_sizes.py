@@ -86,8 +86,11 @@ COVERS = searched_on_host(
         ),
         Form(
             name="derived split",
-            note="The split of eps in proportion to the numbers of parameters costs no more than "
-            "eps/2 for each part. The bound then reads m (H De + 2) log(1 + 4L/eps).",
+            note=(
+                "The form splits eps between the two parts in proportion to their numbers of "
+                "parameters. This split is never worse than eps/2 for each part. The bound then "
+                "reads m (H De + 2) log(1 + 4L/eps)."
+            ),
         ),
         Form(
             name="derived Proposition 17",
@@ -172,10 +175,12 @@ BRANCHES = Statement(
         _e9(
             name="printed first branch",
             cites="Lemma 16: r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2",
-            note="Here ||Theta||_{2,1} sums the norms of columns. The 5^d tokens are a net of "
-            "fineness r_x/2 of their sphere, so d_infty is at least (7/8) r_x |u - u'|. "
-            "Matrices within eps of one matrix therefore have vectors u within 8/7 of each "
-            "other. So the log covering number is at least d log(7/4).",
+            note=(
+                "Here ||Theta||_{2,1} sums the norms of columns. The 5^d tokens are a net of "
+                "fineness r_x/2 of their sphere, so d_infty is at least (7/8) r_x |u - u'|. If "
+                "two matrices lie within eps of a common matrix, their vectors u therefore differ "
+                "by at most 8/7. So the log covering number is at least d log(7/4)."
+            ),
         ),
         _e9(
             name="printed first branch, rows",
@@ -192,16 +197,20 @@ BRANCHES = Statement(
         ),
         _e9(
             name="derived first branch, rows",
-            note="If ||Theta||_{2,1} sums the norms of rows, the factor log(nN) repairs nothing, "
-            "because one prompt is a counterexample.",
+            note=(
+                "If ||Theta||_{2,1} sums the norms of rows, the factor log(nN) does not repair the "
+                "bound, because a single prompt is a counterexample."
+            ),
         ),
         Form(
             name="printed second branch",
             cites=_SECOND,
             sense="at most",
             exponent=(0.4, 0.75),
-            note="The branch is a true bound if its logarithm contains 2 R_F r_z / eps: "
-            "qstr.prop17.assembly.",
+            note=(
+                "This branch of the minimum is a true bound if the argument of its logarithm "
+                "includes 2 R_F r_z / eps (see qstr.prop17.assembly)."
+            ),
         ),
         Form(
             name="printed second branch, rows",

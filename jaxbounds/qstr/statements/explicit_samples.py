@@ -57,8 +57,10 @@ DECAY = Statement(
             name="sharpened",
             sense="at least",
             exponent=(1.0, 1.05),
-            note="The bound is `truncated_risk`. For links that a network of the class fits, it "
-            "has no term of order 1/sqrt n.",
+            note=(
+                "The bound is `truncated_risk`. For links that a network of the class fits, this "
+                "bound has no term of order 1/sqrt n."
+            ),
         ),
     ),
     control="1/n for the first",
@@ -143,12 +145,16 @@ LENGTHS = Statement(
             name="sharpened",
             sense="at most",
             exponent=(0.4, 1.0),
-            note="One cover and clipped predictions give at most the order (log N)^4. The factor "
-                 "de^2 contributes two of the four powers.",
+            note=(
+"A proof with one cover and clipped predictions gives a number of samples of order "
+"(log N)^4 at most. The factor de^2 contributes two of the four powers."
+),
         ),
         Form(name="sharpened RNN", sense="at most", exponent=(0.4, 1.0),
-             note="The task is simple-qSTR, and the transitions do not see the states. The order "
-                  "is that of the Transformer's samples."),
+             note=(
+"The task is simple-qSTR, and the transitions of the RNN do not depend on its states. "
+"The RNN's number of samples has the order of the Transformer's number."
+)),
     ),
     control="(log N)^2, as if De did not grow",
     sizes=({},),
@@ -189,12 +195,17 @@ SEPARATION = searched_on_host(
     forms=(
         Form(
             name="derived",
-            note="The paper's chain of lemmas, with every constant, separates the two bounds "
-            "from N = 2^59 on.",
+            note=(
+                "The paper's chain of lemmas, with every constant, places the Transformer's "
+                "samples below the feedforward networks' samples from N = 2^59 on."
+            ),
         ),
         Form(
             name="sharpened",
-            note="One cover and clipped predictions separate the two bounds from N = 2^36 on.",
+            note=(
+                "A proof with one cover and clipped predictions places the Transformer's samples "
+                "below the feedforward networks' samples from N = 2^36 on."
+            ),
         ),
     ),
     control="half as many tokens",

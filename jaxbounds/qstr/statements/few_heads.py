@@ -131,14 +131,16 @@ ENOUGH_HEADS = Statement(
                 ratio=5836.262042776946,
                 meets=_meets_theorem_1,
             ),
-            note="The form reads 'cannot learn qSTR when H < q' as a claim for every q and d. It "
-            "takes the bound that Proposition 21 has for H < q under its restriction of "
-            "W_QK. If W_QK is full, d heads show all q tokens, so their risk is only "
-            "rounding. The check approximates the expectation by Gauss-Hermite quadrature "
-            "over the q tokens, and uses the paper's softmax attention. For d >= q the "
-            "reading is true, since qstr.prop3 (sharpened) is positive for H < min(q, d). "
-            "Both propositions claim the existence of some law of t, and the check refutes "
-            "the reading for one law only.",
+            note=(
+                "The form reads 'cannot learn qSTR when H < q' as a claim for every q and d. The "
+                "form takes the bound that Proposition 21 proves for H < q and a block-diagonal "
+                "W_QK. If W_QK may be any matrix, d heads reveal all q tokens, so their risk is "
+                "zero up to rounding. The check approximates the expectation by Gauss-Hermite "
+                "quadrature over the q tokens, and uses the paper's softmax attention. For d >= q "
+                "the reading is true, since qstr.prop3 (sharpened) is positive for H < min(q, d). "
+                "Both propositions claim the existence of some law of t, and the check refutes "
+                "the reading for one law only."
+            ),
         ),
         Form(
             name="derived every token",

@@ -135,7 +135,7 @@ BLOCK_NORMS = on_settings(
         Form(
             name="printed |A_2|",
             cites="Lemma 25, Appendix C.1",
-            note="The form is as for the width, but with the hidden constant 2.",
+            note="The form repeats the bound on the width, but with the hidden constant 2.",
         ),
         Form(
             name="printed |W|, |b|",

@@ -74,8 +74,10 @@ GATE = searched_gates(
         Form(
             name="sharpened",
             equality="x = r_x/2, z = 1/2 + 3 t/4",
-            note="On the side against the sign of x the network errs by half as much, because "
-            "only the interpolation errs there.",
+            note=(
+                "An error whose sign is opposite to the sign of x is at most half as large, "
+                "because only the interpolation makes such errors."
+            ),
         ),
     ),
     control="half of eps, on both sides",

@@ -160,7 +160,8 @@ PROPOSITION_21 = random_weights(
         Form(
             name="sharpened",
             equality="W_QK in general position",
-            note="The bound is (1 + 2/N)(1 - H/q), because N/2 + 1 of the N positions count.",
+            note="The bound is (1 + 2/N)(1 - H/q), because N/2 + 1 of the N positions contribute "
+            "to the risk.",
         ),
     ),
     control="the heads reveal nothing: 1 + 2/N",
@@ -192,7 +193,8 @@ ALL_DIMENSIONS = random_weights(
         Form(
             name="sharpened",
             equality="W_QK in general position",
-            note="The bound is (1 + 2/N)(1 - H/q), because N/2 + 1 of the N positions count.",
+            note="The bound is (1 + 2/N)(1 - H/q), because N/2 + 1 of the N positions contribute "
+            "to the risk.",
         ),
     ),
     control="the heads reveal nothing: 1 + 2/N",

@@ -131,7 +131,10 @@ SEPARATION = Statement(
         Form(
             name="printed",
             cites="Lemma 37, with the constants of its proof",
-            note="A union bound and Markov's inequality each contribute 1/3 to the probability.",
+            note=(
+                "A union bound and Markov's inequality each contribute 1/3 to the probability of "
+                "failure."
+            ),
         ),
     ),
     control="fifty times the separation",

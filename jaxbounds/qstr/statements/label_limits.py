@@ -114,9 +114,11 @@ LIMIT = searched(
         Form(
             name="derived all labels",
             equality="independent relevant tokens",
-            note="As in (2.2), the learner sees all N labels of each prompt, so n N replaces n. "
-            "The limit counts labels. It counts prompts only for (2.3), as in Theorem 4, or "
-            "for simple-qSTR.",
+            note=(
+                "As in (2.2), the learner sees all N labels of each prompt, so n N replaces n. "
+                "The limit then counts labels, not prompts. A limit on prompts follows only for "
+                "(2.3), as in Theorem 4, or for simple-qSTR."
+            ),
         ),
     ),
     control="n - 1 in place of n",

@@ -136,8 +136,10 @@ HOMOGENEITY = Statement(
             name="printed r_w",
             cites="Section 2, after Assumption 2: 'we can always have r_w = 1 by homogeneity'",
         ),
-        Form(name="derived r_a", note="The factor moves into r_a, so that the product r_a r_w "
-                                      "stays the same."),
+        Form(name="derived r_a", note=(
+"The rescaling moves the factor r_w into r_a, so that the product r_a r_w does not "
+"change."
+)),
     ),
     control="r_a unchanged",
     sizes=({"q": 2, "d": 2, "m": 3},),

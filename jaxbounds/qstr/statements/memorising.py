@@ -94,7 +94,7 @@ EMBEDDING = Statement(
         Form(
             name="printed",
             cites="Theorem 9, proof, case d_h >= n",
-            note="The transitions and U are zero.",
+            note="In this network, all transitions and the matrix U are zero.",
         ),
         Form(name="derived norm", note="The middle layers keep v -> relu(v) - relu(-v)."),
     ),

@@ -242,20 +242,28 @@ LENGTHS = Statement(
             name="derived",
             sense="at most",
             exponent=(0.4, 1.0),
-            note="At L_y = 3 the paper's network needs N of order n^9.",
+            note=(
+                "At L_y = 3 the bound from the paper's network becomes informative only at N of "
+                "order n^9."
+            ),
         ),
         Form(
             name="sharpened",
             sense="at most",
             exponent=(0.4, 1.0),
-            note="The same units in balanced layers need N of order n^6 at every depth.",
+            note=(
+                "With the units of this network in balanced layers, the bound becomes informative "
+                "at N of order n^6, at every depth."
+            ),
         ),
         Form(
             name="sharpened computed",
             sense="at most",
             exponent=(0.3, 0.7),
-            note="At d = 2, the networks that linear programs find need N of about n^4, for n "
-            "from 4 to 16.",
+            note=(
+                "At d = 2, the bound from the networks that linear programs find becomes "
+                "informative at N of about n^4, for n from 4 to 16."
+            ),
         ),
     ),
     control="the root of n",

@@ -416,8 +416,10 @@ TRUNCATIONS = _order(
         Form(
             name=f"printed {lemma}", cites=f"{lemma}, its display", sense="at least",
             exponent=(1.9, 2.1),
-            note="The level tau is of order log(n). The Cauchy-Schwarz inequality then gives "
-                 "exp(-tail/2) = 1/n.",
+            note=(
+"The truncation level tau is of order log(n). The Cauchy-Schwarz inequality then "
+"gives exp(-tail/2) = 1/n."
+),
         )
         for lemma in ("Lemma 20", "Lemma 34")
     ),

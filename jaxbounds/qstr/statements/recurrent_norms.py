@@ -142,9 +142,12 @@ WIDTH = cases_on_host(
             sense="at least",
             exponent=(1.0, 1.6),
             cites=_PROPOSITIONS_8_35,
-            note="The check takes RNNs of every width, from one number for all bits to one "
-            "number for each bit. For their L they are the narrowest RNNs that we know. "
-            "Their dh is within a factor of 2 b log 2 and a constant of the bound.",
+            note=(
+                "The check takes RNNs of every width, from one number for all bits to one number "
+                "for each bit. For their Lipschitz constant L, these RNNs are the narrowest that "
+                "we know. Their width dh is within a factor of 2 b log 2 and a constant of the "
+                "bound."
+            ),
         ),
     ),
     control="the square of the bound",
@@ -294,7 +297,7 @@ CONSTANTS = searched_on_host(
             note="Sudakov's inequality bounds the log of the number of "
             "states, which are spread/L apart.",
         ),
-        Form(name="corrected", note="The form is Sudakov's inequality, solved for |U|_F."),
+        Form(name="corrected", note="The form solves Sudakov's inequality for |U|_F."),
         Form(
             name="derived printed with |U|_F",
             note="The second bound is true with |U|_F in place of |U|_op.",
@@ -342,9 +345,11 @@ UNLEARNED = Statement(
         Form(
             name="derived",
             equality="c = 0: only the own token is read, L = 0",
-            note="The proof uses a net of the states, and the rate-distortion function of N - 1 "
-            "normal tokens. They replace the random packing of Proposition 35, whose "
-            "constants are hidden.",
+            note=(
+                "The proof uses a net of the states, and the rate-distortion function of N - 1 "
+                "normal tokens. These two tools replace the random packing of Proposition 35, in "
+                "which the paper hides the constants."
+            ),
         ),
     ),
     control="nothing learned but the own token",

@@ -209,8 +209,10 @@ RNN = searched_prompts(
         Form(
             name="printed r_h",
             cites="Proposition 28: r_h >= sqrt(q) r_x + sqrt(eps_2NN)/(r_a r_w)",
-            note="The states never leave the ball of radius r_h, so the projection is the "
-            "identity.",
+            note=(
+                "The states never leave the ball of radius r_h, so the projection onto this ball "
+                "changes nothing."
+            ),
         ),
         Form(
             name="sharpened",

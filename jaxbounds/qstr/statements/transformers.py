@@ -206,7 +206,10 @@ ASSEMBLY = searched_on_host(
         Form(
             name="derived Lemma 16 with log(nN)",
             equality="always",
-            note="At eps = r_z^-2 and R_{2,1} = H r_QK, this branch is true over the nN tokens.",
+            note=(
+                "At eps = r_z^-2 and R_{2,1} = H r_QK, this branch of the minimum is a true bound "
+                "over the nN tokens."
+            ),
         ),
         Form(
             name="derived Lemma 20",
@@ -226,7 +229,7 @@ ASSEMBLY = searched_on_host(
         ),
         Form(
             name="derived Lemma 32",
-            note="The form is Massart's lemma at eps = 1/n, with the radius of one layer.",
+            note="The form applies Massart's lemma at eps = 1/n, with the radius of one layer.",
         ),
     ),
     control="Proposition 17 without its attention part",

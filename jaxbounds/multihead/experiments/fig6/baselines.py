@@ -27,7 +27,10 @@ def naive_bayes(train: Sentences, test: Sentences, /) -> float:
 
 
 def lexicon_accuracy(test: Sentences, /) -> float | None:
-    """Compute the accuracy of VADER's sign (zero counts as praise); None without vaderSentiment."""
+    """Compute the accuracy of the sign of VADER's score; return None without vaderSentiment.
+
+    A score of zero counts as praise.
+    """
     try:
         package = importlib.import_module("vaderSentiment.vaderSentiment")
     except ImportError:

@@ -1,6 +1,6 @@
 """The paper's claims about Figure 6, decided on its data.
 
-The slopes are slopes in log2 H, one for each trial.
+A slope is the change of a quantity for each doubling of H; each trial has one slope.
 """
 
 import numpy as np
@@ -19,7 +19,10 @@ from jaxbounds.multihead.experiments.ordering import (
 )
 
 TRAIN_DROP, TEST_DROP, ACCURACY_RISE = 0.02, 0.005, 0.005
-"""The least changes, from the fewest to the most heads, at which a claim counts as shown."""
+"""The least change of each quantity, from the fewest to the most heads, that counts as a change.
+
+A larger number makes a claim harder to show.
+"""
 
 SETTINGS = Settings(
     exact={"step_size": 5e-6, "epochs": 5, "batch": 32, "source": "file", "n": 0, "test": 0},
@@ -50,7 +53,7 @@ def _elsewhere(dataset: xr.Dataset, arm: str) -> list[str]:
 
 
 def _slopes(heads: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Compute (trials,) least-squares slopes along log2 H of values (H, trial)."""
+    """Compute, for each trial, the least-squares slope of the values (H, trial) against log2 H."""
     place = np.log2(heads) - np.mean(np.log2(heads))
     return place @ values / np.sum(place**2)
 

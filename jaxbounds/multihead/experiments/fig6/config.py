@@ -21,11 +21,11 @@ class Figure6:
     Attributes:
         arms: the ways to make H heads: "split", "fixed", "recut", "prune" (the package `fig6`
             explains each).
-        heads: H, increasing.
+        heads: the numbers of heads H, increasing.
         trials: the number of runs, each with its own data, order and first weights.
         epochs: the number of passes over the training sentences.
         batch: the number of sentences of a step; an epoch omits sentences that do not fill a batch.
-        looks: the number of records of losses and accuracies in an epoch.
+        looks: the number of times in an epoch at which the run records losses and accuracies.
         step_size: the step size of AdamW.
         weight_decay: the weight decay of AdamW, on all parameters.
         dropout: the dropout rate in training.

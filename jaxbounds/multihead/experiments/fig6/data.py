@@ -22,16 +22,17 @@ from jaxbounds.multihead.tokens import (
 )
 
 EVALUATED = 128
-"""The number of sentences that are evaluated at once; a larger number takes more memory."""
+"""The number of sentences that the network evaluates at once; a larger number takes more memory."""
 
 
 class Prepared(NamedTuple):
     """The data of all trials.
 
     Attributes:
-        lanes: the sweep's inputs for each lane (a trial), stacked over trials.
+        lanes: the inputs of each trial, stacked over the trials.
         vocabulary: the number of kinds of tokens, the largest over the trials.
-        found: the accuracies of simple rules, and the share of sentences cut, each (trials,).
+        found: for each trial, the accuracies of simple rules and the share of sentences that were
+            cut.
         mark: a digest of the data.
     """
 
@@ -81,7 +82,10 @@ def _orders(config: Figure6, key: Array, n: int, batches: int) -> np.ndarray:
 
 
 def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
-    """Group the first `count` rows by `EVALUATED`, and fill the last group with unlabelled rows."""
+    """Divide the first `count` rows into groups of `EVALUATED` rows.
+
+    Unlabelled rows fill the last group.
+    """
     fill = -count % EVALUATED
     rows = np.minimum(np.arange(count + fill), count - 1)
     labels = np.where(np.arange(count + fill) < count, data["labels"][rows], -1)
@@ -90,7 +94,9 @@ def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]
 
 
 def batches_of(config: Figure6, n: int, /) -> int:
-    """Return the number of steps of an epoch over n sentences, a multiple of the looks.
+    """Return the number of steps of an epoch over n sentences, a multiple of `looks`.
+
+    The run records its losses `looks` times in each epoch.
 
     Raises:
         Refused: if there are fewer batches than looks.

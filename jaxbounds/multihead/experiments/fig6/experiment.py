@@ -21,7 +21,7 @@ from jaxbounds.multihead.roberta import RobertaShape
 
 
 def _refuse_what_cannot_run(config: Figure6, data: Prepared) -> None:
-    """Check every cell before the first one starts, so that no later cell fails."""
+    """Check every pair of arm and head count before the first run, so that no later run fails."""
     for arm in config.arms:
         for heads in config.heads:
             network(config, arm, heads, data.vocabulary)
@@ -30,7 +30,7 @@ def _refuse_what_cannot_run(config: Figure6, data: Prepared) -> None:
 def run(
     config: Figure6, key: Array, /, *, folder: Place | str | None = None, resume: bool = False
 ) -> xr.Dataset:
-    """Train every (arm, H, trial) and record losses and accuracies.
+    """Train a network for every arm, number of heads H and trial, and record losses and accuracies.
 
     Args:
         config: the settings.

@@ -123,7 +123,7 @@ def train_arm(
         resume: continue from the folder.
 
     Returns:
-        The records without states; a folder stores the states on disk.
+        The recorded losses and accuracies, without the networks' states, which the folder stores.
     """
     shape = network(config, arm, heads, data.vocabulary)
     mark = f"{fingerprint(config, key)}/{arm}/{heads}/{data.mark}/{_weights_mark(config.weights)}"
@@ -164,7 +164,7 @@ def train_arm(
 
 
 def _program(config: Figure6, shape: RobertaShape) -> tuple[Callable, Callable, Callable]:
-    """Return the functions that start, step and measure a lane."""
+    """Return the functions that start, step and measure a lane (the training of one trial)."""
     net = Roberta(shape)
     rule = optimizer("adamw", config.step_size, weight_decay=config.weight_decay)
 

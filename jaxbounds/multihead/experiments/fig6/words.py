@@ -36,7 +36,7 @@ def parameter_count(shape: RobertaShape, /) -> int:
 
 
 def operations(shape: RobertaShape, sentences: int, length: int, /) -> float:
-    """Count the multiplications and additions of one forward pass, in matrices and in attention."""
+    """Count the multiplications and additions of a forward pass: matrix products and attention."""
     columns = shape.heads * shape.head_width
     layer = 4 * shape.width * columns + 2 * shape.width * shape.inner
     attention = 2 * length * columns
