@@ -351,7 +351,7 @@ def confirmed(
         return _certificate(statement, form, instance, size, SECONDS, BITS, margin)
     given, found, each = statement.as_given(), list[Certificate](), SECONDS / len(points)
     for point in points:
-        filled = dict(instance) | point
+        filled = {**instance, **point}
         found.append(_certificate(given, form, filled, size, each, BITS, margin))
         if found[-1].reason == TRUE:
             return found[-1]

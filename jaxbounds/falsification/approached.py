@@ -8,6 +8,7 @@ arithmetic confirms the difference of the sides.
 """
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -129,7 +130,8 @@ def _ways(instance: Instance) -> Iterator[_Way]:
         if leaves[i].shape == leaves[j].shape:
             at = lambda m, i=i, j=j: closer(i, j, 2.0**m)
             out, back, end = [at(-m) for m in STEPS], list(map(at, BACK)), closer(i, j, 0.0)
-            yield _Way(_to_zero, lambda one, i=i, j=j: apart(i, j, one), out, back, end)
+            distance = functools.partial(apart, i, j)
+            yield _Way(_to_zero, distance, out, back, end)
 
 
 def _to_infinity(names: list[str]) -> str:

@@ -99,18 +99,20 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
     also shrinks failing instances with larger sides, and takes the most readable instance.
     """
     statement = bench.statement
-    amounts = violation(statement, column.measured)
+    amounts = np.asarray(violation(statement, column.measured))
     for at, size in enumerate(map(Size, statement.sizes)):
         rows = np.flatnonzero((column.sizes == at) & (amounts > 0))
         if len(rows):
 
-            def measured(instances: list[Instance], size: Size = size) -> tuple[Reals, Reals]:
+            def measured(
+                instances: list[Instance], size: Size = size
+            ) -> tuple[np.ndarray, np.ndarray]:
                 """Return the violation and the larger side of each instance."""
                 stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
                 found = bench(stacked, size).column(index)
                 noise = is_noise(statement, found, largest_entry(stacked, np, axes=1))
                 sides = np.maximum(np.abs(found.lhs), np.abs(found.rhs))
-                return np.where(noise, -np.inf, violation(statement, found)), sides
+                return np.where(noise, -np.inf, violation(statement, found)), np.asarray(sides)
 
             row = column.worst(rows)
             worst = pool.instance(row)
@@ -121,7 +123,7 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
             small = lambda instance: not measured([instance])[1][0] >= LEAST
             found = [shrink(worst, judge)]
             if entries <= FEW and (small(found[0]) or not is_round(found[0])):
-                m, floor = column.measured, share(amounts[row])
+                m, floor = column.measured, share(float(amounts[row]))
                 sides = np.maximum(np.abs(m.lhs), np.abs(m.rhs))
                 chosen = _nearer(amounts[rows], sides[rows], floor, sides[row])
                 starts = [pool.instance(int(i)) for i in rows[chosen]]
@@ -134,7 +136,7 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
     return None
 
 
-def _nearer(amounts: Reals, sides: Reals, floor: float, side: float) -> np.ndarray:
+def _nearer(amounts: np.ndarray, sides: np.ndarray, floor: float, side: float) -> np.ndarray:
     """Return the places of up to `STARTS` instances whose larger side is nearest to one.
 
     Args:

@@ -10,7 +10,7 @@ zero.
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -285,7 +285,7 @@ def _looked_at(
     scale, searched = np.full(len(m.value), np.nan), np.isneginf(m.low)
     if bench.statement.there_is is not None:  # the sides belong to the best promised entries
         promises = bench.promises(size)
-        bench, batch = promises.given, promises.filled(batch, form)
+        bench, batch = cast(Bench, promises.given), promises.filled(batch, form)
     statement = bench.statement
     fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high", "counted")}
 

@@ -329,7 +329,7 @@ def _blank_forms(given: Any) -> tuple[Form, ...]:
     return tuple(named.values())
 
 
-def two_claims(estimates: Mapping[str, str], /) -> str:
+def two_claims(estimates: Mapping[Any, str], /) -> str:
     """Return what to try instead of an identity with an estimated side."""
     side, word = next(iter(estimates.items()))
     relation = "<=" if (side == "lhs") == (word == "below") else ">="
