@@ -148,7 +148,7 @@ class Spectrum(NamedTuple):
         if lost.any():
             raise Refused(
                 f"{name} is not finite at the estimated eigenvalue node={nodes[lost][0]:.6g}. Try "
-                f"a function that is "
+                "a function that is "
                 "defined there, as lambda x: np.log(x + 1)"
             )
         return np.where(weights > 0, values, 0.0)
