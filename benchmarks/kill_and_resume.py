@@ -140,7 +140,7 @@ def main(
             done = cut(command, wait, how or signal.SIGKILL, log, within)
             if how and done:
                 longest[how] = max(longest[how], done)
-                kept += how == signal.SIGTERM and "all computed results are kept" in _text(log)
+                kept += how == signal.SIGTERM and "before the stop are saved" in _text(log)
             said = set(re.findall(r"^\d+/\d+ ([\w.\-]+):", _text(log), re.MULTILINE))
             if what[0] == "verify" and not said <= _judged(broken):
                 raise SystemExit(f"judged and lost: {said - _judged(broken)}")

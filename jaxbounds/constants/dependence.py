@@ -20,7 +20,7 @@ residual. A larger value accepts more products."""
 
 @dataclass(frozen=True, kw_only=True)
 class Exponent:
-    """The fit of log C against the log of one axis.
+    """The fit of log C (C is the constant) to the log of one axis (such as T).
 
     Attributes:
         axis: the name of the axis.

@@ -265,14 +265,14 @@ def _plain(problem: Problem, point: Point) -> dict[str, Any]:
 
 
 class _Confirmed(NamedTuple):
-    """A point and its certified ratio.
+    """A point (an instance that a climb reached) and the point's certified ratio.
 
     Attributes:
         point: the point with the largest certified ratio.
         ratio: lhs/rhs of the problem, as a function of instances; None if `ball` is None.
         ball: the ball of lhs/rhs at the point; None if ball arithmetic gives no ball.
         reason: the reason why `ball` is None, or why a point with a larger float ratio has no ball.
-        beyond: the float ratio of a point without a ball, if it is larger.
+        beyond: the float ratio of a point without a ball, if that ratio exceeds the ball.
     """
 
     point: Point

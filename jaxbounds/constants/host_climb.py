@@ -1,4 +1,4 @@
-"""Climb without slopes, by moves of floats and integers, for statements that run in Python.
+"""Climb: raise lhs/rhs without slopes, by moves of floats and integers, for statements in Python.
 
 A move changes a float by a share of its size; the shares range from 1 down to the last digits.
 Other moves change whole arrays, or all floats in a random direction. An integer takes the values

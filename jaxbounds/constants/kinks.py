@@ -1,8 +1,9 @@
 """Find optima at kinks, the points at which smooth pieces of the ratio meet.
 
-Near a kink the ratio is the least of several smooth pieces. Linear programs find the pieces; each
-piece is known from a point at which it is active. Newton's steps, in ball arithmetic with slopes in
-float64, then find the point at which the pieces are equal. The steps can gain any number of digits.
+Near a kink the ratio is the least of several smooth pieces. Linear programs find the pieces. Each
+piece is known from a point at which the ratio equals this piece. Newton's steps, in ball arithmetic
+with slopes in float64, then find the point at which the pieces are equal. The steps can gain any
+number of digits.
 """
 
 from collections.abc import Callable

@@ -134,7 +134,7 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
     Args:
         cuts: the point, value and slope of each cut.
         x: the middle of the cube.
-        f: the loss at x. A cut whose value at x exceeds f is lowered to f; None lowers no cut.
+        f: the loss at x. A cut with a value above f at x is lowered to f; None lowers no cut.
         radius: half the side of the cube.
 
     Returns:

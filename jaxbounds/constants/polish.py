@@ -1,4 +1,4 @@
-"""Climb from a result of the search to a stationary point of the ratio lhs/rhs, in float64."""
+"""Climb: follow slopes from a search's result to a stationary point of lhs/rhs, in float64."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -39,7 +39,9 @@ A climb from such a start begins in the logarithms of the values.
 
 
 class Point(NamedTuple):
-    """The end of a climb: a local optimum of the ratio in tied coordinates.
+    """The end of a climb: a local optimum of the ratio.
+
+    Tied coordinates are coordinates that move together.
 
     Attributes:
         instance: the instance at the end of the climb.

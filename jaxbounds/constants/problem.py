@@ -98,8 +98,8 @@ class Problem:
         form: the name of the form.
         size: the shapes.
         bench: the object that computes both sides at an instance.
-        rounding: for each instance whose float ratio proved too large, the ratio from ball
-            arithmetic; the key is the instance's bits.
+        rounding: a dict from an instance's bits to the ratio from ball arithmetic, for instances
+            with a float ratio that proved too large.
     """
 
     def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:

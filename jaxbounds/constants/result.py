@@ -58,7 +58,7 @@ class AtSize:
         gain: the further relative gain that slopes predict in ball arithmetic; None if unknown.
         reason: the reason why digits or slopes are missing, or why the supremum is not settled.
         starts: the number of starting instances from which the search climbed.
-        agreeing: the number of starts whose climb led to `ratio`.
+        agreeing: the number of starting instances from which a climb led to `ratio`.
         kinds: the number of starts of each kind.
         agreed: for each kind, the number of starts whose climb led to `ratio`.
         closed: a closed form that agrees with all certain digits; None if no formula agrees.

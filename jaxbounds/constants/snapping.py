@@ -20,7 +20,7 @@ entry, is at most one of these values. The value 0 ties only equal entries."""
 COSTS = 1e3
 """Ties may make the ratio smaller by at most this factor.
 
-With a larger factor the search tries more ties.
+A larger factor makes the search try more ties.
 """
 
 

@@ -1,4 +1,4 @@
-"""Choose the starts of climbs: first draws and search results, then changed instances.
+"""Choose the starts of climbs: first random draws and search results, then changed instances.
 
 Each function in `KINDS` makes changed instances of one kind from known instances. `further` yields
 the most promising changed instances of each kind.
@@ -139,7 +139,7 @@ KINDS: dict[str, Make] = {
 
 
 def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:
-    """Return as starts the pool's instances with large ratios; also return all draws' ratios."""
+    """Return the pool's instances with large ratios as starts, and the ratios of all draws."""
     (column, *_) = pool.columns()
     usable = column.measured.counted & (column.measured.rhs > 0)
     value = np.where(usable & np.isfinite(column.measured.value), column.measured.value, -np.inf)

@@ -264,7 +264,7 @@ def load_arrays(
         limit: the largest number of bytes that the unpacked arrays may take.
 
     Raises:
-        Refused: if the file is missing, if it is of another kind, or if its checksum does not
+        Refused: if the file is missing or of another kind, or if the file's checksum does not
             match. The caller adds the cure to the message.
         Unreachable: if the object store that has the file does not answer.
     """

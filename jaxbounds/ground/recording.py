@@ -41,7 +41,7 @@ OURS = frozenset((
     "jaxbounds", "jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "opt_einsum", "flax", "optax",
     "chex", "jaxtyping", "beartype",
 ))  # fmt: skip
-"""Packages that this record omits, because every run records their versions or source elsewhere."""
+"""The packages that this record omits, because every run stores their versions elsewhere."""
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 _WRITES = os.O_WRONLY | os.O_RDWR
 _MAKES = os.O_TRUNC | os.O_EXCL | os.O_APPEND
@@ -53,7 +53,7 @@ _STARTS = (
     "os.fork",
     "socket.connect",
 )
-"""Audit events (a started program, a network connection) after which the record may lack
+"""The audit events (a started program, a network connection) after which the record may lack
 dependencies of a result."""
 _LOOK_ONLY = frozenset(
     ["exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink", "resolve"]

@@ -22,10 +22,12 @@ NO_MATTER = frozenset((
 omits these variables, because no verdict depends on their values.
 """
 NUMERIC = ("JAX_", "XLA_", "TF_", "CUDA_", "OMP_", "MKL_", "OPENBLAS_", "TPU_", "LIBTPU_", "PYTHON")
-"""Prefixes of the names of environment variables that the library and its compiler read."""
+"""The prefixes of the names of environment variables that the library and its compiler read."""
 _RUN = ("cache", "traceback_filtering", "async_dispatch")
-"""Words in the names of JAX's settings that a run sets itself; no number depends on a setting with
-such a name."""
+"""Words in the names of those settings of JAX that a run sets itself.
+
+No computed number depends on a setting with one of these words in its name.
+"""
 
 
 def _digest(value: Any) -> str:

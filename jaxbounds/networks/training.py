@@ -40,7 +40,7 @@ def optimizer(
     momentum: ArrayLike = 0.9,
     weight_decay: ArrayLike = 0.01,
 ) -> "optax.GradientTransformation":
-    """Return a full-batch optimiser by name, with a step size that may be traced.
+    """Return the full-batch optimiser with the given name; its step size may be traced.
 
     Args:
         rule: "gd", "momentum" (heavy ball), "adam" or "adamw" (beta = .9, .999, eps = 1e-8).

@@ -21,8 +21,10 @@ PRESET = "published"
 WHERE = "jaxbounds guide figures"
 """The command that prints the numbers of runs at full size."""
 EARLIER: Mapping[str, str] = {"qstr.fig1a": f"2026-11-21, version 0.1, seed 0: {WHERE}"}
-"""The ids of figures whose run at full size is older than the records. The guide has the numbers of
-these runs."""
+"""The ids of figures that ran at full size before this library kept records of runs.
+
+The guide has the numbers of these runs.
+"""
 
 
 class Answer(NamedTuple):

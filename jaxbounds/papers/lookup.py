@@ -117,7 +117,7 @@ def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement,
 
 
 def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tuple[Statement, ...]:
-    """Return the statements whose id matches a pattern.
+    """Return the statements with ids that match a pattern.
 
     A pattern may be an id, the beginning of an id up to a dot or a dash, or a shell pattern.
 

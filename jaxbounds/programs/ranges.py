@@ -241,7 +241,7 @@ def _onwards(rows: Sequence[Range], steps: int) -> Range:
 
 
 def operations_that_may_wrap(program: ClosedJaxpr, given: Sequence[Any], /) -> tuple[str, ...]:
-    """Return the names of primitives whose integer results may leave the range of their type.
+    """Return the names of primitives with integer results that may leave the range of their type.
 
     Args:
         program: the traced program.

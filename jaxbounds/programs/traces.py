@@ -103,7 +103,7 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
     """Return the operations that round to fewer digits than the type `wanted`.
 
     The text for an operation gives its name, its type and its line. The function omits an operation
-    on which no result depends, such as an initialiser whose values are replaced.
+    on which no result depends, such as an initialiser of values that the program replaces.
 
     Args:
         program: the traced program.

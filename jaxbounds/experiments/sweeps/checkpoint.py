@@ -210,7 +210,8 @@ def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
         folder: the folder of the sweep.
 
     Returns:
-        The step of the latest state, and the metrics by name, (lanes, records, ...).
+        The step of the latest state, and a dict from each metric's name to an array (lanes,
+        records, ...).
 
     Raises:
         Refused: if there is no sweep, or a file is damaged.

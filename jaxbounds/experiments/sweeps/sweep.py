@@ -126,9 +126,9 @@ def sweep(
     Raises:
         Refused: if an argument is out of its range, or if the program needs more memory than the
             limit. Nothing runs in these cases. The sweep refuses a folder with an unfinished sweep
-            unless `resume` or `fresh` is given. It refuses a folder whose sweep is damaged, or has
-            another program, other lanes, another kind of device or another version; the message
-            names the difference.
+            unless `resume` or `fresh` is given. The sweep also refuses a folder with a damaged
+            sweep, or with a sweep of another program, other lanes, another kind of device or
+            another version. The message names the difference.
         KeyboardInterrupt: after a checkpoint, if the sweep has a folder and the user stops it.
     """
     one = contextlib.nullcontext() if share is None else shares.only(shares.Share.read(share))

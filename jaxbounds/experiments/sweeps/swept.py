@@ -25,8 +25,8 @@ class Swept(NamedTuple):
         state: the final states, stacked over lanes; typed keys stay typed.
         metrics: for each name an array (lanes, records, ...).
         steps: the number of steps done at each record, (records,).
-        diverged: for each lane the first recorded step with a metric that is not finite; -1 if
-            there is none.
+        diverged: for each lane the first recorded step with a metric that is not finite; -1 if all
+            metrics are finite.
         stopped: for each lane the first recorded step at which the lane was frozen; -1 if the lane
             was never frozen. None if the sweep never freezes lanes.
     """

@@ -20,8 +20,8 @@ ONE = np.int32(1)
 def places(own: range, group: int, /) -> tuple[np.ndarray, np.ndarray]:
     """Return the position of each lane in `own`, and the lane at each position.
 
-    A lane has the slot within its group that it has in the whole sweep. Unused positions repeat the
-    last lane.
+    A lane keeps the slot (position within a group) that the lane has in the whole sweep. Unused
+    positions repeat the last lane.
     """
     turn = np.arange(len(own))
     place = turn // group * group + (own.start + turn) % group

@@ -43,7 +43,7 @@ _NO_DERIVATIVE = (
     ("ifferentiation rule", "one of its operations has no derivative",
      "another operation, or jax.custom_jvp"),
 )  # fmt: skip
-"""Triples: a part of JAX's error message, the cause in this library's words, and the change to
+"""Known errors, as triples: a part of JAX's message, the cause in plain words, the change to
 try."""
 
 

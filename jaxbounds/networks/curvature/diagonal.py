@@ -145,7 +145,7 @@ def _checked(given: Callable) -> Callable:
         if found.shape != values.shape:
             raise Refused(
                 f"the function gives shape={found.shape} for eigenvalues {values.shape}. Try to "
-                f"return one number for each eigenvalue"
+                "return one number for each eigenvalue"
             )
         return found
 

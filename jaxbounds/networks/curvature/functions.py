@@ -1,4 +1,7 @@
-"""Functions that answer a single question: each makes a `Curvature` and calls one method of it."""
+"""Functions that answer a single question.
+
+Each makes a `Curvature` and calls one method of the `Curvature`.
+"""
 
 from collections.abc import Mapping
 from typing import Any

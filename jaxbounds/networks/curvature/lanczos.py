@@ -7,7 +7,7 @@ sets are rank-deficient, so an exhausted Krylov space is the normal case. This m
 every new vector against the whole basis. If the remainder of the vector is no larger than rounding
 noise, the iteration continues with the remainder plus a random direction of the orthogonal
 complement, in equal parts. The random part also finds repeated eigenvalues. The remainder may point
-to an eigenvector whose eigenvalue is close to the others.
+to an eigenvector with an eigenvalue close to the other eigenvalues.
 
 The basis has a fixed number of rows. When the basis is full, the iteration keeps Ritz vectors of
 both ends, drops the other vectors and continues. So neither memory nor the cost of a step grows
@@ -36,12 +36,16 @@ A larger number converges in fewer products and takes more memory.
 """
 
 BASIS_BYTES = 8 * 2**20
-"""Size in bytes of the default basis for short vectors. A larger number restarts less often, and
-may exceed the caches of the processor."""
+"""The size in bytes of the default basis for short vectors.
+
+A larger number restarts less often, and may exceed the caches of the processor.
+"""
 
 _STRETCH = 10
-"""Number of products between two checks of the residuals. A larger number checks less often and
-notices convergence later."""
+"""The number of products between two checks of the residuals.
+
+A larger number checks less often and notices convergence later.
+"""
 
 
 @with_table
@@ -104,8 +108,8 @@ class Extremes(NamedTuple):
 def default_tolerance(size: int, dtype: Any, /) -> float:
     """Return the residual that rounding of `size` numbers allows, relative to the spectral scale.
 
-    The residual is max(1e-8, eps max(32, sqrt(size))). In float32 it is 3.8e-6 for up to 1024
-    numbers, and 1.2e-4 for 10^6.
+    The residual is max(1e-8, eps max(32, sqrt(size))). In float32 the residual is 3.8e-6 for up to
+    1024 numbers, and 1.2e-4 for 10^6.
     """
     return max(1e-8, float(jnp.finfo(dtype).eps) * max(32.0, math.sqrt(size)))
 

@@ -42,11 +42,10 @@ class Curvature:
     H.extremes(), H.trace(), H.spectrum(), H.weak_convexity(kappa=1.0), H.top(5), H @ v
     ```
 
-    The constructor traces the loss once, so later changes of the loss do not change H. All
-    operators whose losses have equal traces share compiled programs, for any parameters and batches
-    of equal shapes. A `Curvature` may also be made inside of `jit` and `vmap`. Checks that need the
-    values of arrays, such as the check that the loss is finite, do not run inside of `jit` and
-    `vmap`.
+    The constructor traces the loss once, so later changes of the loss do not change H. Operators of
+    losses with equal traces share compiled programs, for any parameters and batches of equal
+    shapes. A `Curvature` may also be made inside of `jit` and `vmap`. Checks that need the values
+    of arrays, such as the check that the loss is finite, do not run inside of `jit` and `vmap`.
 
     Args:
         loss: a function that returns one real number, `loss(params)`, or `loss(params, batch)` if

@@ -26,8 +26,10 @@ from jaxbounds.networks.curvature.lanczos import (
 )
 
 STEP = 4
-"""Number of products between two checks of a run's residuals. A larger number notices convergence
-later."""
+"""The number of products between two checks of a run's residuals.
+
+A larger number notices convergence later.
+"""
 
 CONFIRM = 2
 """A residual counts as small if it is still small after this number of further products.
@@ -36,8 +38,10 @@ A larger number is safer and costs more time.
 """
 
 FRESH = 10
-"""Number of products in random directions after a run has exhausted its Krylov space. A larger
-number finds more of the eigenvalues that the exhausted space has missed."""
+"""The number of products in random directions after a run has exhausted its Krylov space.
+
+A larger number finds more of the eigenvalues that the exhausted space has missed.
+"""
 
 _masked_unit = jax.jit(lambda vector, mask: _unit(vector * mask))
 _combined = jax.jit(lambda coefficients, basis: _unit(_dot(coefficients, basis)))

@@ -37,8 +37,10 @@ ITERATIONS = 60
 resolves the density more finely and costs more products."""
 
 STORED_BYTES = 256 * 2**20
-"""Bytes up to which `spectrum` keeps the Krylov basis and orthogonalises against it. A larger
-number needs more memory and avoids spurious copies of converged values in more cases."""
+"""`spectrum` keeps the Krylov basis, and orthogonalises against it, up to this size in bytes.
+
+A larger number needs more memory and avoids spurious copies of converged values in more cases.
+"""
 
 
 @with_table
@@ -146,7 +148,7 @@ class Spectrum(NamedTuple):
         if lost.any():
             raise Refused(
                 f"{name} is not finite at the estimated eigenvalue node={nodes[lost][0]:.6g}. Try "
-                f"a function that is "
+                "a function that is "
                 "defined there, as lambda x: np.log(x + 1)"
             )
         return np.where(weights > 0, values, 0.0)

@@ -1,4 +1,4 @@
-"""Losses whose Hessian or Gauss-Newton matrix is the Fisher matrix or a preconditioned Hessian.
+"""Define losses for which `Curvature` gives the Fisher matrix or a preconditioned Hessian.
 
 All methods of `Curvature` therefore also work for these matrices, with residuals and standard
 errors.
@@ -15,8 +15,8 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
 HALF = 0.5
-"""Factor of the outer loss: the Hessian of half a mean of n squares is the identity times 1 / n. A
-larger factor gives a multiple of the Fisher matrix."""
+"""The factor of the outer loss: the Hessian of half a mean of n squares is the identity times 1 /
+n. A larger factor gives a multiple of the Fisher matrix."""
 
 
 def empirical_fisher(loss: Loss, /) -> Composite:

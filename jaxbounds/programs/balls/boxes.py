@@ -45,11 +45,10 @@ A larger value leaves more small violations undecided. The value must exceed the
 irrational constants in a program.
 """
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""Thresholds for a box in which the search looks for a point of equality. The box is narrower than
-NARROW and its margin is below CLOSE, or the box is narrower than VERY_NARROW. NARROW and
-VERY_NARROW are shares of the whole box's width, CLOSE is a share of the larger side. A search with
-larger shares looks in more boxes.
-"""
+"""The search looks for a point of equality in a box that is narrower than NARROW and has a margin
+below CLOSE, and in a box narrower than VERY_NARROW. NARROW and VERY_NARROW are shares of the whole
+box's width, CLOSE is a share of the larger side. Larger shares make the search look in more
+boxes."""
 
 
 class Box(NamedTuple):
@@ -273,7 +272,7 @@ class BoxSearch:
 
     @property
     def worst(self) -> Open | None:
-        """Return the open box whose margin has the least lower bound."""
+        """Return the undecided box with the least lower bound of the margin."""
         left = [Open(self._heap[0][2], self._heap[0][0])] if self._heap else []
         return min([*left, *self.stuck], key=lambda one: one.least, default=None)
 

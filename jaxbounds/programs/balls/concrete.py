@@ -54,7 +54,7 @@ _ANY_VALUES = {"convert_element_type", "select_n", "concatenate", *movement.REAR
 
 
 _EXACT = {"bitcast_convert_type", *movement.RULES}
-"""Primitives that make exact floats from integers."""
+"""The primitives that make exact floats from integers, such as a conversion."""
 
 
 def concrete(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:

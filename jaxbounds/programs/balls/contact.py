@@ -309,8 +309,8 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
     """Return a box around a point of equality on which the claim is proved, or None.
 
     Args:
-        program: a program whose input is a point, and whose outputs are the margin and whether the
-            hypotheses are met.
+        program: a program that takes a point, and returns the margin and whether the point meets
+            the hypotheses.
         place: the point of equality.
         reading: the meaning of a float in the program (see `values.Reading`).
 

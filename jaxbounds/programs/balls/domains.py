@@ -1,4 +1,4 @@
-"""Find the operation whose operands may leave its domain on a box, so no ball bounds the result."""
+"""Find the operation whose operands may leave its domain on a box; no ball bounds the result."""
 
 import contextlib
 from typing import Any

@@ -3,10 +3,10 @@
 An atom stands for a real number (log 2, a root of 3), for a parameter, or for a function of a
 parameter. A number is a quotient of two polynomials in atoms with rational coefficients, plus a
 ball around the number. If the numerator cancels to the zero polynomial, the number is zero for all
-values of the atoms. A zero whose numerator does not cancel stays unproved. The arithmetic uses two
-relations between atoms. For a root r, r^n is the base of the root. For the sine and the cosine of
-one number, sin^2 = 1 - cos^2. The ball of every divisor excludes zero. `None` stands for a number
-without a formula in atoms.
+values of the atoms. If the numerator does not cancel, the number may still be zero, but the zero
+stays unproved. The arithmetic uses two relations between atoms. For a root r, r^n is the base of
+the root. For the sine and the cosine of one number, sin^2 = 1 - cos^2. The ball of every divisor
+excludes zero. `None` stands for a number without a formula in atoms.
 """
 
 import math
@@ -89,13 +89,13 @@ def to_power(p: Any, n: int, /) -> Any:
 
 
 class Field:
-    """The atoms in use, and their relations.
+    """A field of numbers: the atoms in use, and the relations between the atoms.
 
     Attributes:
         balls: the ball of each atom.
         log_of: the logarithm of each atom of the form e^u or base^(1/n).
-        fine: a dict from an atom's key to the number n of e^(u/n) or base^(1/n); a restart keeps
-            `fine`.
+        fine: a dict from an atom's key to the number n of e^(u/n) or base^(1/n). A restart with
+            finer atoms keeps this dict.
         nonnegative: the atoms that are known to be nonnegative.
         roots: for an atom base^(1/n): the base, n, and the ball of the base.
         logarithms: for an atom log(base): the base and the ball of the base.

@@ -86,8 +86,8 @@ def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
     """Tell whether the formula of the margin proves the claim on a box.
 
     Args:
-        program: a program whose input is a point, and whose outputs are the margin and whether the
-            hypotheses are met.
+        program: a program that takes a point, and returns the margin and whether the point meets
+            the hypotheses.
         box: the box; the proof fails if a branch of the program goes both ways on the box.
         reading: the meaning of a float in the program (see `values.Reading`).
     """

@@ -313,7 +313,7 @@ def enclose(
 
 
 class Program(NamedTuple):
-    """A traced function, whose value can be enclosed any number of times.
+    """A traced function. The method `enclose` encloses its value any number of times.
 
     Attributes:
         closed: the traced equations and constants.

@@ -9,7 +9,7 @@ from jaxbounds.programs.balls.values import NAN, ZERO, hull
 
 
 def _nearest(x: arb, kind: Any) -> arb:
-    """Round an exact number to the nearest float of a type: ties to even, NaN if it is too large.
+    """Round an exact number to the nearest float of a type (ties to even); NaN if it is too large.
 
     A program may round a number below the least normal float to zero. The result is then the hull
     of zero and the nearest float.

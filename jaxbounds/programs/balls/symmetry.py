@@ -302,8 +302,8 @@ def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> li
     """Return smaller boxes; a proof of the claim on all of them proves the claim on `box`.
 
     Args:
-        program: a program whose input is a point, and whose outputs are the margin and whether the
-            hypotheses are met.
+        program: a program that takes a point, and returns the margin and whether the point meets
+            the hypotheses.
         box: the box of the coordinates.
         reading: the meaning of a float in the program (see `values.Reading`).
     """

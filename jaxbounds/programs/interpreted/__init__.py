@@ -1,4 +1,4 @@
-"""Run traced programs in NumPy, which saves a compilation for a single run.
+"""Run traced programs in NumPy, so that a program with a single run needs no compilation.
 
 NumPy runs the equations that XLA would compile, in the same types. The results of NumPy and XLA
 agree up to the rounding of elementary functions and of sums. If NumPy has no rule for an equation,

@@ -1,1 +1,1 @@
-"""Translate JAX programs into operations that Rocq (a proof assistant) can check."""
+"""Translate JAX programs into scalar operations that Rocq (a proof assistant) can check."""

@@ -260,7 +260,7 @@ class Ledger:
         index: Sequence[int] = (),
         exact: Fraction | None = None,
     ) -> Real:
-        """Return the definition of an operation's result; make it if the ledger has none yet.
+        """Return the definition of an operation's result; a missing definition is made.
 
         Args:
             operation: an `Operation` or a `Sum`.
@@ -320,7 +320,7 @@ class Ledger:
         bounds: tuple[Decimal, Decimal],
         index: Sequence[int],
     ) -> Real:
-        """Record the result of an operation whose bounds the caller knows."""
+        """Record the result of an operation, with bounds that the caller knows."""
         real = Real(
             ball, None, self._free(self._named(index)), operation, arguments, bounds,
             order=self._tick(), place=self.place,
@@ -385,7 +385,7 @@ class Ledger:
         return bool(known)
 
     def choose(self, fact: Fact) -> None:
-        """Record that the program's path depends on a fact."""
+        """Record that the program's path depends on a fact (a proved boolean)."""
         for comparison in fact.because:
             key = str(comparison)
             if key not in self.choices:

@@ -63,7 +63,7 @@ def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
 
 
 def as_number(x: Any, ledger: Ledger) -> Real:
-    """Return a fact as the number 0 or 1, and a number unchanged."""
+    """Return a fact (a boolean with its proof) as the number 0 or 1, and a number unchanged."""
     return ledger.literal(int(bool(x))) if isinstance(x, Fact) else x
 
 
@@ -191,7 +191,7 @@ def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _joined(facts: Iterable[Fact], decisive: bool, ledger: Ledger) -> Fact:
-    """Return the conjunction of facts if `decisive` is False, their disjunction if it is True."""
+    """Return the conjunction of facts if `decisive` is False, else the disjunction of the facts."""
     facts = list(facts)
     for fact in sorted(facts, key=lambda f: len(f.because)):
         if fact.truth == decisive:
