@@ -1,4 +1,4 @@
-"""The evidence behind a verdict: its kind, the number of instances, and how sharp the test is."""
+"""The evidence for a verdict: its kind, the number of instances, and the least error it reveals."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -20,29 +20,30 @@ Evidence = Literal[
 
 "sampled": draws only. "searched": draws, and a search that found a worse instance. "enumerated":
 all instances of a finite set. "approached": the ratio tends to one along a sequence of instances,
-and no instance reaches one. "attained": an instance reached an equality case, so the form is sharp.
-"violated": the form fails. "not seen": a fit shows another rate than the claim.
+but no instance has the ratio one. "attained": an instance reached an equality case, so the form is
+sharp. "violated": the form fails. "not seen": a fit shows another rate than the claim.
 """
 
 SHRUNK = 0.01
-"""Share by which the near-control of `<=` makes the right side smaller; a larger share makes a
-control that is easier to reject.
+"""The near-control (a slightly wrong variant) of a `<=` has a right side smaller by this share.
+
+A larger share makes a control that is easier to reject.
 """
 CLOSE = 1e-6
 """Relative distance of the worst ratio from one up to which an equality case counts as reached. A
 larger value calls more forms attained.
 """
 MOVED = 1e-6
-"""Share of the largest entry by which the near-control of `=` moves one side; a larger share makes
-a control that is easier to reject.
-"""
+"""The near-control (a slightly wrong variant) of an `=` moves one side by this share of its largest
+entry. A larger share makes a control that is easier to reject."""
 KINDS = 2
 """An equality case counts as attained if searches from this many kinds of starting points end
 there. A larger number asks for more agreement.
 """
 ENOUGH = 8
-"""Fewest equal draws that show a sampler without randomness; a larger number notices fewer samplers
-without randomness.
+"""If at least this many draws are all equal, the verdict reports a sampler without randomness.
+
+A larger number notices fewer samplers without randomness.
 """
 
 
@@ -82,11 +83,11 @@ def evidence(
 ) -> Evidence:
     """Return the strongest kind of evidence for the verdict on a form.
 
-    A form whose ratio only approaches one, on the way named `along`, has no equality case. A form
-    is `sharp` if it has an equality case, which its author named or ball arithmetic found. The end
-    of a search counts as attained only if searches from `KINDS` kinds of starts ended there,
-    because starts of one kind may lead to one local maximum. A single case or draw at which both
-    sides agree is enough.
+    If the ratio of a form only approaches one, along the sequence of instances named `along`, the
+    form has no equality case. A form is `sharp` if it has an equality case, which its author named
+    or ball arithmetic found. The end of a search counts as attained only if searches from `KINDS`
+    kinds of starts ended there, because starts of one kind may lead to one local maximum. A single
+    case or draw at which both sides agree is enough.
     """
     if decision.status == "fails":
         return "violated"

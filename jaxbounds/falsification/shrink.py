@@ -1,4 +1,4 @@
-"""Shrink a failing instance: simplify it for human readers, as long as the instance still fails."""
+"""Shrink a failing instance: make it simpler for human readers, as long as it still fails."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -40,7 +40,7 @@ def _candidates(flat: dict[str, np.ndarray]) -> Iterator[dict[str, np.ndarray]]:
 
 
 def _complexity(entry: Any) -> int:
-    """Return an entry's complexity: 0 for zero, 1 plus the number of decimals up to two, else 9."""
+    """Return an entry's complexity: 0 for zero, 1 + n for a number of n <= 2 decimals, else 9."""
     if entry == 0:
         return 0
     with np.errstate(over="ignore"):
@@ -60,9 +60,10 @@ def _total(flat: dict[str, np.ndarray]) -> int:
 
 
 def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
-    """Return the simplest instance found that fails by 0.1, or by half of the original violation.
+    """Return the simplest failing instance found.
 
-    A simpler instance has rounder numbers and fewer nonzero entries. The shapes stay unchanged.
+    Its violation is at least 0.1, or at least half of the original violation. A simpler instance
+    has rounder numbers and fewer nonzero entries. The shapes stay unchanged.
     """
     flat = flatten(instance)
     floor = min(0.1, 0.5 * float(judge([unflatten(flat)])[0]))
