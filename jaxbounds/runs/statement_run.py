@@ -220,7 +220,7 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 
 
 def _failed_before(selection: Selection, out: Path) -> Selection:
-    """Return the statements that differed from the record in the last run, or else all."""
+    """Return the statements that differed from the record in the last run, or else all of them."""
     failed = failed_before(out)
     chosen = tuple(s for s in selection.statements if s.id in failed)
     if not chosen:
@@ -241,7 +241,7 @@ class Verification:
             the run takes another folder beside it.
         on: the engine that judges the statements.
         jobs: the number of processes; 0 means one for each core.
-        exitfirst: stop at the first verdict that differs from its record.
+        exitfirst: stop at the first verdict that differs from the recorded verdict.
         last_failed: judge only the statements that differed from the record in the last run, or all
             statements if no statement differed.
 
@@ -332,7 +332,7 @@ class Verification:
                 return
 
     def _with_record(self, kept: Kept) -> Kept:
-        """Mark the verdicts as `recorded` if the ratios of the statement are on record."""
+        """Mark the verdicts as `recorded` if the paper's records have ratios of the statement."""
         found = kept.verdicts
         if not found or found[0].id not in self._on_record:
             return kept
