@@ -356,7 +356,7 @@ class Folder:
         return judged
 
     def _difference(self, settings: Any, records: Iterable[Depends]) -> str:
-        """Describe the first difference of another run's settings or dependencies from this run's."""
+        """Describe the first setting or dependency in which another run differs from this run."""
         different = dict.fromkeys(one for record in records for one in changed(record))
         return what_differs(settings, json.loads(json.dumps(self.settings)), different)
 
