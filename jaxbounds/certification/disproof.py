@@ -468,7 +468,7 @@ def _of_machine_integers(
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
     """Measure the ratio in float64.
 
-    Weaken the result's word if the measurement does not confirm it.
+    If the measurement does not confirm the result, weaken the result.
     """
     program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):

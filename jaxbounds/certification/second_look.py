@@ -58,7 +58,7 @@ def _special(low: float, high: float) -> list[float]:
 
 
 def _points(domain: Domain, rng: np.random.Generator) -> np.ndarray:
-    """Return points of a box: corners, points on lines through the middle, special and others."""
+    """Return points of a box: corners, points on lines through the middle, special, random."""
     low, high = np.array(domain.lower), np.array(domain.upper)
     count = len(low)
     corners = itertools.islice(itertools.product(*zip(low, high)), CORNERS)

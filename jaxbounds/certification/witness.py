@@ -24,7 +24,7 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 FORMAT = "jaxbounds witness 1"
 LIMIT = 10**6
-"""Size limit in bytes: `load_witness` reads no larger file. A larger limit lets the function read
+"""`load_witness` reads a file of at most this many bytes. A larger limit lets the function read
 larger files."""
 
 

@@ -1,7 +1,8 @@
 """The engine: it draws instances, searches for the worst instance, and decides on a verdict.
 
-It also measures stored instances again. Users call `jaxbounds.falsify`, which also asks ball
-arithmetic (arithmetic with rigorous error bounds) about violations as small as rounding errors.
+The engine also measures stored instances again. Users call `jaxbounds.falsify`, which also asks
+ball arithmetic (arithmetic with rigorous error bounds) about violations as small as rounding
+errors.
 """
 
 from jaxbounds.falsification.bench import counterexample_of, fitted, refuse_other_shapes

@@ -46,7 +46,7 @@ The value is about the square root of the least normal float64. A larger value m
 ignore more instances near zero.
 """
 ENDS = 3
-"""Number of ways at most, for which ball arithmetic decides whether the sides agree at the last
+"""For at most this many ways, ball arithmetic decides whether the sides agree at the way's last
 instance. Each decision takes seconds, so a larger number takes longer."""
 TRIED = 64
 """The search looks for plain instances (see `PLAIN`) among at most this many instances with equal

@@ -1,8 +1,8 @@
 """Find instances at which machine integers wrap.
 
-A violation there refutes the program, not the claim. The engine runs the claim's program once more,
-with integers of any length. If a side changes, an integer wrapped in the computation of the side,
-and the verdict ignores the instance.
+A violation at such an instance refutes the program, not the claim. The engine runs the claim's
+program once more, with integers of any length. If a side changes, an integer wrapped in the
+computation of the side, and the verdict ignores the instance.
 """
 
 from typing import NamedTuple

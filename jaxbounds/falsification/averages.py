@@ -16,7 +16,7 @@ The mean may not exist for an exponent up to NO_MEAN, and the variance may not e
 up to NO_VARIANCE. Larger numbers leave more claims undecided.
 """
 UNSEEN = 10
-"""`_at_most` multiplies its estimate of the values in the unseen tail with this factor.
+"""`_at_most` multiplies its estimate of the unseen tail's contribution by this factor.
 
 A larger factor leaves more claims undecided.
 """

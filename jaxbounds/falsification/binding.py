@@ -66,7 +66,7 @@ def _side_by_side(
 def _one_at_a_time(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure like `_side_by_side`, but with a separate program for each wrong function.
+    """Measure as `_side_by_side` does, but with a separate program for each wrong function.
 
     The result for a mistake is None if the mistake makes `evaluate` raise.
     """

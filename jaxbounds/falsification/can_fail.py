@@ -44,7 +44,7 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
 
 
 def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
-    """Return the forms that hold whichever of the `LARGE_MISTAKES` any judged function has.
+    """Return the forms that hold under every one of `LARGE_MISTAKES` in every judged function.
 
     `can_fail` stops at the first form that fails; another form of the statement may compare two
     sides that no judged function changes. The result omits forms that are expected to fail.

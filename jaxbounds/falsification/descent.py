@@ -38,10 +38,8 @@ CLOSER = 24
 least ratio. A larger value measures looseness better and takes longer. Only the largest ratios get
 these rounds."""
 ENOUGH = 1e-3
-"""Ratio of the sides.
-
-The descent of an instance ends at this ratio, because the witness is good enough. A smaller value
-spends more rounds on very loose claims.
+"""The descent of an instance ends when the ratio of the sides falls to this value, because the
+witness is then good enough. A smaller value spends more rounds on very loose claims.
 """
 ODD = "chain"
 """The name of an extra entry of the instance.

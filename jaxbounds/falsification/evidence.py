@@ -34,8 +34,8 @@ CLOSE = 1e-6
 larger value calls more forms attained.
 """
 MOVED = 1e-6
-"""The near-control (a slightly wrong variant) of an `=` moves one side by this share of its largest
-entry. A larger share makes a control that is easier to reject."""
+"""The near-control (a slightly wrong variant) of an `=` moves one side by this share of the largest
+entry of both sides. A larger share makes a control that is easier to reject."""
 KINDS = 2
 """An equality case counts as attained if searches from this many kinds of starting points end
 there. A larger number asks for more agreement.

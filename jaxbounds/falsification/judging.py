@@ -188,12 +188,12 @@ class Findings(NamedTuple):
 
     Attributes:
         bench: the bench that measures instances.
-        pool: all measured instances. columns: the column of each form, then the column of the
-            control.
+        pool: all measured instances.
+        columns: the measurements of each form (a `Column`), then those of the control.
         decisions: the decision on each form, and the ratio of its stored counterexample or None.
         controls: the decision on each form's control.
-        left_out: the number of instances that do not count, by reason. searched: the results of the
-            searches.
+        left_out: a dictionary from each reason of rejection to the number of rejected instances.
+        searched: the results of the searches.
         near: for each form, whether the rules rejected the near-control (a slightly wrong variant
             of the form).
         along: for each form, the name of the sequence of instances along which the ratio approaches
@@ -414,7 +414,7 @@ class _Seen:
 
     Attributes:
         searched: the result of the searches.
-        left_out: the number of instances that do not count, by reason.
+        left_out: a dictionary from each reason of rejection to the number of rejected instances.
         doubts: for each form in doubt, the reason why its status can be no better than
             inconclusive.
     """

@@ -218,8 +218,8 @@ class Promises:
 def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[str, Any]:
     """Return the promised entries that a statement's witness gives for one instance.
 
-    Raises: Refused: if the witness gives an entry that is not promised, or an entry of another
-    shape.
+    Raises:
+        Refused: if the witness gives an entry that is not promised, or an entry of another shape.
     """
     sets, given = Over(statement.there_is or {}), statement.witness
     found: Any = given(instance, size) if callable(given) else given

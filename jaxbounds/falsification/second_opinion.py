@@ -66,8 +66,8 @@ class Referee(NamedTuple):
         word: "disproved", "disproved as coded", "undecided", or "absent" if ball arithmetic (the
             extra `certify`) is not installed.
         reason: the reason, in one sentence.
-        strict: whether the claimed inequality certainly holds strictly. equal: whether both sides
-            certainly are equal.
+        strict: whether the claimed inequality certainly holds strictly.
+        equal: whether both sides certainly are equal.
         meeting: whether the enclosures of both sides overlap, and are so short that only equal
             sides explain the overlap.
     """

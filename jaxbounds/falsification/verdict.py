@@ -58,8 +58,8 @@ class Verdict:
         enumerates: the finite class of which the run measured every member; empty if the run
             measured only a part.
         checked: the names of the hypotheses that every instance was tested for.
-        excluded: the number of instances that did not count, by reason. sources: the number of
-            instances and the worst ratio of each sampler, cases and search.
+        excluded: a dictionary from each reason of rejection to the number of rejected instances.
+        sources: the number of instances and the worst ratio of each sampler, cases and search.
         quantiles: the quantiles 0%, 5%, ..., 100% of the ratios of the draws and cases.
         drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count. A
             changed formula changes this mean.

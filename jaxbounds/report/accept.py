@@ -25,7 +25,7 @@ import jaxbounds as jb
 
 
 def accepted(paper: Paper, found: Iterable[tuple[Verdict, StoredInstance]], /) -> str:
-    """Return declarations of forms that fail without a record that they fail, with their errata."""
+    """Return declarations of the forms that fail unexpectedly, each with an erratum to fill in."""
     known = {erratum.id for erratum in paper.errata}
     free = (f"E{n}" for n in range(1, 10_000) if f"E{n}" not in known)
     parts = [HEAD]

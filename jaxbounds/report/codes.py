@@ -49,7 +49,7 @@ def legend(words: str, paper: Paper, /) -> Text:
 def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str:
     """Return a line, below a table, with the command that explains the codes of its forms.
 
-    "" without codes.
+    The result is "" if the forms have no codes.
 
     Args:
         forms: ids of statements, each with the name of a form.

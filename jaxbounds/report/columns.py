@@ -27,7 +27,7 @@ def number(value: float, /) -> str:
 def closeness(verdict: Verdict, /) -> str:
     """Return the worst ratio in words.
 
-    The kind of the claim decides whether they give looseness, exactness, an exponent or a
+    The kind of the claim decides whether the words give looseness, exactness, an exponent or a
     frequency.
     """
     ratio = verdict.worst_ratio

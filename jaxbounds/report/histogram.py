@@ -32,7 +32,7 @@ class Axis(NamedTuple):
 def limit(statement: Statement, /) -> float | None:
     """Return the largest ratio that a claim allows an instance.
 
-    None for a rate, which allows any ratio.
+    The result is None for a rate, which allows any ratio.
     """
     if statement.kind in FITTED:
         return None
