@@ -1,8 +1,9 @@
 """Crosscheck of verdicts: compare float64 measurements with ball arithmetic on random draws.
 
 The crosscheck tests every form that is expected to hold, on a few draws. The true difference of the
-sides must lie within the stated error. A draw that counts must not certainly miss a hypothesis, and
-must not violate an inequality. The enclosures of both sides of an identity must overlap.
+sides may differ from the float64 difference by at most the error that `evaluate` states. A draw
+that counts in float64 must not certainly miss a hypothesis, and must not certainly violate an
+inequality. The enclosures of both sides of an identity must overlap.
 """
 
 import time
@@ -30,9 +31,8 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13
-"""Error, relative to the larger side, that the check always allows; with a larger value, it reports
-fewer errors. For a statement without a stated error, the check also allows the statement's
-tolerance.
+"""The check always allows this error, relative to the larger side. A larger value makes the check
+report fewer errors. If `evaluate` states no error, the check also allows the statement's tolerance.
 """
 BITS = 160
 """Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""
@@ -47,8 +47,9 @@ class Crosscheck:
         form: the name of the form; empty if no part of the statement could run.
         finding: the result. "agrees": no contradiction. "violated" and "hypothesis missed": ball
             arithmetic contradicts a verdict. "error too small": the float difference of the sides
-            is wrong by more than the stated error. "apart": the sides of an identity certainly
-            differ, by `amount`. "not run": see `reason`.
+            is wrong by more than the error that `evaluate` states. "apart": the sides of an
+            identity certainly differ, by `amount`. "not run": the check could not run; see
+            `reason`.
         amount: the size of the contradiction, relative to the larger side.
         reason: the reason, in one sentence.
         seconds: the time that the check took, in seconds.

@@ -1,6 +1,7 @@
-"""Disproof of a false claim: balls enclose both sides on one instance that meets all hypotheses.
+"""Disprove a false claim on one instance.
 
-The certificate is about the JAX program of the statement, read in real arithmetic. It trusts FLINT,
+Balls (intervals around floats) enclose both sides on the instance, and it meets all hypotheses. The
+certificate is about the JAX program of the statement, read in real arithmetic. It trusts FLINT,
 `jax.make_jaxpr`, and the rules of this package. The module also measures the instance in float64,
 without FLINT and these rules. If this measurement contradicts the enclosures, the certificate says
 "undecided".
@@ -54,13 +55,13 @@ from jaxbounds.programs.interpreted.whole import with_whole_numbers
 from jaxbounds.programs.ranges import operations_that_may_wrap
 
 AGREED = 1e-12
-"""Relative difference up to which the sides of an identity count as equal; with a larger value,
-more identities count as true on an instance.
+"""The sides of an identity count as equal up to this relative difference. A larger value lets more
+identities count as true on an instance.
 """
 NEARBY = 1e-6
-"""Share of the instance's largest entry. If the sides differ by less than this share, the floats
-may violate the claim only because they meet the hypotheses up to a tolerance. A larger share makes
-a disproof need an exact point more often.
+"""If the sides differ by less than this share of the instance's largest entry, the floats may
+violate the claim only because they meet the hypotheses up to a tolerance. A larger share makes a
+disproof need an exact point more often.
 """
 POINTS = 64
 """Most points of promised finite sets (`there_is`) that the referee tries, each in tenths of
@@ -78,7 +79,7 @@ def _is_float(x: Any) -> bool:
 
 
 class Enclosing:
-    """Encloses a function of a statement in ball arithmetic; it traces the function only once.
+    """Encloses a function of a statement in ball arithmetic, and traces the function only once.
 
     The class traces the function of the whole instance. If this trace fails, the class traces the
     function of the floats alone. If that trace fails too, the class runs the function on the host,
@@ -129,8 +130,8 @@ class Enclosing:
         result = jax.tree.map(np.asarray, self._function(self._instance))
         if any(_is_float(x) and not np.all(x == np.round(x)) for x in jax.tree.leaves(result)):
             raise Undecided(
-                "evaluate runs on the host, where roundings are not enclosed "
-                f"(JAX could not trace evaluate: {type(refusal).__name__})"
+                "evaluate computes on the host, where rounding errors cannot be "
+                f"enclosed (JAX could not trace evaluate: {type(refusal).__name__})"
             )
         return Enclosed([result], computed=True, whole=False)
 
@@ -149,9 +150,10 @@ class Met(NamedTuple):
     """The hypotheses of a form on an instance.
 
     Attributes:
-        words: "certain", "open" or "missed" for each hypothesis by name, over all branches of the
-            program that the enclosures cannot exclude.
-        computed: whether numbers that the host computed decide a hypothesis.
+        words: a dictionary from each hypothesis to "certain", "open" (undecided) or "missed", over
+            all branches of the program that the enclosures cannot exclude.
+        computed: whether a hypothesis depends on numbers that the host computed, without
+            enclosures.
     """
 
     words: dict[str, str]
@@ -194,11 +196,11 @@ def hypotheses_of(
 
 
 class Gap(NamedTuple):
-    """The certain distance of two sides.
+    """The distance between two sides that ball arithmetic guarantees.
 
     Attributes:
-        amount: a lower bound on the distance beyond the stated error, relative to the larger side;
-            negative if the sides certainly satisfy a `<=`.
+        amount: a lower bound on the distance minus the error that `evaluate` states, relative to
+            the larger side; negative if the sides certainly satisfy a `<=`.
         entry: the index of the entry of the flattened sides that shows the distance.
         lhs: the left side at that entry.
         rhs: the right side at that entry.
@@ -213,7 +215,7 @@ class Gap(NamedTuple):
 
 
 def _stated(error: Any) -> arb:
-    """Return the largest stated error.
+    """Return the largest error that `evaluate` states.
 
     Raises:
         Undecided: if an error may be negative or NaN.
@@ -225,13 +227,13 @@ def _stated(error: Any) -> arb:
 
 
 def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: bool = False) -> Gap:
-    """Enclose the relative gap of two sides, less the stated error of their difference.
+    """Enclose the relative gap between two sides, minus the error that `evaluate` states.
 
     Args:
         relation: "<=", ">=" or "="; for a bound `lhs` is the side claimed to be smaller.
         lhs: the left side, in balls.
         rhs: the right side, in balls.
-        error: the stated error of lhs - rhs.
+        error: the error of lhs - rhs that `evaluate` states.
         by_entry: whether the gap of each entry of an identity is relative to the sides of that
             entry.
 
@@ -390,7 +392,10 @@ def _certificate(
     *,
     by_entry: bool = True,
 ) -> Certificate:
-    """Certify that the sides differ by at least `margin`; see `apart` for `by_entry`."""
+    """Certify that the sides differ by at least `margin`.
+
+    The function `apart` explains `by_entry`.
+    """
     started, claim = time.perf_counter(), statement.form(form)
     about: dict[str, Any] = {
         "id": statement.id,
@@ -449,7 +454,7 @@ def _of_the_set(
     *,
     by_entry: bool,
 ) -> dict[str, Any]:
-    """Decide a small gap, which may exist only because floats meet the hypotheses up to rounding.
+    """Decide a small gap; it may exist only because floats meet the hypotheses up to rounding.
 
     The projected point, which meets the hypotheses exactly, must violate the claim as well. If the
     projected point does not violate the claim, the word becomes "undecided".
@@ -474,7 +479,7 @@ def _of_the_set(
 def _of_machine_integers(
     statement: Statement, form: Form, instance: Any, size: Size
 ) -> dict[str, Any]:
-    """Weaken the word to "disproved as coded" if machine integers wrap in computing a side.
+    """Weaken the result to "disproved as coded" if machine integers wrap in computing a side.
 
     The word is also weaker if NumPy cannot run the program and the ranges of its integers allow
     a wrap.
@@ -499,7 +504,10 @@ def _of_machine_integers(
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
-    """Measure the ratio in float64; weaken the word if the measurement does not confirm it."""
+    """Measure the ratio in float64.
+
+    If the measurement does not confirm the result, weaken the result.
+    """
     program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):
         sides = (program if statement.host else once(program, compiled(program)))(instance)
@@ -536,7 +544,7 @@ def _attempting(
     left, right = ("rhs", "lhs") if statement.relation == ">=" else ("lhs", "rhs")
 
     def met_by(options: Any) -> tuple[Met, bool]:
-        """Return the hypotheses, and whether they are certain under both readings of constants."""
+        """Return the hypotheses, and whether they are certain for exact and rounded constants."""
         with contextlib.suppress(Undecided):
             if (met := hypotheses(reading="ulp", **options)).certain:
                 return met, True

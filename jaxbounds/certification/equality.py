@@ -1,7 +1,8 @@
-"""Find points at which both sides are equal: floats find a point, and exact numbers describe it.
+"""Find points at which both sides are equal.
 
-A proof around a point of equality needs no trust in this module: `contact.touching` proves a region
-around the exact point, and returns no region if the sides differ there.
+A search in floats finds a point, and exact numbers describe it. A proof around a point of equality
+needs no trust in this module: `contact.touching` proves a region around the exact point, and
+returns no region if the sides differ there.
 """
 
 import itertools
@@ -24,23 +25,23 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
-"""Margin relative to the larger side. A float point with a smaller margin may be a point of
-equality. A larger value makes the search try more points.
+"""Margin (rhs - lhs), relative to the larger side. A float point with a smaller margin may be a
+point of equality. A larger value makes the search try more points.
 """
 SMALL = 1e-6
-"""Share of the largest side. A side below this share is replaced by the share, so that margins
+"""Share of the largest side. The search replaces a smaller side by this share, so that margins
 relative to vanishing sides stay finite. A larger share makes the search try more points."""
 EQUAL = 1e-11
 """Margin relative to the larger side. An exactly described point with a smaller margin may be a
 point of equality. A larger value makes the search accept more points.
 """
 MOST, LOOKS = 48, 96
-"""Most points to try, each with a few descriptions, and most boxes to search. Larger numbers find
-more equalities and take longer.
+"""The largest number of points to try, each with a few descriptions, and of boxes to search. Larger
+numbers find more equalities and take longer.
 """
 SPELLINGS, FAILURES = 12, 32
-"""Most descriptions of a point, and most boxes in a row for which `settles` may find no proof.
-Larger numbers find more equalities and take longer.
+"""The largest number of descriptions of a point, and of boxes in a row for which `settles` may find
+no proof. Larger numbers find more equalities and take longer.
 """
 
 

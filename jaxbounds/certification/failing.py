@@ -21,8 +21,8 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 PROVED = "proved on D"
 MOST_BOXES = 60_000
-"""Most boxes that a proof may enclose; the number suffices for the shipped domains. A larger number
-proves more and takes longer.
+"""A proof may enclose at most this many boxes, which suffices for the shipped domains. A larger
+number proves more and takes longer.
 """
 
 
@@ -96,7 +96,7 @@ def proofs(
 
 
 def _proved(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the verdict's certificate fields for a form that is proved on all its domains."""
+    """Return the certificate's entries for a form that is proved on all its domains."""
     upto = lambda p: f" up to {p.upto}" if p.upto else ""
     domains = "; ".join(f"{p.domain}{upto(p)} ({p.boxes} boxes)" for p in found)
     return {"word": PROVED, "reason": domains, "lhs": None, "proofs": [p.to_json() for p in found]}
@@ -119,7 +119,7 @@ def _write_theorem(
 
 
 def _open(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the certificate fields for a form that is not proved on some domains, with reasons."""
+    """Return the certificate's entries, with reasons, for a form not proved on all its domains."""
     left = [p for p in found if p.word != PROVED]
     reason = "; ".join(f"{p.domain}: {p.reason or p.word}" for p in left)
     proofs_ = [p.to_json() for p in found]
@@ -135,7 +135,7 @@ def certified(
     citation: str = "",
     seconds: float = 120.0,
 ) -> tuple[Verdict, ...]:
-    """Add certificates to the verdicts `fails`, and to the verdicts on forms with domains.
+    """Add certificates to the verdicts of status `fails`, and to verdicts on forms with domains.
 
     The function writes the witness of a disproof beside the counterexamples.
 

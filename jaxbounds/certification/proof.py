@@ -53,10 +53,12 @@ class Proof:
         relative_slack: a further slack, as a share of |rhs| (for an identity, of the larger side).
         reason: the reason why the form is not proved, and where on the box.
         boxes: the number of enclosed boxes.
-        faces: the number of boxes that monotonicity of the margin reduced to a face.
+        faces: the number of boxes on which the margin is monotone in a coordinate, so that a face
+            of the box sufficed.
         outside: the number of boxes in which no instance meets the hypotheses.
         narrowest: the smallest width of a box.
-        point: the point of the box at which the form is false, or float64 contradicts the proof.
+        point: the point of the box at which the form is false, or at which float64 contradicts the
+            proof.
         left: the boxes that are undecided at the end of the budget; `prove(start=left)` continues
             the proof.
         touching: the points of equality around which a Taylor polynomial proves the form.
@@ -109,10 +111,11 @@ class Proof:
 
 
 def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
-    """Return a function from a point to (margin, larger side, stated error, whether it counts).
+    """Return a function from a point to (margin, larger side, error, whether the point counts).
 
-    The margin is `rhs - lhs` minus the stated error plus the relative slack. The form holds up to
-    the absolute slack if margin + slack >= 0. A point counts if it meets the hypotheses.
+    The margin is `rhs - lhs`, minus the error that `evaluate` states, plus the relative slack. The
+    form holds up to the absolute slack if margin + slack >= 0. A point counts if it meets the
+    hypotheses.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -206,7 +209,10 @@ def prove(
     if statement.there_is is not None or statement.estimates:
         return replace(about, reason="a search estimates a side, and the estimate has no enclosure")
     if statement.host:
-        return replace(about, reason="evaluate runs on the host, where balls enclose nothing")
+        return replace(
+            about,
+            reason="evaluate runs on the host, where ball arithmetic cannot enclose its result",
+        )
     with float64_on_cpu():
         point = jnp.asarray(domain.lower)
         refuse_other_kinds(statement, claim, jax.eval_shape(domain.instance, point), domain.size)
@@ -248,7 +254,10 @@ class _Asked(NamedTuple):
 
 
 def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
-    """Search under one reading of the constants; also return if the reading widened a constant."""
+    """Search under one reading of the constants (exact or rounded).
+
+    Also return whether the reading widened a constant.
+    """
     reason, domain = "", asked.domain
     whole = Box(domain.lower, domain.upper)
     with precision(asked.bits):

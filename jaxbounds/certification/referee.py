@@ -41,7 +41,10 @@ def _meet(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bo
 
 
 def _are_apart(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:
-    """Return whether the first enclosure lies below the second; their ends are decimal numbers."""
+    """Return whether the first enclosure lies below the second.
+
+    The ends of both enclosures are decimal numbers.
+    """
     if not smaller or not larger:
         return False
     try:

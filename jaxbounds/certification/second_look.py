@@ -16,9 +16,11 @@ from jaxbounds.falsification.programs import compiled
 from jaxbounds.ground.jax_internals import as_function, with_outputs
 
 POINTS = 1024
-"""Points that each round measures; a larger number may find more violations and takes longer."""
+"""Number of points that each round measures; a larger number may find more violations and takes
+longer."""
 CORNERS = 256
-"""Most corners of the box to measure; a larger number may find more violations and takes longer."""
+"""The check measures at most this many corners of the box. A larger number may find more violations
+and takes longer."""
 ROUNDS = 6
 """Number of rounds; after each round the check moves the points with the least margin. A larger
 number may find more violations and takes longer.
@@ -48,7 +50,7 @@ class Doubt(NamedTuple):
 
 
 def _special(low: float, high: float) -> list[float]:
-    """Return test points of an interval: ends, their neighbours, the middle, numbers such as 0."""
+    """Return test points of an interval: the ends, their neighbours, the middle, 0 and similar."""
     inside = [v for v in (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-9, -1e-9) if low <= v <= high]
     whole = np.arange(np.ceil(low), min(np.floor(high), np.ceil(low) + 8) + 1)
     near = [np.nextafter(low, high), np.nextafter(high, low)]
@@ -56,7 +58,7 @@ def _special(low: float, high: float) -> list[float]:
 
 
 def _points(domain: Domain, rng: np.random.Generator) -> np.ndarray:
-    """Return corners, points on lines through the middle, special points, and points inside."""
+    """Return points of a box: corners, points on lines through the middle, special, random."""
     low, high = np.array(domain.lower), np.array(domain.upper)
     count = len(low)
     corners = itertools.islice(itertools.product(*zip(low, high)), CORNERS)

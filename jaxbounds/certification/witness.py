@@ -24,8 +24,8 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 FORMAT = "jaxbounds witness 1"
 LIMIT = 10**6
-"""Bytes of the largest witness that `load_witness` reads; with a larger limit, it reads larger
-files."""
+"""`load_witness` reads a file of at most this many bytes. A larger limit lets the function read
+larger files."""
 
 
 def _exact(x: Any) -> dict[str, Any]:
@@ -114,8 +114,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for name, value in pairs:
         if name in found:
             raise Refused(
-                f"the key {name[:20]!r} comes twice, after keys={list(found)}. Try one entry "
-                "for each key"
+                f"the file has the key {name[:20]!r} twice, after keys={list(found)}. "
+                f"Try one entry for each key"
             )
         found[name] = value
     return found

@@ -29,7 +29,8 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
         name: the file to read: RATIOS, VALUES or CONSTANTS.
 
     Returns:
-        The records by the current ids of their statements; a renamed statement keeps its record.
+        A dictionary from each statement's current id to its record; a renamed statement keeps its
+        record.
 
     Raises:
         Refused: if the file is damaged.
@@ -41,7 +42,9 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
         kept = dict(json.loads(file.read_text(encoding="utf8")))
         return {current_id(name): content for name, content in kept.items()}
     except (OSError, ValueError, TypeError) as problem:
-        raise Refused(f"file={file} is damaged: {problem}. Try to record again") from problem
+        raise Refused(
+            f"file={file} is damaged: {problem}. Try `jaxbounds verify --record` to write it again"
+        ) from problem
 
 
 def _lines(content: dict[str, Any], depth: int, pad: str = " ") -> str:
@@ -59,7 +62,7 @@ def write_records(paper: Paper, name: str, content: dict[str, Any], /, *, depth:
     Args:
         paper: a paper, loaded from its file.
         name: the file to write: RATIOS, VALUES or CONSTANTS.
-        content: the records by the ids of their statements.
+        content: a dictionary from each statement's id to its record.
         depth: the number of nested levels whose entries get a line each: 1 writes a line for each
             statement, 2 a line for each form. A larger number makes a longer file, whose diff shows
             a change more exactly.

@@ -166,5 +166,5 @@ def current_form(statement: str, form: str, /) -> str:
 
 
 def drawn_as(name: str, /) -> str:
-    """Return the id that seeds a statement's draws: the oldest id, even after a renaming."""
+    """Return the id that seeds a statement's draws: the statement's oldest id."""
     return _BEFORE.get(name, name)

@@ -37,7 +37,8 @@ COMMANDS = {
     "schema": ("schema", "schema", "Print the JSON Schema of the output of --json."),
     "guide": ("guide", "guide", "Print pages to read: from an inequality to a verdict, and more."),
 }
-"""The module, the function and the purpose of each command; a command imports its module."""
+"""The module, the function and the purpose of each command; a command imports only its own
+module."""
 
 
 _JUDGING = ("verify", "certify", "constant", "audit")
@@ -67,7 +68,7 @@ def _command(name: str) -> Callable[..., int]:
 
 
 def _described(text: str) -> Callable[[], int]:
-    """Return a function with this docstring, for the list of commands."""
+    """Return a function that has this docstring, which the list of commands prints."""
 
     def command() -> int:
         return 0

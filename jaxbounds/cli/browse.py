@@ -47,8 +47,8 @@ def list_statements(
 
     Args:
         patterns: ids, the beginning of ids, or shell patterns.
-        judging: list only the statements that judge a function, given by its full name or the
-            name's end.
+        judging: list only the statements that judge this function. Give its full name or the end of
+            the name.
         kind: list only statements of this kind; may be repeated.
         json: print JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
@@ -120,7 +120,7 @@ def _statements(
     imports: Imports,
     kind: Kinds,
 ) -> tuple[tuple[Statement, ...], dict[str, Paper]]:
-    """Return the statements that a name means, and their papers by id."""
+    """Return the statements that a name means, and a dictionary of their papers by id."""
     if explained:
         carriers = {s.id: s for paper, code in explained for s, _ in carrying(paper, code)}
         return tuple(carriers.values()), {}
@@ -134,7 +134,7 @@ def _statements(
 
 
 def _legend(shown: Text, paper: Paper) -> Text:
-    """Return the explanations of the codes in a shown text, to print below it."""
+    """Return the explanations of the codes in a text, which the command prints below the text."""
     text = legend(shown.plain, paper)
     return Text("\n").append_text(text) if text else text
 
@@ -154,12 +154,12 @@ def errata(
     json: bool = False,
     imports: Imports = (),
 ) -> int:
-    """List the results of the papers that survive, the errata by weight, and remarks.
+    """List each paper's results that remain true, its errata (the heaviest first), and remarks.
 
     Args:
         papers: the ids of papers; all papers unless given.
         brief: print a few lines: the number of errata, and the errata that change a main theorem.
-        kind: list only errata of this weight; may be repeated.
+        kind: list only errata of this class, such as "typo"; may be repeated.
         json: print JSON (see `jaxbounds schema errata`).
         imports: modules or files that hold a PAPER of your own.
     """
@@ -203,13 +203,13 @@ def errata(
 
 
 def _of_weight(paper: Paper, kinds: tuple[str, ...]) -> Paper:
-    """Return the paper without its statements, and without errata of other weights."""
+    """Return the paper without its statements, and without errata of other classes."""
     errata = tuple(e for e in paper.errata if not kinds or e.kind in kinds)
     return dataclasses.replace(paper, statements=(), errata=errata)
 
 
 def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Imports = ()) -> int:
-    """Measure a stored instance again and compare with the ratio stored in it.
+    """Measure a stored instance again, and compare the ratio with the ratio in the file.
 
     The exit status is 0 if the ratio equals the stored ratio, and 1 otherwise.
 

@@ -23,7 +23,7 @@ Kinds = Annotated[tuple[Kind, ...], tyro.conf.UseAppendAction]
 class Plain(Console):
     """A console that interprets no markup, and shows control characters as escapes.
 
-    So a text cannot control the terminal.
+    So a printed text cannot control the terminal.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -38,7 +38,10 @@ class Plain(Console):
 
 
 def console_for_output(*, errors: bool = False) -> Console:
-    """Return a console on standard output or error; without a terminal its width is COLUMNS."""
+    """Return a console on standard output or error.
+
+    Without a terminal, the variable COLUMNS gives its width.
+    """
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isdecimal() and int(given) else 100
     stream = sys.stderr if errors else sys.stdout

@@ -43,7 +43,7 @@ def constant(
     imports: Imports = (),
     on: On = HERE,
 ) -> int:
-    """Search for the sharp constant of a form: the largest lhs/rhs, size by size, and its growth.
+    """Search for a form's sharp constant: the largest lhs/rhs at each size, and its growth.
 
     The result is a lower estimate of the supremum. If ball arithmetic can enclose the ratio at the
     extremal instance, the digits are certified, and only then does the command look for a closed

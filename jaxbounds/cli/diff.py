@@ -26,7 +26,7 @@ What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
 """The kinds of difference that leave the verdict unchanged."""
 FRESHNESS = ("files", "judged", "records")
-"""Entries of run.json that are not settings of the run: digests, times and dependencies."""
+"""Entries of run.json other than settings of the run: digests, times and dependencies."""
 Forms = dict[tuple[str, str], Verdict]
 
 
@@ -37,7 +37,7 @@ class Change:
     Attributes:
         id: the id of the statement.
         form: the name of the form.
-        what: the kind of difference. The verdict comes first, then its evidence, then a ratio that
+        what: the heaviest kind of difference: the verdict, else its evidence, else a ratio that
             moved by more than 3% (1e-6 for a ratio of draws alone). The remaining kind is a form
             that only one run has.
         before: the value in run A.
@@ -54,11 +54,11 @@ class Change:
 
 
 def changes(before: Forms, after: Forms, /) -> Iterator[Change]:
-    """Yield the differences from run A to run B, in the order of run B.
+    """Yield the differences between run A and run B, in the order of run B's verdicts.
 
     Args:
-        before: the verdicts of run A, by statement and form.
-        after: the verdicts of run B.
+        before: a dictionary from statement and form to the verdict of run A.
+        after: a dictionary from statement and form to the verdict of run B.
     """
     for key in [*after, *(key for key in before if key not in after)]:
         a, b = before.get(key), after.get(key)

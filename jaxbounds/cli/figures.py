@@ -1,4 +1,4 @@
-"""Find the commands that draw a figure of a paper, by the name of the figure in the paper."""
+"""Find the commands that draw a figure of a paper, given the figure's name in the paper."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _FIGURE = re.compile(r"(?i)(?:(?P<paper>\w+) )?(?P<kind>fig(?:ure|\.)?|table) ?(
 
 
 def _named(label: str) -> set[str]:
-    """Return the figures that an experiment's label names: "Figures 1 to 3" are 1, 2 and 3."""
+    """Return the numbers of the figures in a label: "Figures 1 to 3" gives 1, 2 and 3."""
     found = re.fullmatch(r"(Figure|Table)s? (\d+)(\(\w\))?(?: to (\d+))?", label)
     if found is None:
         return set()

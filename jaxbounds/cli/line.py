@@ -80,7 +80,7 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
 
 
 class _Told:
-    """A checked saved claim: each part of it is a name, a number, a literal or a set.
+    """A checked saved claim: each part of the claim is a name, a number, a literal or a set.
 
     Attributes:
         code: the code of the two sides, as the file has it, for the user to read.

@@ -20,7 +20,9 @@ def merge(
     out: str,
     imports: Imports = (),
 ) -> int:
-    """Join the shards of a run, or the shares of a sweep; the result has the bits of one run.
+    """Join the shards of a run, or the shares of a sweep.
+
+    The result equals that of an undivided run, bit for bit.
 
     Args:
         folders: the `--out` of `jaxbounds run --shard`, or the folders of single shards, or the

@@ -32,8 +32,9 @@ def _paper_id(folder: Path) -> str:
     name = folder.resolve().name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise Refused(
-            f"name={name!r} is no id of a paper, which also names a Python package. Try a name of "
-            "lower-case letters, digits and _ that begins with a letter"
+            f"name={name!r} is no id of a paper, which also names a Python package. "
+            f"Try a name of lower-case letters, digits and _ that begins with a "
+            f"letter"
         )
     if name in PAPERS or name in sys.stdlib_module_names or _installed(name):
         raise Refused(f"name={name!r} is the name of another module or paper. Try another name")
@@ -57,9 +58,9 @@ def new(
         from_: a paper's .tex file, or its folder. Each numbered theorem, definition, assumption and
             labelled display becomes an item that no statement covers yet. The command executes no
             code of the source. Or `--from` is a file that `save` wrote for the result of
-            `sharp_constant` or `find_violation`. Its claim is then the paper's first statement,
-            instead of the example's. `new` prints the files before it writes them, because `verify`
-            will run the code of the claim.
+            `sharp_constant` or `find_violation`. The claim in the file is then the paper's first
+            statement, in place of the example. `new` prints the files before it writes them,
+            because `verify` will run the code of the claim.
     """
     name = _paper_id(folder)
     if from_ is not None and (from_.is_dir() or from_.suffix == ".tex"):

@@ -14,8 +14,9 @@ COLUMNS = ("parameters", "numpy", "balls", "slopes")
 def primitives(*, all: bool = False, json: bool = False) -> int:
     """List the operations of JAX for which the library lacks a rule; "-" marks a missing rule.
 
-    Without a rule for NumPy the compiler runs the operation. Without a rule for balls `certify`
-    refuses the operation, and without a rule for slopes a proof on a box refuses it.
+    Without a rule for NumPy the compiler runs the operation. Without a rule for ball arithmetic
+    `certify` refuses the operation. Without a rule for slopes (derivatives over a box) a proof on a
+    box refuses the operation.
 
     Args:
         all: also list the operations that have every rule.

@@ -47,7 +47,7 @@ def _flat(config: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def differences(config: Any, preset: Any, /) -> str:
-    """Return as name=value the fields of a preset that differ from the default configuration."""
+    """Return the fields of a preset that differ from the default configuration, as name=value."""
     before = dict(_flat(config))
     shown = lambda value: ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
     changed = ((k, v) for k, v in _flat(preset) if k not in before or before[k] != v)

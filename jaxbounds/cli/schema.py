@@ -17,8 +17,8 @@ SCHEMAS = {
     "constants": ("constants.result", "SharpConstant"),
     "answers": ("cli.answers", "answers_schema"),
 }
-"""The module of each schema, with the name of a function, or of the dataclass of the listed
-objects."""
+"""For each schema, its module and the name in the module: a function, or the dataclass of the
+listed objects."""
 
 
 def _schema(name: str) -> Schema:
@@ -29,7 +29,9 @@ def _schema(name: str) -> Schema:
 
 
 def schema(name: Annotated[str, tyro.conf.Positional] = "", /) -> int:
-    """Print the JSON Schema of the output of --json; all schemas by name unless one is named.
+    """Print the JSON Schema of the output of --json.
+
+    Without a name, print all schemas as one object, keyed by name.
 
     Args:
         name: "verdicts" (verify), "statements" (list, show), "errata", "changes" (diff),

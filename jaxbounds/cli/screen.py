@@ -22,8 +22,8 @@ from jaxbounds.runs.folder import Kept
 from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 
 SHOWN = 20
-"""The largest number of forms with changed values that the output names. A larger number prints
-more lines, which may push the summary off the screen."""
+"""The output names at most this many forms with changed values. A larger number prints more lines,
+which may push the summary off the screen."""
 FEW = 20
 """The largest number of forms of a run that prints all rows; a larger run prints only rows that are
 not as recorded. A larger number prints more rows.
@@ -37,7 +37,7 @@ statement with an unexpected verdict. A larger number reports progress more ofte
 
 
 class Screen:
-    """The screen of a run: it prints rows in the order of the statements, and the progress.
+    """The screen of a run, which prints rows in the order of the statements, and the progress.
 
     Args:
         console: the console of the rows; progress goes to standard error.
@@ -258,7 +258,7 @@ def _say_where(run: Verification, published: bool, console: Console) -> None:
 
 
 def _slowest(run: Verification, count: int) -> Iterator[str]:
-    """Yield the slowest statements, each with its seconds."""
+    """Yield a line for each of the slowest statements, with the seconds that it took."""
     seconds = {name: verdicts[0].seconds for name, verdicts in run.done.items()}
     for name in sorted(seconds, key=lambda name: -seconds[name])[: max(0, count)]:
         yield f"{seconds[name]:8.2f} s  {name}"

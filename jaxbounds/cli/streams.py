@@ -98,8 +98,8 @@ class Streams:
 def _open_what_is_closed() -> None:
     """Open the null device in place of closed streams.
 
-    Otherwise the next opened file would get the file number of a closed stream, and the output of
-    any child process would go into the file.
+    Otherwise the next opened file would get a closed stream's file number, and child processes
+    would write their output into the file.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:

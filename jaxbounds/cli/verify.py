@@ -39,7 +39,7 @@ def verify(
     imports: Imports = (),
     on: On = HERE,
 ) -> int:
-    """Judge all statements, or the statements whose id matches: one verdict for each form.
+    """Judge all statements, or the statements with a matching id; give one verdict for each form.
 
     The command prints the forms that are not as recorded, then a line for each paper, and the
     number of errata. A run of few forms prints all of them; report.html has every form.

@@ -33,8 +33,8 @@ TIDY = 3.0
 """Seconds in which an interrupted round can store its results. A larger number ends the watch
 later."""
 Stamps = dict[Path, tuple[int, ...]]
-"""The stamp of each file: its inode, size and times. A stamp changes whenever its file changes,
-because no program can set the time of a change (ctime).
+"""A dictionary from each file to its stamp: the file's inode, size and times. A stamp changes
+whenever its file changes, because no program can set the time of a change (ctime).
 """
 
 
@@ -55,7 +55,7 @@ class Round(NamedTuple):
     """The results of one round.
 
     Attributes:
-        digests: the digests of the judged code, by statement.
+        digests: a dictionary from each statement to the digest of its judged code.
         stamps: the stamps of the watched files.
         status: the exit status.
         depends: the files other than code that each statement read.
@@ -78,7 +78,7 @@ def stamps_of(files: Iterable[Path], /) -> Stamps:
 
 
 def _read(depends: Depends, code: Iterable[Path]) -> Depends:
-    """Return the dependencies except files of code; the digest of the code covers these files."""
+    """Return the dependencies except files of code, which the digest of the code covers."""
     known = {str(file) for file in code}
     return {k: v for k, v in depends.items() if place_of(k) not in known}
 

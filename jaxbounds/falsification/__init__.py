@@ -1,7 +1,8 @@
-"""The engine: it samples, searches for the worst instance, decides on a verdict, and replays.
+"""The engine: it draws instances, searches for the worst instance, and decides on a verdict.
 
-Users call `jaxbounds.falsify`, which also asks ball arithmetic about violations of the size of
-rounding.
+The engine also measures stored instances again. Users call `jaxbounds.falsify`, which also asks
+ball arithmetic (arithmetic with rigorous error bounds) about violations as small as rounding
+errors.
 """
 
 from jaxbounds.falsification.bench import counterexample_of, fitted, refuse_other_shapes

@@ -1,4 +1,4 @@
-"""Suprema that the ratio approaches along a scale and that no instance reaches.
+"""Find suprema of a form's ratio that a sequence of instances approaches and no instance reaches.
 
 The search starts from an instance whose sides nearly agree. From there the search follows ways. A
 way is a sequence of instances that scales arrays up or down, or brings two arrays together. A way
@@ -53,15 +53,17 @@ ROUNDED = 1e-12
 """Difference of the ratio from one that rounding may cause when the last instance of a way is
 projected onto its set. A larger value counts more projections as equality cases."""
 LEAST = 1e-154
-"""Least absolute side whose ratio counts on a way: about the square root of the least normal
-float64. A larger value ignores more instances near zero."""
-ENDS = 3
-"""Most ways for which ball arithmetic decides whether the sides agree at the last instance. Each
-decision takes seconds, so a larger number takes longer."""
-TRIED = 64
-"""Most instances with equal sides among which the search looks for plain instances. A larger number
-takes longer.
+"""Least absolute value of a side. The search ignores instances on a way with a smaller side.
+
+The value is about the square root of the least normal float64. A larger value makes the search
+ignore more instances near zero.
 """
+ENDS = 3
+"""For at most this many ways, ball arithmetic decides whether the sides agree at the way's last
+instance. Each decision takes seconds, so a larger number takes longer."""
+TRIED = 64
+"""The search looks for plain instances (see `PLAIN`) among at most this many instances with equal
+sides. A larger number takes longer."""
 PLAIN = 1e6
 """Bound on the absolute values of a plain instance's nonzero entries, which lie between 1 / PLAIN
 and PLAIN. Ball arithmetic can enclose both sides of a plain instance. A larger value calls more
@@ -72,13 +74,14 @@ FAR = 2.0 ** (max(STEPS) - 1)
 larger factor calls more ways ends of sets.
 """
 LEAVES = 6
-"""Most float arrays in an instance for which each array also scales alone. A larger number tries
-more ways.
+"""If an instance has at most this many float arrays, the search also scales each array alone.
+
+A larger number tries more ways.
 """
 
 
 class _Way(NamedTuple):
-    """A way along a scale through an instance.
+    """A way: a sequence of instances in which arrays grow, shrink or meet from step to step.
 
     Attributes:
         words: the name of the way, such as "with x to 0", for the entries that it moves.
@@ -277,10 +280,10 @@ def approached(
 
     Args:
         bench: the bench that measures instances.
-        pool: the pool of measured instances.
-        column: the measurements of the form.
+        pool: all measured instances.
+        column: the measurements of the form on all instances.
         index: the index of the form.
-        form: the form of a bound whose worst ratio is near one.
+        form: the form, a bound with a worst ratio near one.
         referee: the referee, which decides by ball arithmetic whether the sides certainly differ.
     """
     statement, m = bench.statement, column.measured

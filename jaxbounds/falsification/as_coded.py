@@ -1,7 +1,8 @@
-"""Instances at which machine integers wrap: a violation there is about the program, not the claim.
+"""Find instances at which machine integers wrap.
 
-The engine runs the claim's program once more, with integers of any length. If a side changes, an
-integer wrapped in the computation of the side, and the verdict ignores the instance.
+A violation at such an instance refutes the program, not the claim. The engine runs the claim's
+program once more, with integers of any length. If a side changes, an integer wrapped in the
+computation of the side, and the verdict ignores the instance.
 """
 
 from typing import NamedTuple
@@ -17,8 +18,10 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.interpreted.whole import with_whole_numbers
 
 MOST = 2048
-"""Most instances of each size that the engine measures again; a larger number finds rarer overflows
-of integers and takes seconds longer."""
+"""The engine measures at most this many instances of each size again.
+
+A larger number finds rarer overflows of integers and takes seconds longer.
+"""
 APART = 1e-9
 """Relative difference above which the two computed values of a side count as different. A smaller
 value may mistake rounding for a wrapped integer.
@@ -78,7 +81,7 @@ def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.ndarray:
-    """Choose instances to measure again: violations, the largest ratios, evenly spaced rows."""
+    """Choose instances to measure again: violations, the largest ratios, and evenly spaced rows."""
     if len(here) <= MOST:
         return here
     m = column.measured
@@ -90,7 +93,7 @@ def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.nda
 
 
 def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped]:
-    """Find the wrapped integers of each form on a pool.
+    """Find the wrapped integers of each form on all measured instances (the pool).
 
     The result is empty if NumPy cannot run the claim's program.
     """
@@ -119,7 +122,7 @@ def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped
 def without_wrapped(
     statement: Statement, index: int, column: Column, decision: Decision, wrapped: Wrapped, /
 ) -> tuple[Decision, Column]:
-    """Return a form's decision and column without the instances at which integers wrap.
+    """Return a form's decision and its measurements, without the instances at which integers wrap.
 
     The form still fails if an instance without wrapped integers violates it.
     """

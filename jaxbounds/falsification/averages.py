@@ -10,12 +10,15 @@ from jaxbounds.falsification.measure import Measured
 
 MORE = "Try more draws (--thorough, or budget=Budget(samples=...))"
 NO_MEAN, NO_VARIANCE = 1.3, 2.0
-"""Indices of a power-law tail. The mean may not exist for an index up to NO_MEAN, and the variance
-may not exist for an index up to NO_VARIANCE. Larger numbers leave more claims undecided.
+"""Exponents a of a power-law tail P(x > t) ~ t^-a.
+
+The mean may not exist for an exponent up to NO_MEAN, and the variance may not exist for an exponent
+up to NO_VARIANCE. Larger numbers leave more claims undecided.
 """
 UNSEEN = 10
-"""Factor by which `_at_most` multiplies the estimate of the unseen tail. A larger factor leaves
-more claims undecided.
+"""`_at_most` multiplies its estimate of the unseen tail's contribution by this factor.
+
+A larger factor leaves more claims undecided.
 """
 
 
@@ -23,8 +26,8 @@ class Group(NamedTuple):
     """The draws of one size that meet the hypotheses.
 
     Attributes:
-        measured: the measurements of the draws; a draw counts here even if its stated error exceeds
-            both sides.
+        measured: the measurements of the draws. A draw counts here even if the error stated by
+            `evaluate` exceeds both sides.
         distinct: the number of different instances; a repeated instance is no further evidence.
         reach: the least and the largest difference of the sides at any measured instance, drawn or
             not; NaN if the engine measured only the draws.
@@ -46,8 +49,9 @@ class Average(NamedTuple):
 def judged_probability(groups: list[Group], level: float, edge: float, /) -> Average:
     """Decide whether a claim fails at most as often as its level allows.
 
-    The stated error leaves some draws undecided. An undecided draw counts as a failure when the
-    verdict would be `holds`, and as no failure when the verdict would be `fails`.
+    If the error that `evaluate` states is large, a draw may stay undecided. An undecided draw
+    counts as a failure when the verdict would be `holds`, and as no failure when the verdict would
+    be `fails`.
     """
     if any(np.any(np.isnan(g.measured.value) | np.isnan(g.measured.error)) for g in groups):
         return Average("inconclusive", np.nan, "a draw gave NaN, or a stated error is negative")
@@ -77,8 +81,8 @@ class _Side(NamedTuple):
 
     Attributes:
         bound: the upper confidence bound on the mean of lhs - rhs.
-        heavy: the power-law index of a heavy tail, if unseen values of this tail could make the
-            mean positive; else infinity.
+        heavy: the exponent of a power-law tail, if unseen values of the tail could make the mean
+            positive; else infinity.
     """
 
     bound: float
@@ -86,7 +90,7 @@ class _Side(NamedTuple):
 
 
 def _at_most(group: Group, sign: float) -> _Side:
-    """Return an upper bound on the mean of sign * (lhs - rhs) plus the mean stated error."""
+    """Return an upper bound on the mean of sign * (lhs - rhs), plus the mean error of the sides."""
     m, distinct, reach = group
     difference = sign * (m.lhs - m.rhs)
     most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))

@@ -1,4 +1,4 @@
-"""The bench, which measures instances with few compiled programs, and the pool that keeps them."""
+"""The bench measures instances with few compiled programs; the pool keeps the instances."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -27,18 +27,21 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 STORED = 2
-"""Number of batches that the bench expects at a size that has only stored instances. A larger
-number makes the bench compile programs for fewer batches.
+"""Number of batches that the bench expects to measure at a size that has only stored instances.
+
+The bench compiles a program only if it expects many batches. So a larger number makes the bench
+compile more often.
 """
 
 
 WIDE = 8
-"""Number of batches that the bench measures at once if the instances have promised entries. A
-larger value takes more memory.
-"""
+"""Number of batches that the bench measures at once if the claim promises entries of its instances
+(`there_is`). A larger value takes more memory."""
 BESIDE = 32
-"""Number of batches, beside the draws, that the bench expects for a claim about a mean. A larger
-number makes the bench compile programs for fewer batches.
+"""Number of batches that the bench expects for a claim about a mean, in addition to the draws.
+
+The bench compiles a program only if it expects many batches. So a larger number makes the bench
+compile more often.
 """
 
 
@@ -50,12 +53,12 @@ def calls_of(statement: Statement, budget: Budget, /) -> int:
 
 
 def is_searched(statement: Statement, budget: Budget, /) -> bool:
-    """Return whether the engine searches for worse instances, in addition to draws and cases."""
+    """Return whether the engine searches for instances worse than the draws and the cases."""
     return statement.search != "none" and bool(budget.restarts and budget.steps)
 
 
 def cases_of(statement: Statement, size: Size, /) -> Any:
-    """Return the cases of a statement at a size, as arrays.
+    """Return the cases of a statement (its hand-written instances) at a size, as arrays.
 
     Raises:
         Refused: if the cases are not stacked along a leading axis.
@@ -73,13 +76,14 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
 
 
 ROOM = 2**30
-"""Most bytes that the draws of one sampler may take at one size. A larger value draws more
-instances if the instances are large, and fills more memory.
+"""The draws of one sampler at one size may take at most this many bytes.
+
+A larger value draws more instances if the instances are large, and fills more memory.
 """
 
 
 def fitting(each: float, /) -> int:
-    """Return the number of instances of `each` bytes that fit into `ROOM`, at least one."""
+    """Return the number of instances of `each` bytes that fit into `ROOM`, but at least one."""
     return int(max(1, ROOM // max(each, 1)))
 
 
@@ -136,7 +140,7 @@ def refuse_other_shapes(
 ) -> None:
     """Refuse an instance whose entries or shapes differ from the draws at its size.
 
-    A formula may return numbers for other shapes, too, but these numbers are not about the claim.
+    A formula may return numbers for other shapes, too, but these numbers do not test the claim.
 
     Raises:
         Refused: if an entry, its shape or its type differs; the message names the entries that
@@ -311,13 +315,18 @@ class Bench:
         return reading
 
     def reader(self, size: Size) -> Callable[[Instance], Reading]:
-        """Return the program that evaluates an instance, and notes results of judged functions."""
+        """Return the program that evaluates an instance.
+
+        The program also records results of the functions that the statement judges.
+        """
         return read(self.statement, size, self._returned)
 
     def noted(
         self, batch: Instance, size: Size, at: NotedAt, total: int
     ) -> tuple[Measured, list[Row]]:
-        """Measure a batch, and record the values of judged functions on a few of its instances.
+        """Measure a batch.
+
+        On a few of its instances, record the values of the functions that the statement judges.
 
         Args:
             batch: instances of one size, stacked.
@@ -340,7 +349,10 @@ class Bench:
     def _on_host(
         self, batch: Instance, size: Size, rows: Sequence[int]
     ) -> tuple[Measured, list[Reading]]:
-        """Measure one instance at a time; return the measurements and some instances' readings."""
+        """Measure one instance at a time.
+
+        Return all measurements, and the sides and hypotheses of some instances.
+        """
         run, found, kept, met = looking(self.watch.calls(self.reader(size))), [], [], []
         for row in range(length(batch)):
             self.watch.notes = row in rows
@@ -399,7 +411,7 @@ class Bench:
         return once(many, compiled(many))(batch)
 
     def excluded(self, batch: Instance, size: Size, measured: Measured) -> dict[str, int]:
-        """Return, for each reason, the number of instances of a batch that do not count."""
+        """Return, for each reason of rejection, the number of rejected instances of a batch."""
         table = self._hypotheses(batch, size)
         reasons = {name: int(np.sum(~ok)) for name, ok in table.items()}
         meets_all = np.all(np.stack(list(table.values())), axis=0)
@@ -427,8 +439,8 @@ class Column(NamedTuple):
         labels: a number for each instance, equal for equal instances of one size.
         reach: the least and the largest difference of the sides at instances near the draws; NaN if
             the engine measured no instance beside the draws.
-        scale: the largest absolute term in both sides' computation; NaN at an instance whose terms
-            the engine did not compute; None until the engine computes terms.
+        scale: for each instance, the largest absolute term in the computation of both sides. NaN at
+            an instance without computed terms; None until the engine computes terms.
         rounding: for a bound, the violation at each instance that rounding of its terms may
             explain; -inf at an instance without such a violation; None until the engine computes
             terms.
@@ -475,7 +487,7 @@ class Pool:
         )
 
     def columns(self) -> list[Column]:
-        """Return a column of all measurements for each form and the control."""
+        """Return all measurements of each form and of the control, one `Column` for each."""
         lengths = [len(m.counted) for m in self.measured]
         table = concatenate(self.measured)
         sources, sizes = np.repeat(self.sources, lengths), np.repeat(self.sizes, lengths)
@@ -484,7 +496,7 @@ class Pool:
         return [Column(table.column(i), sizes, sources, labels) for i in forms]
 
     def instance(self, index: int) -> Instance:
-        """Return the instance at a row of a column.
+        """Return the instance that a row of a column describes.
 
         Raises:
             IndexError: if the pool has no such row.

@@ -1,4 +1,4 @@
-"""Binding of a statement to its judged functions: plant a mistake in a function, and judge again.
+"""Plant a mistake in a function that a statement judges, and test whether the verdict changes.
 
 A verdict is about a function only if a slightly wrong version of the function changes the verdict.
 """
@@ -33,13 +33,14 @@ from jaxbounds.falsification.trace_watch import forget
 from jaxbounds.papers import Named, the_statement
 
 FEW = Budget(samples=48, restarts=0, steps=0, batch=48)
-"""The budget of a test of a binding: draws and cases, without a search for worse instances."""
+"""The budget of these tests: draws and hand-written instances (cases), without a search for worse
+instances."""
 
 
 def _side_by_side(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured]:
-    """Measure a batch with correct functions, then with each function wrong, by one program."""
+    """Use one program to measure a batch with correct functions, then with each function wrong."""
     names = [full_name(function) for function in functions]
     factors = 1 + (factor - 1) * np.vstack([np.zeros(len(names)), np.eye(len(names))])
 
@@ -65,9 +66,9 @@ def _side_by_side(
 def _one_at_a_time(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure a batch with correct functions, then with each function wrong, by separate programs.
+    """Measure as `_side_by_side` does, but with a separate program for each wrong function.
 
-    The result is None for a mistake that makes `evaluate` raise.
+    The result for a mistake is None if the mistake makes `evaluate` raise.
     """
     run = one_by_one if statement.host else lambda f: compiled(jax.vmap(f))
     found: list[Measured | None] = [run(measure(statement, size))(batch)]
@@ -107,7 +108,10 @@ def few_draws(statement: Statement, budget: Budget) -> Bench:
 
 
 def _whole(bench: Bench, pool: Pool, index: int) -> Instance:
-    """Return the instances of one size; a search finds the first form's `there_is` entries."""
+    """Return the instances of one size.
+
+    If the statement has `there_is`, a search fills these entries for the first form.
+    """
     batch = take(pool.of_size(index)[0], slice(None))
     if bench.statement.there_is is None:
         return batch

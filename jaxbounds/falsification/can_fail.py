@@ -20,9 +20,10 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
     """Find a mistake in a judged function under which a form that should hold fails.
 
     For this search, a form of a rate also fails if its fitted exponent leaves the form's band. A
-    statement that survives every one of `LARGE_MISTAKES` may compare sides that always agree. An
-    example is a lower bound on a width, beside a width that `evaluate` itself chose above the
-    bound. The search first tries one size, which costs less than all sizes.
+    statement that still holds under every mistake in `LARGE_MISTAKES` may compare sides that always
+    agree. For example, a statement may compare a lower bound on a width with a width that
+    `evaluate` itself chose above this bound. The search first tries one size, which costs less than
+    all sizes.
 
     Args:
         statement: a statement, or its id.
@@ -43,7 +44,7 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
 
 
 def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
-    """Return the forms that hold with every one of `LARGE_MISTAKES` in every judged function.
+    """Return the forms that hold under every one of `LARGE_MISTAKES` in every judged function.
 
     `can_fail` stops at the first form that fails; another form of the statement may compare two
     sides that no judged function changes. The result omits forms that are expected to fail.

@@ -18,8 +18,10 @@ from jaxbounds.falsification.evaluation import Xp, is_floating
 from jaxbounds.falsification.measure import Measured
 
 NOISE = 1e-12
-"""Share of the instance's largest entry, or of 1 if all entries are smaller. Two sides may be equal
-if their difference is below this share. A larger share mistakes more small violations for rounding.
+"""Relative size of rounding.
+
+Two sides may be equal if their difference is below this share of the instance's largest entry (or
+of 1 if all entries are smaller). A larger share mistakes more small violations for rounding.
 """
 
 
@@ -32,7 +34,7 @@ def largest_entry(instance: Instance, xp: Xp = jnp, /, *, axes: int = 0) -> Any:
 
 
 def is_cancellation(lhs: Any, rhs: Any, largest: Any, /) -> Any:
-    """Return whether the sides of a `<=` agree up to the rounding of an entry of size `largest`."""
+    """Return whether a rounding error in an entry of size `largest` could explain lhs != rhs."""
     with np.errstate(invalid="ignore"):  # infinite sides are far apart
         return abs(lhs - rhs) <= NOISE * (largest + 1.0)
 

@@ -24,24 +24,26 @@ from jaxbounds.falsification.move_search import (
 from jaxbounds.falsification.moves import MOVES, Leaf, Rng, climb, is_float
 
 TOGETHER, DECADES = 3, 16
-"""Number of gradient steps in the budget that are exchanged for one step of a chain: TOGETHER if
-the instance has pairs of leaves of equal shape, else DECADES. A smaller number makes longer chains,
-which find steeper quotients and take longer.
+"""One step of a chain costs this many of the budget's gradient steps. TOGETHER is the number if the
+instance has pairs of leaves of equal shape, DECADES is the number otherwise. A smaller number makes
+longer chains, which find steeper quotients and take longer.
 """
 CLOSEST = 8.0
-"""Most powers of ten by which two points come closer in one step; a larger number reaches distances
-of the size of rounding.
+"""Two points come closer by at most this many powers of ten in one step.
+
+A larger number reaches distances as small as rounding errors.
 """
 WIDEST = 20.0
-"""Most powers of ten by which a step scales a leaf or an entry; a larger number reaches rarer
-scales and overflows more often.
+"""A step scales a leaf or an entry by at most this many powers of ten.
+
+A larger number reaches rarer scales and overflows more often.
 """
 BETWEEN = 16
-"""Points between two neighbouring draws of a single number; more points find narrower spikes."""
+"""Number of points that the search tries between two neighbouring draws of a single number; a
+larger number finds narrower spikes."""
 HELD = 2
-"""Most violations of a form at one size, far from all draws, that the search sends to ball
-arithmetic; more take seconds each.
-"""
+"""The search asks ball arithmetic about at most this many violations of a form at one size, far
+from all draws. Each question takes seconds, so a larger number takes longer."""
 
 
 def _along(factors: np.ndarray, leaf: Leaf) -> np.ndarray:
@@ -136,12 +138,14 @@ class _Held:
 def search_close(
     bench: Bench, pool: Pool, budget: Budget, at: Place, /
 ) -> tuple[FoundByMoves, list[Instance]]:
-    """Run chains of this module's moves; return their results and violations far from all draws.
+    """Run chains of this module's moves.
+
+    Return the chains' results, and the violations that lie far from all draws.
 
     Args:
         bench: the bench that measures.
-        pool: the pool of draws and earlier results, to which new results are added.
-        budget: the budget; the chains use a part of its steps.
+        pool: all draws and earlier results; the function adds the new results.
+        budget: the numbers of draws and search steps; the chains use a part of the steps.
         at: the seed and the index of the size.
     """
     (seed, index), statement = at, bench.statement

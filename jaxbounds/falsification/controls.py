@@ -1,4 +1,7 @@
-"""Controls: false right sides, given by the statement or made by the engine, for each form."""
+"""Controls: deliberately false right sides for each form, which the rules must reject.
+
+The statement or the engine supplies the controls.
+"""
 
 from typing import Any
 
@@ -12,9 +15,8 @@ from jaxbounds.falsification.measure import Measured, ratio
 from jaxbounds.ground.exceptions import Refused
 
 EXCEEDS = 0.01
-"""Relative amount by which the worst instance exceeds the engine's control; a larger value makes a
-control that is easier to reject.
-"""
+"""The worst instance's left side exceeds the engine's control (a deliberately false right side) by
+this relative amount. A larger value makes a control that is easier to reject."""
 EXPONENT = 2.0
 """Exponent of the engine's control for a rate "at most"; the control of a rate "at least" has the
 inverse exponent. A larger value makes a control that is easier to reject.
@@ -31,8 +33,8 @@ def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision
 
     Args:
         statement: the statement to which the controls belong.
-        columns: the columns of the forms, then the column of the control. For an `=` without a
-            control of its own, this last column holds the first form's right side, scaled by the
+        columns: the measurements of each form, then the measurements of the control. If an `=` has
+            no control of its own, this last column holds the first form's right side, scaled by the
             engine.
     """
     if not statement.control.strip() and statement.kind in FITTED:
@@ -72,7 +74,7 @@ def scaled(statement: Statement, column: Column, /) -> Column:
 
 
 def _moved(form: Form, column: Column) -> Column:
-    """Move the right side of a limit by twice the largest distance of the sides."""
+    """Move the right side of a limit by twice the largest distance between the two sides."""
     m = column.measured
     finite = m.counted & np.isfinite(m.value)
     size = max(1.0, float(np.max(np.abs(m.rhs[finite]), initial=0.0)))

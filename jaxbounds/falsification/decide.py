@@ -15,7 +15,7 @@ from jaxbounds.falsification.rates import judged_rate
 
 
 class Decision(NamedTuple):
-    """A status with its ratio and reason."""
+    """A form's status, with its worst ratio and the reason for the status."""
 
     status: Status
     ratio: float
@@ -46,7 +46,10 @@ def edge(statement: Statement, /) -> float:
 
 
 def violation(statement: Statement, m: Measured, /) -> Reals:
-    """Return each instance's certain violation of the claim; -inf if it does not count."""
+    """Return, for each instance, the amount by which it certainly violates the claim.
+
+    The result is -inf for an instance that does not count.
+    """
     return np.where(m.counted & (m.low > -np.inf), m.low - edge(statement), -np.inf)
 
 
@@ -99,7 +102,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
 
 
 def _unsupported(statement: Statement, searched: Flags) -> str:
-    """Return why a ratio above one is no violation: a side is only the estimate of a search."""
+    """Return why a ratio above one is no violation, if a search only estimates one of the sides."""
     some = f"{int(np.sum(searched))} of {len(searched)} instances"
     if statement.there_is is not None:
         return (
@@ -143,14 +146,14 @@ def _equal(statement: Statement, m: Measured) -> Decision:
 
 
 def decide(statement: Statement, form: Form | None, column: Column, /) -> Decision:
-    """Decide the status of one form from its measurements (`form=None` for the control).
+    """Decide the status of one form (or of the control, if `form` is None) from its measurements.
 
     For claims about frequencies and means, the function decides each size separately.
 
     Args:
         statement: the statement, which gives the kind and the tolerance.
-        form: the form of the column.
-        column: all measurements of the form.
+        form: the form to decide; None for the control.
+        column: the measurements of the form on all instances.
     """
     keep = column.measured.counted
     if statement.kind in ("probability", "expectation"):

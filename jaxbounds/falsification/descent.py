@@ -1,4 +1,4 @@
-"""Descent over the entries that a claim promises to exist, by gradient steps and random moves.
+"""Find the entries that a claim promises to exist, by gradient steps and random moves.
 
 The field `there_is` of a statement lists these entries.
 """
@@ -19,28 +19,33 @@ from jaxbounds.falsification.measure import measured, ratio
 from jaxbounds.falsification.moves import is_float, one_leaf
 
 CHAINS = 4
-"""Starting points of the descent for each instance, one for each chain. A larger value finds
-witnesses in more places and takes longer."""
+"""Number of chains that search for an instance's promised entries, each from its own starting
+point. A larger value finds witnesses in more places and takes longer."""
 AT_ONCE = 16
-"""Instances whose chains descend together; a larger value takes more memory."""
+"""Number of instances for which the chains run together; a larger value takes more memory."""
 ROUNDS = 60
-"""Most rounds for an instance, each with a gradient and a few trial points; a larger value finds
-more witnesses and takes longer."""
+"""An instance gets at most this many rounds, each with a gradient and a few trial points.
+
+A larger value finds more witnesses (promised entries that satisfy the claim) and takes longer.
+"""
 PATIENCE = 8
 """Rounds without progress after which the descent of an instance ends; a larger number takes
 longer."""
 MOVES = 5
 """Random moves that each chain tries in a round; a larger value takes longer."""
 CLOSER = 24
-"""Most further rounds for an instance that has a witness, to bring its ratio near the least ratio.
-A larger value measures looseness better and takes longer. Only the largest ratios get these rounds.
-"""
+"""An instance that has a witness gets at most this many further rounds, to bring its ratio near the
+least ratio. A larger value measures looseness better and takes longer. Only the largest ratios get
+these rounds."""
 ENOUGH = 1e-3
-"""Ratio at which the descent of an instance ends, because its witness is good enough. A smaller
-value spends more rounds on very loose claims.
+"""The descent of an instance ends when the ratio of the sides falls to this value, because the
+witness is then good enough. A smaller value spends more rounds on very loose claims.
 """
 ODD = "chain"
-"""The name of the entry that tells a program which chains minimise the gap between the sides."""
+"""The name of an extra entry of the instance.
+
+The entry tells the program whether a chain minimises the ratio, or the gap between the sides.
+"""
 BELOW = 2.0
 """Number subtracted from a witness's ratio, so that the chain minimises a negative number. A larger
 number has no effect.
@@ -48,19 +53,20 @@ number has no effect.
 PROGRESS = 1e-9
 """Relative decrease of a ratio that counts as progress; a larger value ends a descent sooner."""
 PARTS = (3.0, 1.0, 0.3, 0.03)
-"""Lengths of trial steps along a gradient, relative to the last successful step."""
+"""Lengths of the trial steps along a gradient, relative to the last successful step."""
 
 
 FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
-"""Exponents of the largest factors that multiply the entries of a simplex; more take longer."""
+"""In a trial step on a simplex, the entries are multiplied by factors up to e^x, for each x in this
+tuple. More exponents take longer."""
 TINY = 1e-9
-"""Least entry of a simplex's point, relative to its sum, at which gradients are evaluated. A larger
-value hides more of the function near a vertex.
-"""
+"""The descent raises smaller entries of a simplex's point to this share of the sum before it
+evaluates a gradient. A larger value hides more of the function near a vertex."""
 EXACT = 1e-3
-"""The descent solves an `=` to this share of the tolerance; a larger share is less exact."""
+"""The descent solves an `=` until the sides differ by at most this share of the tolerance; a larger
+share is less exact."""
 AGAIN = (0.5, 1.0, 4.0)
-"""Multiples of the last step that a round tries too, because a valley may be long."""
+"""Multiples of the last step that a round also tries, because a valley of the ratio may be long."""
 
 
 class Tried(NamedTuple):
@@ -109,7 +115,8 @@ def evaluated(
     Args:
         given: the bench that measures instances that contain the promised entries.
         size: the size of the instances.
-        own: the promised entries of the instances, which give the structure of `leaves`.
+        own: the promised entries that the instances already contain; they give the pytree structure
+            of `leaves`.
         leaves: the trial values, each of shape (tried, instances, *shape).
         batch: the instances.
         index: the index of the form.
@@ -164,7 +171,7 @@ class Descent:
         self._rng = np.random.default_rng([index, *map(ord, "promised")])
 
     def satisfied(self, value: np.ndarray, /) -> np.ndarray:
-        """Return whether promised entries with this ratio are a witness: they satisfy the form."""
+        """Return whether promised entries with this ratio satisfy the form (are a witness)."""
         statement = self.given.statement
         return value <= (
             1 + statement.tolerance if statement.is_bound else EXACT * statement.tolerance
@@ -189,7 +196,7 @@ class Descent:
         return [np.asarray(new).reshape(old.shape) for new, old in zip(moved, leaves)]
 
     def __call__(self, first: Tried, batch: Instance, rounds: int, /) -> Tried:
-        """Descend from the best starting points until there is no progress.
+        """Descend from the best starting points until the ratio stops decreasing.
 
         Args:
             first: the measured starting points.
@@ -228,7 +235,10 @@ class Descent:
     def _round(
         self, held: Tried, length: np.ndarray, past: list[np.ndarray], batch: Instance, rows: Any
     ) -> None:
-        """Try points along a gradient and random moves in each chain; `held` keeps the best."""
+        """Try points along a gradient and random moves in each chain.
+
+        Keep the best points in `held`.
+        """
         here = [leaf[:, rows] for leaf in held.leaves]
         some, last = taken(batch, rows), length[:, rows]
         before = Tried(here, held.value[:, rows], held.gap[:, rows], held.outer[rows])
@@ -302,7 +312,7 @@ class Descent:
         return [*found, *self._by_factors(here, dict(zip(moving, along)))]
 
     def _by_factors(self, here: list[np.ndarray], along: dict[int, np.ndarray]) -> list["_Way"]:
-        """Return trial points of simplices by exponentiated-gradient steps.
+        """Return trial points in simplices, made by exponentiated-gradient steps.
 
         A plain gradient step would move small entries too far.
         """
@@ -340,7 +350,10 @@ class Descent:
                                for part in slope]  # fmt: skip
 
     def _along(self, instance: Instance) -> tuple[Any, list[Any]]:
-        """Return the score of one instance and its gradient; an `=` gives a Gauss-Newton step."""
+        """Return the score of one instance and its gradient.
+
+        For an `=`, return a Gauss-Newton step in place of the gradient.
+        """
         leaves, structure = jax.tree.flatten({name: instance[name] for name in self.names})
         moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]
 
@@ -373,7 +386,7 @@ class Descent:
 
 
 def _newton(apart: Callable[[list[Any]], Any], floats: list[Any]) -> tuple[Any, list[Any]]:
-    """Return the squared length of a Gauss-Newton step, and the step toward larger differences."""
+    """Return the squared length of a Gauss-Newton step, and the step toward a larger difference."""
     flat, back = ravel_pytree(floats)
     of = lambda x: apart(back(x))
     amount, slopes = of(flat), jax.jacfwd(of)(flat)
@@ -387,7 +400,7 @@ def _newton(apart: Callable[[list[Any]], Any], floats: list[Any]) -> tuple[Any, 
 
 
 def _inside(leaf: np.ndarray) -> np.ndarray:
-    """Raise the zeros of a simplex's point, because a gradient may be infinite at a zero."""
+    """Raise the zero entries of a simplex's point, because a gradient may be infinite there."""
     return np.maximum(leaf, TINY * np.sum(leaf, axis=-1, keepdims=True))
 
 
@@ -408,7 +421,10 @@ class _Way(NamedTuple):
 
 
 def _best_of(first: Tried) -> Tried:
-    """Return each instance's best starts, one for each chain; prefer different ratios."""
+    """Return the best starting points of each instance, one for each chain.
+
+    Prefer starting points with different ratios.
+    """
     order = np.argsort(first.value, axis=0, kind="stable")
     value = np.take_along_axis(first.value, order, axis=0)
     same = np.vstack([np.zeros((1, value.shape[1]), bool), value[1:] == value[:-1]])

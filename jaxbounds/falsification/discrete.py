@@ -43,16 +43,19 @@ def all_points(statement: Statement, size: Size, /) -> Over | None:
 
 
 LARGE = 2**16
-"""Most points of a finite set that the engine enumerates; a larger number finds rarer violations
-and takes longer.
+"""The engine enumerates a finite set if it has at most this many points.
+
+A larger number finds rarer violations and takes longer.
 """
 WORK = 2**22
-"""Most operations of a program over all points of an enumerated set, about one microsecond each. A
-larger number enumerates larger sets and takes longer.
-"""
+"""The engine enumerates a set only if the program executes at most this many operations over all
+points. An operation takes about a microsecond. A larger number enumerates larger sets and takes
+longer."""
 LOOPS = 64
-"""Steps assumed for a loop of unknown length. A larger number makes more programs count as too
-long."""
+"""Number of steps that the engine assumes for a loop of unknown length.
+
+A larger number makes more programs count as too long.
+"""
 
 
 def is_little_work(program: Jaxpr, times: float, /) -> bool:
@@ -64,7 +67,7 @@ def is_little_work(program: Jaxpr, times: float, /) -> bool:
 
 
 def leaves_of(names: Any, instance: Instance, /) -> frozenset[int]:
-    """Return the indices of the leaves that belong to the entries with these names."""
+    """Return the indices of the leaves (arrays) of the instance's entries with these names."""
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(dict(instance))[0]]
     return frozenset(i for i, path in enumerate(paths) if path and path[0].key in names)
 
@@ -166,7 +169,10 @@ def moved_leaf(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def neighbours(leaf: np.ndarray, ends: tuple[Any, Any], most: int, /) -> Iterator[np.ndarray]:
-    """Yield neighbours of an array: entries moved by powers of two or to an end, pairs exchanged.
+    """Yield neighbours of an array.
+
+    A neighbour has one entry moved by a power of two or to an end of the range, or two entries
+    exchanged.
 
     Args:
         leaf: a leaf of one instance.

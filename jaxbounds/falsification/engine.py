@@ -53,8 +53,9 @@ ASKED = 8
 larger number takes seconds for each.
 """
 ENTRIES = 4096
-"""Most entries of an instance that the engine shrinks; a larger limit shrinks larger instances and
-takes longer.
+"""The engine shrinks a failing instance if it has at most this many entries.
+
+A larger limit shrinks larger instances and takes longer.
 """
 FEW = 64
 """Most entries of an instance for which the engine shrinks several failing instances. A larger
@@ -178,8 +179,10 @@ def verdicts_on(
             engine writes nothing.
         programs: the compiler, which may store compiled programs in a folder. The folder must
             belong to the current code of the statement.
-        examples: the place of the worst instances of earlier runs, to which this run adds its own.
-        referee: the referee that decides about violations of the size of rounding.
+        examples: the store of the worst instances of earlier runs; this run adds its own worst
+            instances.
+        referee: the function that asks ball arithmetic about violations as small as rounding
+            errors.
         timeout: the seconds after which draws and searches end, checked between two batches. A form
             that no instance has refuted by then is inconclusive. The default is no limit.
     """
@@ -212,7 +215,10 @@ def verdicts_on(
 def _without_small_sides(
     found: Findings, *, budget: Budget, seed: int, referee: Asked, timeout: float | None
 ) -> Findings:
-    """Judge a statement again without instances whose sides are small; keep the better findings."""
+    """Judge a statement again, without instances that have small sides.
+
+    Keep the findings of the run that decides more.
+    """
     statement = without_small_sides(found.bench.statement)
     try:
         again = judge(statement, budget=budget, seed=seed, programs=UNKEPT, referee=referee,
@@ -287,7 +293,7 @@ def _verdict(
 
 
 def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
-    """Return an empty verdict of a form, to which the engine later adds its measurements."""
+    """Return an empty verdict of a form; the engine later adds the measurements."""
     return Verdict(
         id=statement.id,
         paper=statement.paper,
@@ -342,9 +348,10 @@ def _save(
     store: str | Path | None,
     folder: str,
 ) -> tuple[float, str]:
-    """Store an instance with the ratio that its replay will give; return (ratio, relative path).
+    """Store an instance with the ratio that `jaxbounds.replay` will measure.
 
-    An instance comes with its measured ratio, or with None if the bench has not measured it yet.
+    Return (ratio, relative path). An instance comes with its measured ratio, or with None if the
+    bench has not measured it yet.
     """
     instance, size, ratio = found
     if bench.statement.there_is is not None:
@@ -410,7 +417,7 @@ def replay(
     """Measure a stored instance again, to reproduce its ratio.
 
     Args:
-        find: a function from an id to its statement.
+        find: a function that returns the statement with a given id.
         stored: an instance from `load_instance`.
 
     Returns:

@@ -16,8 +16,9 @@ from jaxbounds.claims.statements.statement import two_claims
 from jaxbounds.ground.exceptions import Refused
 
 Xp = Any
-"""The array module of a comparison: `jax.numpy` in a trace, NumPy on the host, where NumPy is a
-hundred times as fast for a few numbers.
+"""The array module of a comparison: `jax.numpy` in a trace, else NumPy.
+
+For a few numbers, NumPy is a hundred times as fast.
 """
 Reals = Float[Array | np.ndarray, "..."]
 Flags = Bool[Array | np.ndarray, "..."]
@@ -26,9 +27,8 @@ Flags = Bool[Array | np.ndarray, "..."]
 NO_SLOPES = (NotImplementedError, TypeError, ValueError)
 """Exceptions that JAX raises if it cannot differentiate (a `while_loop`, a callback, ...)."""
 SCALED_BY = 0.01
-"""Relative amount by which the engine's control of an `=` scales the right side. A larger value
-makes a control that is easier to reject.
-"""
+"""The engine's control of an `=` (a deliberately false variant) scales the right side by this
+relative amount. A larger value makes a control that is easier to reject."""
 
 
 class Reading(NamedTuple):
@@ -38,10 +38,11 @@ class Reading(NamedTuple):
         lhs: the side claimed to be smaller, for each form and the control; a single entry if all
             forms share it.
         rhs: the side claimed to be larger, given like `lhs`.
-        error: the stated error, given like `lhs`.
+        error: the error of the sides that `evaluate` states, given like `lhs`.
         trivial: the trivial bound, or None.
         met: the hypotheses by name: the statement's, then each form's own.
-        judged: a few numbers of each judged function's result, if a `TraceWatch` noted the numbers.
+        judged: a few numbers from the result of each function that the statement judges, if a
+            `TraceWatch` noted them.
     """
 
     lhs: tuple[Reals, ...]
@@ -58,7 +59,9 @@ def form_names(statement: Statement, /) -> tuple[str, ...]:
 
 
 def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
-    """Return the side of one form; a side without form names belongs to all forms.
+    """Return the side of one form.
+
+    If `evaluate` returned a single side without form names, all forms share it.
 
     Raises:
         Refused: if `evaluate` returned no side for the form.
@@ -177,9 +180,10 @@ def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
 
 
 def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
-    """Return the projection onto the hypotheses; an instance that meets them stays as it is.
+    """Return a function that projects an instance onto the hypotheses.
 
-    For a statement without hypotheses, the result is `project` itself.
+    The function leaves an instance that meets the hypotheses unchanged. For a statement without
+    hypotheses, the result is `project` itself.
     """
     project, xp = statement.project, np if statement.host else jnp
     if project is None:
@@ -283,7 +287,7 @@ def _refused(problem: ValueError) -> bool:
 
 
 def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
-    """Return the `evaluate` of a host statement, wrapped so that it cannot change the instance.
+    """Return the `evaluate` of a host statement, wrapped so that the instance stays unchanged.
 
     `evaluate` gets read-only arrays. If it tries to write, it runs again on a writable copy, so its
     sides belong to the instance as drawn. `changes_its_instance` detects an `evaluate` that writes.

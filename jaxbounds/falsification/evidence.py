@@ -1,4 +1,4 @@
-"""The evidence behind a verdict: its kind, the number of instances, and how sharp the test is."""
+"""The evidence for a verdict: its kind, the number of instances, and the least error it reveals."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -26,24 +26,25 @@ rate than the claim.
 """
 
 SHRUNK = 0.01
-"""Share by which the near-control of `<=` makes the right side smaller; a larger share makes a
-control that is easier to reject.
+"""The near-control (a slightly wrong variant) of a `<=` has a right side smaller by this share.
+
+A larger share makes a control that is easier to reject.
 """
 CLOSE = 1e-6
 """Relative distance from one up to which the ratio of a draw, or of a search's end, agrees with an
 equality case that another instance reaches. A larger value calls more forms attained.
 """
 MOVED = 1e-6
-"""Share of the largest entry by which the near-control of `=` moves one side; a larger share makes
-a control that is easier to reject.
-"""
+"""The near-control (a slightly wrong variant) of an `=` moves one side by this share of the largest
+entry of both sides. A larger share makes a control that is easier to reject."""
 KINDS = 2
 """An equality case counts as attained if searches from this many kinds of starting points end
 there. A larger number asks for more agreement.
 """
 ENOUGH = 8
-"""Fewest equal draws that show a sampler without randomness; a larger number notices fewer samplers
-without randomness.
+"""If at least this many draws are all equal, the verdict reports a sampler without randomness.
+
+A larger number notices fewer samplers without randomness.
 """
 
 

@@ -25,7 +25,9 @@ from jaxbounds.falsification.storage import StoredInstance, load_instance, save_
 from jaxbounds.ground.text import shortened
 
 SMALL = 2**20
-"""Bytes of the largest instance that a run keeps as an example; a larger limit fills more disk."""
+"""A run keeps an instance as an example if it has at most this many bytes. A larger limit fills
+more disk.
+"""
 SOURCE = "earlier"
 """The name under which `Verdict.sources` counts the examples."""
 

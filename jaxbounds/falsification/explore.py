@@ -1,4 +1,4 @@
-"""Fill a pool with instances: random draws, the statement's own cases, and results of searches."""
+"""Fill the pool (all instances) with draws, hand-written cases and results of searches."""
 
 import functools
 import math
@@ -57,11 +57,13 @@ from jaxbounds.falsification.search import (
 from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
-"""Threshold on the squared product of a size's numbers. From this threshold on, `_most` traces the
-sampler to find the bytes of a draw. A larger value avoids the trace for more statements.
+"""Threshold on the squared product of a size's numbers.
+
+If the squared product is at least this large, `_most` traces the sampler to find the bytes of a
+draw. A larger value avoids the trace for more statements.
 """
 NO_ROOM = "room in memory"
-"""The reason under which a verdict counts the draws that did not fit into memory."""
+"""The name under which a verdict counts the draws that did not fit into memory."""
 
 
 def _key(seed: int, *names: str | int) -> jax.Array:
@@ -84,7 +86,10 @@ class _Sampling:
 
 @functools.lru_cache(maxsize=256)
 def _sampler(of: _Sampling) -> Callable:
-    """Return a function (key, count, batch length) -> draws, made in NumPy if memory suffices."""
+    """Return a function that maps (key, count, batch length) to draws.
+
+    The function returns NumPy arrays if memory suffices.
+    """
     draw = lambda key: of.sampler(key, of.size)
     compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
@@ -157,7 +162,7 @@ def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
 
 
 def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[str, Instance]]:
-    """Return all draws and cases at the size with the given index, each with its source."""
+    """Return all draws and hand-written cases at the size with this index, each with its source."""
     statement, batches = bench.statement, list[tuple[str, Instance]]()
     size = Size(statement.sizes[index])
     for name, sampler in statement.samplers.items():
@@ -179,7 +184,10 @@ def _missing(statement: Statement, batches: list[tuple[str, Instance]], budget: 
 
 
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
-    """Fill the pool with draws and cases; return the number of rejected instances by reason."""
+    """Fill the pool with draws and hand-written instances (cases).
+
+    Return, for each reason of rejection, the number of rejected instances.
+    """
     statement, left_out = bench.statement, dict[str, int]()
     for index, size in enumerate(map(Size, statement.sizes)):
         batches = drawn(bench, index, budget, seed)
@@ -197,13 +205,12 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
 
 
 MOMENT = 0.5
-"""Seconds that a portion of draws on the host should take, if the run has a time limit. A larger
-value makes the run lose more measurements at the limit.
-"""
+"""If the run has a time limit, it measures draws on the host in portions that should take this many
+seconds. A larger value loses more measurements at the limit."""
 
 
 class _Portion(NamedTuple):
-    """Rows of a batch: their source, the index of the first row, and the length of the batch."""
+    """Some rows of a batch: their source, the first row's index, and the whole batch's length."""
 
     source: str
     batch: Instance
@@ -334,7 +341,10 @@ def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
 
 
 def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
-    """Search from the pool for each form and, with fewer steps, for the control."""
+    """Search for each form's worst instance, starting from instances of the pool.
+
+    The search for the control's worst instance takes fewer steps.
+    """
     statement = bench.statement
     searched = Searched(0, np.zeros(len(form_names(statement)), int), 0)
     if not is_searched(statement, budget):
@@ -458,7 +468,10 @@ def _climb(
     batch: Instance,
     starts: tuple[Instance, np.ndarray, np.ndarray],
 ) -> Found:
-    """Search from the given instances, each for its form; some chains step in log coordinates."""
+    """Search from each given instance for a worse instance of its form.
+
+    Some chains take steps in the logarithms of the entries.
+    """
     statement, (seed, index), (instances, targets, each) = bench.statement, place, starts
     if statement.host:
         climb, rng = host_search(statement, size, steps), np.random.default_rng([seed, index, 1])

@@ -1,8 +1,8 @@
-"""Instances far beyond the draws, which count only if ball arithmetic confirms a violation.
+"""Try instances far beyond the draws.
 
-Far from the draws, a difference of large float64 numbers may be rounding, so a violation there is
-no evidence by itself. The engine asks the ball-arithmetic referee, and discards a violation that
-the referee does not confirm.
+An instance counts only if ball arithmetic confirms its violation. Far from the draws, a difference
+of large float64 numbers may be rounding, so a violation there is no evidence by itself. The engine
+asks the ball-arithmetic referee, and discards a violation that the referee does not confirm.
 """
 
 from collections.abc import Iterator
@@ -25,14 +25,20 @@ BASES = 2
 more scaled instances and takes longer.
 """
 CLEAR = 1e-6
-"""Share of the size of the sides' terms. A larger difference of the sides cannot come from the
-rounding of an instance's floats onto its set. A larger share leaves more violations undecided.
+"""Largest relative effect of rounding.
+
+If the sides differ by more than this share of their terms, the rounding of an instance's floats
+onto its set cannot explain the difference. A larger share leaves more violations undecided.
 """
 ASKED = 2
-"""Most questions to the referee about one form; more take seconds each."""
+"""The engine asks the referee (ball arithmetic) at most this many questions about one form.
+
+Each question takes seconds, so a larger number takes longer.
+"""
 LEAVES = 6
-"""Most float leaves of an instance for which the engine also scales each leaf alone; a larger
-number scales more instances leaf by leaf.
+"""If an instance has at most this many float leaves, the engine also scales each leaf alone.
+
+A larger number scales more instances leaf by leaf.
 """
 
 
@@ -56,7 +62,9 @@ def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
 def confirm_extrapolated(
     bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
 ) -> dict[str, str]:
-    """Add to the pool far instances that searches found, if the referee confirms the violation.
+    """Add to the pool the instances that searches found far from the draws.
+
+    An instance counts only if the referee (ball arithmetic) confirms its violation.
 
     Returns:
         The reason for each form that the referee cannot decide, by the form's name.
@@ -122,7 +130,7 @@ def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
 def without_rounding(
     bench: Bench, pool: Pool, columns: list[Column], referee: Asked, /
 ) -> tuple[list[Column], dict[str, str]]:
-    """Return the columns of the forms and the control without violations as small as rounding.
+    """Return all forms' and the control's measurements, without violations as small as rounding.
 
     Returns:
         The columns, and the reason for each form that the referee cannot decide.

@@ -1,4 +1,4 @@
-"""Decide a bound that names no equality case, if its worst ratio is one up to rounding."""
+"""Decide a bound whose worst ratio is one up to rounding, if the bound names no equality case."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -14,15 +14,16 @@ from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, meets_at_the_set
 
 WORST = 6
-"""Number of worst instances that the referee decides; more take tenths of seconds each."""
+"""The referee (ball arithmetic) decides this many of the worst instances. Each takes tenths of
+seconds, so a larger number takes longer."""
 LEAST = 1e-6
-"""Least size of two sides that count as equal because their enclosures are short and overlap. A
-smaller value lets more tiny sides count as equal, although they agree only up to the length of the
-enclosures.
+"""Least absolute value of the sides. Above this value, two sides count as equal if their enclosures
+in ball arithmetic are short and overlap. A smaller value lets more tiny sides count as equal,
+although they agree only up to the length of the enclosures.
 """
 MOVES, BESIDE = 8, 2.0**-4
-"""Number of moved instances around a possible equality case, and their relative distance. Larger
-values find fewer equality cases.
+"""Around a possible equality case, the function measures AROUND moved instances, at the relative
+distance APART. Larger values find fewer equality cases.
 """
 GRID = 2.0**10
 """Size of a grid of floats with few digits: its numbers are multiples of 1 / GRID up to GRID. A
@@ -36,11 +37,12 @@ more equality cases and take longer.
 NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
 """Reason of a verdict on a bound that holds and has no known equality case."""
 SHOWN = 4
-"""Most entries of an array that a reason lists; a larger number makes longer reasons."""
+"""A reason lists the entries of an array if there are at most this many. A larger number makes
+longer reasons."""
 
 
 class Cleared(NamedTuple):
-    """The finding about a bound whose ratio reaches one up to rounding.
+    """The referee's finding about a bound with a worst ratio of one up to rounding.
 
     Attributes:
         reason: the reason why the bound holds; empty if the referee cannot decide.
@@ -54,12 +56,12 @@ class Cleared(NamedTuple):
 def cleared(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> Cleared:
-    """Ask the referee about a bound whose ratio reaches one up to rounding.
+    """Ask the referee about a bound with a worst ratio of one up to rounding.
 
     Args:
         bench: the bench that measures instances.
-        pool: the pool of measured instances.
-        column: the measurements of the form.
+        pool: all measured instances.
+        column: the measurements of the form on all instances.
         index: the index of the form.
         form: a form that names no equality case.
         referee: the referee, which must find the claim true, or the sides equal, at each of the
@@ -88,7 +90,7 @@ def cleared(
 def _short(
     bench: Bench, pool: Pool, column: Column, value: np.ndarray
 ) -> Iterator[tuple[Instance, Size]]:
-    """Yield instances with equal float sides whose entries lie on the grid.
+    """Yield instances with entries on the grid and equal float sides.
 
     Sums of such entries are exact.
     """
@@ -110,7 +112,7 @@ def _short(
 def _agree(
     bench: Bench, instance: Instance, size: Size, index: int, form: Form, referee: Asked
 ) -> bool:
-    """Return whether both sides agree exactly at an instance, and are not only very close."""
+    """Return whether both sides are certainly equal at an instance, and not only very close."""
     said = referee(bench.statement, form, instance, size)
     if said.equal:
         return True

@@ -1,7 +1,7 @@
 """Test whether a statement's hypotheses exclude any instance, by moving drawn instances.
 
-A hypothesis that no instance misses excludes nothing: it is true by construction, or it tests the
-wrong quantity. No verdict would show such a mistake.
+A hypothesis that every instance meets excludes nothing: the hypothesis is true by construction, or
+it tests the wrong quantity. No verdict would show such a mistake.
 """
 
 import contextlib
@@ -23,13 +23,13 @@ FACTORS = (-1.0, 0.0, 0.5, 0.9, 0.999, 1.001, 1.1, 2.0, 10.0, 1e3)
 SHIFTS = (-1.0, 1.0, 3.0)
 INTEGERS = (-3, -1, 1, 2, 1000)
 DRAWN = 3
-"""Instances of each source that the test moves; a larger number finds more missed hypotheses and
-takes longer.
+"""The test moves this many instances of each source (each sampler, and the hand-written cases). A
+larger number finds more missed hypotheses and takes longer.
 """
 
 
 def _of_floats(leaf: Moved) -> Iterator[Moved]:
-    """Yield variants of a leaf: scaled, shifted, with one entry moved, constant or reordered.
+    """Yield variants of an array: scaled, shifted, with one entry moved, constant or reordered.
 
     Small changes come first.
     """

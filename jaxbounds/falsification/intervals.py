@@ -59,7 +59,8 @@ def bernstein_bound(
 
 
 CLIPS = 4
-"""Number of floors that `upper_mean` tries; more floors give a smaller bound and take longer."""
+"""`upper_mean` tries this many floors, below which it cuts off the values. More floors give a
+smaller bound and take longer."""
 
 
 def upper_mean(
@@ -122,7 +123,9 @@ def fitted_exponent(
             f"x={x}, y={y}: an exponent needs positive values. Try to leave out zeros and NaN"
         )
     if np.ptp(np.log(x)) == 0:
-        raise Refused(f"x={x}: an exponent needs at least two different x. Try more sizes")
+        raise Refused(
+            f"x={x}: expected at least two different x to fit an exponent. Try more sizes"
+        )
     (slope, _), covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
     half = scipy.special.stdtrit(len(x) - 2, (1 + confidence) / 2) * np.sqrt(covariance[0, 0])
     return float(slope), float(slope - half), float(slope + half)

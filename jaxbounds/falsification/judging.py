@@ -60,12 +60,12 @@ from jaxbounds.falsification.undefined import where_undefined
 from jaxbounds.programs.traces import APPROXIMATE
 
 LESS = 8
-"""Most smaller violations that the engine measures again if the largest violation may be rounding;
-a larger number takes longer.
+"""If the largest violation may be rounding, the engine measures at most this many smaller
+violations again. A larger number takes longer.
 """
 STORED = 1e-6
-"""Relative difference up to which a counterexample's measured ratio agrees with its recorded ratio.
-A larger value overlooks larger changes.
+"""A counterexample's measured ratio agrees with its recorded ratio if their relative difference is
+at most this. A larger value overlooks larger changes.
 """
 
 
@@ -80,18 +80,19 @@ once instead of twice. A larger value notices more functions that change at ever
 takes longer.
 """
 ASKED = 2
-"""Most instances of a form about which a function of this module asks the referee; more take
-seconds each.
+"""A function of this module asks the referee (ball arithmetic) about at most this many instances of
+a form. Each takes seconds, so a larger number takes longer.
 """
 FAR = 8
-"""Most instances with overflowing sides that the referee decides; more take seconds each."""
+"""The referee (ball arithmetic) decides at most this many instances with overflowing sides. Each
+takes seconds, so a larger number takes longer."""
 
 
 def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
     """Return whether repeated measurements of the first and the worst instances agree.
 
-    Two values agree if their error bars overlap, or if neither counts. An instance that takes more
-    than `SLOW` seconds is measured again once, any other instance twice.
+    Two measurements agree if their error bars overlap, or if neither measurement counts. An
+    instance that takes more than `SLOW` seconds is measured again once, any other instance twice.
     """
     rows = [(0, i) for i in range(len(columns))]
     every = np.arange(len(columns[0].sizes))
@@ -119,9 +120,10 @@ def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
 def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> Column:
     """Let ball arithmetic decide instances whose sides overflow, if floats give NaN or a violation.
 
-    A violation with two infinite sides counts if the referee confirms it. The instances with an
-    overflow do not count if the referee finds the claim true at each of them. The referee decides
-    at most `FAR` instances. If there are more, all of them count, and the form cannot hold.
+    A violation with two infinite sides counts if the referee confirms it. If the referee finds the
+    claim true at every instance with an overflow, these instances do not count. The referee decides
+    at most `FAR` instances. If there are more instances with an overflow, all of them count, and
+    the form cannot hold.
     """
     m, statement = column.measured, bench.statement
     far = np.isinf(m.lhs) | np.isinf(m.rhs)
@@ -150,7 +152,10 @@ def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee
 def _with_stored(
     bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
 ) -> tuple[Decision, float | None]:
-    """Combine a decision with the stored counterexample, which must have its recorded ratio."""
+    """Combine a decision with the stored counterexample.
+
+    Its measured ratio must equal the recorded ratio.
+    """
     stored = form.counterexample
     if stored is None:
         return decision, None
@@ -183,11 +188,11 @@ class Findings(NamedTuple):
 
     Attributes:
         bench: the bench that measures instances.
-        pool: the pool of measured instances.
-        columns: the column of each form, then the column of the control.
+        pool: all measured instances.
+        columns: the measurements of each form (a `Column`), then those of the control.
         decisions: the decision on each form, and the ratio of its stored counterexample or None.
         controls: the decision on each form's control.
-        left_out: the number of instances that do not count, by reason.
+        left_out: a dictionary from each reason of rejection to the number of rejected instances.
         searched: the results of the searches.
         near: whether the rules rejected the near-control, for each form.
         along: for each form, a sentence about the way on which its ratio approaches one without
@@ -212,7 +217,7 @@ class Findings(NamedTuple):
 
 
 def unfit(watch: TraceWatch, /) -> Iterator[str]:
-    """Yield the reasons why the measured program may differ from the statement's program."""
+    """Yield the reasons why the measured program may differ from the program in the source."""
     if watch.narrow:
         more = f" and {len(watch.narrow) - 1} more" if len(watch.narrow) > 1 else ""
         yield (
@@ -240,7 +245,7 @@ def _cure(watch: TraceWatch) -> str:
 
 
 def _coarse(watch: TraceWatch) -> str:
-    """Return why a small violation does not count if the program rounds coarsely."""
+    """If the program rounds coarsely, return the reason why a small violation does not count."""
     if watch.narrow:
         return next(unfit(watch))
     named = " and ".join(f"{name} (about {APPROXIMATE[name]:g})" for name in watch.approximate)
@@ -256,7 +261,7 @@ def _looked_again(
     """Decide about a violation that rounding may explain; only ball arithmetic can confirm it.
 
     If ball arithmetic does not confirm the largest violation, the function asks about smaller
-    violations. If it confirms one of them, larger violations do not count.
+    violations. If ball arithmetic confirms a smaller violation, the larger violations do not count.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     index = [f.name for f in statement.forms].index(form.name)
@@ -339,7 +344,7 @@ def _confirmed(pool: Pool, column: Column, index: int, row: int) -> Column:
 def _beside_zero(
     bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
 ) -> Decision:
-    """Let a bound by zero hold if its other side differs from zero only by rounding of its terms.
+    """Let a bound by zero hold if rounding explains the difference of its other side from zero.
 
     A bound by zero needs no equality case. Ball arithmetic must not refute the worst instances. It
     decides nothing about promised entries (`there_is`), because others may satisfy the claim.
@@ -427,8 +432,9 @@ class _Seen:
 
     Attributes:
         searched: the result of the searches.
-        left_out: the number of instances that do not count, by reason.
-        doubts: for each form name, the reason why the form can only be inconclusive.
+        left_out: a dictionary from each reason of rejection to the number of rejected instances.
+        doubts: for each form in doubt, the reason why its status can be no better than
+            inconclusive.
     """
 
     searched: Searched

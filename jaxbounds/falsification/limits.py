@@ -1,4 +1,4 @@
-"""Decide limits: whether the distance of the sides tends to zero, by a trend over sizes."""
+"""Decide limits: a trend over sizes shows whether the distance between the sides tends to zero."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,8 +11,8 @@ from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.measure import Measured
 
 SETTLES = 0.75
-"""Exponent. The distance counts as settling if its changes decay at least as fast as the power
-parameter^-SETTLES. A larger exponent calls fewer trends settled.
+"""Exponent. The distance between the sides counts as settling if its changes decay at least as fast
+as the power parameter^-SETTLES. A larger exponent calls fewer trends settled.
 """
 STAYS, GOES = 0.5, 0.1
 """Shares of the last distance. An extrapolated limit of at least STAYS means "does not converge"; a
@@ -21,9 +21,9 @@ calls more trends converged. A negative limit means that the sides are about to 
 large as the share GOES of the previous distance.
 """
 SAME = 0.98
-"""Ratio of the extrapolated limit to the limit extrapolated without the last distance. A ratio
-below SAME leaves the trend undecided, so a larger SAME leaves more trends undecided. Extrapolations
-of a slow logarithmic decay keep falling, and so have a small ratio.
+"""Least ratio of two extrapolated limits: the limit from all distances, and the limit without the
+last distance. A ratio below SAME leaves the trend undecided, so a larger SAME leaves more trends
+undecided. Extrapolations of a slow logarithmic decay keep falling, and so have a small ratio.
 """
 STEADY, FALLS = 0.97, 0.05
 """Criteria of a slow power law. Three successive local exponents are at least FALLS, and the ratios
@@ -61,8 +61,8 @@ def _steady(slopes: Reals) -> bool:
 
 
 PAIRS = 3
-"""Number of pairs of neighbouring sizes that must agree on the limit c of a distance c + a /
-log(parameter). A larger number asks for more sizes.
+"""The model c + a / log(parameter) gives a limit c for each pair of neighbouring sizes. This many
+pairs must agree on c. A larger number asks for more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
 """Shares of the last distance, for a distance c + a / log(parameter). A limit c up to NOTHING
@@ -73,7 +73,7 @@ would call such a decay inconsistent.
 
 
 class Trend(NamedTuple):
-    """The decision about a limit: a status, the last distance, and the reason."""
+    """The decision about a limit: the status, the sides' distance at the last size, the reason."""
 
     status: Status
     distance: float
@@ -153,7 +153,7 @@ def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Tre
 
     Args:
         statement: a statement about a limit.
-        m: the measurements of a form on all instances.
+        m: the measurements of the form on all instances.
         sizes: the index of each instance's size.
     """
     (axis, end), *_ = statement.towards.items()

@@ -1,7 +1,7 @@
 """Measure a statement on one instance: the ratio of each form, and whether the instance counts.
 
-A program computes a `Reading`, which holds the sides and the hypotheses. The comparison needs a few
-numbers for each instance, for all forms at once. For NumPy instances the comparison runs in NumPy,
+A program computes a `Reading`, which holds the sides and the hypotheses. The comparison of the
+sides runs separately, for all forms at once. For NumPy instances the comparison runs in NumPy,
 without a compilation.
 """
 
@@ -61,7 +61,7 @@ class Measured(NamedTuple):
     error: Reals
 
     def column(self, index: int, /) -> "Measured":
-        """Return the measurements of one form, without the last axis."""
+        """Return the measurements of one form; the axis of forms disappears."""
         return Measured(*(field[..., index] for field in self))
 
 
@@ -92,7 +92,8 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
 
 
 Compared = tuple[Any, Any, Any, Any, Any, Any]
-"""The tuple (value, low, high, hidden, lhs, rhs); hidden says if the error exceeds both sides."""
+"""The tuple (value, low, high, hidden, lhs, rhs); `hidden` is whether the error exceeds both
+sides."""
 
 
 def _inequality(

@@ -52,7 +52,7 @@ def _is_function(value: Any) -> bool:
 
 
 def is_of(leaf: Any, kind: type) -> bool:
-    """Return whether a leaf is a number or an array of the given kind, such as `np.inexact`."""
+    """Return whether a leaf is a number or an array of a NumPy kind, such as `np.inexact`."""
     if isinstance(leaf, (jax.Array, np.ndarray, np.generic, bool, int, float, complex)):
         return jax.numpy.issubdtype(jax.numpy.result_type(leaf), kind)
     return False
@@ -135,10 +135,10 @@ def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a mistake in integers and booleans, also in results that hold real numbers.
+    """Return a mistake that changes integers and booleans, whether or not a result holds reals.
 
     Args:
-        change: the change of an integer; booleans are negated.
+        change: the function that changes an integer; the mistake negates booleans.
     """
 
     def wrong(value: Any) -> Any:
@@ -155,7 +155,8 @@ def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 ENTRIES = 12
-"""Most entries of an object, such as a circuit, that mistakes change one by one; more take longer.
+"""Mistakes change at most this many entries of an object, such as a circuit, one by one. A larger
+number takes longer.
 """
 
 

@@ -1,4 +1,4 @@
-"""Run chains of random moves on a statement's instances, and add their results to the pool."""
+"""Run chains of random moves on a statement's instances, and add the results to the pool."""
 
 import functools
 from collections.abc import Callable
@@ -25,18 +25,18 @@ from jaxbounds.falsification.moves import (
 )
 
 STEPS = {False: 3, True: 6}
-"""Number of gradient steps in the budget that are exchanged for one step of a chain. The key is
-False for chains before gradient ascent, and True for chains after gradient ascent. A larger number
-makes chains of fewer steps.
+"""One step of a chain costs this many of the budget's gradient steps. The key is False for chains
+before gradient ascent, and True for chains after gradient ascent. A larger number makes chains of
+fewer steps.
 """
 WITHOUT_SLOPES = {False: 0.5, True: 2}
-"""Number of gradient steps in the budget that are exchanged for one step of a chain, for statements
-without gradients. The keys are those of `STEPS`. A larger number makes chains of fewer steps; the
-present numbers suffice to reach the middle of a range of 2^20 integers.
+"""One step of a chain costs this many of the budget's gradient steps, for statements without
+gradients. The keys are those of `STEPS`. A larger number makes chains of fewer steps; the present
+numbers suffice to reach the middle of a range of 2^20 integers.
 """
 FAR = 1e3
-"""Factor by which a search's entries may exceed, or fall below, the drawn entries. A larger factor
-lets searches reach numbers so large that their differences are only rounding.
+"""The entries of a search may exceed, or fall below, the drawn entries by this factor. A larger
+factor lets searches reach numbers so large that their differences are only rounding.
 """
 Place = tuple[int, int]
 """The seed, and the index of the size."""
@@ -127,7 +127,7 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[In
 
 
 def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
-    """Return the first form's worst instances of the previous size, enlarged to the current shapes.
+    """Return the first form's worst instances at the previous size, enlarged to the current shapes.
 
     For the first size, and if the numbers of axes differ, the function returns drawn instances.
     """
@@ -173,8 +173,8 @@ def search_by_moves(
 
     Args:
         bench: the bench that measures.
-        pool: the pool of draws and earlier results, to which new results are added.
-        budget: the budget; the chains take its steps divided by `STEPS`.
+        pool: all draws and earlier results; the function adds the new results.
+        budget: the numbers of draws and search steps; the chains take the steps divided by `STEPS`.
         at: the seed and the index of the size.
         again: whether gradient ascent ran before.
     """

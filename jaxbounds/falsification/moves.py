@@ -27,8 +27,8 @@ Move = Callable[[Leaf, Rng], Leaf]
 FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)
 """Factors by which a move multiplies a leaf, a row or an entry."""
 WIDE = (1.0, 2.0, 3.0)
-"""Standard deviations of the log-normal factors that multiply the entries of a wide starting point
-(a start whose entries have very different sizes)."""
+"""A wide starting point has entries of very different sizes: log-normal factors multiply its
+entries. The numbers are the factors' standard deviations."""
 
 
 def is_float(leaf: Any, /) -> bool:
@@ -247,7 +247,9 @@ def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
 def one_leaf(
     leaves: Sequence[Leaf], rng: Rng, /, discrete: frozenset[int] = frozenset()
 ) -> list[Leaf]:
-    """Move one leaf, or replace it by another leaf of its shape; the other leaves stay.
+    """Move one leaf, or replace the leaf by another leaf of equal shape.
+
+    The other leaves stay unchanged.
 
     Args:
         leaves: the leaves of all chains.

@@ -1,4 +1,4 @@
-"""Record the values of a claim's sides and judged functions, as a few numbers for each value.
+"""Record the values of a claim's sides and of the functions that it judges, as a few numbers each.
 
 If a formula changes, one of these numbers changes, even if no verdict and no ratio does. The engine
 takes the numbers from a few fixed rows of each drawn batch, without further measurements.
@@ -18,28 +18,28 @@ from jaxbounds.claims.statements import Size, Statement
 from jaxbounds.falsification.evaluation import Reading, Xp, form_names, of_form
 
 FEW = 3
-"""Most entries of a value that the engine records one by one. For a longer value, it records two
-weighted sums. A larger limit makes the record longer.
+"""The engine records a value with at most this many entries one by one. For a longer value, it
+records two weighted sums. A larger limit makes the record longer.
 """
 DRAWN = 2
-"""Draws of each sampler and size on which the engine notes values; more draws make the record
+"""The engine records values on this many draws of each sampler and size. More draws make the record
 longer.
 """
 DEEP = 4
-"""Most levels of nested objects whose values the engine records; a larger number reaches deeper
-levels."""
+"""The engine records values in objects nested to at most this many levels. A larger number reaches
+deeper levels."""
 SMALL = 4096
-"""Most entries of an array for which the weights of the sums are a constant of the program; for a
-longer array, the program computes the weights itself. A larger number makes larger programs.
+"""For an array of at most this many entries, the weights of the sums are a constant of the program.
+For a longer array, the program computes the weights itself. A larger number makes larger programs.
 """
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
 Noted = Mapping[str, Any]
-"""Vectors of numbers by name: "lhs", "rhs", or the name of a judged function."""
+"""A dictionary of vectors. A key is "lhs", "rhs", or the name of a judged function."""
 
 
 class NotedAt(NamedTuple):
-    """The origin of instances: the index of their size, and their source.
+    """The origin of some instances: the index of their size, and their source.
 
     The source is a sampler's name, "every" for an enumerated set, or "cases".
 
@@ -52,7 +52,7 @@ class NotedAt(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The values noted on one instance.
+    """The values that the engine records on one instance.
 
     Attributes:
         at: the origin of the instance.
@@ -157,7 +157,9 @@ def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any],
 def values_of(
     statement: Statement, rows: Iterable[Row], form: int, /
 ) -> dict[str, dict[str, Numbers]]:
-    """Return a form's noted values by instance and name; only the first form has shared values.
+    """Return a form's recorded values, keyed by instance and name.
+
+    Only the first form's values include the sides that all forms share.
 
     Args:
         statement: the statement of the instances.

@@ -1,4 +1,4 @@
-"""Compute the noted values of a statement without a search or a verdict."""
+"""Compute a statement's recorded values (of sides and functions) without a search or a verdict."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +23,7 @@ from jaxbounds.falsification.programs import UNKEPT, Programs
 
 
 class Few(NamedTuple):
-    """The noted rows of one batch.
+    """The rows of one batch on which the engine records values.
 
     Attributes:
         at: the origin of the instances.

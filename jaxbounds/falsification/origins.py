@@ -17,7 +17,7 @@ def source_digest(statement: Statement, /) -> str:
 
     The digest covers the files of the sides, judged functions, samplers, cases, projection and
     hypotheses. A function without a file, as in a notebook, contributes its code. All forms and
-    sizes of a statement share one digest.
+    sizes of a statement have one common digest.
     """
     numbers = [s for s in getattr(statement.evaluate, "sides", ()) if not callable(s)]
     total = hashlib.sha256(repr((statement.id, statement.over, numbers)).encode())

@@ -28,10 +28,10 @@ def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
 
 
 FACTORS: dict[str, Any] = {}
-"""The current factor of each planted function, by its full name."""
+"""A dictionary from each planted function's full name to the function's current factor."""
 STATIC: set[str] = set()
-"""The planted functions with results that hold no traced number. A traced factor has no effect on
-such results."""
+"""The functions with a planted mistake whose results hold no traced number. A traced factor has no
+effect on such results."""
 
 
 @contextlib.contextmanager

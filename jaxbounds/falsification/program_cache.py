@@ -2,8 +2,8 @@
 
 JAX's own cache needs the traced program to find a compiled program. A folder here belongs to one
 state of all traced code, of the compiler and of the processor. The engine replaces an unreadable
-file. A program is code, which the compiler writes as a pickle. Each file therefore carries a digest
-under the folder's key, which only the folder's owner can read.
+file. A program is code, which the compiler writes as a pickle. Each file therefore carries a
+digest, computed with the folder's secret key; only the folder's owner can read the key.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ def digest(content: bytes | bytearray, /) -> bytes:
 
 
 def described(tree: Any, /) -> Any:
-    """Return the containers of a result as JSON, with zeros for the leaves.
+    """Write down the structure (the pytree) of a result as JSON, with zeros as leaves.
 
     Raises:
         TypeError: if a container is not a dict with string keys, a list, a tuple, a `Reading` or a
@@ -46,12 +46,15 @@ def described(tree: Any, /) -> Any:
         return {"dict": {name: described(value) for name, value in tree.items()}}
     kind = type(tree).__name__
     if type(tree) not in (list, tuple, *_RECORDS.values()):
-        raise TypeError(f"type={kind} cannot be described as JSON. Try a dict, list or tuple")
+        raise TypeError(
+            f"the result has a container of type={kind}, which JSON cannot describe. "
+            f"Try a dict, list or tuple"
+        )
     return {kind: [described(value) for value in tree]}
 
 
 def rebuilt(description: Any, /) -> Any:
-    """Return the containers of a description from `described`, with zeros for the leaves."""
+    """Rebuild the pytree whose structure `described` wrote down, with zeros as leaves."""
     if not description:
         return description
     ((kind, parts),) = description.items()
@@ -68,7 +71,7 @@ class StoredProgram(NamedTuple):
 
     Attributes:
         seen: the record of the trace; see `TraceWatch.seen`.
-        result: the containers of the program's result; see `described`.
+        result: the structure of the program's result as JSON; see `described`.
         program: the bytes that the compiler writes for the program.
     """
 
@@ -77,7 +80,7 @@ class StoredProgram(NamedTuple):
     program: bytes
 
     def written(self, file: Path, key: bytes) -> bytes:
-        """Return the contents of a file: a digest by the folder's key, a line of JSON, the program.
+        """Return a file's contents: a digest under the folder's key, a line of JSON, the program.
 
         Args:
             file: the path of the file.
@@ -89,7 +92,7 @@ class StoredProgram(NamedTuple):
 
 
 def read_program(file: Path, /) -> StoredProgram | None:
-    """Read a program from a file; the result is None unless this library wrote the file.
+    """Read a program from a file; return None unless this library wrote the file.
 
     The result is also None for a damaged file, and for every file of a folder to which other users
     can write.

@@ -37,15 +37,17 @@ CHEAP = {
 
 
 LONG, HEAVY = 16_000, 1_000_000
-"""Executed equations over all calls. A program of at most LONG runs in NumPy, where an equation
-takes a few microseconds; the compilation of an equation takes a few hundred. The compiler fully
-optimises a program of at least HEAVY. A larger LONG runs more programs in NumPy; a larger HEAVY
-compiles more programs quickly.
+"""Numbers of executed equations, summed over all calls. A program of at most LONG equations runs in
+NumPy, where an equation takes a few microseconds. The compilation of an equation takes a few
+hundred microseconds. The compiler fully optimises a program of at least HEAVY equations. A larger
+LONG runs more programs in NumPy; a larger HEAVY compiles more programs quickly.
 """
 MANY = 100
-"""Number of calls that the compiler expects by default; a larger number compiles more programs."""
+"""Number of calls of a program that the library expects by default; a larger number compiles more
+programs."""
 SMALL = 2**23
-"""Most bytes of draws that the folder stores under one name; a larger limit fills more disk."""
+"""The folder stores at most this many bytes of draws under one name. A larger limit fills more
+disk."""
 
 
 class _Options:
@@ -207,4 +209,5 @@ def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exceptio
 
 
 UNKEPT = Programs()
-"""A compiler without a folder; through it, statements share the compiled programs of samplers."""
+"""A compiler that stores nothing in a folder. All statements use this compiler, so they share the
+compiled programs of samplers."""

@@ -1,9 +1,10 @@
 """Search for the entries that a claim only promises (`there_is`), for many instances at once.
 
-The search of an instance starts from the instance's own promised entries, the statement's witness,
-zeros, extreme points, draws, and copies of the instance's other entries. It descends from the best
-starts by gradients and random moves. The instances with the worst ratios get most of the work,
-because the verdict reports the worst ratio.
+For each instance, the search has several starting points: the instance's own promised entries, and
+the values that the statement's `witness` gives. It also starts from zeros, extreme points, draws,
+and copies of the instance's other entries. From the best starting points, gradient steps and random
+moves decrease the ratio. The instances with the worst ratios get most of the work, because the
+verdict reports the worst ratio.
 """
 
 import hashlib
@@ -23,22 +24,23 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 DRAWN = 8
-"""Number of draws, and of extreme points, from which each search may start. A larger value finds
-more witnesses in small sets and takes longer for each instance."""
+"""Each search may start from this many draws, and from this many extreme points. A larger value
+finds more witnesses in small sets and takes longer for each instance."""
 CORNERS = 64
 """If the promised sets have at most this many corners, a search starts from every corner; a larger
 number takes longer."""
 OPEN = 32
-"""Number of instances without a witness after which further instances get only `FEW` rounds. A
-larger value spends more time on claims that stay undecided.
+"""If the search found no witness (promised entries that satisfy the claim) for this many instances,
+further instances get only `FEW` rounds. A larger value spends more time on claims that stay
+undecided.
 """
 FEW = 6
-"""Rounds for an instance after the searches for `OPEN` other instances found no witness. A larger
-number takes longer."""
+"""Number of rounds for an instance, after the searches for `OPEN` other instances found no witness.
+A larger number takes longer."""
 
 
 class Reads(Protocol):
-    """The interface of a bench, which measures instances that contain the promised entries."""
+    """The interface of a bench that measures instances which contain the promised entries."""
 
     statement: Statement
 
@@ -56,7 +58,7 @@ class Reads(Protocol):
 
 
 class _Kept(NamedTuple):
-    """The entries found for an instance, and whether every trial missed a hypothesis."""
+    """The promised entries found for an instance, and whether every trial missed a hypothesis."""
 
     entries: list[np.ndarray]
     lost: bool
@@ -208,7 +210,7 @@ class Promises:
         return found
 
     def _all_starts(self, batch: Instance) -> list[Instance]:
-        """Return a copy of the batch for each start: own entries, the witness, points of sets."""
+        """Return a copy of the batch for each starting point of the search."""
         count, own = rows_of(batch), self._own(batch)
         if self._starts is None:
             self._starts = list(self._of_sets(own))
@@ -228,7 +230,7 @@ class Promises:
         return self._own(instance) | given
 
     def _of_sets(self, own: Instance) -> list[dict[str, Any]]:
-        """Return starts from the sets: draws, extreme points, corners and points with zeros."""
+        """Return starting points from the sets: draws, extreme points, corners, sparse points."""
         sets, size = self.sets, self.size
 
         def make(key: jax.Array) -> tuple[Any, Any]:
@@ -250,7 +252,7 @@ def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[
     """Return the promised entries that a statement's witness gives for one instance.
 
     Raises:
-        Refused: if the witness gives an entry that is not promised, or one of another shape.
+        Refused: if the witness gives an entry that is not promised, or an entry of another shape.
     """
     sets, given = Over(statement.there_is or {}), statement.witness
     found: Any = given(instance, size) if callable(given) else given

@@ -11,14 +11,13 @@ from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.exceptions import Refused
 
 SETTLES = 0.6
-"""Factor for each doubling of the right side. If each doubling shrinks the changes of log(lhs /
-rhs) at least by this factor, lower-order terms explain the changes. A logarithmic factor gives
-changes that shrink more and more slowly. A larger factor explains more by lower-order terms.
+"""Factor. If each doubling of the right side shrinks the changes of log(lhs / rhs) at least by this
+factor, lower-order terms explain the changes. A logarithmic factor gives changes that shrink more
+and more slowly. A larger factor explains more by lower-order terms.
 """
 SLOWLY = 0.9
-"""Factor for each doubling that replaces SETTLES if the measured factor does not rise from step to
-step. A larger factor explains more by lower-order terms. For example, n beside n^2 gives the factor
-0.71.
+"""Factor that replaces SETTLES if the measured factor does not rise from step to step. A larger
+factor explains more by lower-order terms. For example, n beside n^2 gives the factor 0.71.
 """
 STAYS = 0.75
 """Share of the fitted exponent's distance from one. If the last local exponent's distance is at
@@ -27,7 +26,7 @@ least this share, the exponent does not tend to one. A larger share calls fewer 
 
 
 class Rate(NamedTuple):
-    """The decision about a rate: a status, the fitted exponent, and the reason."""
+    """The decision about a rate: the status, the fitted exponent, and the reason for the status."""
 
     status: Status
     exponent: float
@@ -62,13 +61,13 @@ def _decays(x: Reals, q: Reals) -> bool:
 
 
 ASIDE = 0.01
-"""Distance from one. If the local exponents of the last three steps are farther from one, they
-contradict a fit that agrees with the claim. A larger distance contradicts fewer fits.
+"""Distance of an exponent from one. If the local exponents of the last three steps are farther from
+one, they overrule a fit that agrees with the claim. A larger distance contradicts fewer fits.
 """
 
 
 def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
-    """Return the distance by which the last local exponents miss the claim.
+    """Return the distance of the last local exponents from the claimed exponent.
 
     The result is 0 if the distance shrinks from step to step.
 
@@ -89,7 +88,8 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     Args:
         form: the form, which may give a band of exponents.
         sense: the claim about the exponent.
-        m: the measurements; both sides must be positive in spite of the stated error.
+        m: the measurements of the form. Both sides must be positive, and larger than the error that
+            `evaluate` states.
         sizes: the index of each instance's size; the last size is the asymptotic end.
     """
     try:

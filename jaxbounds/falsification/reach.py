@@ -13,15 +13,15 @@ from jaxbounds.claims.statements import Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 
 ENTRIES = 16
-"""Most entries of a leaf that the engine moves one by one; a larger number finds more rare
-values and takes longer.
+"""The engine moves at most this many entries of a leaf (an array) one by one. A larger number finds
+more rare values and takes longer.
 """
 BASES = 2
 """Number of drawn instances that the engine moves; a larger number finds more rare values."""
 
 
 def _beyond(values: np.ndarray) -> tuple[float, ...]:
-    """Return a coordinate's extremes, and points beyond them at the distance of the last draws."""
+    """Return a coordinate's extremes, and points a little beyond both extremes."""
     in_order = np.sort(values)
     last = min(len(values) - 1, 3)
     low, high = in_order[0], in_order[-1]

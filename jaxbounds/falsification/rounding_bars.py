@@ -1,9 +1,9 @@
-"""Error bars of noted values: bounds on the changes that rounding alone causes on any platform.
+"""Error bars of recorded values: bounds on the changes that rounding alone causes on any platform.
 
-A bar is the size of the terms that a value sums, times some units of rounding. `summands` finds the
-size of the terms for programs that NumPy can run. A program on the host, or a long program, runs a
-few times more instead. These runs use instances near the noted instances, and rounding up, down and
-towards zero.
+A bar is the absolute size of the terms that a value sums, times a few units in the last place.
+`summands` finds the size of the terms for programs that NumPy can run. A program on the host, or a
+long program, runs a few times more instead. These runs use instances near the noted instances, and
+rounding up, down and towards zero.
 """
 
 import contextlib
@@ -29,13 +29,13 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
 PRINTED = 1e-13
-"""Relative error of a value on record, which has 13 digits. A larger value hides larger changes of
-a formula.
+"""Relative error of a recorded value, because the record keeps 13 digits. A larger value hides
+larger changes of a formula.
 """
 LONGEST, MOST = 100_000, 2**22
-"""Limits for a program that NumPy runs step by step: the executed equations, and the numbers in an
-array. A program above a limit runs on moved instances instead. A larger limit lets runs take
-minutes."""
+"""NumPy runs a program step by step only up to two limits: LONGEST, the executed equations, and
+MOST, the numbers in an array. A program above a limit runs on moved instances instead. A larger
+limit lets runs take minutes."""
 HIDDEN = 1e300
 """The size of terms that the library assumes for a value if a run gave NaN. The size gives the
 value so wide a bar that no change of the value counts; a smaller size would let some changes count.
@@ -46,9 +46,9 @@ solvers stop at about 1e-9, at a different point on each processor. A larger bar
 changes of a formula.
 """
 WORST, RESIDUAL = 1e6, 1e-12
-"""WORST is the largest assumed ratio of a host program's terms to its sides. RESIDUAL is an
-absolute change that always counts as rounding, because sides may cancel. Larger numbers mistake
-more jumps of a program for rounding.
+"""WORST is the largest ratio that the library assumes between the terms of a host program and its
+sides. RESIDUAL is an absolute change that always counts as rounding, because sides may cancel.
+Larger numbers mistake more jumps of a program for rounding.
 """
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: round down, up, towards zero."""
@@ -57,7 +57,7 @@ _NEAREST = 0
 
 
 class Bars(NamedTuple):
-    """The noted values of one form, by instance and name, with their error bars.
+    """The recorded values of one form, keyed by instance and name, with their error bars.
 
     Attributes:
         values: the values as in `Verdict.values`.
@@ -104,9 +104,10 @@ Run = Callable[[Instance], Reading]
 
 
 def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
-    """Yield readings of moved instances or under other rounding modes, with the relative move.
+    """Evaluate moved instances, or use other rounding modes.
 
-    The function skips a moved instance on which the program raises.
+    Yield each reading with the relative move. The function skips a moved instance on which the
+    program raises.
     """
     for seed, way in ((1, 1), (1, -1), (2, 1), (2, -1)):
         with contextlib.suppress(Exception):
@@ -117,7 +118,8 @@ def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
 
 
 Found = list[tuple[Row, Row]]
-"""Pairs of the values of a noted row and the sizes of the terms of these values."""
+"""For each recorded row, the pair of the row's values and the sizes of the terms in these
+values."""
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
@@ -165,7 +167,8 @@ def _without_steps(value: Row, moved: Row, step: float) -> Row:
     """Return the sizes of terms that explain the changes of values.
 
     A change that is too large for rounding counts as zero. A program on the host may jump at exact
-    numbers, such as ceil(log2(4)). A moved instance crosses the jump, but no platform does.
+    numbers, such as ceil(log2(4)). A moved instance crosses the jump, but rounding on another
+    platform does not.
 
     Args:
         value: the values of the instance.
@@ -227,7 +230,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
 
 
 def _unless_decided(scale: float, moved: float) -> float:
-    """Return the size of the terms; `HIDDEN` if rounding moved the value by more than its bar."""
+    """Return the terms' size, or `HIDDEN` if rounding moved the value by more than its bar."""
     return HIDDEN if moved > UNITS * scale else scale
 
 
@@ -240,7 +243,7 @@ def _bar(value: float, scale: float) -> float:
 def noted_with_bars(
     statement: Statement, /, *, seed: int = 0, programs: Programs = UNKEPT
 ) -> tuple[Bars, ...]:
-    """Return the noted values of each form, with their error bars.
+    """Return the recorded values of each form, with their error bars.
 
     Args:
         statement: a statement of any kind.

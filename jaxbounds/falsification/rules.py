@@ -106,9 +106,9 @@ def _of_form(statement: Statement, form: Form, cited: bool) -> Iterator[str]:
 
 
 def problems_of(paper: Paper) -> tuple[str, ...]:
-    """Return the faults in a paper's declarations, a sentence each; empty without faults.
+    """Return the faults in a paper's declarations, one sentence for each fault.
 
-    The rules are:
+    The result is empty without faults. The rules are:
 
     - Every item of the paper has a statement, an erratum, a definition in code, or a reason for its
       omission.

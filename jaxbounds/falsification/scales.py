@@ -27,38 +27,39 @@ from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
 UNITS = 256 * 2.0**-53
-"""Error bar relative to the size of the terms: 256 units of rounding, the largest error of a sum of
-256 terms. A larger bar hides larger violations.
+"""Error bar relative to the size of the terms: 256 units in the last place, the largest rounding
+error of a sum of 256 terms. A larger bar hides larger violations.
 """
 LONGEST = 10_000
-"""Most executed equations of a program whose terms the engine computes; a longer program takes
-seconds.
+"""The engine computes the terms of a program only if the program executes at most this many
+equations. A larger value lets one program take seconds.
 """
 MOST = 2**21
-"""Most numbers in an array of a program whose terms the engine computes. Five runs hold the array
-at once, so a larger limit takes more memory.
+"""The engine computes the terms of a program only if each array in the program has at most this
+many numbers. Five runs hold an array at once, so a larger limit takes more memory.
 """
 FIRST = 64
-"""Violations of a form at one size that the engine checks first. If one of these violations is more
-than rounding, the engine skips the smaller violations. A larger number takes longer.
+"""The engine first checks this many violations of a form at one size, the largest ones. If one of
+these violations is more than rounding, the engine skips the smaller violations. A larger number
+takes longer.
 """
 ROWS = 16
-"""Instances of an identity whose entries the engine compares one by one; a larger number finds more
-wrong entries and takes longer.
+"""For an identity, the engine compares the sides entry by entry on this many instances. A larger
+number finds more wrong entries and takes longer.
 """
 NEARLY = 0.99
 """Ratio above which an instance counts as reaching an equality case. A larger ratio counts fewer
 instances.
 """
 SHAKES = 16
-"""Runs with other roundings that a violation must survive if the program has jumps or branches on
-floats. A larger number catches more violations that are only rounding: if rounding decides a branch
-at random, the runs miss one violation in 2^SHAKES.
+"""If the program has jumps or branches on floats, a violation must persist in this many runs with
+other roundings. A larger number catches more violations that are only rounding: if rounding decides
+a branch at random, the runs miss one violation in 2^SHAKES.
 """
 NEARBY = 1e-6
-"""Share of the instance's largest entry (at least 1). A larger difference of a bound's sides is
-more than rounding, unless the right side is not positive. A larger share makes the engine check
-more instances.
+"""If the sides of a bound differ by more than this share of the instance's largest entry (at least
+1), the difference is more than rounding. The rule applies only to a positive right side. A larger
+share makes the engine check more instances.
 """
 
 
@@ -69,7 +70,8 @@ class Judged(NamedTuple):
         value: the value as in `Measured`.
         low: the least value as in `Measured`.
         high: the greatest value as in `Measured`.
-        tells: whether the comparison decides: the stated error is small relative to the terms.
+        tells: whether the comparison decides the claim, because the error that `evaluate` states is
+            small relative to the terms.
         scale: the size of the terms of both sides; for an identity, the largest size over all
             entries.
     """
@@ -153,7 +155,7 @@ def _compared(
         sides: both sides, of shape (instances, entries).
         size: the size of the terms of both sides.
         error: the stated error of each instance.
-        spread: the change of the difference of the sides under other roundings.
+        spread: the amount by which other roundings change the difference of the sides.
     """
     (left, right), stated = sides, error[:, None]
     bar = UNITS * size + stated + spread
@@ -232,7 +234,7 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
 
 
 def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -> np.ndarray:
-    """Return a mask of violations that may be rounding; of all violations if `large` is set."""
+    """Return a mask of the violations that may be rounding, or of all violations if `large`."""
     if statement.relation == "=":
         return np.asarray(m.counted & (m.value > statement.tolerance))
     largest = largest_entry(batch, np, axes=1)
@@ -280,7 +282,7 @@ def _looked_at(
 ) -> tuple[Measured, np.ndarray]:
     """Measure one form at one size relative to its terms; also return the size of the terms.
 
-    If `large` is true, the function measures violations of every amount.
+    If `large` is true, the function measures all violations, also large ones.
     """
     scale, searched = np.full(len(m.value), np.nan), np.isneginf(m.low)
     if bench.statement.there_is is not None:  # the sides belong to the best promised entries
@@ -375,7 +377,7 @@ def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool
 
 
 def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -> Measured:
-    """Measure one form on one instance in the way of `second_look`."""
+    """Measure one form on one instance, as `second_look` does."""
     batch = batch_of(instance)
     m = Measured(*(np.atleast_1d(field) for field in bench(batch, size).column(form)))
     if is_looked_at(bench.statement):

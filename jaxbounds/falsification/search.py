@@ -39,8 +39,8 @@ Slopes = tuple[Any, Any, list[Any]]
 """The tuple (score of a form, reading or measurement, gradient along the float leaves)."""
 
 LEARNING_RATE = 0.1
-"""First step of the gradient ascent, relative to the root mean square of each leaf. A larger step
-moves faster and overshoots narrow maxima.
+"""Length of the first step of gradient ascent, relative to the root mean square of each leaf
+(array). A larger step moves faster and overshoots narrow maxima.
 """
 
 
@@ -58,7 +58,7 @@ def _better(score: Any, counted: Any, best: Any) -> Any:
 
 
 def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: int = 0) -> Any:
-    """Return whether an instance (or each one of a batch) counts, and shows no mere rounding."""
+    """Return whether an instance (or each of a batch) counts, without a violation by rounding."""
     return m.counted & ~is_noise(statement, m, largest_entry(instance, np, axes=axes))
 
 
@@ -102,7 +102,10 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 
 
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
-    """Map `slopes` over instances, each for its form; also return a mask of those that count."""
+    """Map `slopes` over instances, each for its form.
+
+    Also return a mask of the instances that count.
+    """
     above = np.log(edge(statement)) if statement.is_bound else np.inf
 
     def run(instances: Instance, forms: np.ndarray) -> Slopes:
@@ -120,7 +123,7 @@ def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[.
 
 
 class _Flat:
-    """The float leaves of all chains, side by side as the columns of one array."""
+    """One array with the float leaves of all chains side by side: a chain is a row of the array."""
 
     def __init__(self, leaves: Sequence[np.ndarray]) -> None:
         self.moving = _moving(leaves)

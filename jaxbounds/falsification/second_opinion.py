@@ -35,16 +35,17 @@ in the last place. The others are NEAR times as large, like the rounding of a su
 numbers. Larger values mistake more violations for rounding.
 """
 ROOT = 2.0**-26
-"""Size of a side, for entries of size 1, that may be the square root of a rounding error. A larger
-size mistakes more violations for rounding.
+"""Absolute value of a side. If the instance's entries have size 1, a side up to this value may be
+the square root of a rounding error. A larger size mistakes more violations for rounding.
 """
 LARGE = 1e6
-"""Largest entry that scales the rounding of the sides; larger entries may have other units. A
-larger limit mistakes more violations for rounding.
+"""The rounding of the sides scales with the instance's largest entry; a larger entry than this
+number counts as this number, because it may have other units. A larger limit mistakes more
+violations for rounding.
 """
 ALONE = 0.5
-"""Share of a violation that may disappear when the engine measures the instance alone or projected.
-A larger share lets more differences of compilers pass.
+"""This share of a violation may disappear when the engine measures the instance alone, or after
+projecting it. A larger share lets more differences of compilers pass.
 """
 CERTAIN = 1e3
 """Multiple of a coarse operation's error that a violation must exceed. A larger multiple leaves
@@ -54,11 +55,11 @@ CURE = "Try error= with the rounding error of the sides, or compare squares inst
 """The advice for a violation that rounding may explain."""
 BESIDE = 1e-9
 """Share of the largest entry (at least 1) by which rounding may move an instance off its set. A
-larger share asks about more instances at their projections.
+larger share asks the referee about more instances at their projections.
 """
 DEAR = 1e-2
-"""Relative violation above which a statement on the host needs no second measurement. A larger
-value measures more violations again.
+"""Relative size of a violation. A larger violation of a statement on the host needs no second
+measurement. A larger value measures more violations again.
 """
 
 
@@ -69,16 +70,16 @@ FLOATS_ONLY = "the violation is certain for these floats, which may miss a hypot
 
 
 class Referee(NamedTuple):
-    """The referee's answer about a form on an instance, from ball arithmetic.
+    """The referee's answer about a form on an instance; the referee uses ball arithmetic.
 
     Attributes:
         word: "disproved", "disproved as coded", "undecided", or "absent" if ball arithmetic (the
             extra `certify`) is not installed.
         reason: the reason, in one sentence.
-        strict: whether the sides certainly differ, in the order that the claim states.
+        strict: whether the claimed inequality certainly holds strictly.
         equal: whether both sides certainly are equal.
-        meeting: whether the enclosures of both sides overlap, and are so short that only an
-            equality explains it.
+        meeting: whether the enclosures of both sides overlap, and are so short that only equal
+            sides explain the overlap.
     """
 
     word: str
@@ -94,7 +95,7 @@ class Referee(NamedTuple):
 
     @property
     def clears(self) -> bool:
-        """Whether a float violation is only rounding: the claim is true, or the sides are equal."""
+        """Whether a violation is only rounding, since the claim is true or the sides are equal."""
         return self.is_true or self.equal or self.meeting
 
 
@@ -222,7 +223,7 @@ def _stays_beside(bench: Bench, index: int, there: Instance, size: Size, value: 
 
 @dataclass(frozen=True)
 class _There:
-    """A function of instances that is evaluated at the instances' projections."""
+    """A function of instances that first projects an instance onto the hypotheses."""
 
     function: Callable[[Instance, Size], Any]
     project: Callable[[Instance, Size], Instance]

@@ -1,4 +1,4 @@
-"""Shrink a failing instance: simplify it for human readers, as long as the instance still fails."""
+"""Shrink a failing instance: make it simpler for human readers, as long as it still fails."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -121,9 +121,10 @@ def share(amount: float, /) -> float:
 
 
 def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
-    """Return the simplest instance found that fails by 0.1, or by half of the original violation.
+    """Return the simplest failing instance found.
 
-    A simpler instance has rounder numbers and fewer nonzero entries. The shapes stay unchanged.
+    Its violation is at least 0.1, or at least half of the original violation. A simpler instance
+    has rounder numbers and fewer nonzero entries. The shapes stay unchanged.
     """
     flat = flatten(instance)
     floor = share(float(judge([unflatten(flat)])[0]))

@@ -1,4 +1,4 @@
-"""Judge a claim without instances whose small sides are only rounding.
+"""Judge a claim again without the instances whose violations are rounding of small sides.
 
 The square root of a cancelled difference turns a rounding of 1e-16 into 1e-8. Floats then violate a
 true bound at instances with small sides, and a search follows this noise. Ball arithmetic decides
@@ -20,12 +20,13 @@ from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 LEAST = 1e-3
-"""Least value of the larger side of an instance that counts in the second run. A side of this size
-that is the square root of a cancelled difference has an error of about 1e-13. A larger value
-excludes more instances.
+"""In the second run, an instance counts only if its larger side has at least this value. A side of
+this size that is the square root of a cancelled difference has an error of about 1e-13. A larger
+value excludes more instances.
 """
 ASKED = 12
-"""Most violating instances that the referee decides; more take tenths of seconds each."""
+"""The referee decides at most this many violating instances. Each takes tenths of seconds, so a
+larger number takes longer."""
 NAME = f"a side is at least {LEAST:g}"
 """The name of the second run's hypothesis in the verdict."""
 
@@ -36,9 +37,9 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
     Args:
         bench: the bench that measures instances.
         pool: the pool of measured instances.
-        column: the measurements of the form.
+        column: the measurements of the form on all instances.
         form: a form that floats violate.
-        referee: the referee, which judges at most `ASKED` violations of all amounts.
+        referee: the referee, which judges at most `ASKED` violations, large and small.
     """
     statement, m = bench.statement, column.measured
     if statement.host or statement.kind in ON_AVERAGE or not statement.is_bound:

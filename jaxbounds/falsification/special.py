@@ -15,15 +15,16 @@ from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, Rng, entry_copied, is_float, row_copied, vertex
 
 BATCHES = 2
-"""Batches of special points at each size; more batches find rarer combinations."""
+"""Number of batches of special points at each size; more batches find rarer combinations."""
 LARGE = 2**22
-"""Most bytes of a batch of special points; a larger number includes larger instances."""
+"""A batch of special points takes at most this many bytes. A larger number includes larger
+instances."""
 SAME = 0.5
 """Share of the special points in which all leaves get the same kind of change. A larger share
 leaves fewer points with mixed changes."""
 KEPT = 0.25
-"""Share of leaves that stay as drawn, in the points with mixed changes. A larger share changes
-fewer leaves.
+"""Share of the leaves (arrays) that stay as drawn, in the special points with mixed changes. A
+larger share changes fewer leaves.
 """
 
 
@@ -54,7 +55,7 @@ CHANGES: tuple[Callable[[Leaf, Rng], Leaf], ...] = (
     _rows_equal,
     vertex,
 )
-"""Functions that map a float leaf of many instances to special leaves."""
+"""Functions that turn a float array of many drawn instances into special values."""
 
 
 def look_at_special_points(bench: Bench, pool: Pool, seed: int, /) -> None:

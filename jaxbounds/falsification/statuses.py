@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """The status of a verdict; each member equals its word: `Status.HOLDS == "holds"`.
+    """The status of a verdict; each member equals its word, as in `Status.HOLDS == "holds"`.
 
     `jb.Status(verdict.status).cure` is the next step for a reader of that verdict.
 

@@ -13,7 +13,8 @@ from jaxbounds.ground.files import load_arrays, save_arrays
 
 FORMAT = "jaxbounds-instance-2"
 LIMIT = 2**28
-"""Most bytes of a stored instance; with a larger limit, the library reads larger files."""
+"""A stored instance has at most this many bytes. A larger limit lets the library read larger
+files."""
 
 
 class StoredInstance(NamedTuple):
@@ -68,8 +69,8 @@ def unflatten(flat: Mapping[str, np.ndarray], /) -> dict[str, Any]:
             node = node.setdefault(parent, {})
             if not isinstance(node, dict):
                 raise Refused(
-                    f"path={path!r} lies in {parent!r}, which is an array; expected a dict. Try "
-                    "`jaxbounds verify` to write a new file"
+                    f"path={path!r} lies in {parent!r}, which is an array; expected a dict. "
+                    f"Try `jaxbounds verify` to write a new file"
                 )
         if name in node:
             raise Refused(

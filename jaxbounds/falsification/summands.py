@@ -1,4 +1,4 @@
-"""Compute the size of the terms that a program sums, and the effect of other roundings.
+"""Compute the size of the terms that a program sums, and the changes that other roundings cause.
 
 NumPy runs the program several times, equation by equation. The first run is the program itself. The
 other runs move each number that may be rounded by a known relative amount. The results therefore
@@ -30,19 +30,19 @@ from jaxbounds.programs.primitives import is_exact
 from jaxbounds.programs.traces import equations
 
 MOVED = 2.0**-30
-"""Relative move of the numbers in the runs that measure sizes. A larger move adds second-order
-effects; a smaller move drowns in rounding.
+"""Relative amount by which the runs that measure the sizes of terms move each number. A larger move
+adds second-order effects; a smaller move drowns in rounding.
 """
 SHAKEN = 2.0**-50
-"""Relative move of the numbers that imitates other roundings: eight units in the last place. A
-larger move lets more results count as rounding.
+"""Relative amount by which a run moves each number to imitate other roundings: eight units in the
+last place. A larger move lets more results count as rounding.
 """
 PAIRS = 2
-"""Pairs of runs with opposite moves; the largest change over all pairs gives the size. More pairs
-underestimate the size less often."""
+"""Number of pairs of runs with opposite moves; the largest change over all pairs gives the size of
+a term. More pairs underestimate the size less often."""
 GRID, LARGEST = 2.0**10, 2.0**12
-"""Floats have exact sums and products if they are multiples of 1 / `GRID` below `LARGEST`. Larger
-numbers would include products that round.
+"""Multiples of 1 / `GRID` below `LARGEST` have sums and products that floats represent exactly.
+Larger numbers would include products that round.
 """
 _JUMPS = frozenset(("floor", "ceil", "round", "sign", "rem", "nextafter"))
 _SUMS = frozenset(("reduce_sum", "cumsum", "dot_general", "conv_general_dilated", "scatter-add"))
@@ -211,8 +211,8 @@ class Terms(NamedTuple):
 
     Attributes:
         values: the results.
-        sizes: for each entry of a float result, the size of the summed terms, at least the entry's
-            own size; NaN if a run gave NaN.
+        sizes: for each entry of a float result, the size of its summed terms, and never less than
+            the entry's absolute value; NaN if a run gave NaN.
     """
 
     values: Any
@@ -268,7 +268,8 @@ def terms(traced: Any, given: Any, /) -> Terms:
     def before(eqn: JaxprEqn, given: list, moved: Mover) -> list:
         """Move an equation's operands.
 
-        A move is relative to each entry, but in factorisations to the largest entry.
+        A move is relative to each entry, but for factorisations relative to the matrix's largest
+        entry.
         """
         name = eqn.primitive.name
         if name in _SUMS:
@@ -306,13 +307,13 @@ def _grid(x: Any) -> bool:
 
 
 def _is_sum(a: Any, b: Any, total: np.ndarray) -> np.ndarray:
-    """Return a mask of the floats that are exact sums of two others (Knuth's TwoSum)."""
+    """Return a mask of the sums that floats represent exactly (Knuth's TwoSum)."""
     back = total - a
     return (a - (total - back)) + (b - back) == 0
 
 
 def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
-    """Return a mask of the floats that are exact products of two others (Dekker's product)."""
+    """Return a mask of the products that floats represent exactly (Dekker's product)."""
 
     def halves(x: Any) -> tuple[Any, Any]:
         high = x * (2.0**27 + 1)
@@ -325,7 +326,7 @@ def _is_product(a: Any, b: Any, product: np.ndarray) -> np.ndarray:
 
 
 def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
-    """Return a mask of the results that are certainly exact."""
+    """Return a mask of the results that certainly have no rounding error."""
     name = eqn.primitive.name
     if is_exact(name) or not any(map(_floats, ins)):
         return True
@@ -350,7 +351,7 @@ def _unrounded(eqn: JaxprEqn, ins: list[Any], out: np.ndarray) -> Any:
 def shaken(traced: Any, given: Any, seed: int, /) -> Any:
     """Return the results of a traced program under other roundings of its numbers.
 
-    Exact results stay unchanged, such as the sum of 3 and 1/2 and its floor.
+    Exact results stay unchanged, such as 3 + 1/2 and floor(3 + 1/2).
 
     Args:
         traced: the result of `jax.jit(function).trace`.

@@ -37,7 +37,7 @@ def forget(*names: str) -> None:
 
 
 def _codes(function: Judged) -> list[Any]:
-    """Return the code objects that a call of a function runs, with the function's own code last.
+    """Return the code objects that a call runs: the wrappers' first, the function's own last.
 
     Functions with the same decorator share the code of the wrapper.
     """
@@ -87,7 +87,7 @@ class TraceWatch:
 
     @property
     def never(self) -> tuple[str, ...]:
-        """The judged functions that the program has not called, as far as the watch saw."""
+        """The judged functions that the program has not called, as far as the watch could see."""
         return tuple(name for name in dict.fromkeys(self._of.values()) if name not in self.called)
 
     @property
@@ -150,10 +150,10 @@ class TraceWatch:
         self.approximate = tuple(dict.fromkeys(known))
 
     def program(self, closed: Any, given: Sequence[Any], /, retrace: Callable[[], Any]) -> None:
-        """Record a trace's operations; if the trace misses a judged function, trace from scratch.
+        """Record a trace's operations.
 
-        JAX does not trace a function again if it has traced or cached the function for another
-        statement.
+        If the trace misses a judged function, trace again from scratch. JAX does not trace a
+        function again if it has traced or cached the function for another statement.
 
         Args:
             closed: the traced program.

@@ -1,4 +1,4 @@
-"""Explain a side that is NaN: name the zero, or the edge of a set, at which it is undefined."""
+"""Explain a NaN side: name the zero, or the edge of a set, at which the side is undefined."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def _flat(leaf: np.ndarray) -> np.ndarray:
 
 
 def _at_zero(pool: Pool) -> dict[str, np.ndarray]:
-    """Return, for each float array by name, a mask of the instances that have a zero entry."""
+    """Return a dict from each float array's name to a mask of the instances with a zero entry."""
     parts: dict[str, list[np.ndarray]] = {}
     for batch in pool.instances:
         for path, leaf in jax.tree_util.tree_flatten_with_path(dict(batch))[0]:
@@ -40,7 +40,7 @@ def _places(statement: Statement, zeros: Iterable[str]) -> Iterator[str]:
 
 
 def left_out(signs: Mapping[str, str], /) -> str:
-    """Return Python for the argument `hypotheses` that excludes the zeros of arrays.
+    """Return Python code for the argument `hypotheses`, which excludes the zeros of some arrays.
 
     Args:
         signs: "> 0" or "!= 0" for each array by name; a dot separates the names of nested dicts.

@@ -30,8 +30,9 @@ class Verdict:
         relation: the comparison: "<=", ">=" or "="; "->" for limits.
         form: the name of the form.
         expected: the status that the form should have.
-        recorded: whether the form's declaration or a record gives the expected status. Otherwise a
-            claim should hold, and a false twin should fail.
+        recorded: whether the form's declaration or the paper's records give the expected status.
+            Otherwise a claim should hold, and a false twin (a deliberately false variant) should
+            fail.
         out_of_time: whether the time limit ended the run; the form is then inconclusive.
         status: the status of the form.
         reason: the reason for the status, in one sentence.
@@ -52,12 +53,12 @@ class Verdict:
         near: whether the engine rejected the near-control, a slightly wrong form: the right side is
             1% smaller, or one side of an identity is moved by a millionth.
         sensitivity: for a bound that holds, the relative amount by which the larger side could
-            shrink unnoticed.
+            shrink before an instance violates the bound.
         horizon: for trajectories, the number of steps that the statement follows.
-        enumerates: the finite class that the instances exhaust; empty if the instances are
-            examples.
+        enumerates: the finite class of which the run measured every member; empty if the run
+            measured only a part.
         checked: the names of the hypotheses that every instance was tested for.
-        excluded: the number of instances that did not count, by reason.
+        excluded: a dictionary from each reason of rejection to the number of rejected instances.
         sources: the number of instances and the worst ratio of each sampler, cases and search.
         quantiles: the quantiles 0%, 5%, ..., 100% of the ratios of the draws and cases.
         drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count. A
@@ -130,7 +131,7 @@ class Verdict:
 
     @property
     def is_twin(self) -> bool:
-        """Whether the form is a false twin, which must fail."""
+        """Whether the form is a false twin: a deliberately false variant, which must fail."""
         return Form(name=self.form).is_twin
 
     @property
@@ -140,7 +141,7 @@ class Verdict:
 
     @property
     def aside(self) -> str:
-        """The note beside an unexpected status: the recorded one, or that a twin must fail."""
+        """The note beside an unexpected status: the recorded note, or that a twin must fail."""
         if self.as_expected:
             return ""
         if self.is_twin:

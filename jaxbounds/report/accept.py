@@ -1,4 +1,4 @@
-"""The file that `verify --accept` writes for review: new errata as declarations in Python."""
+"""Write the file of `verify --accept`, which declares new errata in Python for review."""
 
 import pprint
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ import jaxbounds as jb
 
 
 def accepted(paper: Paper, found: Iterable[tuple[Verdict, StoredInstance]], /) -> str:
-    """Return the declarations of forms that fail without a record, each with an erratum."""
+    """Return declarations of the forms that fail unexpectedly, each with an erratum to fill in."""
     known = {erratum.id for erratum in paper.errata}
     free = (f"E{n}" for n in range(1, 10_000) if f"E{n}" not in known)
     parts = [HEAD]
@@ -77,8 +77,8 @@ def write_accepted(paper: Paper, text: str, /) -> Path:
     """
     if paper.folder is None:
         raise Refused(
-            f"paper={paper.id!r} is in no file, so its errata have no place. Try a paper that is "
-            "defined in a file"
+            f"paper={paper.id!r} is not defined in a file, so its errata have no "
+            f"place. Try a paper that is defined in a file"
         )
     file = paper.folder / FILE
     if file.exists():

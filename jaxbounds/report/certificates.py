@@ -18,7 +18,7 @@ STYLES = {
 
 
 def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
-    """Return one row for each form: the word, the distance of the sides, and the time.
+    """Return a row for each form: the result in a word, the distance between the sides, the time.
 
     Args:
         certificates: certificates of `jaxbounds.certify`, and proofs.
@@ -39,7 +39,7 @@ def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
 
 
 def counted(certificates: Sequence[Any], /) -> str:
-    """Return the number of certificates by word, and a line for each that gives a reason."""
+    """Return the number of certificates with each result, then a line for each stated reason."""
     words = Counter(c.word for c in certificates)
     head = ", ".join(f"{count} {word}" for word, count in words.most_common()) or "nothing fails"
     total = sum(c.seconds for c in certificates)

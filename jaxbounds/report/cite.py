@@ -33,7 +33,7 @@ def _line(verdict: Verdict) -> str:
 
 
 def digest(verdicts: Iterable[Verdict], /) -> str:
-    """Return the SHA-256 of the findings: ids, forms, statuses, evidence, ratios to three digits.
+    """Return the SHA-256 of the findings: ids, forms, statuses, evidence, and rounded ratios.
 
     The digest leaves out the machine, the versions, the seconds and the order. So equal findings
     have equal digests. The ratio of an identity that holds is only rounding, so the digest leaves

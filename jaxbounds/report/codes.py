@@ -1,4 +1,4 @@
-"""Codes (short names such as S6 and E3): their explanations, and the forms that carry them."""
+"""Codes (short names such as S6 and E3): their explanations, and the forms with a code."""
 
 import difflib
 import re
@@ -16,7 +16,7 @@ width."""
 
 
 def explained(paper: Paper, /) -> dict[str, str]:
-    """Return the explanation of each code of a paper: its own codes, then its errata."""
+    """Return a dictionary from each code of a paper, errata included, to its explanation."""
     errata = {e.id: f"Erratum ({e.kind}) at {e.where}." for e in paper.errata}
     return {**paper.codes, **errata}
 
@@ -47,7 +47,9 @@ def legend(words: str, paper: Paper, /) -> Text:
 
 
 def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str:
-    """Return the line below a table that names the command for its forms' codes; "" without codes.
+    """Return a line, below a table, with the command that explains the codes of its forms.
+
+    The result is "" if the forms have no codes.
 
     Args:
         forms: ids of statements, each with the name of a form.
@@ -77,7 +79,7 @@ def carrying(paper: Paper, code: str, /) -> Iterator[tuple[Statement, Form]]:
 
 
 def describe_code(paper: Paper, code: str, /) -> Text:
-    """Return the explanation of a code, the forms that carry it, and a command to show one.
+    """Return the explanation of a code, the forms with the code, and a command to show a form.
 
     Args:
         paper: the paper that has the code.

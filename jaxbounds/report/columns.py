@@ -9,8 +9,8 @@ from jaxbounds.falsification.evidence import CLOSE
 from jaxbounds.falsification.found_equality import NEAR_ONE
 
 ROUNDED = 1e-9
-"""Largest difference between a ratio and 1 that rounding explains; with a larger value more sides
-count as equal."""
+"""Rounding explains a difference of at most this between a ratio and 1. A larger value lets more
+sides count as equal."""
 
 
 def number(value: float, /) -> str:
@@ -25,7 +25,11 @@ def number(value: float, /) -> str:
 
 
 def closeness(verdict: Verdict, /) -> str:
-    """Return the worst ratio in words, by kind: looseness, exactness, exponent, or frequency."""
+    """Return the worst ratio in words.
+
+    The kind of the claim decides whether the words give looseness, exactness, an exponent or a
+    frequency.
+    """
     ratio = verdict.worst_ratio
     if math.isnan(ratio):
         return "-"

@@ -36,7 +36,10 @@ def constants_schema() -> Schema:
 
 
 def _decimals(found: AtSize) -> str:
-    """Return the ratio to its certain digits, ten at most; "~" marks an uncertified ratio."""
+    """Return the ratio with its certain digits, at most ten.
+
+    "~" marks a ratio that is not certified.
+    """
     if not found.low:
         return f"~{found.ratio:.6g}"
     return f"{found.ratio:.{min(max(found.digits, 1), 10)}g}"
@@ -74,7 +77,7 @@ def constant_table(constant: SharpConstant, /, *, width: int = USUAL) -> Table:
 
 
 def exponent_text(exponent: Exponent, /) -> str:
-    """Return one axis in words: "T^0.500 [0.499, 0.501]", or "no dependence on T"."""
+    """Return the dependence on one size: "T^0.500 [0.499, 0.501]", or "no dependence on T"."""
     if exponent.word == "none":
         return f"no dependence on {exponent.axis}"
     if exponent.word != "power":
@@ -86,7 +89,7 @@ def exponent_text(exponent: Exponent, /) -> str:
 
 
 def constant_text(constant: SharpConstant, /) -> str:
-    """Return the lines below the table: the law, the dependence on sizes, and the instance."""
+    """Return the lines below the table: formula, dependence on sizes, and worst instance."""
     lines = []
     if constant.law:
         lines.append(f"C = {constant.law}: at every tried size, to all known digits")
@@ -157,8 +160,8 @@ def constant_figure(constant: SharpConstant, /) -> Any:
 BY_VERIFY = "verify"
 """The word for a constant that is smaller than the known worst ratio of its form."""
 _LARGER = 1 + 1e-6
-"""Factor by which a verdict's ratio must exceed a constant to be shown in the constant's place,
-since records have eight digits. A larger factor hides larger differences.
+"""If a verdict's ratio exceeds a constant by this factor, the table shows the ratio instead. The
+factor exceeds 1 because records have eight digits. A larger factor hides larger differences.
 """
 
 

@@ -1,4 +1,4 @@
-"""Summaries of errata: their number by weight, and the errata that change a main theorem."""
+"""Summaries of errata: their number in each class, and the errata that change a main theorem."""
 
 import textwrap
 from collections import Counter
@@ -10,7 +10,8 @@ from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.falsification import Verdict
 
 MANY: Mapping[Weight, str] = {"gap": "gaps", "reading": "readings", "typo": "typos"}
-"""Weights of errata that are nouns, with their plurals; the other weights are adjectives."""
+"""The classes of errata that are nouns, with their plurals; the names of other classes are
+adjectives."""
 EARLY = "early version"
 """The part of a form's name that marks a form of an earlier version of the paper."""
 NO_ERRATUM = "no erratum"
@@ -46,7 +47,7 @@ def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
 
 
 def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> str:
-    """Return a line about the errata: their number by weight, and those that change a main theorem.
+    """Return a line: the number of errata in each class, and errata that change a main theorem.
 
     Args:
         papers: papers whose errata all count.
@@ -96,7 +97,7 @@ def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
 
 
 def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, int]:
-    """Count the statements with a failing printed form, by the weight of the erratum.
+    """Count the statements with a failing printed form, for each class of erratum.
 
     A statement counts once, for its heaviest erratum. The statement counts as EARLY if only a form
     of an earlier version fails, and as NO_ERRATUM if its form names no erratum.

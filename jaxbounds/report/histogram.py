@@ -17,8 +17,8 @@ from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
 
 DECADES = {"<=": 5, ">=": 5, "=": 8, "->": 8}
-"""The largest number of powers of ten on an axis, by relation. An identity's ratios are far below
-one, so its axis is longer. A larger number shows smaller ratios."""
+"""The largest number of powers of ten on an axis, for each relation ("<=", ">=", "="). An
+identity's ratios are far below one, so its axis is longer. A larger number shows smaller ratios."""
 
 
 class Axis(NamedTuple):
@@ -30,7 +30,10 @@ class Axis(NamedTuple):
 
 
 def limit(statement: Statement, /) -> float | None:
-    """Return the largest allowed ratio of an instance; None for a rate, which allows any ratio."""
+    """Return the largest ratio that a claim allows an instance.
+
+    The result is None for a rate, which allows any ratio.
+    """
     if statement.kind in FITTED:
         return None
     return 1.0 if statement.is_bound else statement.tolerance
@@ -145,7 +148,7 @@ def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) ->
         verdict: the verdict whose quantiles are drawn.
         ax: the axis from `axis`.
         worst: the largest ratio of one instance, marked by a triangle; None leaves it out.
-        draws: the number of instances behind the quantiles.
+        draws: the number of instances from which the quantiles were computed.
     """
     left, width = 30.0, 302.0
     place = lambda log: left + width * (log - ax.low) / (ax.high - ax.low)

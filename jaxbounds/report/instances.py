@@ -16,7 +16,7 @@ from jaxbounds.report.describe import sides_text
 from jaxbounds.report.markup import Html, element, joined
 
 _ENTRIES = 96
-"""The largest number of entries of an array that is shown whole. A larger number makes the page
+"""The page shows an array whole if it has at most this many entries. A larger number makes the page
 longer."""
 
 

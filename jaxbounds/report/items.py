@@ -46,7 +46,8 @@ class Covered(NamedTuple):
         ids: the ids of the judged statements about the item.
         words: the verdicts on these statements, the reason why there is no verdict, or
             `NOT_COVERED`.
-        decided: whether a verdict on these statements is neither inconclusive nor an error.
+        decided: whether at least one verdict on these statements is neither inconclusive nor an
+            error.
     """
 
     item: Item
@@ -103,7 +104,7 @@ def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
 
 
 def in_short(covered: Sequence[Covered], /) -> str:
-    """Return a line: how many items have a verdict, are not covered, or are excused."""
+    """Return a line: the numbers of items with a verdict, not covered, and excused."""
     declared = sum(one.words.endswith(DECLARED) for one in covered)
     judged = sum(bool(one.ids) for one in covered) - declared
     undecided = judged - sum(one.decided for one in covered)

@@ -54,11 +54,11 @@ _WORDS = {
         "left side over right side of a draw; the claim leaves the constant factor open",
     ),
 }
-"""The meaning of the worst ratio and of the axis, for each kind."""
+"""For each kind of claim, the meaning of the worst ratio and of the histogram's axis."""
 
 
 def badge(verdict: Verdict, /) -> Html:
-    """Return the status with its sign, and an alarm if it is not the recorded status."""
+    """Return the status with its sign, and a warning if the status is not the recorded one."""
     mark = element("span", MARKS[verdict.status], aria_hidden="true", class_="mark")
     status = element("span", mark, " ", verdict.status, class_=f"badge {verdict.status}")
     if verdict.as_expected:
@@ -91,7 +91,7 @@ def source_words(verdict: Verdict, /) -> str:
 
 
 def evidence_words(verdict: Verdict, /) -> str:
-    """Return the evidence in words, and the size of an error that it would reveal."""
+    """Return the evidence in words, and the size of an error that this evidence would reveal."""
     parts = [verdict.evidence or "none", f"{verdict.distinct} different instances"]
     if verdict.searches:
         parts.append(f"{verdict.accepted} steps of the search found a worse instance")
@@ -120,7 +120,7 @@ def _few_digits(decimal: str) -> str:
 
 
 def certificate_words(verdict: Verdict, /) -> str:
-    """Return the result of ball arithmetic: the word, both sides, the precision."""
+    """Return the result of ball arithmetic: the result in a word, both sides, and the precision."""
     c = verdict.certificate
     if not c:
         return ""

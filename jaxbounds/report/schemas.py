@@ -83,7 +83,8 @@ STATEMENT = {
     "paper": str, "judges": tuple[str, ...], "samplers": tuple[str, ...],
     "over": dict[str, str], "there_is": dict[str, str],
 }  # fmt: skip
-"""The entries that the JSON of a statement has besides its fields."""
+"""The types of the entries that the JSON of a statement has in addition to the statement's
+fields."""
 SHOWN = {"hypotheses": dict[str, tuple[str, ...]], "written_in": str}
 """The entries that `show` adds: hypotheses by form, and the file and line of the statement."""
 

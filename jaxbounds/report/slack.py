@@ -17,7 +17,7 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
-    """Return words about draws left of the axis, and about a largest ratio right of it."""
+    """Return words about draws left of the axis, and about a largest ratio right of the axis."""
     quantiles, words = np.asarray(verdict.quantiles, float), ""
     below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
     if below >= 0.05:
@@ -30,11 +30,11 @@ def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
 
 
 def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
-    """Draw the share of draws below each ratio, a curve for each form; loose forms lie to the left.
+    """Draw the share of draws below each ratio, as a curve for each form.
 
-    A triangle marks the worst instance of draws, cases and search, if a single instance decides the
-    verdict. The legend names ratios outside the axis, with an arrow to their side. The function
-    needs matplotlib.
+    Curves of loose forms lie to the left. A triangle marks the worst instance of draws, cases and
+    search, if a single instance decides the verdict. The legend names ratios outside the axis, with
+    an arrow to their side. The function needs matplotlib.
 
     Args:
         statement: the statement.

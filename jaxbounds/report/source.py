@@ -45,9 +45,10 @@ def _plain(function: Any) -> Any:
 
 
 def _piece(thing: Any) -> Piece | None:
-    """Return the source of a function or class; for a closure, the source of its maker.
+    """Return the source of a function or class.
 
-    A lambda is part of the assignment that holds it.
+    For a closure, the source of the function that made it. A lambda is part of the assignment that
+    holds it.
     """
     plain = _plain(thing)
     if getattr(plain, "__name__", "") == "<lambda>" and "<locals>" not in plain.__qualname__:

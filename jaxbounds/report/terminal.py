@@ -32,7 +32,8 @@ def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
 
 
 USUAL = 100
-"""Characters in a line of a screen of unknown width. A larger number writes wider tables."""
+"""Number of characters in a line, if the width of the screen is unknown. A larger number writes
+wider tables."""
 
 
 class VerdictRows:
@@ -140,7 +141,7 @@ def paper_table(
 
 
 def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
-    """Return the numbers of statements and forms, by status, and of forms not as recorded.
+    """Return the numbers of statements, of forms with each status, and of forms not as recorded.
 
     Args:
         verdicts: the verdicts on all forms.

@@ -49,7 +49,10 @@ def parts(words: str, /) -> list[Part]:
 
 
 def _readable(part: Part) -> Part:
-    """Return LaTeX that the converter can read, if need be without bracket sizes; else words."""
+    """Return LaTeX that the converter can read, if necessary without sizes of brackets.
+
+    Else return words.
+    """
     for tex in (part.words, _SIZES.sub("", part.words)) if part.is_tex else ():
         with contextlib.suppress(Refused):
             tree(tex)

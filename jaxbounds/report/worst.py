@@ -8,7 +8,8 @@ from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 
 Worst = Mapping[tuple[str, str], float]
-"""The largest known ratio of the left side to the right side, by statement and form."""
+"""A dictionary from statement and form to the largest known ratio of the left side to the right
+side."""
 
 
 def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) -> Worst:

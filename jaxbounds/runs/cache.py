@@ -44,7 +44,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 def examples(every: bool, /) -> Examples:
     """Return the store of the worst instances of earlier runs.
 
-    The store gives all of these instances if `every` is true, else only those that violate a
+    If `every` is true, a run uses all stored instances, else only the instances that violate a
     claim.
     """
     place = cache_folder()
@@ -131,7 +131,7 @@ def _restore() -> None:
 
 
 def restoring(function: Call, /) -> Call:
-    """Wrap a public function so that it restores JAX's settings and the environment."""
+    """Wrap a public function so that it restores JAX's settings and the environment at its end."""
 
     @functools.wraps(function)
     def called(*given: Any, **named: Any) -> Any:
@@ -198,7 +198,7 @@ def _is_old(file: Path) -> bool:
 def programs_for(statement: Statement, /) -> Programs:
     """Return the store of compiled programs for a statement, or None for a user's own statement.
 
-    Each run therefore traces a user's statement again.
+    So each run traces a user's own statement again.
     """
     own = load_paper(statement.paper).statements if statement.paper in PAPERS else ()
     return _program_store() if any(statement is one for one in own) else UNKEPT

@@ -1,4 +1,4 @@
-"""Define `jaxbounds.certify`, which disproves failing forms and proves forms on their domains."""
+"""Define `jaxbounds.certify`, which disproves failing forms and proves forms on boxes."""
 
 import functools
 import json
@@ -32,7 +32,8 @@ from jaxbounds.runs.watched import watched
 from jaxbounds.runs.workers import Died
 
 SECONDS = 120.0
-"""The default seconds of processor time for a form. A larger value leaves fewer forms undecided."""
+"""The default limit in seconds of processor time for one form. A larger value leaves fewer forms
+undecided."""
 CERTIFICATES = "certificates.json"
 SETTLED = ("disproved", "disproved as coded", "proved on D")
 
@@ -113,7 +114,7 @@ def _certified_somewhere(
 
 
 def worth_certifying(selection: Selection, /) -> Selection:
-    """Return the statements of a selection that `certify` treats.
+    """Return the statements of a selection that `certify` works on.
 
     If the user named statements, the function returns the whole selection. Otherwise the function
     returns the statements that store a counterexample or name domains, and the user's own
@@ -187,7 +188,7 @@ def in_order(made: Iterable[Certified], selection: Selection, /) -> list[Certifi
 
 
 def place_for(out: Path, imports: tuple[str, ...], /) -> Held:
-    """Lock a folder of certificates for this run."""
+    """Lock a folder of certificates, so that no other run writes there."""
     held = taken(out, "certify", (CERTIFICATES,), imports, look)
     try_to_write(held.path)
     return held
@@ -210,7 +211,10 @@ def write_certificates(made: Sequence[Certified], selection: Selection, out: Pat
 def write_theorems(
     made: Sequence[Certified], selection: Selection, folder: Path, /
 ) -> Iterator[str]:
-    """Write a file for Rocq for each form; yield its path and size, or why no file exists."""
+    """Write a file for Rocq for each form.
+
+    Yield the file's path and size, or the reason for no file.
+    """
     form = {s.id: s.form for s in selection.statements}
     for one in made:
         c = one.certificate

@@ -25,7 +25,7 @@ from jaxbounds.runs.workers import Died
 
 MISSING = "constants need python-flint and mpmath: pip install 'jaxbounds[constants]'"
 OfForm = tuple[str, str]
-"""The id of a statement, and the name of its form."""
+"""The pair of a statement's id and the name of one of its forms."""
 
 
 class Search(NamedTuple):
@@ -49,7 +49,10 @@ class Search(NamedTuple):
 
 
 def forms_named(statement: Statement, name: str, /) -> tuple[Form, ...]:
-    """Return the forms with a given name, or with a name that begins with the given name."""
+    """Return the forms with the given name.
+
+    Then follow the forms with a longer name that begins with the given name.
+    """
     exact = tuple(form for form in statement.forms if form.name == name)
     word = tuple(f for f in statement.forms if f.name.startswith((f"{name},", f"{name} ")))
     return (*exact, *word)

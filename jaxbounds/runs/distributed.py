@@ -1,4 +1,4 @@
-"""Spread one run over the devices of several processes with `jax.distributed`.
+"""Spread one run over the devices (such as GPUs) of several processes with `jax.distributed`.
 
 If a process of the run is lost, JAX aborts the other processes within seconds. So each command
 starts a child process that does the work. When JAX aborts the child, the command explains the abort

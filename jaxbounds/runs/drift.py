@@ -15,17 +15,21 @@ from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 
 SEARCHED, EXACT = 0.03, 1e-6
-"""The allowed relative differences of a ratio from its record. The first number is for a ratio that
-a search found, the second for a ratio of random draws alone. A larger number overlooks more
+"""Relative amounts by which a ratio may differ from its record. The first number is for a ratio
+that a search found, the second for a ratio of random draws alone. A larger number overlooks more
 changes."""
 Ratios = Mapping[str, float]
-"""Ratios of one form: "worst", "drawn", and the worst ratio by size ("n=4, T=3")."""
+"""A dictionary of the ratios of one form. The keys are "worst", "drawn", and the sizes ("n=4,
+T=3")."""
 OfStatements = Mapping[str, Mapping[str, Ratios]]
 """A dictionary from the statement's id, then the form's name, to the ratios."""
 
 
 def _is_recorded(verdict: Verdict) -> bool:
-    """Return whether to record a verdict's ratios; a true identity's ratios are mere rounding."""
+    """Return whether to record a verdict's ratios.
+
+    The ratios of a true identity are only rounding, so they are not recorded.
+    """
     exact = verdict.relation == "=" and verdict.status == "holds"
     return not exact and bool(ratios_of(verdict))
 
@@ -63,7 +67,7 @@ def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: b
 
 
 def differences(verdict: Verdict, before: Ratios, /) -> Iterator[str]:
-    """Describe the ratios of a verdict that differ from the recorded ones."""
+    """Describe the ratios of a verdict that differ from the recorded ratios."""
     for name, now in ratios_of(verdict).items():
         allowed = SEARCHED if verdict.accepted and name != "drawn" else EXACT
         if not math.isclose(now, before.get(name, math.nan), rel_tol=allowed, abs_tol=1e-9):

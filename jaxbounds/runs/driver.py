@@ -69,7 +69,7 @@ def _call(
 
 
 def _outcome(future: concurrent.futures.Future) -> Any:
-    """Return the results of a lot (several pieces of one call), or a `Died` if its worker died.
+    """Return the results of a lot (the pieces of one call), or a `Died` if the worker died.
 
     Raises:
         Refused: if workers cannot run these pieces at all, or the engine is gone.
@@ -165,7 +165,7 @@ def drive(
         jobs: the number of processes; 0 means one for each core, as far as the memory allows.
         folder: a folder that all jobs of a queue can read and write.
         units: the number of items (for example statements) in all pieces together; by default the
-            number of pieces. If there is only one item, this process computes it.
+            number of pieces. If there is only one item, this process computes the item itself.
         parts: a function that cuts a piece into smaller pieces. If the worker of a piece died, the
             driver tries these smaller pieces once.
 

@@ -19,7 +19,7 @@ from jaxbounds.runs.workers import Processes
 
 ANSWER = 10
 """Seconds within which a Dask scheduler must answer. A larger number waits longer for a slow
-one."""
+scheduler."""
 KINDS = "processes, dask://HOST:PORT or slurm"
 
 
@@ -68,8 +68,8 @@ On = Annotated[
     tyro.conf.arg(constructor=Engine),
     tyro.conf.OmitArgPrefixes,
 ]
-"""The engine of a run: the options of a command describe an `Engine`, and Python code may also pass
-any executor."""
+"""The engine of a run. The options of a command describe an `Engine`; Python code may also pass any
+executor."""
 
 
 Where = str | Engine | concurrent.futures.Executor

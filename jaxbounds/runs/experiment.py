@@ -130,7 +130,10 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
 
 
 def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool = False) -> Place:
-    """Compute one share of a run, for `merged`; return the folder that holds the share."""
+    """Compute one share of a run, which `merged` can join with the others.
+
+    Return the folder of the share.
+    """
     folder = shard_files.folder_of(out, share)
     held = taken(request, folder, (ledger.LEDGER,), resume=True)
     prepare_jax()
@@ -192,7 +195,7 @@ def merged(
 ) -> Request:
     """Merge the shards of a run into the folder `out`, and return the request of the whole run.
 
-    A resumed run of this request in `out` takes its numbers from the shards.
+    If a run of this request then resumes in `out`, it takes its numbers from the shards.
 
     Args:
         folders: the folders of the shards.

@@ -24,7 +24,10 @@ from jaxbounds.runs.verdicts import Scratch, Verdicts
 
 
 def by_balls(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Let ball arithmetic decide about an instance, if the extra `certify` is installed."""
+    """Ask ball arithmetic about an instance.
+
+    Without the extra `certify`, answer that it is absent.
+    """
     if importlib.util.find_spec("flint") is None:
         return no_referee(statement, form, instance, size)
     from jaxbounds.certification.referee import referee  # needs the extra
@@ -61,9 +64,9 @@ def falsify(
             folder, which lives as long as the result.
         imports: modules or files that hold a PAPER of your own.
         programs: the store of compiled programs. All programs in its folder must come from the
-            present code of the statement. Without a store no program is kept.
-        examples: the store of the worst instances of earlier runs. Without a store no instance is
-            read or kept.
+            present code of the statement. Without a store, the function keeps no program.
+        examples: the store of the worst instances of earlier runs. Without a store, the function
+            neither reads nor keeps an instance.
 
     Raises:
         Refused: if the statement is unknown, or cannot be measured as it is declared. Also if the
@@ -84,7 +87,7 @@ def falsify(
 def replay(
     stored: StoredInstance | str | Path, *, imports: Iterable[str] = ()
 ) -> tuple[Statement, dict[str, float], float]:
-    """Compute again the ratios lhs/rhs of a stored instance.
+    """Measure a stored instance again, and return the ratio lhs/rhs of each form.
 
     Args:
         stored: a .npz file of `worst/` or `counterexamples/`, or the result of `load_instance`.

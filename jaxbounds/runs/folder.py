@@ -1,10 +1,11 @@
-"""Define the folder of a verification, which loses no verdict and reuses no outdated verdict.
+"""Define the folder of a verification.
 
-During a run the folder `unfinished/` holds the instances and a journal. The first line of the
-journal has the settings of the run. Each later line has the verdicts on one judged statement.
-`publish` moves the instances and the verdicts into place. If a run was interrupted, the next run
-with equal settings continues the interrupted run. The next run uses each verdict whose dependencies
-have not changed. Runs change no files of the user.
+The folder loses no verdict when a run is interrupted, and reuses no outdated verdict. During a run
+the folder `unfinished/` holds the instances and a journal. The first line of the journal has the
+settings of the run. Each later line has the verdicts on one judged statement. `publish` moves the
+instances and the verdicts into place. If a run was interrupted, the next run with equal settings
+continues the interrupted run. The next run uses each verdict whose dependencies have not changed.
+Runs change no files of the user.
 """
 
 import contextlib
@@ -96,7 +97,7 @@ def verdicts_of(stored: Any, /) -> tuple[Verdict, ...]:
         Refused: if the file does not hold a list of verdicts.
     """
     if not isinstance(stored, list):
-        raise Refused(f"verdicts={stored!r:.40}, expected a list. Try to verify again")
+        raise Refused(f"verdicts={stored!r:.40}, expected a list of verdicts. Try to verify again")
     return tuple(map(_verdict, stored))
 
 
@@ -118,12 +119,14 @@ def _opened(line: bytes) -> Any:
     """
     stored = parsed(line)
     if not isinstance(stored, dict) or set(stored) != {"sha256", "value"}:
-        raise Refused(f"line={line[:40]!r} lacks a digest or a value. Try to verify again")
+        raise Refused(
+            f"line={line[:40]!r} of the journal lacks a digest or a value. Try to verify again"
+        )
     text = json.dumps(stored["value"], sort_keys=True)
     if hashlib.sha256(text.encode()).hexdigest() != stored["sha256"]:
         raise Refused(
-            f"the line's value does not match its digest sha256={stored['sha256']!r:.20}. Try to "
-            "verify again"
+            f"the value of a journal's line does not match its digest "
+            f"sha256={stored['sha256']!r:.20}. Try to verify again"
         )
     return stored["value"]
 
@@ -136,7 +139,10 @@ def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
             dependencies.
     """
     if not isinstance(value, dict) or not fits(value.get("when"), str):
-        raise Refused(f"value={value!r:.40} lacks the time of the verdicts. Try to verify again")
+        raise Refused(
+            f"value={value!r:.40} of a journal's line lacks the time of the "
+            f"verdicts. Try to verify again"
+        )
     verdicts = verdicts_of(value.get("verdicts"))
     if (count := len({v.id for v in verdicts})) != 1:
         raise Refused(
@@ -350,7 +356,7 @@ class Folder:
         return judged
 
     def _difference(self, settings: Any, records: Iterable[Depends]) -> str:
-        """Describe how another run (its settings, its dependencies) first differs from this run."""
+        """Describe the first setting or dependency in which another run differs from this run."""
         different = dict.fromkeys(one for record in records for one in changed(record))
         return what_differs(settings, json.loads(json.dumps(self.settings)), different)
 
@@ -464,21 +470,21 @@ def _settings(stored: Any) -> dict[str, Any]:
     judged, records = stored.setdefault("judged", {}), stored.setdefault("records", {})
     if not fits(judged, dict[str, dict[str, str]]) or not fits(records, dict[str, dict[str, str]]):
         raise Refused(
-            f"judged={judged!r:.40} does not give the time and the dependencies of each verdict. "
-            "Try to verify again"
+            f"judged={judged!r:.40} in run.json lacks the time or the dependencies "
+            f"of a verdict. Try to verify again"
         )
     if any(
         set(one) != {"when", "record"} or one["record"] not in records for one in judged.values()
     ):
         raise Refused(
-            f"judged={judged!r:.40} names a record of dependencies that the file lacks. Try to "
-            "verify again"
+            f"judged={judged!r:.40} in run.json names a record of dependencies that "
+            f"the file lacks. Try to verify again"
         )
     for name, depends in records.items():
         if _digest(depends) != name:
             raise Refused(
-                f"a record of dependencies does not match its digest={name!r:.20}. Try to verify "
-                "again"
+                f"a record of dependencies in run.json does not match its "
+                f"digest={name!r:.20}. Try to verify again"
             )
     return stored
 

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 from jaxbounds.ground import stopping
 
 AGAIN = 0.05
-"""Seconds after which an interruption that Python dropped is raised again. A larger number reacts
-later."""
+"""If Python dropped an interruption, the library raises it again after this many seconds. A larger
+number reacts later."""
 DEADLINE = 10.0
 """The default seconds between SIGTERM and the deadline; `docker stop` waits equally long. A larger
 number gives more time for a checkpoint, but the checkpoint is lost if the machine stops earlier."""
@@ -97,7 +97,7 @@ def _take(number: int, frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Let both signals raise KeyboardInterrupt during a `with` block.
+    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt during a `with` block.
 
     If work checks for requests to stop (`jaxbounds.ground.stopping`), SIGTERM raises the exception
     later, within the deadline. Python drops exceptions that arise while it collects garbage; a

@@ -24,7 +24,7 @@ class Jobs(concurrent.futures.Executor):
     Args:
         folder: the folder for logs, arguments and results; all jobs must be able to read and write
             there.
-        jobs: the number of lots into which the driver deals the pieces.
+        jobs: the number of jobs among which the driver divides the pieces of work.
         cluster: "slurm", or "local" for processes of this machine.
         minutes: minutes that a job may take.
         partition: the partition of SLURM; "" means SLURM's default.
@@ -97,7 +97,7 @@ class Jobs(concurrent.futures.Executor):
             return set()
 
     def _gone(self, jobs: list[Any]) -> set[str]:
-        """Return the jobs that are missing in two answers of the queue in a row.
+        """Return the jobs that two answers of the queue in a row do not name.
 
         The method raises the error of a queue that does not answer.
         """

@@ -44,12 +44,15 @@ def read(folder: Place, /) -> Depends:
         ) from problem
     try:
         if first != HEAD.encode():
-            raise Damaged(f"first line={first[:40]!r}, expected {HEAD!r}. Try to compute again")
+            raise Damaged(
+                f"the record's first line={first[:40]!r}, expected {HEAD!r}. Try to compute again"
+            )
         for line in lines:
             found = parsed(line)
             if not fits(found, tuple[str, str]):
                 raise Damaged(
-                    f"line={line[:40]!r}, expected a dependency and its state. Try to compute again"
+                    f"the record has line={line[:40]!r}, expected a dependency and its "
+                    f"state. Try to compute again"
                 )
             depends.setdefault(*found)
     except UNREADABLE as problem:

@@ -22,7 +22,7 @@ Entry = dict[str, Any]
 def taken(
     out: Path, command: str, names: Collection[str], imports: tuple[str, ...], look: Callable, /
 ) -> Held:
-    """Lock a folder of results for this run with `jaxbounds.ground.occupied.take`.
+    """Lock a folder of results for this run, by `jaxbounds.ground.occupied.take`.
 
     Several runs of one command with equal source add to one file, one run after the other.
 
@@ -73,7 +73,10 @@ def _name(entry: Entry) -> str:
 
 
 def _since(rests: Rests | None) -> str:
-    """Describe the first change of an entry's dependencies since the run that made it; else ""."""
+    """Describe the first change of an entry's dependencies since the run that made the entry.
+
+    Else "".
+    """
     if rests is None:
         return "the dependencies of the entry are unknown"
     now, different = settings_of(own=bool(rests.depends)), changed(rests.depends)
@@ -102,7 +105,7 @@ def add_to(
         found: pairs of a new entry and its dependencies (files and modules). An entry has an id and
             a form. A shipped statement has no dependencies; None means that the dependencies are
             unknown.
-        instead: ids of statements whose earlier entries are dropped.
+        instead: ids of statements; the function drops the earlier entries of these statements.
     """
     marked, beside = Marked(folder), f"{name.removesuffix('.json')}.rests.json"
     earlier = marked.read(name, lambda file: json_in(file, of=_entries)) or []

@@ -25,7 +25,8 @@ class Request(NamedTuple):
         experiment: the experiment.
         config: the configuration of the experiment.
         seed: the seed of all draws.
-        precision: JAX's precision of matrix products; "" leaves it to the experiment.
+        precision: JAX's precision of matrix products; with "", the experiment chooses the
+            precision.
         imports: the user's modules or files that the run needs.
         flags: the options of `jaxbounds run` that give an equal request.
     """
@@ -57,7 +58,10 @@ class Request(NamedTuple):
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings that the numbers depend on; all shards of a run have equal ones."""
+        """Return the settings that the numbers depend on.
+
+        These settings are equal in all shards of a run.
+        """
         about = self.about | {"source": digest_of(self.imports)}
         del about["git"]  # the digest of the source replaces it
         return about
@@ -143,7 +147,7 @@ def _parsed(flags: Iterable[str]) -> _Flags:
 
 
 def again(experiment: str, flags: Iterable[str], /) -> Request:
-    """Return the request with given `Request.flags`, which come from this process or its parent.
+    """Return the request with these `Request.flags`, which come from this process or its parent.
 
     Raises:
         Refused: in the cases that `requested` lists.

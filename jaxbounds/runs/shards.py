@@ -76,7 +76,7 @@ def folder_of(out: Place, share: Share, /) -> Place:
 
 
 def _shard(stored: Any) -> Shard:
-    """Read a shard from its parsed JSON.
+    """Return the shard that the parsed JSON describes.
 
     Raises:
         Refused: if a field is missing, unknown or of another type.

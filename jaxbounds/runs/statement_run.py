@@ -340,7 +340,7 @@ class Verification:
                 return
 
     def _with_record(self, kept: Kept) -> Kept:
-        """Mark the verdicts as `recorded` if the ratios of the statement are on record."""
+        """Mark the verdicts as `recorded` if the paper's records have ratios of the statement."""
         found = kept.verdicts
         if not found or found[0].id not in self._on_record:
             return kept

@@ -21,7 +21,7 @@ from jaxbounds.runs.cache import programs_for
 
 USUAL = 1e-12
 """Relative amount by which a value without a bar may change. Rounding changes most values by less
-than 256 units of rounding, which is less than this amount. A larger amount overlooks more
+than 256 units in the last place, which is less than this amount. A larger amount overlooks more
 changes."""
 SIDES = ("lhs", "rhs")
 """The names of values that every run must measure. A judged function's value may be missing,
@@ -43,7 +43,10 @@ class Value(NamedTuple):
 
 
 def written(numbers: Numbers, bars: Numbers, /) -> str:
-    """Return numbers as text, such as "0.5, 12.25 +-3e-09", without relative bars up to `USUAL`."""
+    """Return numbers as text, such as "0.5, 12.25 +-3e-09".
+
+    Leave out a relative bar up to `USUAL`.
+    """
 
     def one(number: float, bar: float) -> str:
         usual = not math.isfinite(number) or bar <= USUAL * abs(number)
@@ -56,7 +59,7 @@ def read_back(text: str, /) -> tuple[Value, ...]:
     """Return the numbers and bars in a text that `written` made.
 
     Raises:
-        Refused: if the text has another form.
+        Refused: if the text does not have the form that `written` gives.
     """
 
     def one(part: str) -> Value:
@@ -178,7 +181,9 @@ def record_values(
     others: bool,
     bounds: Bounds = _with_bars,
 ) -> tuple[str, ...]:
-    """Record the values of these verdicts; a recorded text stays if its values agree.
+    """Record the values of these verdicts.
+
+    Keep a recorded text if its values agree with the new values.
 
     Args:
         verdicts: the verdicts on all forms of some statements, with seed 0.
@@ -217,7 +222,7 @@ def record_values(
 
 
 def _same_names(verdicts: Sequence[Verdict], before: Mapping[str, Texts]) -> bool:
-    """Return whether the record holds the name of each value measured now."""
+    """Return whether the record names every value that this run measured."""
     names = lambda forms: {
         (form, place, name)
         for form, places in forms.items()

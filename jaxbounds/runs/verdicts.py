@@ -36,7 +36,7 @@ class Verdicts(tuple[Verdict, ...]):
         settings: the versions, the source and the seed that the verdicts depend on; empty if
             unknown.
         moved: a line for each form whose ratios differ from the record (`verify(record=True)`). A
-            changed formula moves ratios, even if no verdict changes.
+            changed formula may move ratios, even if no verdict changes.
         changed: a line for each form whose values differ from the record.
         recorded: a line for each form whose recorded values `verify(record=True)` changed.
         continued: the statements that an interrupted run judged, each with the time (UTC). The
@@ -62,7 +62,10 @@ class Verdicts(tuple[Verdict, ...]):
         continued: Mapping[str, str] | None = None,
         scratch: Scratch | None = None,
     ) -> "Verdicts":
-        """Make the tuple, in the order of the papers; it keeps its temporary folder alive."""
+        """Make the tuple, in the order of the papers.
+
+        The tuple keeps its temporary folder alive.
+        """
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
         made.moved, made.changed, made.recorded = tuple(moved), tuple(changed), tuple(recorded)

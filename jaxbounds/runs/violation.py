@@ -31,8 +31,8 @@ class Violation:
         found: whether an instance violates the claim, beyond rounding.
         ratio: the largest lhs/rhs (for `>=`: rhs/lhs) of all measured instances; a ratio above 1
             violates the claim.
-        instance: the worst instance. If the worst instance violates the claim, this is a smaller
-            and more readable violation.
+        instance: the worst instance. If the worst instance violates the claim, `instance` is a
+            simpler violating instance instead.
         instance_ratio: the ratio at `instance`.
         size: the sizes of `instance`.
         instances: the number of measured instances.

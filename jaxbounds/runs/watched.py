@@ -40,7 +40,7 @@ def settings_of(*, own: bool) -> Depends:
 
 
 def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depends]:
-    """Return the result of some work, with the files and modules that the user's code read.
+    """Do some work; return its result, with the files and modules that the user's code read.
 
     Args:
         work: a function without arguments.

@@ -1,4 +1,4 @@
-"""Define an executor of processes: a dying process loses only one call.
+"""Define an executor of processes. If a process dies, only the call that it was computing is lost.
 
 No process of the executor outlives the main process.
 """
@@ -31,8 +31,8 @@ WATCH = 0.5
 """Seconds between a worker's checks that its parent is still alive. A larger number leaves workers
 without a parent for longer."""
 STALLED = 120
-"""The number of checks in a row without any use of processor time after which a worker ends. Its
-program is then deadlocked (jaxlib 0.10.2). A larger value waits longer for a stuck program."""
+"""A worker ends after this many checks in a row in which it used no processor time. Such a worker
+is deadlocked (jaxlib 0.10.2). A larger value waits longer for a stuck program."""
 MEMORY = 2**30
 """Bytes of memory that a process may need. A run starts only as many processes as fit into the
 memory. A larger number starts fewer processes on a small machine."""
@@ -78,7 +78,10 @@ def available() -> int:
 
 
 def at_most(wanted: int, /) -> int:
-    """Return the number of processes that cores and memory allow, at most `wanted` if positive."""
+    """Return the number of processes that cores and memory allow.
+
+    At most `wanted` if `wanted` > 0.
+    """
     bound = min(_cores(), max(1, available() // MEMORY))
     return min(wanted or bound, bound)
 
@@ -170,7 +173,7 @@ _starting = threading.Lock()
 
 @contextlib.contextmanager
 def _without_main() -> Iterator[None]:
-    """Hide the running script, which a new process would needlessly execute again."""
+    """Hide the running script from new processes, which would needlessly execute it again."""
     with _starting:
         main = vars(sys.modules["__main__"])
         hidden: dict[str, Any] = {

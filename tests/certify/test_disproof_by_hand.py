@@ -200,13 +200,13 @@ def test_whole_numbers_of_the_host_are_taken_and_fractions_are_not():
     assert float(found.ways[0]) == 5
     found = enclosures(lambda i: sum(map(int, i["n"])), {"n": np.array([2, 5])})  # no floats at all
     assert (found.whole, int(found.ways[0])) == (False, 7)
-    with pytest.raises(Undecided, match="roundings are not enclosed"):
+    with pytest.raises(Undecided, match="rounding errors cannot be enclosed"):
         enclosures(count, {"x": np.array([2.0, 0.5])})
     for some in (lambda x: np.array([2.0, x]), lambda x: (2.0, x)):  # one of them is whole
-        with pytest.raises(Undecided, match="roundings are not enclosed"):
+        with pytest.raises(Undecided, match="rounding errors cannot be enclosed"):
             enclosures(lambda i, some=some: some(float(np.asarray(i["x"]))), {"x": np.array(0.5)})
     root = lambda i: np.sqrt(float(i["n"]))  # of what no float was given for
-    with pytest.raises(Undecided, match="roundings are not enclosed"):
+    with pytest.raises(Undecided, match="rounding errors cannot be enclosed"):
         enclosures(root, {"n": np.array(2)})
 
 

@@ -17,8 +17,8 @@ from jaxbounds.programs.balls.boxes import MARGIN
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 OPERATIONS = 5000
-"""Most scalar operations of a file, unless the caller allows more; a larger file takes longer to
-check.
+"""A file has at most this many scalar operations, unless the caller allows more. A larger file
+takes longer to check.
 """
 
 

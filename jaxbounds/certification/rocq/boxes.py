@@ -1,4 +1,4 @@
-"""Write a form that holds on a box of parameters as one goal for Rocq's tactic `interval`.
+"""Write a form on a box of parameters as one goal for `interval`, a tactic of Rocq.
 
 Both sides are written as functions of the parameters, definition by definition. The theorem unfolds
 all definitions. `interval` cuts the box until the goal is proved, with derivatives along one
@@ -33,7 +33,8 @@ SAMPLES = 12
 a larger number finds more branches.
 """
 MOST = 400
-"""Most operations of a formula that `interval` gets as one goal; a larger number takes longer."""
+"""`interval` gets a formula of at most this many operations as one goal. A larger number takes
+longer."""
 WHAT_IS_NOT_SAID = (
     "The kernel does not check that the definitions below are the program's operations in the "
     "program's order, that they read floats as real numbers, and that the program means the "
@@ -51,8 +52,8 @@ class OnBox(NamedTuple):
     Attributes:
         parameters: the coordinates.
         pairs: both sides, entry by entry.
-        error: the stated error of the sides.
-        ledger: the ledger of all operations.
+        error: the error of the sides that `evaluate` states.
+        ledger: the list of all operations.
     """
 
     parameters: list[Real]
@@ -96,7 +97,7 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
 
 
 def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
-    """Return the coordinates as parameters, with sample points that decide branches."""
+    """Return the coordinates as parameters, with sample points that decide each branch."""
     rng, made = np.random.default_rng(0), []
     for i, (low, high) in enumerate(zip(domain.lower, domain.upper)):
         shares = [Fraction(float(v)) for v in rng.uniform(0.01, 0.99, SAMPLES)]

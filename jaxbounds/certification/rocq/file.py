@@ -70,7 +70,7 @@ class Contents:
         self.lines += lines
 
     def need(self, numbers: Iterable[Real], choices_until: int = 0) -> None:
-        """Write the definitions of numbers, of their operands and of earlier branches, in order."""
+        """Write in order the definitions of numbers, of their operands and of earlier branches."""
         wanted: dict[int, Real | Choice] = {}
         stack = list(numbers)
         while self._pending and self._pending[0].order <= choices_until:

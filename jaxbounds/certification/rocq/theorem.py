@@ -24,8 +24,8 @@ from jaxbounds.programs.balls.rocq.translation import Translator, translated
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided, nonnegative
 
 DIGITS = (12, 24, 48)
-"""Numbers of decimal digits of the bounds; the translation tries one after the other. More digits
-give sharper bounds and larger files."""
+"""Numbers of decimal digits of the bounds; the translation tries these numbers one after the other.
+More digits give sharper bounds and larger files."""
 BITS = 320
 """Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""
 READINGS: tuple[Reading, ...] = ("ulp", "exact")  # "ulp" encloses "exact"
@@ -42,7 +42,8 @@ class Translated:
         instance: the leaves of the instance by name, each an array of exact numbers.
         ledger: the record of all numbers and comparisons, in the order of the program.
         hypotheses: the hypotheses by name.
-        opened: the position in the ledger at which the operations of the sides begin.
+        opened: the position in the ledger (the list of all operations) at which the operations of
+            the sides begin.
         lhs: the left side; for an equation, the entry at which the sides differ.
         rhs: the right side; for an equation, the entry at which the sides differ.
         error: the stated error of the sides.
@@ -159,7 +160,7 @@ def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
 
 
 def _largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
-    """Return the largest stated error."""
+    """Return the largest error that `evaluate` states."""
     for e in errors:
         if e.why or not e.ball.is_finite() or not nonnegative(e.ball):
             raise Undecided("Sides.error may be negative or NaN")

@@ -15,18 +15,19 @@ from jaxbounds.claims.sets.expressions import refuse_other_expressions as refuse
 from jaxbounds.ground.exceptions import Refused
 
 ROUNDING = 1e-12
-"""Relative tolerance of membership: a point that misses a set by a larger share is outside. A
-larger value accepts points farther outside."""
+"""Relative tolerance of membership: a point counts as outside if it misses the set by a larger
+share. A larger value accepts points farther outside."""
 LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
 """The membership tolerance as two factors, because ball arithmetic may read a constant like 1e-12
 as zero."""
 Draw = Callable[[jax.Array], jax.Array]
 MOST = 4096
-"""Most points of a set that the library enumerates; a larger number takes more memory and time."""
+"""The library enumerates a set if it has at most this many points. A larger number takes more
+memory and time."""
 
 
 class Chart(NamedTuple):
-    """Coordinates in a box, from which a function reaches every point of a set or of a part of it.
+    """A chart: a box of coordinates, and a function from the box onto a set or a part of it.
 
     Attributes:
         part: the name of the part that the chart reaches; empty if it reaches the whole set.
@@ -42,7 +43,8 @@ class Chart(NamedTuple):
 
 
 CORNERS = 256
-"""Most extreme points that `corners` lists; a larger number takes longer."""
+"""`corners` lists a set's extreme points if there are at most this many. A larger number takes
+longer."""
 
 
 def digits(rows: np.ndarray, base: int, places: int, /) -> np.ndarray:
@@ -109,7 +111,10 @@ class Set(ABC):
         return ()
 
     def draw(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a point by one of several laws: inside, on the boundary, extreme, or sparse."""
+        """Draw a point inside the set, on its boundary, extreme or sparse.
+
+        The key selects the kind of point.
+        """
         which, key = jax.random.split(key)
         laws = self._laws(self.shape_at(size), size)
         drawn = [law(own) for law, own in zip(laws, jax.random.split(key, len(laws)))]
@@ -214,7 +219,7 @@ class Set(ABC):
 
 
 def product(parts: Mapping[str, tuple[Chart, ...]]) -> tuple[Chart, ...]:
-    """Return charts of a product of sets: one for each combination of the sets' charts."""
+    """Return a chart of a product of sets for each combination of the sets' charts."""
     found = [Chart("", (), (), lambda t: {})]
     for name, charts in parts.items():
         found = [_joined(before, name, chart) for before in found for chart in charts]

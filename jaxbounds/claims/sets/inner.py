@@ -14,7 +14,7 @@ from jaxbounds.claims.sets.over import Over
 
 STARTS, STEPS = 12, 200
 FIRST, LAST = 0.5, 1e-9
-"""Lengths of a search's first and last steps, relative to the norm of each array."""
+"""Lengths of the first and the last steps of a search, relative to the norm of each array."""
 
 _made: ContextVar[list[str] | None] = ContextVar("_made", default=None)
 
@@ -207,7 +207,10 @@ def infimum(
 
 @contextlib.contextmanager
 def estimates_made() -> Iterator[list[str]]:
-    """Note each estimate made in a `with` block: "below" for a supremum, "above" for an infimum."""
+    """Collect a word for each estimate in a `with` block.
+
+    The word is "below" for a supremum, and "above" for an infimum.
+    """
     found: list[str] = []
     token = _made.set(found)
     try:

@@ -28,7 +28,7 @@ def _numpy_if(x: Any, found: jax.Array) -> Any:
 
 
 def _orthonormal(key: jax.Array, rows: int, columns: int) -> jax.Array:
-    """Draw a Haar-random matrix with orthonormal columns (rows, if there are more columns)."""
+    """Draw a Haar-random matrix with orthonormal columns (or rows, if there are fewer rows)."""
     if rows < columns:
         return _orthonormal(key, columns, rows).T
     q, r = jnp.linalg.qr(jax.random.normal(key, (rows, columns)))
@@ -204,7 +204,9 @@ class SpectralBall(_OfMatrices):
         return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * MORE}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart: the angles of two rotations, and the signed singular values.
+        """Return one chart.
+
+        Its coordinates are the angles of two rotations, and the signed singular values.
 
         Raises:
             Refused: if the matrices are not square, or the norm is nuclear.
@@ -335,7 +337,7 @@ class PSD(_OfMatrices):
         return found
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart: the angles of a rotation, and the eigenvalues.
+        """Return one chart. Its coordinates are the angles of a rotation, and the eigenvalues.
 
         Raises:
             Refused: if the norm is not "operator", or the bound is infinite.

@@ -27,14 +27,14 @@ def _combined(parts: Mapping[str, Any], counts: list[int]) -> Point:
 
 
 class Over(Mapping[str, Any]):
-    """A dict from the names of an instance's entries to their sets; a nested entry has a dict.
+    """A dict from the name of each entry of an instance to its set.
 
-    The product is a set, too, and its points are instances. Two products are equal if their sets
-    are equal; a product is hashable.
+    A nested entry has a dict of sets. The product is a set, too, and its points are instances. Two
+    products are equal if their sets are equal; a product is hashable.
     """
 
     is_code = True
-    """Marks a product as code, so that the JSON of a dataclass omits the product."""
+    """Marks a product of sets as code, so that the JSON of a dataclass omits the product."""
 
     def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
         """Take the sets by the names of the entries.

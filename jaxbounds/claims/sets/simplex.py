@@ -76,7 +76,10 @@ class Simplex(Set):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart by stick breaking: t_1, (1 - t_1) t_2, ..., each t in [0, 1]."""
+        """Return one chart by stick breaking.
+
+        Its coordinates t_i in [0, 1] give the entries t_1, (1 - t_1) t_2, ...
+        """
         shape, total = self.shape_at(size), self._sum(size)
         *rows, n = shape
         k = math.prod(rows) * (n - 1)
@@ -129,7 +132,10 @@ class SubSimplex(Simplex):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart by stick breaking: t_1, (1 - t_1) t_2, ..., without the last part."""
+        """Return one chart by stick breaking.
+
+        The entries are t_1, (1 - t_1) t_2, ..., without the last piece.
+        """
         shape, total = self.shape_at(size), self._sum(size)
         k = math.prod(shape)
 

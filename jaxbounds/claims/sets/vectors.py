@@ -80,7 +80,10 @@ class Box(Set):
             )
 
             def sparse(key: jax.Array) -> jax.Array:
-                """Draw a point at the finite end; in 3 of 4 draws, move a few entries from it."""
+                """Draw the point with all entries at the finite end.
+
+                In 3 of 4 draws, move a few entries.
+                """
                 support, scale, off = jax.random.split(key, 3)
                 size = jnp.where(jax.random.bernoulli(off, 0.75), _scale(scale), 0.0)
                 return origin + sign * jnp.abs(supports(support, shape)) * size

@@ -37,9 +37,10 @@ _KINDS: Mapping[str, Kind] = {
     "->": "limit",
 }
 _BY_KIND: Any = None
-"""The default of a field that `Statement` or `Form` fills."""
+"""The default of a field that `Statement` or `Form` fills later."""
 LONGEST_NAME = 40
-"""Most characters of a twin's name; longer names are cut. A larger number makes wider tables."""
+"""A twin's name has at most this many characters; the library cuts longer names. A larger number
+makes wider tables."""
 
 
 def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
@@ -123,7 +124,8 @@ def claim(
             right side. A dict gives names to the twins; otherwise each twin has the name of its
             function.
         judges: further judged functions that the sides call, as in `Statement`.
-        label: the label in print; the default is the last part of the id.
+        label: the label of the claim in the paper, as "Lemma 1"; the default is the last part of
+            the id.
         formula: the claim in a line of plain text; the default joins the names of both sides.
         tex: the claim in LaTeX.
         source: the place in the paper.

@@ -10,7 +10,7 @@ from jaxbounds.ground.exceptions import Refused
 
 _NUMBERS: dict[Any, tuple[type, ...]] = {float: (int, float), int: (int,)}
 EXAMPLES = {"hypotheses": 'lambda i, size: {"x > 0": jnp.all(i["x"] > 0)}'}
-"""Examples that messages show, for fields with types that tell little."""
+"""Examples that error messages show, for fields whose type alone tells a user little."""
 
 
 @functools.cache

@@ -28,7 +28,8 @@ from jaxbounds.claims.statements.paper import Erratum, Weight
 from jaxbounds.ground.exceptions import Refused
 
 _FIELDS = {f.name: f.default is MISSING for f in fields(Erratum)}
-"""The names of an erratum's fields; True marks a field that every erratum must give."""
+"""A dictionary from the name of each field of an erratum to whether every erratum must give the
+field."""
 _TOP = ("survives", "remarks", "unchecked", "erratum")
 
 

@@ -1,4 +1,4 @@
-"""The right-hand sides of a claim: as printed, derived, corrected or sharpened."""
+"""Forms of a claim: right-hand sides as printed, derived, corrected or sharpened."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,8 +15,8 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.text import shortened
 
 LONGEST = 100
-"""Most characters of an id or a form's name in file names; longer names may exceed a limit of the
-file system."""
+"""In file names, an id or a form's name has at most this many characters. Longer names may exceed a
+limit of the file system."""
 Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
 REJECTED: tuple[Status, ...] = ("fails", "inconsistent")
 """The statuses that count as a rejection of a control or of a false twin."""
@@ -85,9 +85,9 @@ class Form(metaclass=Careful):
         sense: the claim about the exponent of lhs against rhs, which kind "rate" needs: "at most",
             "at least" or "exactly" one. "lhs = O(rhs)" means at most one if rhs grows, and at
             least one if rhs shrinks.
-        exponent: the least and the largest fitted exponent that a form of a rate accepts. A formula
-            that is wrong by a power may satisfy a claim "at most". If the fitted exponent lies
-            outside the band, the form is inconclusive.
+        exponent: for a rate, the least and the largest fitted exponent that the form accepts. A
+            formula that is wrong by a power may still satisfy a claim of the sense "at most". If
+            the fitted exponent lies outside the band, the form is inconclusive.
         domains: the boxes on which `jaxbounds certify` proves the form.
     """
 

@@ -148,7 +148,7 @@ class Items(Sequence[Item]):
 def covering(
     item: Item, statements: Sequence[Statement], said: Mapping[str, str], /
 ) -> tuple[str, ...] | str:
-    """Return the ids of the statements about an item, or what the paper's `items` says about it.
+    """Return the ids of the statements about an item, or the text about it in the paper's `items`.
 
     The result is empty if neither exists.
 

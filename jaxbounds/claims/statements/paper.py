@@ -18,7 +18,7 @@ Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
 - `gap`: a step of a proof does not follow, and the claim may still be true.
 - `reading`: the claim is false on one reading and true on another.
 - `typo`: a slip of the pen.
-- `undecidable`: the finding rests on a single glyph of the text that we read.
+- `undecidable`: the finding depends on a single character that is unclear in the text that we read.
 """
 
 
@@ -36,7 +36,7 @@ class Erratum:
             empty.
         readings: for kind "reading": the false reading, then the true reading.
         consequence: the changes to later results of the paper.
-        main: the fate of the paper's main theorems: "survive", or "changed to ...".
+        main: the effect on the paper's main theorems: "survive", or "changed to ...".
         evidence: the id of the statement whose failing form shows the error, or the way in which we
             found the error.
     """
@@ -122,7 +122,8 @@ class Paper:
         statements: the statements in the paper's order.
         errata: the errors of the paper.
         survives: one paragraph that says which results remain true in spite of the errata.
-        remarks: findings that are not errata and yet worth knowing, by their places.
+        remarks: a dictionary from a place in the paper to a finding there that is no erratum and
+            yet worth knowing.
         items: for each numbered item and display, the statements, errata or functions about it, or
             the reason why the library has no statement.
         contents: the numbered items of the source, as `jaxbounds new FOLDER --from paper.tex` lists
@@ -133,7 +134,7 @@ class Paper:
         codes: an explanation of each short name in forms and notes ("S6", "DM1"), in a sentence or
             two; `jaxbounds show <paper>.S6` prints it. Errata explain their own ids.
         edition: the edition that we read, because errata depend on its words ("AISTATS 2024").
-        links: the addresses of the text, by name ("arXiv", "DOI").
+        links: a dictionary from a name ("arXiv", "DOI") to the address of the paper's text.
         bibtex: a BibTeX entry that cites the paper.
         folder: the folder of the paper's records; the loader of the paper's file sets it.
         depends: inputs of every verdict that a run cannot see; see `Statement`.

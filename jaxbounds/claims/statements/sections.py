@@ -17,7 +17,7 @@ def statements_in(package: str, sections: Sections, /) -> tuple[Statement, ...]:
 
     Args:
         package: the name of the package that contains the modules, as `__name__` gives it.
-        sections: the names of modules by section.
+        sections: a dictionary from each section to the names of its modules.
 
     Raises:
         Refused: if two sections name the same entry.

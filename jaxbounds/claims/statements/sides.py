@@ -19,7 +19,8 @@ class Sides(NamedTuple):
         error: the absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
             residual, a Monte Carlo half-width); a mapping if the forms differ. An instance decides
             nothing if both sides are smaller than the error.
-        trivial: a bound on `lhs` that needs no theory; a form that never beats it is vacuous.
+        trivial: a bound on `lhs` that needs no theory; a form that is never below this bound is
+            vacuous.
     """
 
     lhs: ArrayLike | Mapping[str, ArrayLike]

@@ -33,16 +33,16 @@ Kind = Literal[
 Relation = Literal["=", "<=", ">=", "->"]
 Estimate = Literal["below", "above"]
 FEWEST = 3
-"""Fewest values of the parameter that tends to its limit; a larger number asks for more sizes, and
-gives a better fit.
+"""A limit needs at least this many values of the parameter that tends to its limit. A larger number
+asks for more sizes, and gives a better fit.
 """
 Search = Literal["gradient", "random", "none"]
 Witness = Callable[..., Any] | Mapping[str, Any] | float
 """The entries that a claim only promises (`there_is`), or a function that returns them."""
 
 FITTED = ("rate", "limit")
-"""The kinds of claims that the engine decides by a trend over sizes: their best status is
-`consistent`."""
+"""The kinds of claims that the engine decides by a trend over sizes. The best status of such a
+claim is `consistent`."""
 SCALED = ("inequality", "identity", "construction", "trajectory", "rate", "limit")
 """The kinds of claims for which the engine makes a control if the statement names no control."""
 ENGINES_CONTROL: Mapping[bool | str, str] = {
@@ -73,7 +73,8 @@ ALONE = "alone"
 """The name of the only entry of an instance, for a claim about sizes alone; a counterexample omits
 this entry."""
 _BY_KIND: Any = None
-"""Stands for the default of a field that `Statement.__post_init__` fills by kind."""
+"""Stands for the default of a field that `Statement.__post_init__` fills, depending on the kind of
+the claim."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +82,10 @@ class Budget:
     """The numbers of draws and search steps for each size of a statement.
 
     Attributes:
-        samples: instances drawn from each sampler.
-        restarts: starting points of the search for each form.
-        steps: steps of the search from each starting point.
-        batch: instances evaluated at once; a smaller number needs less memory.
+        samples: the number of instances drawn from each sampler.
+        restarts: the number of starting points of the search for each form.
+        steps: the number of steps of the search from each starting point.
+        batch: the number of instances evaluated at once; a smaller number needs less memory.
     """
 
     samples: int = 256
@@ -129,16 +130,16 @@ class Statement(metaclass=Careful):
             there is ... such that". An inner search looks for the best entries, for each form and
             instance, and stores them with the instance. If the search finds no suitable entries,
             the form is inconclusive; it fails only if the sets are finite and all points were
-            tried. The control of an `=` is compared at the entries that the search found for the
-            form.
+            tried. For an `=`, the engine compares the control at the entries that the search found
+            for the form.
         witness: a start of that inner search, beside the search's own starts: the entries of
             `there_is` by name, or a function `witness(instance, size)` that returns them. A single
             entry needs no name. A wrong witness costs only the time to try it.
         estimates: the sides that a search like `jb.supremum` or `jb.infimum` only estimates, from
             "below" or "above": {"rhs": "below"}. A form never fails if an error of the estimate
             could explain the violation.
-        towards: the size that moves, with its limit, which kind "limit" needs: {"n": math.inf} or
-            {"eps": 0}.
+        towards: for kind "limit", the size that moves, and the limit of this size: {"n": math.inf}
+            or {"eps": 0}.
         sample: `sample(key, size) -> Instance`, or several samplers by name; the verdict reports
             the worst ratio of each sampler. `sample` may be empty if `cases` or `over` is given.
         cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
@@ -277,7 +278,7 @@ class Statement(metaclass=Careful):
 
     @property
     def is_bound(self) -> bool:
-        """Whether one side is claimed to be at most the other."""
+        """Whether the claim is a bound: one side is at most the other."""
         return self.relation in ("<=", ">=")
 
     @property
@@ -305,7 +306,7 @@ class Statement(metaclass=Careful):
         return tuple(map(full_name, self.judges))
 
     def form(self, name: str) -> Form:
-        """Return the form of that name.
+        """Return the form with this name.
 
         Raises:
             Refused: if no form has that name; the message lists the forms.
@@ -342,7 +343,10 @@ def two_claims(estimates: Mapping[Any, str], /) -> str:
 
 
 def _never(instance: Instance, size: Size) -> Sides:
-    raise Refused(f"size={size!r}: a refused statement measures nothing. Try to mend it")
+    raise Refused(
+        f"size={size!r}: the statement is ill formed, so the library cannot "
+        f"measure it. Try to mend the declaration"
+    )
 
 
 def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> Form:

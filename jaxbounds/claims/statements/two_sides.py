@@ -18,7 +18,10 @@ PRINTED = "printed"
 
 
 def parameters(side: Side, /) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of a side by name; a number has no parameters."""
+    """Return a dictionary from the name of each parameter of a side to the parameter.
+
+    The result is empty for a number.
+    """
     return inspect.signature(side).parameters if callable(side) else {}
 
 
