@@ -276,9 +276,8 @@ INNER = 20
 larger number tries fewer steps.
 """
 POINTS = 64
-"""Points of promised finite sets at which the searches still take all their steps. With more
-points, the searches take fewer steps in proportion. A larger number finds worse instances and takes
-longer.
+"""Most points of promised finite sets for which the searches take all their steps. For more points,
+the searches take fewer steps in proportion. A larger number finds worse instances and takes longer.
 """
 
 
