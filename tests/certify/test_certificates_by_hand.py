@@ -281,8 +281,8 @@ def test_a_file_that_was_changed_is_refused(change, reason, tmp_path):
     ("text", "reason"),
     [
         ("[]", "is not a witness of format"),
-        ('{"format": "jaxbounds witness 1", "format": "jaxbounds witness 1"}', "comes twice"),
-        ('{"a": {"b": 1, "b": 2}}', "the key 'b' comes twice"),
+        ('{"format": "jaxbounds witness 1", "format": "jaxbounds witness 1"}', "'format' twice"),
+        ('{"a": {"b": 1, "b": 2}}', "the key 'b' twice"),
         (None, "expected an object of integers"),
     ],
 )

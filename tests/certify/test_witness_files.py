@@ -180,5 +180,5 @@ def test_a_size_that_is_none(size, witness, tmp_path):
 
 def test_a_key_that_comes_twice(witness, tmp_path):
     text = json.dumps(witness).replace('"word"', '"form": "printed", "word"')
-    with pytest.raises(ValueError, match="the key 'form' comes twice"):
+    with pytest.raises(ValueError, match="the file has the key 'form' twice"):
         load_witness(written(tmp_path, text))

@@ -67,7 +67,7 @@ def test_other_containers_are_none(tree):
             described(tree)
     else:  # whatever is no container is a leaf
         assert described(tree) in (0, {"tuple": [{"dict": {"a": 0}}]})
-    with pytest.raises(TypeError, match="type=Named cannot be described"):
+    with pytest.raises(TypeError, match="type=Named, which JSON cannot"):
         described(_named()(1.0))
 
 
