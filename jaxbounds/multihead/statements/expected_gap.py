@@ -92,7 +92,7 @@ def _definition_1(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _certificates(K: int, n: int) -> dict[str, GapCertificate]:
     """Return the head count, step size and bound of each form.
 
-    They do not depend on a training set.
+    These numbers do not depend on a training set.
     """
     good, at = _everywhere(), {"T": 3, "d": 2}
     found = {

@@ -32,7 +32,7 @@ from jaxbounds.networks.curvature import CertifiedExtremes, Curvature, Extremes
 from jaxbounds.numerics.norms import vector_norm
 
 DM1, DM2 = {"n": 100, "T": 10, "d": 4}, {"n": 1000, "T": 10, "d": 5}
-"""n, T and d of Figures 2 and 3, and of Figures 4 and 5."""
+"""The sizes n, T and d of Figures 2 and 3, and of Figures 4 and 5."""
 LOOKED_AT = (0, 40, 400)
 """The steps at which a run is measured: start, middle and end; more steps take more time."""
 MANY, MOST = 10_000, 100_000
@@ -44,12 +44,13 @@ the other run. A larger number measures more instances and takes more products.
 USUAL, FEW, FEWEST = 60, 12, 6
 """The numbers of products of the Hessian with a vector for each instance, by its size.
 
-More products bring Lanczos nearer to the ends. The certified bracket covers the distance.
+More products bring Lanczos nearer to the extreme eigenvalues. The certified interval covers the
+remaining distance.
 """
 
 
 def _products(size: Size) -> int:
-    """Return the number of products for an instance of a size."""
+    """Return the number of Hessian-vector products for an instance of this size."""
     many = size["n"] * size["H"]
     return USUAL if many < MANY else FEW if many < MOST else FEWEST
 

@@ -305,7 +305,9 @@ def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
     return values, vectors, jnp.abs(state.coupling * vectors[state.filled - 1])
 
 
-def _restart(state: _Krylov, ritz: tuple[Array, Array, Array], kept: int, low: Array | int) -> _Krylov:
+def _restart(
+    state: _Krylov, ritz: tuple[Array, Array, Array], kept: int, low: Array | int
+) -> _Krylov:
     """Keep `low` Ritz vectors of the lower end and `kept - low` Ritz vectors of the upper end."""
     values, vectors, _ = ritz
     m = state.basis.shape[0]
