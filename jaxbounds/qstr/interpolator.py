@@ -138,7 +138,7 @@ def norm_bound(
 def separation(n: int, /) -> float:
     """Return Lemma 37's bound sqrt(pi) / (3 n^2).
 
-    With probability at least 2/3, every gap |v^T (x_i - x_j)| is at least this bound.
+    Every gap |v^T (x_i - x_j)| is at least this bound, with probability at least 2/3.
     """
     return math.sqrt(math.pi) / (3 * n**2)
 

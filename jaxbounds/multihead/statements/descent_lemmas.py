@@ -41,7 +41,7 @@ makes the test stricter than Lemma 8.
 """
 
 MEASURABLE = 1e5
-"""A step is judged if its promised decrease is at least this factor times the losses' rounding.
+"""The check skips a step that promises less decrease than this factor times the rounding.
 
 The error of a ratio is then at most 1e-4. A larger factor judges fewer steps.
 """
@@ -62,7 +62,7 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
 
 @jax.jit
 def _smooth_steps(instance: Instance) -> tuple[Run, dict[str, Array]]:
-    """Tell for each form and k < STEPS whether eta <= 1 / rho_k and the step exceeds rounding."""
+    """Return a mask over forms and k < STEPS: eta <= 1 / rho_k and the step exceeds rounding."""
     run, s, step = descend(instance), setting(instance), instance["step"]
     norms, largest, squares = sizes_along(run, instance["copies"])
     visible = step / 2 * run.slopes**2 >= MEASURABLE * rounding_of_losses(instance, run)

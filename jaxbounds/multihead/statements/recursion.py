@@ -172,7 +172,7 @@ class _Compared(NamedTuple):
     gradients: dict[str, ArrayLike]
 
     def added(self, instance: Instance, gradient: ArrayLike) -> Array:
-        """Return eta beta_1 l_i(theta_k) / n."""
+        """Return eta beta_1 l_i(theta_k) / n, by which one step moves the two runs apart."""
         return instance["step"] * gradient * self.alone / len(self.alone)
 
 
