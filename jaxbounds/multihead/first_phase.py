@@ -72,8 +72,9 @@ def deviation_bound_dimension(
 ) -> Array:
     """Return C (2S + Z)(sqrt(d / n1) + sqrt(log(1/delta) / n1)) of eq. (6), with C = 1 / sqrt(2).
 
-    If p is measured from the true centre (erratum E2), this bound is at least `deviation_bound`,
-    since R <= S + Z and (1 + sqrt(2 log(1/delta))) / 2 <= (sqrt(d) + sqrt(log(1/delta))) / sqrt(2).
+    For the deviation p from the true centre (erratum E2), this bound is at least `deviation_bound`.
+    The reasons are R <= S + Z and (1 + sqrt(2 log(1/delta))) / 2 <= (sqrt(d) + sqrt(log(1/delta)))
+    / sqrt(2).
     """
     roots = jnp.sqrt(1.0 * dimension) + jnp.sqrt(jnp.log(1 / jnp.asarray(failure)))
     return (2 * signal + noise) * roots / jnp.sqrt(2.0 * samples)

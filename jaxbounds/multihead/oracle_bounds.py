@@ -80,10 +80,10 @@ def deviation_part_sharp(dm1: Assumption3, size: Real, /) -> Real:
 
 
 def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
-    """Return the brace of (115) over ||W*||: at most y <grad_W Phi, W*> / ||W*|| at alpha = 1.
+    """Return the brace of (115) over ||W*||, a lower bound on y <grad_W Phi, W*> / ||W*||.
 
-    The bound holds for U^(1) around the printed centre (zeta / 2) u*. Eq. (116) multiplies the
-    bound by |alpha| and then halves it, which gives the first two terms of gamma*.
+    The bound holds at alpha = 1, for U^(1) around the printed centre (zeta / 2) u*. Eq. (116)
+    multiplies the bound by |alpha| and then halves it, which gives the first two terms of gamma*.
     """
     z, S, Z = dm1.zeta, dm1.S, dm1.noise
     main = z * S**6 - 7 * Z * S**4 - 12 * Z**2 * S**2 - 16 * Z**3

@@ -105,7 +105,7 @@ class _Norm(nn.Module):
 
 
 class _Attention(nn.Module):
-    """All heads: softmax(Q K^T / sqrt(w)) V, summed with `gain`, and the output's bias."""
+    """Attention: softmax(Q K^T / sqrt(w)) V summed over the heads, times `gain`, plus a bias."""
 
     shape: RobertaShape
 

@@ -31,7 +31,7 @@ SIZES = {
     "pad_token_id": "pad",
     "layer_norm_eps": "eps",
 }
-"""Entries of `config.json`, each with the attribute of `RobertaShape` that holds its value."""
+"""A dictionary from each entry of `config.json` to the matching attribute of `RobertaShape`."""
 
 SETTINGS: dict[str, tuple] = {
     "hidden_act": ("gelu",),

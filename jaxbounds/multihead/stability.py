@@ -54,7 +54,7 @@ def leave_one_out(problem: Instance) -> Run:
 
 
 def deviations(full: Run, without: Run, copies: Float[Array, " G"], /) -> Float[Array, "n k"]:
-    """Return ||theta_k - theta_k^{-i}||."""
+    """Return the distances ||theta_k - theta_k^{-i}|| of the run and the run without sample i."""
     over_steps = jax.vmap(tied_distance, in_axes=(0, 0, None))
     over_samples = jax.vmap(over_steps, in_axes=(None, 0, None))
     return over_samples(full.params, without.params, copies)

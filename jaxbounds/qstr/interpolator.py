@@ -36,7 +36,7 @@ class Interpolator(NamedTuple):
 
 
 def unbalanced(z: Float[Array, "n"], y: Float[Array, "n"], /) -> Interpolator:
-    """Return Lemma 38's network before it is balanced, (a', (1, .., 1), b'), for increasing z.
+    """Return the unbalanced weights (a', (1, .., 1), b') of Lemma 38's network, for increasing z.
 
     The slope changes at z_1 - 1, z_1, .., z_{n-1}.
     """
@@ -52,7 +52,10 @@ def balance(network: Interpolator, c: Float[Array, ""], /) -> Interpolator:
 
 
 def optimal_balance(network: Interpolator, /) -> Float[Array, ""]:
-    """Return the c that minimises the squared norm: ((|w|^2 + |b|^2) / |a|^2)^{1/4}."""
+    """Return the c of `balance` that minimises the squared norm.
+
+    This c is ((|w|^2 + |b|^2) / |a|^2)^{1/4}.
+    """
     inner = jnp.sum(network.w**2) + jnp.sum(network.b**2)
     return jnp.sqrt(jnp.sqrt(inner) / vector_norm(network.a))
 
@@ -135,7 +138,7 @@ def norm_bound(
 def separation(n: int, /) -> float:
     """Return Lemma 37's bound sqrt(pi) / (3 n^2).
 
-    With probability at least 2/3, every gap |v^T (x_i - x_j)| is at least this bound.
+    Every gap |v^T (x_i - x_j)| is at least this bound, with probability at least 2/3.
     """
     return math.sqrt(math.pi) / (3 * n**2)
 

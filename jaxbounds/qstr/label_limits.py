@@ -24,7 +24,7 @@ def mirrored_direction(
 
 
 def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float[Array, ""]:
-    """Return |u - P u|^2, a lower bound on every estimate's squared distance from u or its mirror.
+    """Return |u - P u|^2: every estimate is at least this far, squared, from u or its mirror image.
 
     Let b = 2 P u - u be the mirror image of u, with the projection P of `mirrored_direction`. The
     mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v - (u + b) / 2|^2. So an estimate v misses

@@ -41,7 +41,7 @@ class TwoLayer(NamedTuple):
         return root * jnp.sqrt(jnp.sum(self.a**2)), weights / root
 
     def with_unit_weights(self) -> "TwoLayer":
-        """Rescale exactly to r_w = 1 without changing the function: (W, b) / r_w and r_w a."""
+        """Rescale the weights to (W, b) / r_w and r_w a: r_w becomes 1, and the function stays."""
         _, r_w = self.radii()
         return TwoLayer(r_w * self.a, self.W / r_w, self.b / r_w)
 

@@ -47,7 +47,7 @@ def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
 def first_layer(
     weights: Mapping[str, np.ndarray], inputs: int, /, *, first: str = ""
 ) -> tuple[str, Float[np.ndarray, "m inputs"] | None, list[Reason]]:
-    """Return the path of the one matrix W that takes `inputs` numbers, W itself, and objections.
+    """Return the path of the matrix W that takes `inputs` numbers, W, and objections in words.
 
     Args:
         weights: the arrays by path.

@@ -57,7 +57,10 @@ def exclusive_states(
 def exclusive_sums(
     increments: Float[Array, "*batch N dh"], /, *, reverse: bool = False
 ) -> Float[Array, "*batch N dh"]:
-    """Return `exclusive_states` for increments that ignore the state, without projection."""
+    """Return the states of `exclusive_states` for increments that ignore the state.
+
+    The states are not projected.
+    """
     if reverse:
         return jnp.flip(exclusive_sums(jnp.flip(increments, -2)), -2)
     shifted = jnp.roll(jnp.cumsum(increments, axis=-2), 1, axis=-2)

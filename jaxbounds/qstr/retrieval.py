@@ -124,7 +124,7 @@ def retrieval_error(
 
 
 def _below_own(omega: Float[Array, "N de"]) -> Float[Array, "N N"]:
-    """Return <w_t, w_j> - |w_t|^2, each logit minus the logit of the wanted token."""
+    """Return <w_t, w_j> - |w_t|^2, inner products minus the inner product of the wanted token."""
     gram = omega @ omega.T
     return gram - jnp.diagonal(gram)[:, None]
 

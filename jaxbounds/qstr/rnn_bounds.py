@@ -116,7 +116,7 @@ def weight_norm_lower_bound(
 def lipschitz_and_norm(
     U: Float[Array, "m dh"], layers: Sequence[Layer], /
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return (L, |vec Theta|^2); L is the product of the operator norms of W_2, .., W_{L_y}."""
+    """Return L and |vec Theta|^2; L is the product of the operator norms of W_2, .., W_{L_y}."""
     lipschitz = jnp.prod(jnp.stack([spectral_norm(jnp.asarray(W)) for W, _ in layers]))
     return lipschitz, jnp.sum(U**2) + sum(jnp.sum(W**2) + jnp.sum(b**2) for W, b in layers)
 

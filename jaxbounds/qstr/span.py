@@ -63,9 +63,9 @@ def extreme_risks(
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return the least risks at the worst and at the easiest unit direction u.
 
-    The results are 1 - lambda for the smallest and the largest eigenvalue lambda of `mean_block`.
-    The first result is at least the average over directions, 1 - rank/(N d) >= 1 - n/(N d): Theorem
-    6.
+    The results are 1 - lambda for the smallest and the largest eigenvalue lambda of
+    `diagonal_block_mean`. The first result is at least the average over directions, 1 - rank/(N d)
+    >= 1 - n/(N d): Theorem 6.
     """
     spectrum = jnp.linalg.eigvalsh(diagonal_block_mean(basis, d=d))
     return 1 - spectrum[0], 1 - spectrum[-1]

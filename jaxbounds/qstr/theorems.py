@@ -34,10 +34,10 @@ def theorem_4(
     estimation: float,
     power: int = 2,
 ) -> float:
-    """Theorem 4: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
+    """Return approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
 
-    The factor C_1 is R^2 q d in the theorem, and R^4 q d in Appendix A (erratum E12). The arguments
-    hold all constants that the theorem hides.
+    This is the bound of Theorem 4. The factor C_1 is R^2 q d in the theorem, and R^4 q d in
+    Appendix A (erratum E12). The arguments hold all constants that the theorem hides.
 
     Args:
         n: number of prompts, with one position each.
@@ -92,10 +92,10 @@ def theorem_10(
     approximation: float,
     estimation: float,
 ) -> float:
-    """Theorem 10: approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + min(..)) / n).
+    """Return approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
-    C_1 = q r_a^2 r_w^2 r_x^2. The minimum is over r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2).
-    The arguments hold all constants that the theorem hides.
+    This is the bound of Theorem 10. C_1 = q r_a^2 r_w^2 r_x^2. The minimum is over r_x^6 r_a^2
+    r_w^2 q^4 / d^2 and q (q^2 + d^2). The arguments hold all constants that the theorem hides.
 
     Args:
         n: number of prompts, with one position each.

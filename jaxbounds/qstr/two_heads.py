@@ -4,8 +4,8 @@ Proposition 21 assumes logits that are block-diagonal in token and position. Her
 token and position. Each head returns a softmax average over the q relevant tokens. One head adds
 +beta x to the logits, and the other head adds -beta x. Up to O(beta^2), half the sum of the two
 averages is the mean of x, and their difference divided by 2 beta is the variance of x. Mean and
-variance give sum x^2. The construction `jaxbounds.qstr.few_heads` handles any link, with a readout
-that takes logarithms.
+variance give sum x^2. The construction `jaxbounds.qstr.few_heads` needs only d = 1 head, for any
+link, with a readout that takes logarithms.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What the measurements of Section 3's bounds show: exponents, claims, and the figure."""
+"""The exponents, claims and figure that follow from the measurements of Section 3's bounds."""
 
 from typing import TYPE_CHECKING
 

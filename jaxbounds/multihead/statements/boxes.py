@@ -10,9 +10,9 @@ from jaxbounds.claims.statements import Domain, Instance, Size
 
 
 def _margins(point: jax.Array, size: Size) -> Instance:
-    """Return n data, each on its own axis, and U = (t_1, .., t_n).
+    """Return n samples, each on its own axis, and U = (t_1, .., t_n).
 
-    The margin of datum i is then t_i.
+    The margin of sample i is then t_i.
     """
     n = point.size
     datum = {"X": jnp.eye(n)[:, None, :], "y": jnp.ones(n, int)}

@@ -34,14 +34,14 @@ from jaxbounds.multihead.statements.run_instances import head_count, on_runs, wo
 from jaxbounds.multihead.tied import tied_risk
 
 GRID = 5
-"""The number of points on a segment at which the loss is evaluated for its maximum.
+"""The number of points of a segment at which the check evaluates the loss to find its maximum.
 
 A larger number gives a better lower estimate of the maximum. A lower estimate on the right side
 makes the test stricter than Lemma 8.
 """
 
 MEASURABLE = 1e5
-"""A step is judged if its promised decrease is at least this factor times the losses' rounding.
+"""The check skips a step that promises less decrease than this factor times the rounding.
 
 The error of a ratio is then at most 1e-4. A larger factor judges fewer steps.
 """
@@ -62,7 +62,7 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
 
 @jax.jit
 def _smooth_steps(instance: Instance) -> tuple[Run, dict[str, Array]]:
-    """Tell for each form and k < STEPS whether eta <= 1 / rho_k and the step exceeds rounding."""
+    """Return a mask over forms and k < STEPS: eta <= 1 / rho_k and the step exceeds rounding."""
     run, s, step = descend(instance), setting(instance), instance["step"]
     norms, largest, squares = sizes_along(run, instance["copies"])
     visible = step / 2 * run.slopes**2 >= MEASURABLE * rounding_of_losses(instance, run)
@@ -135,7 +135,7 @@ def descends(instance: Instance, size: Size) -> dict[str, Array]:
 def _penalties(instance: Instance) -> dict[str, Array]:
     """Compute max(beta_3(theta), beta_3(theta_k)) ||theta - theta_k||^2 / sqrt(H) for each k.
 
-    One form has the printed beta_3, and the other form has the sharpened beta_3.
+    The printed form takes the printed beta_3, and the sharpened form takes the sharpened beta_3.
     """
     run, copies, s = descend(instance), instance["copies"], setting(instance)
     norms, largest, _ = sizes_along(run, copies)
@@ -192,9 +192,9 @@ def around_descent(size: Size) -> Instance:
     """Return two single steps from zero: one satisfies (68), and one violates (68).
 
     The n sequences are equal, and one of them has the other label. The first instance just
-    satisfies (68), and the second just violates (68). Let a = eta T ||x||^2. The step leads to z =
-    a / 6 on (2 l(z) + l(-z)) / 3. (68) says that this loss is at most log 2 - a / 72, which is true
-    up to a = 4.0760.
+    satisfies (68), and the second just violates (68). Let a = eta T ||x||^2. After the step, the
+    loss is (2 l(z) + l(-z)) / 3 at z = a / 6. Eq. (68) says that this loss is at most log 2 - a /
+    72, which is true up to a = 4.0760.
     """
     n, T, d = size["n"], size["T"], size["d"]
     twice = lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape))

@@ -35,7 +35,10 @@ SHARP = "sharpened S2, S6, S9, S10"
 
 
 def _phases(key: jax.Array, size: Size) -> Instance:
-    """Draw both phases and fresh sequences of the population that is separable at zero."""
+    """Draw the samples of both phases, and fresh samples, from one population.
+
+    The population is separable at zero.
+    """
     keys = jax.random.split(key, 3)
     names = {"first": size["n1"], "second": size["n"], "fresh": size["n"]}
     return {name: REALIZABLE.sample(k, n) for k, (name, n) in zip(keys, names.items())}
@@ -92,7 +95,7 @@ def _definition_1(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _certificates(K: int, n: int) -> dict[str, GapCertificate]:
     """Return the head count, step size and bound of each form.
 
-    They do not depend on a training set.
+    These numbers do not depend on a training set.
     """
     good, at = _everywhere(), {"T": 3, "d": 2}
     found = {
@@ -184,7 +187,7 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that the claim holds at each count, and fails at one sample or two heads less."""
+    """Check that the claim holds at each number, and fails with one sample or two heads less."""
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))
     constants, start = [B, b, part * math.sqrt(2 * T) * R], math.log(2.0)

@@ -42,7 +42,7 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 DATA_SETS = ({"n": 4}, {"n": 8}, {"n": 16}, {"n": 32}, {"n": 64})
-"""The numbers n1 of samples over which the rate of the first phase is fitted."""
+"""The numbers n1 of first-phase samples to which the check fits the rate of ||p||."""
 
 
 def _first_step(instance: Instance, size: Size) -> Sides:
@@ -153,8 +153,8 @@ def _root_mean_squares(
 ) -> dict[str, Array]:
     """Compute the root mean square distance of the first direction from each centre.
 
-    The centres are the printed and the true centre. The mean is over data sets, which have these
-    weights and probabilities.
+    The centres are the printed and the true centre. The mean is over data sets, each with its
+    weights and its probability.
     """
     c = unfold(instance)
 

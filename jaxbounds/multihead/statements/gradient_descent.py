@@ -288,7 +288,7 @@ COROLLARY_3 = on_runs(
 
 
 LEAST = {"derived": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
-"""The constants of the least head counts: the printed (74) and the sharpened condition.
+"""The constants of two least head counts: the printed (74) and the sharpened condition.
 
 The paper prints no closed form of the least head count.
 """

@@ -1,4 +1,4 @@
-"""Instances of Sections 2 and 3: generic, extremal, iterates of training runs, and segments.
+"""Instances for Sections 2 and 3: random and extremal networks, iterates of runs, and segments.
 
 Samplers take (key, size). The argument `size` is {"T", "d"} for one head and one sequence, or {"n",
 "T", "d", "H"} for a data set and H heads.
@@ -64,7 +64,10 @@ def single_generic(key: jax.Array, size: Size) -> Instance:
 
 
 def single_extremal(key: jax.Array, size: Size) -> Instance:
-    """Draw one head at known equality cases: antipodal or identical tokens, one-hot attention."""
+    """Draw one head at which a bound is known to be an equality.
+
+    The tokens are antipodal or identical, or the attention is one-hot.
+    """
     keys = jax.random.split(key, 5)
     T, d = size["T"], size["d"]
     direction = jax.random.normal(keys[0], (d,))
@@ -87,7 +90,7 @@ def single_extremal(key: jax.Array, size: Size) -> Instance:
 
 
 def keep_radius(instance: Instance, size: Size) -> Instance:
-    """Project tokens of a search so that R = max ||x_t|| stays between 1 and 3."""
+    """Rescale the tokens of a point of a search so that R = max ||x_t|| stays between 1 and 3."""
     tokens = project_rows(instance["X"], 3.0)
     radius = jnp.max(vector_norm(tokens))
     return {**instance, "X": tokens / jnp.minimum(jnp.maximum(radius, 1e-3), 1.0)}
@@ -110,7 +113,10 @@ def loss_generic(key: jax.Array, size: Size) -> Instance:
 
 
 def loss_extremal(key: jax.Array, size: Size) -> Instance:
-    """Draw heads and sequences, each pair at an equality case of one head, with random labels."""
+    """Draw heads and sequences with random labels.
+
+    At each pair of a head and a sequence, a bound on one head is an equality.
+    """
     head_key, label_key = jax.random.split(key)
     head = single_extremal(head_key, size)
     repeat = lambda leaf, times: jnp.broadcast_to(leaf[None], (times, *leaf.shape))
@@ -161,7 +167,7 @@ def _dm2(key: jax.Array, size: Size) -> Data:
 
 
 POPULATIONS: dict[str, Callable[[jax.Array, Size], Data]] = {"DM1": _dm1, "DM2": _dm2}
-"""Samplers of data sets with n sequences, by the name of their law."""
+"""A dictionary from the name of each law to a sampler of data sets of n sequences."""
 
 
 def _training(population: Callable, rule: Rule, low: float, high: float) -> Sampler:

@@ -1,7 +1,7 @@
 """Definition 1 (P3) and Section 7: the best NTK margin and the global margin, as computed here.
 
 The paper's questions are about these margins, which the paper does not compute. The statements
-therefore judge the library's own solvers. They compare the solvers with differentiation, with every
+therefore check the library's own solvers. They compare the solvers with differentiation, with every
 face of a convex hull, and with known maxima.
 """
 
@@ -95,8 +95,8 @@ def _gradients(size: Size) -> Instance:
 def _least_norm(points: np.ndarray) -> float:
     """Compute the distance of a convex hull from the origin as the least over its faces.
 
-    Each face has a closed form. The nearest point of a face's plane counts if its weights are
-    non-negative.
+    Each face has a closed form. The nearest point of a face's plane lies in the face if its weights
+    are non-negative.
     """
     found = []
     for count in range(1, len(points) + 1):

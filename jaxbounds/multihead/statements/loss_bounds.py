@@ -76,7 +76,7 @@ def _derivatives(instance: Instance) -> tuple[Array, Array, Array]:
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
     """Return the hypothesis that margins are moderate.
 
-    For large margins, both sides are almost equal.
+    For large margins, the two sides are too nearly equal.
     """
     margin = margins(params_of(instance), training_set(instance))
     return {"|y Phi| <= 15": jnp.max(jnp.abs(margin)) <= 15}

@@ -175,7 +175,7 @@ def _two_sparsities(key: jax.Array, size: Size) -> Instance:
 
 
 def _gaps(instance: Instance, size: Size) -> Sides:
-    """Compare three gaps at the sparsity zeta with the gaps at `less`, for P = 0."""
+    """Compare three gaps between margins at the sparsity zeta with those at `less`, for P = 0."""
     dm1 = _setting_of(instance)
     both = dm1, replace(dm1, zeta=instance["less"])
     linear, star, full = zip(

@@ -32,24 +32,25 @@ from jaxbounds.networks.curvature import CertifiedExtremes, Curvature, Extremes
 from jaxbounds.numerics.norms import vector_norm
 
 DM1, DM2 = {"n": 100, "T": 10, "d": 4}, {"n": 1000, "T": 10, "d": 5}
-"""n, T and d of Figures 2 and 3, and of Figures 4 and 5."""
+"""The sizes n, T and d of Figures 2 and 3, and of Figures 4 and 5."""
 LOOKED_AT = (0, 40, 400)
 """The steps at which a run is measured: start, middle and end; more steps take more time."""
 MANY, MOST = 10_000, 100_000
-"""Above these numbers of samples times heads, only two instances and fewer products are taken.
+"""The limits on n H above which the check takes fewer instances and Hessian-vector products.
 
-Each of these instances takes seconds. One is the start of the run from zero, and one is the end of
-the other run. A larger number measures more instances and takes more products.
+It then takes only the start of the run from zero and the end of the other run, each of which takes
+seconds. A larger limit measures more instances with more products.
 """
 USUAL, FEW, FEWEST = 60, 12, 6
 """The numbers of products of the Hessian with a vector for each instance, by its size.
 
-More products bring Lanczos nearer to the ends. The certified bracket covers the distance.
+More products bring Lanczos nearer to the extreme eigenvalues. The certified interval covers the
+remaining distance.
 """
 
 
 def _products(size: Size) -> int:
-    """Return the number of products for an instance of a size."""
+    """Return the number of Hessian-vector products for an instance of this size."""
     many = size["n"] * size["H"]
     return USUAL if many < MANY else FEW if many < MOST else FEWEST
 
@@ -103,7 +104,7 @@ _bracket = jax.jit(lambda params, data: loss_hessian_extremes(params, data))
 def measured(
     params: Params, data: Data, size: Size
 ) -> tuple[Extremes, Array, Array, CertifiedExtremes]:
-    """Return autograd's two end eigenvalues, L, ||grad L||, and the closed form's ends."""
+    """Return autograd's extreme eigenvalues, L, ||grad L||, and the closed form's eigenvalues."""
     operator = Curvature(network_risk, params, data)
     ends, loss = operator.extremes_and_loss(iterations=_products(size), dense_limit=0)
     return ends, loss, _gradient(params, data), _bracket(params, data)

@@ -34,7 +34,7 @@ _quiet = quieter(p=0.1)
 
 
 class Start(NamedTuple):
-    """Theta^(1) and theta* for one head of each sign, the data and Definition 1's constants.
+    """A start theta^(1) and theta* for a head of each sign, the data, and Definition 1's constants.
 
     `excess` is b: (H + b sqrt(H)) / 2 of the H heads have alpha = +1. Phi(theta^(1)) is therefore
     of order b at every H.

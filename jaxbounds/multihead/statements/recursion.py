@@ -45,7 +45,7 @@ from jaxbounds.multihead.statements.segments import PAIRS
 from jaxbounds.multihead.tied import tied_norm
 
 GRID = 5
-"""The number of points on a segment at which a function is evaluated for its maximum.
+"""The number of points of a segment at which the check evaluates a function to find its maximum.
 
 A larger number gives a better lower estimate of the maximum. Lower estimates on the right sides
 make the tests stricter than (19) and (20).
@@ -172,7 +172,7 @@ class _Compared(NamedTuple):
     gradients: dict[str, ArrayLike]
 
     def added(self, instance: Instance, gradient: ArrayLike) -> Array:
-        """Return eta beta_1 l_i(theta_k) / n."""
+        """Return eta beta_1 l_i(theta_k) / n, by which one step moves the two runs apart."""
         return instance["step"] * gradient * self.alone / len(self.alone)
 
 

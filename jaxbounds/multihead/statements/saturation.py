@@ -204,7 +204,7 @@ def _scales(c: Context, eps: Array) -> dict[str, Real]:
 
 
 def _above(scale: Real, instance: Instance) -> Real:
-    """Return a Gamma of at least `scale`."""
+    """Return a factor Gamma of the attention weights that is at least `scale`."""
     return scale + jnp.abs(instance["more"]) / instance["S"] ** 2
 
 

@@ -36,7 +36,7 @@ from jaxbounds.multihead.statements.instances import (
 )
 
 GRID = 17
-"""The number of points on a segment at which functions are evaluated for their extremes.
+"""The number of points of a segment at which the check evaluates functions to find extremes.
 
 The maxima are lower estimates. A larger number gives better estimates.
 """
@@ -47,7 +47,7 @@ QUASI_CONVEXITY = 4 / 3
 class Segment(NamedTuple):
     """The segment [theta_1, theta_2]: its ends, step, points, length, and the loss L at the points.
 
-    `printed` and `sharp` are the larger of the two ends' beta_3 / sqrt(H).
+    The attributes `printed` and `sharp` are the larger beta_3 / sqrt(H) of the two ends.
     """
 
     first: Params
@@ -128,7 +128,7 @@ def _second_order(instance: Instance, size: Size) -> Sides:
 
 
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that logits change by less than 4 between points, so that no switch is missed."""
+    """Check that logits change by less than 4 between points, so that the points miss no jump."""
     moved = jnp.max(jnp.sqrt(jnp.sum(instance["dW"] ** 2, axis=(1, 2))))
     change = token_radius(instance) ** 2 * moved
     return {"the points resolve the segment": change <= 4.0 * (GRID - 1)}

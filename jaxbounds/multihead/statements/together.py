@@ -1,4 +1,4 @@
-"""Statements that join several statements on common instances. They save time at large sizes."""
+"""Statements that check several statements on common instances, to save time at large sizes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,10 @@ from jaxbounds.claims.statements import (
 )
 
 SHORT = 0.99
-"""The share of a left side that the control uses as a bound; a larger share is a nearer control."""
+"""The share of a left side that the control uses as a false bound.
+
+A larger share makes the control harder to refute.
+"""
 
 
 def _name(part: Statement, form: Form) -> str:
@@ -27,7 +30,7 @@ def _name(part: Statement, form: Form) -> str:
 
 
 def _form(part: Statement, form: Form) -> Form:
-    """Return a form of one part, without equality cases and boxes.
+    """Return a form of one part (statement), without equality cases and boxes for proofs.
 
     The equality cases and boxes belong to the smaller sizes.
     """

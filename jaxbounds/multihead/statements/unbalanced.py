@@ -46,7 +46,7 @@ def _unbalanced(key: jax.Array, size: Size) -> Instance:
 
 @jax.jit
 def _started(instance: Instance, K: ArrayLike) -> tuple[Start, dict[str, Any]]:
-    """Return the start, and the arguments of the sharpened Theorem 3 for a target of loss 1/K."""
+    """Return the start and the arguments of the sharpened Theorem 3, for a target with loss 1/K."""
     start = good_start_of(instance)
     return start, {
         "radius": start.radius,

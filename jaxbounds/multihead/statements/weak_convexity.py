@@ -1,6 +1,6 @@
 """Self-bounded weak convexity beyond the paper's model: every network satisfies it with some c.
 
-The statements check it on the paper's heads and on a two-layer network. They compute the whole
+The statements check this property on the paper's heads and on a two-layer network, from whole
 Hessians.
 """
 
@@ -96,10 +96,11 @@ def _of_a_network(instance: Instance, size: Size) -> Sides:
 
 
 def _one_free_unit(size: Size) -> Instance:
-    """Return equality cases: one saturated unit makes every margin 9; the other units are zero.
+    """Return instances at which the bound is an equality.
 
-    The Hessian of a zero unit has eigenvalues +-||x||, and the gradient vanishes there. A network
-    of only one unit has the zero unit.
+    One saturated unit makes every margin 9, and the other units are zero. The Hessian of a zero
+    unit has eigenvalues +-||x||, and the gradient vanishes there. A network of only one unit has
+    the zero unit.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))

@@ -264,7 +264,7 @@ def _close(dataset: xr.Dataset, name: str, lengths: list[int]) -> Finding:
 
 
 def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
-    """Decide whether a recurrent network, more than a feedforward one, is near the Transformer."""
+    """Decide whether recurrent networks are nearer to Transformers than feedforward networks."""
     means = [_at_least(dataset, one, N) for one in (name, wide, "transformer")]
     own, other = (float(means[i][0].mean() / means[2][0].mean()) for i in (0, 1))
     late = any(censored for _, censored in means)

@@ -124,7 +124,7 @@ A longer code has more words.
 
 @functools.lru_cache
 def _family(family: int, d: int) -> tuple[float, float]:
-    """Return the log of the number of a packing's points in R^d's unit ball, and the distance."""
+    """Return the log of a packing's number of points in R^d's unit ball, and their distance."""
     if family == MAXIMAL:  # spaced by 1/2; only a lower bound on the points' number is known
         return packing.volume_lower(d, 0.5), 0.5
     if family == SEGMENT:

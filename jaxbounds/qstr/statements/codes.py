@@ -5,5 +5,7 @@ CODES = {
     "tokens, and the prompt says which q tokens.",
     "1STR": "The paper's task with one relevant token: qSTR at q = 1.",
 }
-"""Each short name with a sentence; a reader sees them by `jaxbounds show`. The simple tasks
-(simple-1STR) have one set of relevant tokens for all positions of a prompt."""
+"""A dictionary from each short name to its explanation, which `jaxbounds show` prints.
+
+The simple tasks (simple-1STR) have one set of relevant tokens for all positions of a prompt.
+"""

@@ -57,7 +57,7 @@ def reals(shapes: str, /) -> dict[str, Box]:
 
 
 def zeros(sets: Mapping[str, Set], size: Size, /, *, cases: int = 1) -> dict[str, np.ndarray]:
-    """Return points of these sets whose entries are all zero, as cases to fill in."""
+    """Return a point of these sets with only zero entries, from which instances start."""
     return {name: np.zeros((cases, *one.shape_at(size))) for name, one in sets.items()}
 
 

@@ -119,8 +119,8 @@ def _branches(i: Instance, size: Size) -> Sides:
 
     Prompts are encoded, (x; enc) with |x| = r_x. The radius eps of the covers is half of |x|. The
     first family is Theta = u e_1^T, for |u| <= 1, on the tokens x of an r_x/2-net of the sphere |x|
-    = r_x. The second family is Theta = e_1 v^T on the token x = r_x e_1. Both families act on the
-    token's block alone, so the encodings play no part.
+    = r_x. The second family is Theta = e_1 v^T on the token x = r_x e_1. Both families act only on
+    the block of the token, so the encodings have no effect.
     """
     d = int(i["d"])
     De = d + 2 * DE

@@ -14,7 +14,7 @@ from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements.common import searched_on_host
 
 TARGET = 0.5
-"""Target risk, in units of the label's variance; a larger target needs fewer samples."""
+"""The risk to reach, in units of the label's variance. A larger risk needs fewer samples."""
 
 
 def _decay(i: Instance, size: Size) -> Sides:

@@ -131,7 +131,7 @@ SLOPE, CELLS = 3.0, 4
 
 
 def _function_cases(size: Size) -> Instance:
-    """Return slopes of full size that change sign at every knot, and slopes of a straight line."""
+    """Return slopes +-L that change sign at every knot, and the slopes of a straight line."""
     up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
     return {"slopes": np.stack([up_down, -up_down, np.ones_like(up_down)])}
 

@@ -15,7 +15,10 @@ RADIUS = 2.0
 
 
 def _cases(size: Size) -> Instance:
-    """Return the centre, whose coordinates are all on knots, and the midpoint of two knots."""
+    """Return two points.
+
+    All coordinates of the first point are knots, and the second lies midway between knots.
+    """
     q, d = size["q"], size["d"]
     middle = np.zeros((q, d))
     middle[:, 0] = RADIUS / size["knots"] / 2

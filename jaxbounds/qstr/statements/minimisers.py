@@ -21,7 +21,10 @@ from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import evaluate
 
 RISK = 0.1
-"""The risk c_3 of Theorem 9, in units of the label's variance; a larger value asks for more."""
+"""The risk c_3 of Theorem 9, in units of the label's variance.
+
+A larger value makes the claim stronger.
+"""
 
 
 @functools.partial(jax.jit, static_argnums=1)

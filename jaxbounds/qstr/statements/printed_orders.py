@@ -20,9 +20,12 @@ from jaxbounds.qstr import bounds, covers, excess, theorems
 from jaxbounds.qstr.links import LINKS
 
 STEPS = 8
-"""Number of doublings of a letter (n grows by factors 4); a larger number takes more time."""
+"""The number of times that the growing letter doubles (n grows by factors of 4).
+
+A larger number takes more time.
+"""
 SAMPLES = 2.0**80
-"""Number of prompts; a larger number leaves every bound further below its trivial value."""
+"""The number n of prompts. A larger number leaves every bound further below its trivial value."""
 
 Pair = tuple[float, float]
 
@@ -36,7 +39,7 @@ def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
 def _forms(
     letters: dict[str, tuple[float, float]], cites: str, prefix: str = ""
 ) -> tuple[Any, ...]:
-    """Return a printed form for each letter, with the range of exponents that the check accepts."""
+    """Return a form for each growing letter, with the range of exponents that the check accepts."""
     return tuple(
         Form(
             name=f"printed {prefix}{letter}",

@@ -115,7 +115,10 @@ PROPOSITION_8 = cases_on_host(
 
 
 _LONG = 60
-"""N of the RNNs that store all bits in few numbers; a larger N takes more time."""
+"""The length N of prompts for the RNNs that store all bits in few numbers.
+
+A larger N takes more time.
+"""
 
 
 def _widths(i: Instance, size: Size) -> Sides:
@@ -158,7 +161,7 @@ WIDTH = cases_on_host(
 
 
 _SHARE = 0.25
-"""Largest share of ones in a light word; a larger share makes more words light."""
+"""The largest share of ones in a light codeword. A larger share makes more codewords light."""
 
 
 def _light(i: Instance, size: Size) -> Sides:

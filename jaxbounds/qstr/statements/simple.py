@@ -23,9 +23,10 @@ from jaxbounds.qstr.statements.construction import (
 )
 
 _KNOTS_26, _MU = 16, 0.5 + SIZES["de"] * relu_networks.product_error(2.0, 16)
-"""The number of knots and mu of Proposition 26's network; more knots make a smaller error.
+"""The number of knots and the mu of Proposition 26's network.
 
-mu exceeds the coherence 1/2 by the inner product's error.
+More knots make a smaller error. The number mu exceeds the coherence 1/2 by the error of the inner
+product.
 """
 
 

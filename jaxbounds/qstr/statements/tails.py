@@ -19,7 +19,7 @@ def _radius_cases(size: Size) -> Instance:
 
 
 EXCLUSIVE, INDEPENDENT, GAUSSIAN = range(3)
-"""The numbers of three laws of the nN tokens.
+"""The numbers that stand for three laws of the nN tokens.
 
 EXCLUSIVE: |x| in {0, r}, at most one token is not 0. INDEPENDENT: |x| in {0, r}, independent
 tokens. GAUSSIAN: independent normal tokens.

@@ -20,7 +20,7 @@ HALF = Fraction(1, 2)
     "printed",
     ("P(|Phi| > T R (S + P) sqrt(2 log(1/delta)))", "<=", "delta"),
     formula="|Phi(X; theta^(1))| <= T R (S + P) sqrt(2 log(1/delta)) with probability 1 - delta",
-    text="ce8d09b3055b44899a8a3f02c53e2f5f",
+    text="e5c090e11755795a9b3e59e9556959c4",
     size="T d",
     leaves={**SEQUENCE, "H": "i", "delta": "f"},
 )
@@ -75,7 +75,7 @@ def _decided(x: Any) -> bool:
     "derived, alpha in [-1, 1], recentred",
     ("gamma*", "<=", "E y <grad Phi, theta*> about (zeta/4) u*, alpha in [-1, 1]"),
     formula="E_alpha y <grad Phi(X; theta^(1)), theta*> >= gamma*",
-    text="277feb59cf7dfa34586682146a4104ee",
+    text="a15ed0fddb39f60856061d5badff32ff",
     size="T d",
     leaves=SEQUENCE,
 )
@@ -128,7 +128,7 @@ def last_step(w: Witness) -> Sides:
     "printed, l'(0) = 1/2",
     ("U after the first step", "=", "U as if l'(0) were 1/2"),
     formula="after one step from zero W = 0 and every row of U is alpha (zeta/2 u* + p1 + p2)",
-    text="fcf39eb1be3b25ad3cc23bf84d77d728",
+    text="b4bbe353ef266c46bfad3709e8486b9b",
     size="n T d",
     leaves={**SEQUENCES, "alpha": "f H"},
 )
@@ -193,7 +193,7 @@ def distance_of_the_proof(w: Witness) -> Sides:
         "good theta_0 and (98) imply L(theta) <= eps for some theta with ||theta - theta_0|| "
         "<= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma"
     ),
-    text="fe25bd3fb3773ce6099002f400eef060",
+    text="b2514df3bd741bf10cd0d22c3c19ffcc",
     size="d",
     leaves={"x": "f d", "log_eps": "f", "offset": "f", "part": "f"},
 )

@@ -136,7 +136,7 @@ def pooled_gradient(w: Witness) -> Sides:
     "printed",
     ("||grad_W Phi|| for U = 1_T u^T", "<=", "2 sqrt(T) R^3 ||u||"),
     formula="pooling U = 1_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
-    text="e091e28419078edc55f28314e5910574",
+    text="485dc3864c0afd88601aa470990c31bd",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )

@@ -47,7 +47,7 @@ ORDER: Any = {
     "multihead.sec5.3.order",
     "printed",
     ("gamma*", "<=", "gamma_attn(0)"),
-    text="b43d347b1fe8a4b6498e33dd7325329f",
+    text="8b90bb96072d9b1d194871a1e0e15a4f",
     **ORDER,
 )
 @checks(
@@ -122,7 +122,7 @@ def gap_below(w: Witness) -> Sides:
     "printed",
     ("log C where H^{1/2} = log(n)^5 C^{-2} H^{2p-1}", "=", "log(log(n)^{5/2} H^{p-1/4})"),
     formula="H^{1/2} >= log(n)^5 C^{-2} H^{2p-1} iff C >= log(n)^{5/2} H^{p-1/4}",
-    text="976b7573c66e15e564f15731cbd832ef",
+    text="a251f5ea57e916b9ef44c1d0d6d8c36b",
     size="C=1",
     leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
 )
@@ -150,7 +150,7 @@ def solved_for_C(w: Witness) -> Sides:
     "printed, as per (3)",
     ("min(S^2 C / H^p, sqrt(H) / (S^5 ||theta||_{2,inf} ||theta||^3))^{1/8}", "<=", "1"),
     formula="no (p, C) has S^2 >= H^p / C and sqrt(H) >= S^5 ||theta||^3",
-    text="942bc876ddcaa9cf0dbac99ae3b77978",
+    text="ef05173b151b07dee298e64e94e74146",
     size="C=1",
     leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
 )

@@ -41,7 +41,7 @@ def inverse(matrix: np.ndarray) -> np.ndarray:
         "H = d < q heads have risk >= 1 - H/q for the t = (1, .., q) of the proofs of "
         "Propositions 3 and 21 (any W_QK)"
     ),
-    text="6ac259e38e5a5fa71c967ffb924c5c89",
+    text="6000485a2b60642aa92499605bb10aa2",
     size="N q=3 d=2 de",
     leaves={"signs": "i N de", "selectivity": "f", "beta": "f"},
 )

@@ -74,7 +74,7 @@ def _interpolates(z: list, y: list, b: list) -> bool:
     "printed",
     ("d log 2", "<=", "min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2)) / eps^2), eps = 1/2"),
     formula="log P <= min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2))/eps^2)",
-    text="2f9399d69b5a204006dd977aa29c110d",
+    text="7bdf7ac01bc6c117c45b20a02220c1cc",
     leaves={"d": "i", "family": "i"},
 )
 def packing_of_a_ball(w: Witness) -> Sides:
