@@ -496,7 +496,10 @@ def judged_before(out: Path, /) -> dict[str, bool]:
         if fits(stored, list[str]):  # an earlier version wrote the ids of failed statements alone
             return dict.fromkeys(stored, False)
         if not fits(stored, dict[str, bool]):
-            raise Refused(f"it holds {stored!r:.40}, expected an object of ids with true or false")
+            raise Refused(
+                f"ids={stored!r:.40}, expected an object of ids with true or false. Try without "
+                "--last-failed"
+            )
         return dict(stored)
 
     return Marked(out).read("failed.json", lambda file: json_in(file, of=known)) or {}
