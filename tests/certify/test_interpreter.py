@@ -192,7 +192,7 @@ def test_a_choice_among_too_many_is_undecided(entries, ways, x64):
 def test_too_many_ways_are_undecided(entries, ways, x64):
     program = lambda x: (x > 0).astype(int)
     if ways is None:
-        with pytest.raises(Undecided, match=r"too many continuations|more than 64 ways"):
+        with pytest.raises(Undecided, match=r"too many continuations|more than 64 paths"):
             enclose(program, box(*[OPEN] * entries))
     else:
         assert len(enclose(program, box(*[OPEN] * entries)).ways) == ways
