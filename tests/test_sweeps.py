@@ -159,7 +159,7 @@ def test_what_was_asked_to_stop_is_kept_and_goes_on_elsewhere(
     monkeypatch.setattr(module.Work, "advance", asking)
     options = {"chunk": 5, "folder": tmp_path, "fingerprint": "a"}
     run = lambda **more: sweep(_start, _mixing, _measure, _lanes(), 20, **options | more)
-    with pytest.raises(KeyboardInterrupt, match="are kept"):
+    with pytest.raises(KeyboardInterrupt, match="are saved"):
         run()
     assert not stopping.ask() and not stopping.asked()
     assert rounds[0] == 1 and sum(rounds) < 20

@@ -48,7 +48,7 @@ ALONE = 0.5
 projecting it. A larger share lets more differences of compilers pass.
 """
 CERTAIN = 1e3
-"""Multiple of a coarse operation's error that a violation must exceed. A larger multiple leaves
+"""Multiple of a coarse operation's error that the worst ratio must exceed. A larger multiple leaves
 more violations undecided.
 """
 CURE = "Try error= with the rounding error of the sides, or compare squares instead of roots"
@@ -355,7 +355,7 @@ def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) 
     with contextlib.suppress(NotInterpreted), np.errstate(all="ignore"):
         left, right, _ = flat_sides(bench.reading(batch, size), index)
         scale = sizes_of_terms(bench, batch, size, index)[0]
-        return not np.max(np.abs(left - right), initial=0.0) > CERTAIN * coarsest * scale
+        return not np.max(np.abs(left - right), initial=0.0) > coarsest * scale
     return False
 
 
