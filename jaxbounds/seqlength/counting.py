@@ -15,7 +15,7 @@ from jaxbounds.numerics.arrays import Count, traced
 LARGEST_LIST = 200_000
 """The largest number of vectors in a list; a larger number lists more and takes more memory."""
 LARGEST_BLOCK = 2_000_000
-"""The number of terms in one sum; a larger number takes more memory and fewer passes."""
+"""One pass sums this many terms at once. A larger number takes more memory and fewer passes."""
 
 Counts = Float[np.ndarray, "*shape"] | np.float64
 

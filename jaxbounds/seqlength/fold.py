@@ -36,7 +36,7 @@ more time.
 """
 
 DEEPEST = 12
-"""The most dense layers that the function orders itself; above it, the caller gives the order.
+"""The function finds the order of at most this many dense layers; of more, the caller gives it.
 
 A larger number tries more orders.
 """

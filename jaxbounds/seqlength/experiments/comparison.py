@@ -93,7 +93,7 @@ def run(config: Comparison, key: Array, /) -> xr.Dataset:
 
 
 def _words(winners: np.ndarray, line: np.ndarray) -> str:
-    """Name the winners along a line: "trivial, sharpened from 1e+04"."""
+    """Name the least bound along a line, for example "trivial, sharpened from 1e+04"."""
     label = lambda name: BOUNDS[name].label if name in BOUNDS else name
     changes = [i for i in range(1, len(line)) if winners[i] != winners[i - 1]]
     parts = [f"{label(winners[i])} from {line[i]:.3g}" for i in changes]
@@ -146,7 +146,7 @@ SETTINGS = default_settings(
     others="The paper names no point: which bound is least depends on it, and is asked of the "
     "default's lines. A bound that does not depend on T does so at every point.",
 )
-"""The lines along which bounds are compared."""
+"""The names of the quantities along which bounds are compared."""
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
