@@ -142,7 +142,10 @@ BOUNDS = {
     "log_length": Bound(log_length_bound, False, "Edelman et al., leading term"),
     "parameter_counting": Bound(parameter_counting_bound, True, "parameter counting"),
 }
-"""The compared bounds under their names. All but the first use chaining and softmax constant 1."""
+"""The compared bounds, by name.
+
+All bounds but the first use chaining and the Lipschitz constant 1 of softmax.
+"""
 
 
 def compare(

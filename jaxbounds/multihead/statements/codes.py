@@ -29,7 +29,7 @@ CODES = {
     "largest ||U_h||_F. The paper has 2 sqrt(T d) R^3 (3 sqrt(d) R^2 m + 1). A smaller constant "
     "beta_2 follows from the smaller beta_3.",
     "S7": "The constants of S6 depend on the norms ||U_h||_F, but not on the attention matrices "
-        "W_h.",
+    "W_h.",
     "S8": "Sturm's comparison theorem replaces the factor 4/3 of Proposition 4 by sec(sqrt(k)/2), "
     "which is 1.0659 at k = 1/2.",
     "S9": "The radius 3 D of Lemma 10 becomes sqrt(3 + 2 q) D. Here q is a weight in the proof; "

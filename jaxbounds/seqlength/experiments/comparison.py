@@ -26,7 +26,7 @@ Theorem 4.1 needs m >= 590,336 for this.
 """
 
 OURS = ("theorem_4_1_corrected", "lemma_3_6", "sharpened")
-"""The names of the paper's own bounds, as printed, with the rivals' chaining, and sharpened."""
+"""The names of the paper's own bounds: printed, with the other bounds' chaining, sharpened."""
 
 
 def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -35,7 +35,7 @@ def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A class of single-layer Transformers, and the three lines along which bounds are compared.
+    """A class of single-layer Transformers, and three lines of settings for the comparison.
 
     Attributes:
         setting: the point through which the lines go.

@@ -12,7 +12,7 @@ CODES = {
     "S4": "In Lemma C.1 the softmax is 1-Lipschitz from l_inf to l_1, where the paper has the "
     "constant 2.",
     "S5": "The largest absolute entry of the tokens replaces one factor B_x (the largest norm of "
-        "a token) in Theorem 4.1.",
+    "a token) in Theorem 4.1.",
     "S6": "The smallest of three bounds replaces Dudley's integral: two-term chaining, one cover "
     "with Massart's lemma, and the integral itself.",
     "S7": "We first subtract uniform attention, so the range in Dudley's integral is small if the "
