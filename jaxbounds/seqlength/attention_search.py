@@ -28,7 +28,7 @@ def attention_rademacher_lower(
     restarts: int = 3,
     steps: int = 100,
 ) -> Estimate:
-    """Estimate the complexity E from below, as a mean over draws of sigma with its standard error.
+    """Estimate the complexity E from below, as a mean over random signs sigma, with standard error.
 
     The ascent treats each sigma, sign and coordinate separately. It makes `restarts` starts on the
     sphere and `steps` normalised gradient steps, and projects each step on the l_1 ball. The result

@@ -1,8 +1,8 @@
 """A generalization certificate for a trained network: the bound with the network's own norms.
 
 The norms of a trained network depend on the data. A certificate therefore rounds each norm up to a
-grid 2^j B_0 and divides delta among all j (a union bound). Without the union bound the number is
-only a diagnostic.
+grid 2^j B_0 and divides the failure probability delta among all j (a union bound). Without the
+union bound the computed value is only a diagnostic.
 """
 
 import math
@@ -190,7 +190,7 @@ def certificate_text(certificate: GeneralizationCertificate, /) -> str:
 
 
 class Applicability(NamedTuple):
-    """The answer whether the paper's bounds cover a model: its network, or every reason against.
+    """Whether the paper's bounds cover a model: the network that was read, or every reason against.
 
     Attributes:
         network: the model as a network that the bounds cover, or None.

@@ -1,8 +1,8 @@
 """A comparison of the paper's single-layer bounds with a log(T) bound and parameter counting.
 
-All bounds share one class, one peeling and one chaining. They differ only in the covering number of
-the attention map x -> W_QK^T x. The comparison therefore isolates the effect of the covering
-number.
+All bounds are for one class of networks, remove the outer matrices by one argument (peeling), and
+chain covers in one way. The bounds differ only in the covering number of the attention map x ->
+W_QK^T x. The comparison therefore isolates the effect of the covering number.
 """
 
 import bisect
@@ -142,7 +142,10 @@ BOUNDS = {
     "log_length": Bound(log_length_bound, False, "Edelman et al., leading term"),
     "parameter_counting": Bound(parameter_counting_bound, True, "parameter counting"),
 }
-"""The compared bounds under their names. All but the first use chaining and softmax constant 1."""
+"""The compared bounds, by name.
+
+All bounds but the first use chaining and the Lipschitz constant 1 of softmax.
+"""
 
 
 def compare(

@@ -13,9 +13,9 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import Count, traced
 
 LARGEST_LIST = 200_000
-"""The largest number of vectors in a list; a larger number lists more and takes more memory."""
+"""A list has at most this many vectors; a larger number allows longer lists and more memory."""
 LARGEST_BLOCK = 2_000_000
-"""The number of terms in one sum; a larger number takes more memory and fewer passes."""
+"""One pass sums this many terms at once. A larger number takes more memory and fewer passes."""
 
 Counts = Float[np.ndarray, "*shape"] | np.float64
 

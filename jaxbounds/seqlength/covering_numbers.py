@@ -16,7 +16,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import traced
 
 LARGEST_CLASS = 16
-"""The most functions whose subsets are enumerated; one more function doubles the time."""
+"""Exact covering numbers allow at most this many functions. One more function doubles the time."""
 
 
 class Staircase(NamedTuple):
@@ -56,7 +56,7 @@ def sup_distances(
 
 
 def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> int | Array:
-    """Compute the smallest number of rows of `covers` whose true entries reach every column.
+    """Compute the least number of rows of `covers` that together have a True in every column.
 
     If some column cannot be reached, the result for traced input is the number of rows plus one.
 

@@ -18,9 +18,9 @@ from jaxbounds.seqlength.extract_norms import ACTIVATIONS, AttentionNetwork, ext
 from jaxbounds.seqlength.parameters import Layers, read_layers
 
 DEAREST = "relu"
-"""The activation that the bound assumes if the activation is unknown.
+"""The activation that the bound assumes if the model's activation is unknown.
 
-Identity and tanh give no larger bound.
+The activations identity and tanh give no larger bound.
 """
 
 BLOCKS = (
@@ -36,7 +36,7 @@ more time.
 """
 
 DEEPEST = 12
-"""The most dense layers that the function orders itself; above it, the caller gives the order.
+"""The function finds the order of at most this many dense layers; of more, the caller gives it.
 
 A larger number tries more orders.
 """
@@ -112,7 +112,7 @@ def _axes(parts: dict[str, Leaves]) -> int:
 
 
 def _blocks(layers: Layers) -> list[Reason]:
-    """List the reasons against the model that lie in its numbers of attention and dense layers."""
+    """List the reasons why the model's numbers of attention and dense layers do not fit."""
     paths, reasons = tuple(layers.attention), []
     stacked = any(_axes(parts) > 3 for parts in layers.attention.values())
     if len(paths) > 1 or stacked:
@@ -160,7 +160,7 @@ def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
 def _matching(
     networks: Iterable[AttentionNetwork], X: np.ndarray, outputs: np.ndarray
 ) -> tuple[AttentionNetwork | None, float]:
-    """Return the first network with the given outputs (or None), and the smallest difference."""
+    """Return the first network that reproduces the outputs (or None) and the least difference."""
     least, scale = math.inf, max(float(np.abs(outputs).max()), 1e-300)
     for network in networks:
         found = network(X)

@@ -202,7 +202,7 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
 
 
 def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:
-    """Turn a bound into a function of epsilon: epsilon -> log_size(B / epsilon, **dimensions).
+    """Turn a bound into a function of epsilon, epsilon -> log_size(B / epsilon, **dimensions).
 
     The function remembers its values, because Dudley's integral uses one grid at every sample size.
 

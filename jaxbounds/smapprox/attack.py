@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int
 from jaxbounds.ground.exceptions import Refused
 
 PROBES = (1.0, 0.7, 0.4)
-"""The radii at which the search probes a ray before the bisection, in units of the best radius."""
+"""Before the bisection of a ray, the search tries these radii, in units of the best radius."""
 BISECTIONS = 24
 """The number of bisections of a ray; a larger number finds the flipping radius more exactly."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
@@ -45,7 +45,7 @@ class UpperEstimate(NamedTuple):
 
 
 class OnRay(NamedTuple):
-    """The finding on one ray.
+    """The result of the search on one ray.
 
     Attributes:
         radius: the smallest flipping radius found; inf if no probe flips.

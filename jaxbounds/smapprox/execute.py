@@ -122,7 +122,7 @@ def _finder(structure: Structure, T: int) -> Any:
 
 
 def memory_needed(compiled: Compiled, count: int, /, *, precision: str = "float32") -> int:
-    """Compute the bytes of a run of `count` words by look-ups, with its outputs."""
+    """Compute the memory (bytes) that a run of `count` words by look-ups and its outputs need."""
     layout, size = compiled.layout, np.dtype(precision).itemsize
     weights = sum(leaf.size for leaf in jax.tree.leaves(compiled.params))
     leaving = sum(len(layout.groups[group]) for group in LEAVES)

@@ -24,7 +24,7 @@ FLAGS = ("left", "right", "third")
 
 @dataclass(frozen=True)
 class Layout:
-    """The place of each group of coordinates in the hidden state.
+    """The positions of all groups of coordinates in the hidden state.
 
     Attributes:
         states: names of the states, one coordinate of st each.

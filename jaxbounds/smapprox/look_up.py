@@ -21,17 +21,17 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxbounds.smapprox.structure import LEAVES, LookUp, Structure, blocks
 
 State = dict[str, Array]
-"""The nonzero groups of a state under their names; each group has the shape (size, n)."""
+"""A dictionary of the nonzero coordinate groups of a state; each group has the shape (size, n)."""
 LastVisit = Callable[[Array], Array]
 """A function from cells to the last step at each cell, 0 if there was no step."""
 Recall = Callable[[Array, Array], tuple[Array, Any]]
-"""A function from (group now, steps) to the group at these steps and a value for `through`."""
+"""A function from (group now, steps) to the group at these steps and a value that is passed on."""
 
 POSITIONS = ("pos1", "pos2", "pos3", "scr3")
 """The groups that hold position codes, or bits of a position code."""
 
 BINARY_WITHIN = 1e-3
-"""The largest distance of a position bit from 0 or 1; a larger distance accepts more states.
+"""A position bit counts as binary within this distance of 0 or 1; a larger one accepts more states.
 
 The distance is in units of a bit. Scores have gaps of 1, so they keep their order within this
 distance.

@@ -14,7 +14,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.smapprox.machines import Action, TuringMachine, total
 
 LONGEST = 100
-"""The largest number of characters of a name or symbol; a larger number accepts longer names."""
+"""A name or symbol has at most this many characters; a larger number accepts longer names."""
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 _shown = _SHORT.repr

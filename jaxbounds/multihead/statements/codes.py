@@ -1,11 +1,12 @@
 """The short names in this paper's forms and notes, each explained.
 
-P1 to P3, DM1 and DM2 are the paper's names. S1 to S16 number our sharpenings of its bounds.
+P1 to P3, DM1 and DM2 are the paper's names. S1 to S16 number our sharpenings: smaller bounds that
+we prove in place of the paper's bounds.
 """
 
 CODES = {
     "DM1": "The paper's sparse-context data model (Section 5): a few relevant tokens carry the "
-    "label, the other tokens are distractors and noise.",
+    "label, and the other tokens are distractors or noise.",
     "DM2": "The paper's planted data model (Appendix G): the sign of one fixed attention head "
     "labels standard normal tokens.",
     "P1": "The first condition on a good start: some B_2 >= 1 bounds the norm of each head.",
@@ -13,39 +14,43 @@ CODES = {
     "each sample.",
     "P3": "The third condition on a good start: the gradients of the model at the start separate "
     "the samples by a margin gamma (NTK separability).",
-    "S1": "Equation (42) holds with the constant 1 in place of 2. X^T phi'(X u) X u is a "
-    "covariance, and standard deviations bound a covariance.",
-    "S2": "The bound on the gradient becomes the root of a sum of squares. The blocks of a "
-    "gradient, and the gradients of two heads, are orthogonal.",
-    "S3": "Bounded variables obey |kappa_3(A, B, B)| <= c* max|A| max|B|^2. The constant c* = "
-    "4/(3 sqrt(3)) is the best one.",
-    "S4": "The Hessian's block in W is at most c* R^4 sum_t ||X u_t||_inf, by S3. The dimension d "
-    "does not enter.",
-    "S5": "The mixed block of the Hessian is at most sqrt(T) R^3. S4 and S5 together bound the "
-    "Hessian of a head without the dimension d.",
-    "S6": "The constant beta_3 becomes sqrt(T) R^3 (c* R^2 m + 1), where m is the largest "
-    "||U_h||_F. The paper has 2 sqrt(T d) R^3 (3 sqrt(d) R^2 m + 1). The constant beta_2 follows.",
-    "S7": "The constants of S6 contain the norms ||U_h||_F, but not the attention weights W_h.",
-    "S8": "The factor 4/3 of Proposition 4 becomes sec(sqrt(k)/2), which is 1.0659 at k = 1/2, by "
-    "Sturm comparison.",
-    "S9": "The radius 3 D of Lemma 10 becomes sqrt(3 + 2 q) D. The paper's factor 4/3 means q = "
-    "2/3, so the radius is sqrt(13/3) D. The last line of the paper's proof gives this "
-    "radius.",
+    "S1": "Equation (42) holds with the constant 1 in place of 2. The reason is that X^T phi'(X "
+    "u) X u is a covariance, and a covariance is at most the product of the standard deviations.",
+    "S2": "The bound on the gradient's norm becomes the root of a sum of squares, in place of a "
+    "sum. The reason is that the blocks of a gradient, and the gradients of two heads, are "
+    "orthogonal.",
+    "S3": "The third cumulant kappa_3 of bounded variables satisfies |kappa_3(A, B, B)| <= c* "
+    "max|A| max|B|^2. No constant below c* = 4/(3 sqrt(3)) is enough.",
+    "S4": "The Hessian's block in W is at most c* R^4 sum_t ||X u_t||_inf, with the constant c* "
+    "of S3. This bound does not depend on the dimension d.",
+    "S5": "The Hessian's mixed block in U and W is at most sqrt(T) R^3. S4 and S5 together bound "
+    "the Hessian of a head without the dimension d.",
+    "S6": "The curvature constant beta_3 becomes sqrt(T) R^3 (c* R^2 m + 1), where m is the "
+    "largest ||U_h||_F. The paper has 2 sqrt(T d) R^3 (3 sqrt(d) R^2 m + 1). A smaller constant "
+    "beta_2 follows from the smaller beta_3.",
+    "S7": "The constants of S6 depend on the norms ||U_h||_F, but not on the attention matrices "
+    "W_h.",
+    "S8": "Sturm's comparison theorem replaces the factor 4/3 of Proposition 4 by sec(sqrt(k)/2), "
+    "which is 1.0659 at k = 1/2.",
+    "S9": "The radius 3 D of Lemma 10 becomes sqrt(3 + 2 q) D. Here q is a weight in the proof; "
+    "the paper's factor 4/3 means q = 2/3, so the radius is sqrt(13/3) D. The last line of the "
+    "paper's proof gives this radius.",
     "S10": "In Theorem 3, the smoothness constant rho needs to hold only at points that a "
     "gradient step reaches. This rho is of order T R^6 in place of d T^2 R^12, so the step "
     "may be larger.",
     "S11": "Sums of covariances and third cumulants over tokens bound the Hessian's blocks. A "
     "program computes these sums, and the resulting bound lies between the Hessian's norm "
     "and S5.",
-    "S12": "Random signs alpha = +-1 reach the margin gamma* surely, for every number of heads. "
-    "Balanced signs make the output of the model zero at the start.",
-    "S13": "The noise ||p|| after the first step has an explicit bound without the dimension d. "
-    "The factor T^(5/2) of Lemma 13 becomes T.",
+    "S12": "Random signs alpha = +-1 reach the margin gamma* with certainty, for every number of "
+    "heads. Balanced signs make the output of the model zero at the start.",
+    "S13": "The norm ||p|| of the noise after the first step has an explicit bound without the "
+    "dimension d. The factor T^(5/2) of Lemma 13 becomes T.",
     "S14": "Lemma 18 needs log((T/L - 1)/eps)/(A - B), for every A > B, in place of a factor 2/A. "
     "Proposition 3 inherits the smaller factor.",
-    "S15": "The noise ||p|| is at most R sqrt(log(2/delta)/(2 n1)) with probability 1 - delta, by "
-    "Pinelis' inequality.",
-    "S16": "Signs alpha uniform on [-1, 1] lose sqrt(2 log(1/delta)/(3 H)) times the first term of "
-    "gamma* in Lemma 14. Their margin is linear in the mean of |alpha|.",
+    "S15": "Pinelis' inequality shows that the norm ||p|| of the noise is at most R "
+    "sqrt(log(2/delta)/(2 n1)) with probability 1 - delta, for n1 samples of the first step.",
+    "S16": "For alpha uniform on [-1, 1], the margin in Lemma 14 loses only sqrt(2 "
+    "log(1/delta)/(3 H)) times the first term of gamma*. The reason is that the margin is linear "
+    "in the mean of |alpha|.",
 }
 """A dictionary from each short name to its explanation, which `jaxbounds show` prints."""

@@ -26,7 +26,7 @@ Theorem 4.1 needs m >= 590,336 for this.
 """
 
 OURS = ("theorem_4_1_corrected", "lemma_3_6", "sharpened")
-"""The names of the paper's own bounds, as printed, with the rivals' chaining, and sharpened."""
+"""The names of the paper's own bounds: printed, with the other bounds' chaining, sharpened."""
 
 
 def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -35,7 +35,7 @@ def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A class of single-layer Transformers, and the three lines along which bounds are compared.
+    """A class of single-layer Transformers, and three lines of settings for the comparison.
 
     Attributes:
         setting: the point through which the lines go.
@@ -93,7 +93,7 @@ def run(config: Comparison, key: Array, /) -> xr.Dataset:
 
 
 def _words(winners: np.ndarray, line: np.ndarray) -> str:
-    """Name the winners along a line: "trivial, sharpened from 1e+04"."""
+    """Name the least bound along a line, for example "trivial, sharpened from 1e+04"."""
     label = lambda name: BOUNDS[name].label if name in BOUNDS else name
     changes = [i for i in range(1, len(line)) if winners[i] != winners[i - 1]]
     parts = [f"{label(winners[i])} from {line[i]:.3g}" for i in changes]
@@ -146,7 +146,7 @@ SETTINGS = default_settings(
     others="The paper names no point: which bound is least depends on it, and is asked of the "
     "default's lines. A bound that does not depend on T does so at every point.",
 )
-"""The lines along which bounds are compared."""
+"""The names of the quantities along which bounds are compared."""
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:

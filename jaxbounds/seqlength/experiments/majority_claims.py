@@ -82,7 +82,7 @@ def _in_words(found: dict[str, Trend]) -> str:
 def _absent(
     data: xr.Dataset, name: str, keep: np.ndarray, kind: str, change: float
 ) -> tuple[bool | None, list[str]]:
-    """Decide whether a trend with the sign of `change` is absent; if open, give the runs needed."""
+    """Decide whether a trend with the sign of `change` is absent, or how many runs would decide."""
     T, values = data["T"].values.astype(float), data[name].values.astype(float)
     found = decide(T, values, keep, kind=kind, change=change, level=LEVEL)
     if found.present is not None:
@@ -116,7 +116,7 @@ def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
 
 
 def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide whether the gap is below the bound, and whether only its norms depend on T."""
+    """Decide whether the gap is below the bound, and whether only the bound's norms depend on T."""
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0
     number = f"least bound {bound:.3g}, largest gap {gap:.3g}" + ", vacuous" * vacuous

@@ -1,8 +1,8 @@
 """Training on sparse majority: all runs of one length side by side, resumable.
 
-One step of the sweep is a round of several epochs and one validation. Each lane (run) holds its own
-learning rates and data, so one compiled program serves every run of a length. Training uses the
-exact CLS reduction of `majority_model`.
+One step of the sweep consists of several epochs and one validation. Each training run (lane of the
+sweep) has its own learning rates and data, so one compiled program serves every run of a length.
+Training uses the exact short form of the network in `majority_model`.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ from jaxbounds.seqlength.sparse_majority import Task, draw_bits, draw_task, majo
 
 
 class Data(NamedTuple):
-    """The data of one run."""
+    """The training and validation data of one run."""
 
     task: Task
     bits: Bool[Array, "n T"]
@@ -33,7 +33,7 @@ class Data(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """The inputs in which a length's runs differ: key, initial parameters, data, learning rates."""
+    """The inputs of one run: random key, initial parameters, data, learning rates."""
 
     key: Array
     params: Any
@@ -44,7 +44,7 @@ class Lane(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The record of the validation with the least loss."""
+    """The measurements at the validation with the least loss."""
 
     validation_loss: Float[Array, ""]
     train_loss: Float[Array, ""]
@@ -179,7 +179,7 @@ def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 
 
 def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], /) -> Run:
-    """Run at most `every` epochs, but none beyond the run's last epoch, and then validate.
+    """Run the next `every` epochs (fewer at the end of the run), and then validate.
 
     The number of epochs is an input of the program. One program therefore serves every number, and
     an epoch's bits do not depend on the number.

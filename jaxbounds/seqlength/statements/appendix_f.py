@@ -59,7 +59,8 @@ def meets(
 ) -> dict[str, Any]:
     """Check every assumption of Sections 2.6, 4.3 and Appendix F except the norm in W_QK's lemma.
 
-    `columns` and `rows` are norms of the whole W_QK; `layer` has only three coordinates of it.
+    `columns` and `rows` are norms of the whole matrix W_QK, of which `layer` holds only three
+    coordinates.
     """
     one = 1.0 + 1e-12
     narrow = (layer["W_v"], layer["W_c"].T, w[:, None])
@@ -159,31 +160,31 @@ COROLLARY_F_0_2 = on_packings(
             name="printed",
             cites="Corollary F.0.2, its two displays",
             erratum="E9",
-            note="The networks are 1 apart. Their norms are bounded over columns and over rows, "
-            "and their tokens are in the l_1 ball. The packing gives ln N >= 691.8, but the "
-            "printed number is 501.0. The cover of the first layer's W_QK needs one more factor "
-            "B_x^2.",
+            note="The networks are pairwise 1 apart. Their norms are bounded over columns and "
+            "over rows, and their tokens are in the l_1 ball. This packing gives ln N >= 691.8, "
+            "but the corollary prints the bound 501.0. The cover of the first layer's W_QK needs "
+            "one more factor B_x^2.",
             counterexample=_REFUTED(instance=HALVES, ratio=1.3806538043109735),
         ),
         Form(
             name="printed, constant 100",
             cites="Corollary F.0.2, its two displays; Lemma 3.4, 'hides logarithmic dependencies'",
             erratum="E9",
-            note="No constant factor repairs the bound: the packing grows like d, and the printed "
-            "number grows like ln d.",
+            note="No constant factor repairs the bound: the log size of the packing grows like d, "
+            "and the printed bound grows like ln d.",
             counterexample=_REFUTED(instance=_halves(10**6), ratio=6.950640978146577),
         ),
         Form(
             name="derived",
             erratum="E9",
-            note="The proof's own terms (E10), with covers for inputs of norm 1 and ln(d^2) for "
-            "every matrix (E11), also give too small a number.",
+            note="The proof's own list of terms (E10), with covers for inputs of norm 1 and "
+            "ln(d^2) for every matrix (E11), also gives too small a bound.",
             counterexample=_REFUTED(instance=_halves(10**5), ratio=7.486746304747405),
         ),
         Form(
             name="corrected",
-            note="The first layer's W_QK has a factor B_x^2, and each matrix "
-            "has its own C, to leading order.",
+            note="In this bound the term of the first layer's W_QK has a factor B_x^2, and each "
+            "matrix has its own constant C, to leading order.",
         ),
     ),
     control="B_x times the printed number, where the first W_QK needs B_x^2",

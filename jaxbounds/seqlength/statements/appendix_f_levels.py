@@ -1,7 +1,7 @@
-"""A disproof of Corollary F.0.1's number by networks of `appendix_f`, with levels for signs.
+"""A disproof of Corollary F.0.1's bound by the networks of `appendix_f`, with levels for signs.
 
-The printed number of F.0.1 grows with d, so networks that differ in signs do not refute it.
-Networks that differ in levels refute it: the first layer distinguishes a number of levels of the
+The printed bound grows with d, so networks that differ in signs do not refute the bound. Networks
+that differ in levels refute the bound: the first layer distinguishes a number of levels of the
 order B_x^2 / d.
 """
 
@@ -124,29 +124,32 @@ COROLLARY_F_0_1 = on_packings(
             name="printed",
             cites="Corollary F.0.1, its two displays",
             erratum="E9",
-            note="The networks are 1.87 apart. Their norms are bounded over columns and over "
-            "rows, and their tokens are in the l_1 ball. For B_v2 = 1 / B_x the printed number "
-            "does not depend on B_x, but ln N grows like 2 d ln B_x.",
+            note="The networks are pairwise 1.87 apart. Their norms are bounded over columns and "
+            "over rows, and their tokens are in the l_1 ball. For B_v2 = 1 / B_x the printed "
+            "bound does not depend on B_x, but ln N grows like 2 d ln B_x.",
             counterexample=_REFUTED(instance=LEVELS, ratio=1.3563886612160536),
         ),
         Form(
             name="printed, constant 10",
             cites="Corollary F.0.1, its two displays, with a constant",
             erratum="E9",
-            note="No constant factor repairs the bound: the packing grows like ln B_x, and the "
-            "printed number does not depend on B_x.",
+            note="No constant factor repairs the bound: the log size of the packing grows like ln "
+            "B_x, and the printed bound does not depend on B_x.",
             counterexample=_REFUTED(instance=FAR, ratio=1.2520517698007316),
         ),
         Form(
             name="derived",
             erratum="E9",
-            note="The proof's own terms (E10), with covers for inputs of norm 1, also give too "
-            "small a number.",
+            note="The proof's own list of terms (E10), with covers for inputs of norm 1, also "
+            "gives too small a bound.",
             counterexample=_REFUTED(instance=FAR, ratio=2.24653613279618),
         ),
         Form(
             name="corrected",
-            note="The first layer's W_QK has a factor B_x^2, and each matrix has its own C.",
+            note=(
+                "In this bound the term of the first layer's W_QK has a factor B_x^2, and each "
+                "matrix has its own constant C."
+            ),
         ),
     ),
     control="ln(B_x) / 20 times the printed number, where ln N grows like 2 ln B_x",

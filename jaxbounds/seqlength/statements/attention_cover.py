@@ -61,12 +61,16 @@ LEMMA_C_1 = draw.gradient_search(
         ),
         Form(
             name="sharpened S4",
-            note="The Jacobian of softmax has the norm 1 - min_s (p.s)^2 <= 1 from l_inf to l_1.",
+            note=(
+                "The Jacobian of softmax at probabilities p has the norm 1 - min_s (p.s)^2 <= 1 "
+                "from l_inf to l_1, with the minimum over sign vectors s."
+            ),
         ),
         Form(
             name="sharpened S4 tanh",
-            note="The bound is 2 tanh(range / 4), where the range is that of theta_1 - theta_2. "
-            "It holds for steps of any size and ignores a shift of all entries.",
+            note="The bound is 2 tanh(r / 4), where r is the largest minus the smallest entry of "
+            "theta_1 - theta_2. The bound holds for steps of any size and ignores a shift of all "
+            "entries.",
             equality="two equal blocks, theta_2 = -theta_1",
         ),
     ),
@@ -80,7 +84,7 @@ def _scores_step(instance: Instance) -> Array:
 
 
 def _two_tokens(size: Size) -> Instance:
-    """Return the CLS token v, its opposite, and a map along v, where the derivative is largest."""
+    """Return tokens v (CLS) and -v, and a map W along v, where the derivative is largest."""
     rng, rows = np.random.default_rng(0), []
     for amount in np.geomspace(1e-2, 1.0, 24):
         v = 10.0 ** rng.uniform(-0.5, 0.5) * np.eye(size["d"])[0]
@@ -144,17 +148,20 @@ ATTENTION_STEP = draw.gradient_search(
         ),
         Form(
             name="sharpened S5",
-            note="The factor is max |X_tj| B_x, with the softmax constant 1. X = (v, -v) with "
-            "small W approaches equality.",
+            note="The bound's factor is max |X_tj| B_x, with the Lipschitz constant 1 of softmax. "
+            "Tokens X = (v, -v) and a small W approach equality.",
         ),
         Form(
             name="sharpened, l_2 norm",
-            note="The softmax constant is 1. X = (v, -v) with small W approaches equality.",
+            note=(
+                "The bound takes the Lipschitz constant 1 of softmax. Tokens X = (v, -v) and a "
+                "small W approach equality."
+            ),
         ),
         Form(
             name="sharpened S7",
-            note="The difference from uniform attention (W = 0) is at most 2 B_inf tanh(B_x "
-            "||What x||_2 / 2).",
+            note="The attention's output differs from the output of uniform attention (W = 0) by "
+            "at most 2 B_inf tanh(B_x ||What x||_2 / 2).",
         ),
     ),
     control="half the sharpened bound",

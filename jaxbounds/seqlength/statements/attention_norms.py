@@ -69,8 +69,8 @@ NORMS = draw.inequality(
             name="derived, over rows",
             cites="Appendix C, '||Pv|| <= ||P||_{2,inf} ||v||_1', with ||.||_{2,inf} over rows",
             erratum="E4",
-            note="The form takes the norms over rows. The proof of Theorem 4.1 uses norms over "
-            "columns.",
+            note="This version of the claim takes the norms over rows. The proof of Theorem 4.1 "
+            "uses norms over columns.",
             counterexample=Counterexample(
                 instance={"P": [[1.0], [1.0]], "v": [1.0], "u": [1.0, 0.0]},
                 size={"d": 2, "T": 1},
@@ -81,8 +81,8 @@ NORMS = draw.inequality(
         Form(
             name="printed, ||X||_{2->inf}",
             cites="Appendix C, '||X||_{2->inf} = ||X^T||_{2,inf}'",
-            note="The Cauchy-Schwarz inequality proves the bound for each row. The equality "
-            "instance attains the bound, so the supremum is not smaller.",
+            note="The Cauchy-Schwarz inequality proves the bound for each row. The instance of "
+            "the equality case attains the bound, so no smaller bound is true.",
             equality="u the longest row of X",
         ),
     ),
@@ -134,7 +134,10 @@ RANGE = draw.inequality(
         ),
         Form(
             name="sharpened S5",
-            note="The bound is max |X_tj|, which becomes the upper limit of Dudley's integral.",
+            note=(
+                "The bound is the largest entry max |X_tj|, which becomes the upper end of "
+                "Dudley's integral."
+            ),
             equality="all tokens B_x s e_j",
         ),
     ),

@@ -159,14 +159,14 @@ LEMMA_E_2 = draw.inequality(
         Form(
             name="printed",
             cites="Lemma E.2, its display",
-            note="Inputs of later blocks are in the unit ball. The check uses sigma(z) = a z + b "
-            "tanh(z) + c relu(z), for which L_sigma = a + b + c.",
+            note="The inputs of all blocks but the first are in the unit ball. The check uses the "
+            "activation sigma(z) = a z + b tanh(z) + c relu(z), for which L_sigma = a + b + c.",
             equality=_ONLY_W_C,
         ),
         Form(
             name="sharpened S4",
-            note="The softmax constant 1 gives the factor 1 + 2 B_QK and the coefficient 1 of the "
-            "W_QK term.",
+            note="If softmax has the Lipschitz constant 1, the bound has the factor 1 + 2 B_QK, "
+            "and its W_QK term the coefficient 1.",
             equality=_ONLY_W_C,
         ),
     ),
@@ -231,19 +231,23 @@ FIRST_BLOCK = draw.inequality(
             name="printed",
             cites="Lemma E.2, its display, at i = 1",
             erratum="E9",
-            note="A perturbation dW of W_QK changes the attention scores by up to B_x ||dW^T x||, "
-            "and the values have norms up to B_v B_x.",
+            note="In the first block, a perturbation dW of W_QK changes the attention scores by "
+            "up to B_x ||dW^T x||, and the values have norms up to B_v B_x.",
             counterexample=Counterexample(
                 instance={"layer": LAYER, "moved": MOVED, "X": OPPOSITE},
                 ratio=7.999658686326246,
                 meets=meets_appendix_e,
             ),
         ),
-        Form(name="corrected", note="The W_QK term has one more factor B_x^2.", equality=_ONLY_W_C),
+        Form(
+            name="corrected",
+            note="The bound's term for W_QK has one more factor B_x^2 than the printed term.",
+            equality=_ONLY_W_C,
+        ),
         Form(
             name="sharpened S4",
-            note="The W_QK term has the factor B_x^2, and the softmax "
-            "constant 1 gives it the coefficient 1.",
+            note="The bound's term for W_QK has the factor B_x^2, and the coefficient 1, because "
+            "softmax has the Lipschitz constant 1.",
             equality=_ONLY_W_C,
         ),
     ),

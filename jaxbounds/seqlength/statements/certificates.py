@@ -37,7 +37,7 @@ READOUT = np.array([1.0, -1.0])
 
 
 def _network(scale: float) -> AttentionNetwork:
-    """Return a network in R^1: one head, two outputs; map and dense layer have norm `scale`."""
+    """Return a network in R^1 with one head and two outputs; all norms are 1 or `scale`."""
     return AttentionNetwork(
         maps=np.array([[[scale, 0.0]]]),
         values=np.array([[[0.5]]]),
@@ -215,31 +215,34 @@ CERTIFICATE = random_search_on_host(
         ),
         Form(
             name="derived diagnostic",
-            note="The diagnostic bound, taken at the rounded norms and the divided delta, equals "
-            "the certificate. At the network's own norms the diagnostic is smaller, so the "
-            "control is false.",
+            note="The bound without a union bound (the diagnostic), taken at the rounded norms "
+            "and the divided delta, equals the certificate. At the network's own norms the "
+            "diagnostic is smaller, so the control, which claims equality there, is false.",
             equality="always",
         ),
         Form(
             name="derived grid",
-            note="A certificate rounds each norm up to the next 2^j.",
+            note="A certificate rounds each norm up to the next power 2^j.",
             equality="a norm that is a power of two",
         ),
         Form(
             name="derived union",
-            note="The form checks by how much the union bound enlarges the tail.",
+            note=(
+                "This version of the claim checks by how much the union bound enlarges the tail "
+                "term."
+            ),
             equality="always",
         ),
         Form(
             name="derived m*",
-            note="m* is at least the smallest m at which the bound is below the range of the "
-            "loss. The check finds this smallest m by bisection.",
+            note="The certificate's sample size m* is at least the smallest m at which the bound "
+            "is below the range of the loss. The check finds this smallest m by bisection.",
             equality=TO_THE_UNIT,
         ),
         Form(
             name="derived m* least",
-            note="m* exceeds the smallest m of the previous form by at most 0.1%, the accuracy of "
-            "its search.",
+            note="The certificate's sample size m* exceeds the smallest such m by at most 0.1%, "
+            "the accuracy of the search for m*.",
             equality=TO_THE_UNIT,
         ),
     ),

@@ -172,7 +172,7 @@ CHAIN = on_networks(
         ),
         Form(
             name="corrected",
-            note="The W_QK term of layer 1 has one more factor B_x^2.",
+            note="The W_QK term of layer 1 has one more factor B_x^2 than the printed term.",
             equality=_ALONG,
         ),
         Form(
@@ -239,9 +239,10 @@ COVER = on_networks(
         Form(
             name="derived",
             erratum="E10",
-            note="The form takes the proof's own list of covers. This list covers the first W_v "
-            "for inputs of norm 1, but the tokens have norm B_x = 4. In the stored instance only "
-            "the first W_v moves. The first W_QK also lacks the factor B_x^2 (E9).",
+            note="The check takes the proof's own list of covers. This list covers the first "
+            "layer's W_v for inputs of norm 1, but the tokens have norm B_x = 4. In the stored "
+            "instance only this W_v changes. The list's term for the first layer's W_QK also "
+            "lacks the factor B_x^2 (E9).",
             counterexample=_ONE_VALUE_MAP,
         ),
         Form(
@@ -317,12 +318,15 @@ WORD_MASKING = on_networks(
     forms=(
         Form(
             name="derived",
-            note="The loss is 2-Lipschitz in l_infinity. Only the read-out's term has the factor "
-            "sqrt(K) of Theorem 5.1, and no logarithm appears.",
+            note="The loss is 2-Lipschitz in l_infinity. Only the bound's term for the read-out "
+            "has the factor sqrt(K) of Theorem 5.1, and the bound has no logarithm.",
         ),
         Form(
             name="derived, covers",
-            note="The list has K covers of the read-out, where the scalar network has one.",
+            note=(
+                "The list has K covers of the read-out, one for each word; the scalar network has "
+                "only one read-out."
+            ),
             equality="always",
         ),
     ),

@@ -4,20 +4,21 @@ The names occur in forms and notes. S8 improved no bound, so no form has this na
 """
 
 CODES = {
-    "S1": "The sum of Maurey's Lemma 3.1 is scaled, so the radius is b/(1 + sqrt(k)) in place of "
-    "b/sqrt(k). Lemmas 3.3 and 3.6 then need no rounding up.",
-    "S2": "The number of signed sparsifications is counted exactly. The paper has the power "
-    "(2 n + 1)^K.",
+    "S1": "We multiply the sum in Maurey's Lemma 3.1 by a factor, so the radius is b/(1 + "
+    "sqrt(k)) in place of b/sqrt(k). Lemmas 3.3 and 3.6 then need no rounding up.",
+    "S2": "We count the signed sparsifications exactly. The paper bounds their number by (2 n + "
+    "1)^K.",
     "S3": "An elementary cover proves Lemma 3.4 with explicit constants, for norms over rows.",
     "S4": "In Lemma C.1 the softmax is 1-Lipschitz from l_inf to l_1, where the paper has the "
     "constant 2.",
-    "S5": "The largest entry of the tokens replaces one factor B_x in Theorem 4.1.",
+    "S5": "The largest absolute entry of the tokens replaces one factor B_x (the largest norm of "
+    "a token) in Theorem 4.1.",
     "S6": "The smallest of three bounds replaces Dudley's integral: two-term chaining, one cover "
     "with Massart's lemma, and the integral itself.",
-    "S7": "Uniform attention is subtracted first, so the range in Dudley's integral is small if "
-    "the attention weights are small.",
-    "S9": "The loss on two words is logistic in the difference of the outputs. Theorem 5.1 then "
-    "needs no sqrt(K), no factor 2 and no logarithms.",
+    "S7": "We first subtract uniform attention, so the range in Dudley's integral is small if the "
+    "matrix W_QK is small.",
+    "S9": "For two words, the loss is a logistic function of the difference of the outputs. "
+    "Theorem 5.1 then needs no sqrt(K), no factor 2 and no logarithms.",
     "S10": "McDiarmid's inequality, used three times, gives a smaller tail than Section 2.3 "
     "prints.",
     "S11": "The cross entropy of logits within M has a Lipschitz constant below 2, which depends "

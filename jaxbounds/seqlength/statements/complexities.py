@@ -1,4 +1,4 @@
-"""Sections 2.3 and 2.4: Rademacher complexities, Dudley's integral."""
+"""Sections 2.3 and 2.4: Rademacher complexities and Dudley's integral."""
 
 import functools
 import itertools
@@ -244,13 +244,19 @@ DUDLEY = draw.random_search_on_host(
             name="printed",
             cites="Section 2.4, the last display, with 'the infinity in the integral limit can"
             " become the upper bound of the function class' for B",
-            note="The paper leaves the constant c open. The check takes c = 12.",
+            note=(
+                "The paper does not give the constant c in front of Dudley's integral. The check "
+                "takes c = 12."
+            ),
         ),
-        Form(name="sharpened", note="The bound is 4 delta plus 12 times the integral."),
+        Form(
+            name="sharpened",
+            note="The bound is 4 delta plus 12 times Dudley's integral from delta.",
+        ),
         Form(
             name="sharpened grid",
-            note="The upper sum of the integral on a geometric grid replaces the integral, and "
-            "the bound is clipped at B.",
+            note="An upper sum on a geometric grid replaces the integral, and the bound is at "
+            "most the range B.",
             equality=ALL_SIGNS,
         ),
         Form(
@@ -260,7 +266,7 @@ DUDLEY = draw.random_search_on_host(
         ),
         Form(
             name="sharpened S6 one scale",
-            note="The bound uses one cover and Massart's lemma.",
+            note="The bound uses one cover (one scale) and Massart's lemma.",
             equality=ALL_SIGNS,
         ),
         Form(

@@ -162,16 +162,22 @@ LINKS = draw.random_search_on_host(
     forms=(
         Form(
             name="derived, shattered",
-            note="This is step 1 in the docstring of `jaxbounds.seqlength.vector_contraction`.",
+            note=(
+                "Step 1 in the docstring of `jaxbounds.seqlength.vector_contraction` proves this "
+                "bound."
+            ),
         ),
         Form(
             name="derived, separated",
-            note="This is step 2 in the docstring of `vector_contraction`: the lemma of Alon et "
-            "al. (1997) with the factor (b-1)(b-2).",
+            note="Step 2 in the docstring of `vector_contraction` proves this bound, the lemma of "
+            "Alon et al. (1997) with the factor (b-1)(b-2).",
         ),
         Form(
             name="derived, scalar",
-            note="This is step 3 in the docstring of `vector_contraction`, at epsilon = 4 g.",
+            note=(
+                "Step 3 in the docstring of `vector_contraction` proves this bound, at epsilon = "
+                "4 g."
+            ),
         ),
     ),
     control="a quarter of the points",
@@ -180,7 +186,7 @@ LINKS = draw.random_search_on_host(
 
 
 def _constant_functions(instance: Instance, size: Size) -> Sides:
-    """Compare the bounds at equal inputs, where f_s is a constant in [-B, B] and Rads are known."""
+    """Compare the bounds on m equal inputs, where each f_s is a constant in [-B, B]."""
     m, K, B = draw.numbers(instance, "m", "K", "B")
     walk = 1.0 / (math.sqrt(math.pi) * scipy.special.poch(m // 2 + 0.5, 0.5))  # E|S_m| / m, m even
     ends = [math.log1p((K - 1) * math.exp(sign * 2.0 * B)) for sign in (1.0, -1.0)]
@@ -223,7 +229,10 @@ WITH_CONSTANTS = draw.random_search_on_host(
         ),
         Form(
             name="derived",
-            note="The bound has the factor sqrt(K), every constant and every logarithm.",
+            note=(
+                "The bound has the factor sqrt(K), with every constant and every logarithm "
+                "explicit."
+            ),
         ),
         Form(
             name="sharpened",

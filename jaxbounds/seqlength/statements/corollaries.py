@@ -77,9 +77,9 @@ COROLLARY_4_1_1 = draw.random_search_on_host(
             name="printed",
             cites="Corollary 4.1.1, alpha and the last display",
             erratum="E7",
-            note="The printed alpha is too small by sqrt 2, and O(.) hides this factor. With b = "
-            "2 B_x^2 sqrt(C / m), sqrt 2 times the display exceeds the bound of Theorem 4.1 "
-            "by at least b ln(sqrt 2).",
+            note="The printed constant alpha is too small by a factor sqrt 2, which O(.) hides. "
+            "With b = 2 B_x^2 sqrt(C / m), sqrt 2 times the display exceeds the bound of Theorem "
+            "4.1 by at least b ln(sqrt 2).",
         ),
         Form(
             name="corrected",
@@ -126,14 +126,14 @@ COROLLARIES_D = draw.identity_on_host(
         Form(
             name="printed (D.0.1)",
             cites="Corollary D.0.1, alpha and the last display",
-            note="The formula has sqrt m - sqrt(ln 2d) as in the proof. The statement "
-            "seqlength.cord.0.orientation decides which matrix norm makes the corollary "
+            note="The formula has sqrt m - sqrt(ln 2d) in the logarithm, as in the proof. The "
+            "statement seqlength.cord.0.orientation decides which matrix norm makes the corollary "
             "true.",
         ),
         Form(
             name="printed (D.0.2)",
             cites="Corollary D.0.2, alpha and the last display",
-            note="The check compares leading terms.",
+            note="The check compares the leading terms of the two bounds.",
         ),
     ),
     control="D.0.1 with the alpha of D.0.2",

@@ -80,7 +80,7 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
     forms=(
         Form(
             name="derived",
-            note="The cover uses q = 2. The docstring of "
+            note="The cover rounds with levels of ratio q = 2. The docstring of "
             "`jaxbounds.seqlength.correction_covers` gives the proof.",
         ),
         Form(
@@ -91,9 +91,9 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
         ),
         Form(
             name="derived, code",
-            note="Each correction lowers the potential F by at least eps^2 / (B_w B_x^2).",
+            note="Each correction lowers the potential F(W - V) by at least eps^2 / (B_w B_x^2).",
         ),
-        Form(name="sharpened", note="The cover uses q = 1.1."),
+        Form(name="sharpened", note="The cover rounds with levels of ratio q = 1.1."),
         Form(
             name="sharpened, norm",
             note="Each correction is followed by a projection onto the "
@@ -102,8 +102,8 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
         ),
         Form(
             name="sharpened, code",
-            note="For one row, orthonormal points and errors just above eps, x^2 of the allowed q "
-            "x^2 corrections occur.",
+            note="For one row, orthonormal points and errors slightly above eps, the number of "
+            "corrections is x^2, and the bound allows q x^2.",
         ),
     ),
     control="three tenths of the resolution",
@@ -150,7 +150,10 @@ LEMMA_3_5_COUNT = draw.identity_on_host(
     sizes=({"points": 4},),
     forms=(
         Form(name="derived", note="The check lists and counts all letters and levels."),
-        Form(name="sharpened", note="The bound is the smallest over six values of q."),
+        Form(
+            name="sharpened",
+            note="The bound is the smallest value over six ratios q of neighbouring levels.",
+        ),
     ),
     control="without signs",
 )
@@ -189,15 +192,15 @@ LEMMA_3_5_SIZE = draw.random_search_on_host(
     forms=(
         Form(
             name="corrected, leading term",
-            note="The formula is x^2 ln(kN) for row norms with the constant 1. This packing does "
-            "not refute it.",
+            note="The formula is x^2 ln(kN), with norms over rows and the hidden constant 1. The "
+            "packing of this check does not refute the formula.",
             hypotheses=lambda i, size: {"N >= 4": i["points"] >= 4},
         ),
-        Form(name="derived", note="The bound uses q = 2."),
+        Form(name="derived", note="The bound takes q = 2 for the ratio of neighbouring levels."),
         Form(
             name="sharpened",
-            note="The bound is the smallest over six values of q, and is "
-            "nearly x^2 ln(2 k N levels + 1).",
+            note="The bound is the smallest value over six ratios q of levels, and is nearly x^2 "
+            "ln(2 k N levels + 1).",
         ),
     ),
     control="a tenth of the sharpened size",

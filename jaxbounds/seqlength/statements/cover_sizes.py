@@ -115,8 +115,8 @@ COVER_SIZES = draw.on_host(
         Form(
             name="printed (Appendix A)",
             cites="Appendix A, the last display",
-            note="The check covers the log size k C for rows in the l_1 ball and the cover of "
-            "Lemma 3.1 only. It lists the product of the rows' covers if this product is "
+            note="The check takes rows in the l_1 ball and the cover of Lemma 3.1 only, with the "
+            "log size k C. The check lists the product of the rows' covers if this product is "
             "small.",
             equality="always",
         ),
@@ -217,12 +217,18 @@ APPENDIX_A = draw.inequality(
         Form(
             name="printed",
             cites="Appendix A, the display before the last",
-            note="The inequality holds for any cover of the rows and any r, s and q > 0.",
+            note=(
+                "The inequality holds for any cover of the rows and any exponents r, s and q > 0 "
+                "of the norms."
+            ),
             equality="all outputs moved alike",
         ),
         Form(
             name="derived",
-            note="The rows have the cover of Lemma 3.1, with r = 1 and s = 2.",
+            note=(
+                "The rows have the cover of Lemma 3.1, with the norms r = 1 of the rows and s = 2 "
+                "of the inputs."
+            ),
             equality="all rows at the same vertex e_1, x = e_1",
         ),
     ),

@@ -116,10 +116,10 @@ OPTIMUM = draw.identity_on_host(
             cites="Appendix C, the display of delta and the last display",
             erratum="E5",
             reading="for every m > d",
-            note="We take the minimum over delta <= B_x, the range of the integral. Over all "
-            "delta, the display is an identity, but no bound. The display needs b < B (1 - a). "
-            "For C = 1000, m = 100, d = 10 and B_x = 1 it gives -6.4, and Theorem 4.1's display "
-            "gives -5.17.",
+            note="We take the minimum over delta <= B_x, the range of the integral. As a minimum "
+            "over all delta, the display is an identity, but no bound. The display is right only "
+            "for b < B (1 - a). For C = 1000, m = 100, d = 10 and B_x = 1 the display gives -6.4, "
+            "and Theorem 4.1's display gives -5.17.",
             counterexample=Counterexample(
                 instance={"B_x": 1.0, "C": 1000.0, "m": 100.0, "d": 10.0},
                 ratio=1.1569956606325502,
@@ -202,8 +202,8 @@ INTEGRAL = draw.on_host(
         ),
         Form(
             name="corrected, C = 0",
-            note="For C = 0 the minimum is at delta = 0 and equals B_x sqrt(ln 2d / m) on both "
-            "sides.",
+            note="For C = 0 both sides have their minimum at delta = 0, with the value B_x "
+            "sqrt(ln 2d / m).",
             equality="always",
         ),
     ),

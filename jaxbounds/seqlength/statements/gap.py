@@ -77,8 +77,8 @@ GENERALIZATION = Statement(
         ),
         Form(
             name="derived",
-            note="A quarter of the printed tail, taken at the whole delta, bounds the mean of "
-            "fair signs. On some samples the mean exceeds this bound.",
+            note="A quarter of the printed tail, taken at the whole delta, is McDiarmid's bound "
+            "on the mean of fair signs. On some samples the mean exceeds this bound.",
         ),
     ),
     control="a twentieth of the tail and no complexity",
@@ -115,12 +115,15 @@ TAIL = draw.identity_on_host(
         Form(
             name="derived",
             cites="Section 2.3, the last display, its second term",
-            note="Four events share delta, which gives the tail 4 c sqrt(2 ln(4/delta) / m).",
+            note=(
+                "The proof divides delta among four events, which gives the tail 4 c sqrt(2 "
+                "ln(4/delta) / m)."
+            ),
         ),
         Form(
             name="sharpened S10",
-            note="Three events share delta: the two signs of the gap, and "
-            "the deviation of Rad, which enters twice.",
+            note="The proof divides delta among three events: the two signs of the gap, and the "
+            "deviation of Rad, which enters the bound twice.",
         ),
     ),
     control="half of delta",

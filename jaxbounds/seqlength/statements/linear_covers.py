@@ -126,8 +126,8 @@ LEMMA_3_2 = draw.identity_on_host(
         ),
         Form(
             name="corrected, two maps",
-            note="The class is {0, W}. Its covers depend only on the longest column of W, so no "
-            "covering number is computed.",
+            note="The class is {0, W}. The covers of {0, W} depend only on the longest column of "
+            "W, so the check computes no covering number.",
         ),
     ),
     control="points of norm 3 B_x",
@@ -160,8 +160,8 @@ covered = functools.partial(
         Form(name="derived", note="The radius is B_w B_x / sqrt K, as in Maurey's lemma."),
         Form(
             name="sharpened S1",
-            note="The radius is B_w B_x / (1 + sqrt K). A whole number K <= x^2 always makes it "
-            "strictly smaller than eps, so x^2 needs no rounding up.",
+            note="The radius is B_w B_x / (1 + sqrt K). Some whole number K <= x^2 always makes "
+            "this radius strictly smaller than eps, so x^2 needs no rounding up.",
             equality="columns (or W) at a vertex of the l_1 ball",
         ),
     ),

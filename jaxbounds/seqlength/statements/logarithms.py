@@ -85,11 +85,18 @@ CLOSED_FORM = draw.identity_on_host(
     tolerance=1e-7,
     sizes=({},),
     forms=(
-        Form(name="derived", note="The proof substitutes t = ln(1 / eps), in which s is linear."),
+        Form(
+            name="derived",
+            note="The proof substitutes t = ln(1 / eps); the argument s of the "
+            "logarithm is linear in t.",
+        ),
         Form(name="derived, least", note="This form checks the delta that minimises the bound."),
         Form(
             name="derived, G'",
-            note="Dawson's function satisfies D' = 1 - 2 z D(z), which gives G' = sqrt(ln s).",
+            note=(
+                "Dawson's function D satisfies D' = 1 - 2 z D(z), so the antiderivative G "
+                "satisfies G' = sqrt(ln s)."
+            ),
         ),
     ),
     control="twice the letters",
@@ -203,11 +210,14 @@ COROLLARY_CLASS = Statement(
         Form(
             name="corrected (D.0.2)", note="All constants and logarithms are explicit, with c = 12."
         ),
-        Form(name="sharpened (D.0.2)", note="The softmax constant is 1 (S4)."),
+        Form(
+            name="sharpened (D.0.2)",
+            note="The bound takes the Lipschitz constant 1 of softmax (S4).",
+        ),
         Form(
             name="corrected (F.0.2)",
-            note="The network has one layer. Its outputs have l_1 norm at most 1, so Pi_norm does "
-            "nothing.",
+            note="The network has one layer. The layer's outputs have l_1 norm at most 1, so the "
+            "projection Pi_norm changes nothing.",
         ),
     ),
     control="a tenth of 1 / sqrt m",
@@ -280,13 +290,16 @@ ORDERS = Statement(
             name="printed, B_c2",
             exponent=(0.95, 1.001),
             cites=SHOWN,
-            note="The exponent O(L) is 2L for B_c2, and also for L_sigma and B_v2.",
+            note=(
+                "The exponent O(L) of the bracket is 2L for the norm B_c2, and also for L_sigma "
+                "and B_v2."
+            ),
         ),
         _rate(
             name="printed, B_QK2",
             exponent=(0.95, 1.001),
             cites=SHOWN,
-            note="The exponent O(L) is 2L - 2 for B_QK2.",
+            note="The exponent O(L) of the bracket is 2L - 2 for the norm B_QK2.",
         ),
         _rate(
             name="printed, d k",
@@ -303,7 +316,7 @@ ORDERS = Statement(
             reading="of any size",
             cites=SHOWN,
             note="As B_c2 tends to 0, the display tends to 0. The cover of w does not shrink with "
-            "B_c2, so its term in Theorem 4.2 remains.",
+            "B_c2, so the bound of Theorem 4.2 does not tend to 0.",
         ),
         _rate(
             name="derived, B_x",
@@ -315,7 +328,7 @@ ORDERS = Statement(
         _rate(
             name="corrected, B_x",
             exponent=(0.95, 1.001),
-            note="The corrected number grows like B_x^6.",
+            note="The corrected bound grows like B_x^6.",
         ),
         _rate(name="corrected, d k", exponent=(0.9, 1.001), note="The number grows like ln(dk)."),
     ),

@@ -143,7 +143,7 @@ TASK = identity_on_host(
         Form(name="derived symbols", note="The symbols have inner products 0 and l_1 norms 1."),
         Form(
             name="derived code",
-            note="The positional code has the exponent i / d of the public code.",
+            note="The positional code has the exponent i / d, as in the authors' public code.",
         ),
         Form(
             name="derived losses",

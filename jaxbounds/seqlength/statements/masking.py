@@ -239,7 +239,7 @@ CLIPPING = inequality(
         Form(
             name="derived",
             cites="Section 5, the last paragraph, which prints no inequality",
-            note="Clipping is 1-Lipschitz, so it does not increase the complexity.",
+            note="Clipping is 1-Lipschitz, so clipped losses have no larger complexity.",
             equality="no loss above c",
         ),
     ),

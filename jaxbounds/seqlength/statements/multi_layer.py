@@ -86,8 +86,8 @@ THEOREM_4_2 = draw.identity(
             name="printed",
             cites="Theorem 4.2, its two displays",
             erratum="E10",
-            note="For one layer and all norms equal to one, the printed number is 46.2, and the "
-            "number of the proof is 96.5.",
+            note="For one layer and all norms equal to one, the theorem prints the bound 46.2, "
+            "and the proof gives 96.5.",
             counterexample=Counterexample(
                 instance=dict.fromkeys((*NAMES, "C_1", "C_Bx"), 1.0),
                 ratio=0.5217668644740577,
@@ -96,9 +96,9 @@ THEOREM_4_2 = draw.identity(
         ),
         Form(
             name="derived",
-            note="alpha_i is the printed product over j > i. The proof gives tau_i = "
-            "alpha_i^{2/3} (1 + (L_sigma B_c)^{2/3} + (2 L_sigma B_c B_v)^{2/3}). In gamma "
-            "it gives C_1^{1/3} (B_w alpha_1)^{2/3} (1 + (L_sigma B_c)^{2/3}) in place of "
+            note="Here alpha_i is the printed product over j > i. The proof gives tau_i = "
+            "alpha_i^{2/3} (1 + (L_sigma B_c)^{2/3} + (2 L_sigma B_c B_v)^{2/3}). In gamma the "
+            "proof gives C_1^{1/3} (B_w alpha_1)^{2/3} (1 + (L_sigma B_c)^{2/3}) in place of "
             "C_1^{1/3} (B_w L_sigma B_v)^{2/3}.",
         ),
     ),
@@ -158,7 +158,7 @@ COROLLARY_4_2_1 = draw.on_host(
         ),
         Form(
             name="corrected",
-            note="Each shape of matrix has its own C.",
+            note="In this bound matrices of each shape have their own constant C.",
             equality="x = 1, where the cover has the 2n + 1 points 0 and +-B e_i",
         ),
     ),
@@ -203,7 +203,9 @@ SHAPES = draw.identity_on_host(
     "matrices",
     forms=(
         Form(name="corrected (F.0.1)"),
-        Form(name="corrected (F.0.2)", note="The check compares leading terms."),
+        Form(
+            name="corrected (F.0.2)", note="The check compares the leading terms of the two bounds."
+        ),
     ),
     control="in reverse order",
 )
@@ -276,9 +278,9 @@ MANY_HEADS = draw.identity(
         Form(
             name="printed",
             cites="Section 4.3, the last sentence, 'a dependence of H^{1.5}'",
-            note="The exponent counts the terms of the perturbed layer without the term of w. In "
-            "a network of L layers, alpha_i of an earlier layer i gains another factor "
-            "H^{L-i}.",
+            note="The exponent of H is for the terms of the perturbed layer, without the term of "
+            "the read-out w. In a network of L layers, alpha_i of an earlier layer i gains "
+            "another factor H^{L-i}.",
         ),
     ),
     control="H",

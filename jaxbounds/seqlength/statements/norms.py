@@ -69,7 +69,7 @@ MATRIX_NORM = draw.identity(
                 meets=_any_matrix,
             ),
         ),
-        Form(name="corrected", note="The outer norm is l_p."),
+        Form(name="corrected", note="The outer norm, over the columns' norms, is l_p."),
     ),
     control="the same norm over rows",
 )
@@ -230,7 +230,11 @@ CONVERTED = draw.random_search_on_host(
     "in different balls",
     sizes=({"largest": 1000},),
     forms=(
-        Form(name="printed (Lemma 3.4)", cites=STRONGER, note="The check compares leading terms."),
+        Form(
+            name="printed (Lemma 3.4)",
+            cites=STRONGER,
+            note="The check compares the leading terms of the two bounds.",
+        ),
         Form(name="printed (Lemma 3.6)", cites=STRONGER),
     ),
     control="without the factor d^2",

@@ -106,29 +106,35 @@ ONE_CONSTANT = draw.random_search_on_host(
             name="derived, W_c^T x, constant 10",
             cites="Corollary F.0.1, (d B^2 ln(2k + 1))^{1/3}, with a constant",
             erratum="E11",
-            note="No constant factor repairs the bound: at d = 2 the packing grows like k, and "
-            "the bound grows like ln k.",
+            note="No constant factor repairs the bound: at d = 2 the log size of the packing "
+            "grows like k, and the bound grows like ln k.",
             counterexample=Counterexample(instance=WIDE, ratio=2.279668770479254, meets=_meets),
         ),
         Form(
             name="derived, W_c^T x, rows",
             cites="Corollary F.0.1, with ||W_c||_{1,inf} as printed, the rows of the map",
             erratum="E11",
-            note="The norm of the transpose does not repair the bound either. The images of e_1 "
-            "then fill a cube in R^d. At eps = sqrt(d) / 4 a comparison of volumes refutes the "
-            "bound.",
+            note="A bound on the norm of the transpose does not repair the corollary either. The "
+            "images of the input e_1 then fill a cube in R^d. At eps = sqrt(d) / 4 a comparison "
+            "of volumes refutes the bound.",
             counterexample=Counterexample(instance=NARROW, ratio=38.70754446898384, meets=_meets),
         ),
         Form(
             name="derived, W_QK x",
             cites="Corollary F.0.1, (d B^2 B_x^2 ln(2k + 1))^{1/3}",
             erratum="E11",
-            note="This map has d columns in R^d. Lemma 3.3 gives the factor ln(2d + 1), and the "
-            "packing shows that the factor must be at least ln(2d) / 4.",
+            note="The map W_QK has d columns in R^d. Lemma 3.3 gives the factor ln(2d + 1), and "
+            "the packing shows that the factor must be at least ln(2d) / 4.",
             counterexample=Counterexample(instance=NARROW, ratio=1.735056822321508, meets=_meets),
         ),
-        Form(name="corrected, W_c^T x", note="The log size is k x^2 ln(2d + 1)."),
-        Form(name="corrected, W_QK x", note="The log size is d x^2 ln(2d + 1)."),
+        Form(
+            name="corrected, W_c^T x",
+            note="The logarithm of the cover's size is k x^2 ln(2d + 1), with x = B_w B_x / eps.",
+        ),
+        Form(
+            name="corrected, W_QK x",
+            note="The logarithm of the cover's size is d x^2 ln(2d + 1), with x = B_w B_x / eps.",
+        ),
     ),
     control="a third of the C for W_QK's own shape",
     source="Corollary F.0.1",

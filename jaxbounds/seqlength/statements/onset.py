@@ -72,7 +72,10 @@ ONSET = draw.random_search_on_host(
     forms=(
         Form(
             name="derived",
-            note="At m* the printed bound, with c = 12, is below the trivial value.",
+            note=(
+                "At the returned sample size m*, the printed bound, with c = 12, is below the "
+                "trivial value."
+            ),
             equality="just below it",
         ),
         Form(
@@ -82,7 +85,7 @@ ONSET = draw.random_search_on_host(
         ),
         Form(
             name="sharpened",
-            note="At m* the certified bound is below the trivial value.",
+            note="At the returned sample size m*, the certified bound is below the trivial value.",
             equality="just below it",
         ),
         Form(
@@ -93,8 +96,8 @@ ONSET = draw.random_search_on_host(
         Form(
             name="sharpened, never later",
             note="Sharpened bounds become informative at no larger sample sizes than printed "
-            "bounds. This fails for B_x >= 8: Theorem 4.2's false number (E10) is of order "
-            "B_x^2, and the corrected number is larger, of order B_x^6 (E9).",
+            "bounds. This fails for B_x >= 8: Theorem 4.2's printed, false bound (E10) is of "
+            "order B_x^2, and the corrected bound is larger, of order B_x^6 (E9).",
         ),
     ),
     control="above the trivial value at m*",

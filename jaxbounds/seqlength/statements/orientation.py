@@ -27,7 +27,7 @@ from jaxbounds.seqlength.statements import instances as draw
 def _orientation(instance: Instance, size: Size) -> Sides:
     """Compare the lemmas' covers with packings: the images of the input e_1 fill a cube or a ball.
 
-    The ball of each printed norm contains maps with these images.
+    Maps with these images satisfy the printed norm bound.
     """
     (n,) = draw.numbers(instance, "d")
     xp = array_module(n)
@@ -121,8 +121,8 @@ ORIENTATION = draw.random_search_on_host(
             " complexity",
             erratum="E3",
             reading="columns",
-            note="The display of the Rademacher complexity has the map W_QK x. The form is Lemma "
-            "3.4 for norms over columns.",
+            note="The display of the Rademacher complexity has the map W_QK x. This version of "
+            "the claim is Lemma 3.4 for norms over columns.",
             counterexample=_at(1024, 12.799999999999999),
         ),
         Form(
@@ -131,8 +131,8 @@ ORIENTATION = draw.random_search_on_host(
             " 4.1, the display of the Rademacher complexity",
             erratum="E3",
             reading="columns",
-            note="No constant factor repairs the bound: the packing grows like d, and the bound "
-            "grows like ln d.",
+            note="No constant factor repairs the bound: the log size of the packing grows like d, "
+            "and the bound grows like ln d.",
             counterexample=_at(10**6, 62.714582429996085, largest=10**6),
         ),
     ),
@@ -212,8 +212,8 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             erratum="E18",
             reading="l_2 ball",
             note="The tokens fill the l_2 ball. The class contains W_QK = e_1 u^T with |u_i| <= "
-            "1, and a comparison of volumes bounds its covers from below. The form takes the C of "
-            "this one matrix, with ln(2d + 1) in place of the printed ln(2k + 1).",
+            "1, and a comparison of volumes bounds its covers from below. The check takes the "
+            "constant C of this one matrix, with ln(2d + 1) in place of the printed ln(2k + 1).",
             counterexample=_at_n(256, 1.7270307750957843),
         ),
         Form(
@@ -221,8 +221,9 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
             erratum="E18",
             reading="l_2 ball",
-            note="The map W_c^T = u^T goes from R^k to R^1, so d = 1. The form multiplies this "
-            "map's own C, k x^2 ln(2d + 1), by d = 1, and the product is too small as well.",
+            note="The map W_c^T = u^T goes from R^k to R^1, so d = 1. The check multiplies this "
+            "map's own constant C, k x^2 ln(2d + 1), by d = 1, and the product is too small as "
+            "well.",
             counterexample=_at_n(256, 9.809783251889826),
         ),
         Form(
@@ -230,8 +231,9 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
             erratum="E3",
             reading="columns",
-            note="The form takes the C of this one matrix. The columns of W_v are the rows of the "
-            "map. For d = 1 and k = n = 100 the packing gives 68.9, and the bound is 0.85.",
+            note="The check takes the constant C of this one matrix. The columns of W_v are the "
+            "rows of the map. For d = 1 and k = n = 100 the packing gives 68.9, and the bound is "
+            "0.85.",
             counterexample=_at_n(100, 81.23108929577391),
         ),
         Form(

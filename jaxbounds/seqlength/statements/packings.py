@@ -152,15 +152,15 @@ THEOREM_4_2 = draw.random_search_on_host(
             name="printed",
             cites="Theorem 4.2, its two displays",
             erratum="E10",
-            note="The printed gamma lacks the term (B_w alpha_1)^{2/3} of W_c^(1). Only this term "
-            "matters for the four networks.",
+            note="The printed gamma lacks the term (B_w alpha_1)^{2/3}, which belongs to the "
+            "first layer's W_c. Only this term matters for the four networks.",
             counterexample=Counterexample(
                 instance=FOUR | {"epsilon": 0.49},  # at .5 the networks are 2 epsilon apart exactly
                 ratio=11.371390252427005,
                 meets=_meets_4_2,
             ),
         ),
-        Form(name="derived", note="The number comes from the proof's own list of terms."),
+        Form(name="derived", note="This bound comes from the proof's own list of terms."),
     ),
     control="a fifteenth of the proof's number",
     source="Theorem 4.2",
@@ -280,28 +280,31 @@ COROLLARY_4_2_1 = draw.random_search_on_host(
             name="printed",
             cites="Corollary 4.2.1, its two displays",
             erratum="E9",
-            note="The 2^(d-2) networks are sqrt 2 apart. The cover of the first layer's W_QK "
-            "needs one more factor B_x^2.",
+            note="The 2^(d-2) networks are pairwise sqrt 2 apart. The cover of the first layer's "
+            "W_QK needs one more factor B_x^2.",
             counterexample=_REFUTED(instance=SIGNS, ratio=1.6494725759262308),
         ),
         Form(
             name="printed, constant 100",
             cites="Corollary 4.2.1, its two displays, with a constant",
             erratum="E9",
-            note="No constant factor repairs the bound: the packing grows like d, and the printed "
-            "number grows like ln d.",
+            note="No constant factor repairs the bound: the log size of the packing grows like d, "
+            "and the printed bound grows like ln d.",
             counterexample=_REFUTED(instance=SIGNS | {"d": 10**6}, ratio=13.480864962301792),
         ),
         Form(
             name="derived",
             erratum="E9",
-            note="The number is still too small with ln(2 d^2 + 1) for every matrix. E11 requires "
-            "this logarithm for W_QK.",
+            note="The printed bound is still too small with ln(2 d^2 + 1) for every matrix. E11 "
+            "requires this logarithm for W_QK.",
             counterexample=_REFUTED(instance=SIGNS | {"d": 800}, ratio=1.1099162367733775),
         ),
         Form(
             name="corrected",
-            note="The first layer's W_QK has a factor B_x^2, and each matrix has its own C.",
+            note=(
+                "In this bound the term of the first layer's W_QK has a factor B_x^2, and each "
+                "matrix has its own constant C."
+            ),
         ),
     ),
     control="B_x times the printed number, where the first W_QK needs B_x^2",

@@ -39,7 +39,7 @@ HOLDER = inequality(
             name="printed",
             cites="Appendix C, the first display, its second expression",
             erratum="E16",
-            note="The second expression lacks the factor B_v.",
+            note="The second expression of the display lacks the factor B_v.",
             counterexample=Counterexample(
                 instance={"v": [2.0], "u": [1.0]}, size={"d": 1}, ratio=2.0, meets=_holder_meets
             ),
@@ -172,7 +172,10 @@ SIGN = inequality(
         Form(
             name="printed",
             cites="Appendix C, the display with 2 B_w B_Wc L_sigma",
-            note="F contains 0. The check uses sigma(z) = a z + b tanh(z) + c relu(z).",
+            note=(
+                "The class F contains the function 0. The check uses the activation sigma(z) = a "
+                "z + b tanh(z) + c relu(z)."
+            ),
             equality="sigma linear, F = {0, f}",
         ),
         Form(

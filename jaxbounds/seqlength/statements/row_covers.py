@@ -78,8 +78,8 @@ LEMMA_3_4 = draw.random_search(
     forms=(
         Form(
             name="sharpened S3",
-            note="Row j is rounded with the step eta_j = eps' 2^(-l_j/2), and sum eta_j^2 <= "
-            "eps'^2.",
+            note="The cover rounds row j with the step eta_j = eps' 2^(-l_j/2), where l_j is the "
+            "row's level. These steps satisfy sum eta_j^2 <= eps'^2.",
             equality="one row of norm B, an entry just below its step B / x",
         ),
         Form(
@@ -200,7 +200,7 @@ LEMMA_3_4_SIZE = by_columns(
         Form(
             name="sharpened S3",
             note="The norms are over rows. The check compares the bound with the packing of the "
-            "2kd points +-B_w e_j e_i^T, which are pairwise at least B_w B_x apart.",
+            "2kd matrices +-B_w e_j e_i^T, which are pairwise at least B_w B_x apart.",
         ),
     ),
     control="a tenth of the explicit bound",
@@ -289,7 +289,11 @@ COUNTING = draw.random_search_on_host(
     judges=(volumetric, covering_crossover, lemma_3_6),
     sizes=({"p": 4096},),
     forms=(
-        Form(name="derived", note="The two bounds compare volumes. For p = 1 the check is exact."),
+        Form(
+            name="derived",
+            note="A comparison of volumes proves both bounds. For p = 1 "
+            "parameter the check is exact.",
+        ),
         Form(
             name="derived crossover",
             note="For x above the crossover, parameter counting gives a smaller bound than Lemma "

@@ -85,7 +85,7 @@ TRANSPOSED = Statement(
             name="corrected",
             sense="at most",
             exponent=(-4.5, -3.5),
-            note="With norms over columns, the complexity is E ||sum sigma_i x_i||_inf / m.",
+            note="With norms over columns, the complexity is Rad = E ||sum sigma_i x_i||_inf / m.",
         ),
     ),
     control="(ln(2d) / m)^(1/4) for the printed norms",
@@ -208,12 +208,15 @@ THEOREM_4_1_CLASS = Statement(
         Form(
             name="corrected O(.)",
             cites="Theorem 4.1, its display; E4",
-            note="The form is the printed display for the norms without transposes, wherever the "
-            "display is informative.",
+            note="This version of the claim is the printed display for the norms without "
+            "transposes, wherever the display is below the trivial value.",
         ),
         Form(
             name="corrected",
-            note="The bound is 2 B min(B_x, 12 E) with explicit constants, at m = 2^20.",
+            note=(
+                "The bound is 2 B min(B_x, 12 E) with explicit constants, at m = 2^20. Here E is "
+                "Dudley's bracket for the attention."
+            ),
         ),
     ),
     control="a tenth of 1 / sqrt m",

@@ -239,8 +239,8 @@ COUNT = draw.on_host(
             name="printed",
             cites="Section 3, the sentence after Lemma 3.1",
             erratum="E2",
-            note="At d = K = 1 there are already two tuples, (0) and (1), but d^K = 1. The number "
-            "d^K bounds the number of tuples with sum k_i = K.",
+            note="At d = K = 1 there are two tuples, (0) and (1), but d^K = 1. The number d^K "
+            "bounds the number of tuples with sum k_i = K.",
             counterexample=Counterexample(instance={"n": 1, "K": 1}, ratio=2.0, meets=_naturals),
         ),
         Form(name="corrected", note="(d + 1)^K bounds the number of tuples.", equality="K = 1"),
@@ -282,7 +282,10 @@ SIGNED_COUNT = draw.identity_on_host(
             note="The proof counts the choices of the support, of its "
             "signs, and of a composition of the sum.",
         ),
-        Form(name="sharpened S2 logs", note="This form checks the logarithm of the same number."),
+        Form(
+            name="sharpened S2 logs",
+            note="This version of the claim checks the logarithm of the number of choices.",
+        ),
     ),
     control="without signs",
     source="not in the paper, which uses (2n + 1)^K",
@@ -318,7 +321,7 @@ RADIUS = Statement(
     forms=(
         Form(
             name="sharpened S1",
-            note="The vertex e_1 attains the radius. Maurey's radius is B / sqrt K.",
+            note="The vertex e_1 attains the sharpened radius. Maurey's own radius is B / sqrt K.",
         ),
     ),
     control="B / sqrt K",

@@ -1,11 +1,10 @@
 """Compiled networks learned from accept bits (not in the paper).
 
 Gradient descent learns from n random words, each with the bit whether the machine accepts it. There
-are two targets. The first target is the next states in a machine's transition table inside the
-compiled network; the training starts from random logits. The second target is all weights of the
-network; the training starts from the compiled weights plus noise. Errors are exact, because they
-are over all words up to the training length. The claims compare the samples needed with the shape
-of Lemma 2.4.
+are two experiments. The first learns the next states in a machine's transition table inside the
+compiled network, from random logits. The second trains all weights of the network, from the
+compiled weights plus noise. Errors are exact, because every word up to the training length is
+tested. The claims compare the samples needed with the shape of Lemma 2.4.
 """
 
 from typing import Any
@@ -33,7 +32,7 @@ from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.sample_complexity import sample_complexity
 
 EPSILON = 0.1
-"""The target error (a share of words) of the sample sizes; a larger error needs fewer samples."""
+"""Sample sizes are for this error, a share of words; a larger error needs fewer samples."""
 
 
 SETTINGS = default_settings(

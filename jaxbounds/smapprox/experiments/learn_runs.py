@@ -32,10 +32,7 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, simulate, words
 
 CHUNKS = 10
-"""The number of parts of a sweep; a larger number reports progress more often.
-
-Each part is counted at its end.
-"""
+"""A sweep reports progress after each of this many parts; a larger number reports more often."""
 WEIGHTS = 100.0
 """The work of a step on all weights, divided by the work of a step on a table.
 
@@ -110,7 +107,7 @@ def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
 
 
 class Plan(NamedTuple):
-    """The work of a sweep: its steps, in chunks. The first chunk includes the compilation.
+    """The amount of work of a sweep of steps in chunks. The first chunk includes the compilation.
 
     Attributes:
         steps: the number of steps; each step judges the state before the step.
@@ -153,7 +150,7 @@ def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
 
 
 def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
-    """Return each word's share among the first n of `most` uniform draws from `count` words."""
+    """Draw `most` of `count` words uniformly; return each word's share among the first n draws."""
     drawn = jax.random.randint(key, (most,), 0, count)
     one = (jnp.arange(most) < n).astype(jnp.float32)
     return jnp.zeros(count).at[drawn].add(one) / n.astype(jnp.float32)

@@ -1,7 +1,7 @@
 """Upper estimates and certified lower bounds on margins, over circuit depth and over T.
 
-All depths share one network, and all T share one network. Each attack is therefore compiled only
-once.
+One network of fixed shape serves all depths, and another network serves all T. Each attack is
+therefore compiled only once.
 """
 
 from collections.abc import Callable, Sequence

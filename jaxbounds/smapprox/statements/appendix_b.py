@@ -42,7 +42,7 @@ def _states(params: Any, x: Array) -> Array:
 def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarray:
     """Compute the gates of one layer with the compiled network.
 
-    `misplaced` shifts each column of the first weights one to the left.
+    The option `misplaced` makes wrong weights: it shifts each column of W1 one to the left.
     """
     params = compile_circuit(Circuit(len(x), (gates,)), correction=None)
     if misplaced:
@@ -51,7 +51,7 @@ def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarra
 
 
 OWN, OTHER = Gate("NOT", (0,)), Gate("NOT", (1,))
-"""Gate 0 negates parent 0 (the gate's own coordinate) in `OWN`, and parent 1 in `OTHER`."""
+"""In `OWN` gate 0 negates parent 0 (the gate's own coordinate); in `OTHER`, parent 1."""
 
 
 def _not(i: Instance, size: Size) -> Sides:
@@ -97,7 +97,10 @@ NOT = on_pairs(
             "diagonal of W1 reads the gate's own coordinate in place of the parent's.",
             counterexample=Counterexample(instance={"x": [0, 1]}, ratio=1.0, meets=_bits),
         ),
-        Form(name="corrected", note="The -1 stands in the column of the gate's parent."),
+        Form(
+            name="corrected",
+            note="In the corrected weights the -1 stands in the column of the gate's parent.",
+        ),
     ),
     control="ID instead of NOT",
     sizes=({"inputs": 2}, {"inputs": 3}),
@@ -195,7 +198,10 @@ NORM = Statement(
         Form(
             name="printed layer",
             cites="Lemma B.1: |theta|_1 = O(r_i)",
-            note="The constant is 5: an OR gate has two weights, one in W2, and two biases.",
+            note=(
+                "The hidden constant is 5, which an OR gate needs: it has two weights in W1, one "
+                "in W2, and two biases."
+            ),
             equality="a layer of OR gates",
         ),
         Form(
@@ -205,7 +211,7 @@ NORM = Statement(
         ),
         Form(
             name="derived rounding",
-            note="Rounding adds 9 to the norm for each gate, and the head adds 3.",
+            note="The correction (rounding) adds 9 to the norm for each gate, and the head adds 3.",
         ),
     ),
     control="half of s",

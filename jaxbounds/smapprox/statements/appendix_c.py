@@ -128,13 +128,13 @@ LEMMA_C2 = in_c2(
         Form(
             name="printed",
             cites="(C.5) and the sentence after it",
-            note="The form uses the ripple adder, which has 2 w_pos + 1 layers.",
+            note="The network uses the paper's ripple adder, which has 2 w_pos + 1 layers.",
         ),
         Form(
             name="derived lookahead",
-            note="The lookahead adder has three layers. The carry into bit t is relu(right + "
-            "lower bits - t), and the borrow is relu(left - lower bits). XOR is the sum of "
-            "two halves.",
+            note="The lookahead adder has three layers. The carry into bit t is relu(right + sum "
+            "of lower bits - t), and the borrow is relu(left - sum of lower bits). The network "
+            "computes XOR as a sum of two terms.",
         ),
     ),
     control="the head does not move",

@@ -86,8 +86,8 @@ NORMS = Statement(
         Form(
             name=f"printed {item}",
             cites=order,
-            note="The order holds with a constant that is enough at |Z| >= 4, |A| >= 2 and w_pos "
-            ">= 2. The check counts the norm entry by entry.",
+            note="The order holds with an explicit constant, for |Z| >= 4, |A| >= 2 and w_pos >= "
+            "2. The check sums the norm entry by entry.",
         )
         for item, order in ORDERS.items()
     ),

@@ -34,7 +34,7 @@ def _last_visit(i: Instance) -> tuple[Array, Array]:
 
 
 class Search(NamedTuple):
-    """The values that one step of a walk takes in the layers of Lemma C.3.
+    """The values in the layers of Lemma C.3 at one step of a walk.
 
     Attributes:
         layout: the named coordinates.
@@ -131,7 +131,7 @@ LEMMA_C3 = on_search_steps(
         Form(
             name="printed",
             cites="(C.6), all seven lines and the sentence after them",
-            note="If the cell had no visit, i' = 0 stands for the null key.",
+            note="If the head has not visited the cell before, i' = 0 stands for the null key.",
         ),
         Form(name="printed C.6", cites="Claim C.6; its proof: the attention attends exactly to i'"),
     ),

@@ -102,7 +102,10 @@ ROUNDING_LIPSCHITZ = in_appendix_d(
     forms=(
         Form(
             name="derived",
-            note="The constant is kappa_xi^2 = 4 slope^2 + 2 (1 + r)^2 + 1, where r = |xi' - xi|.",
+            note=(
+                "The constant kappa_xi of the bound satisfies kappa_xi^2 = 4 slope^2 + 2 (1 + "
+                "r)^2 + 1, where r = |xi' - xi|."
+            ),
         ),
     ),
     control="kappa_xi = 3/2",
@@ -279,18 +282,20 @@ TIES = in_appendix_d(
             cites='Appendix C.2, proof of Theorem 4.1: "Condition D.3 with Lipschitz constants '
             'poly ... holds"',
             erratum="E11",
-            note="At theta-hat the values of the tied keys differ by e. An arbitrarily small "
-            "change of H selects one of these keys, so the output jumps by e/2. No constant mu "
-            "allows this jump. The check takes mu = (|Z||A| w_pos)^3.",
+            note="At the perturbed parameters theta-hat the values of the two tied keys differ by "
+            "some e. An arbitrarily small change of the states H selects one of these keys, so "
+            "the output jumps by e/2. No constant mu allows this jump. The check takes mu = "
+            "(|Z||A| w_pos)^3.",
             counterexample=_stored(2540.2631712642633),
         ),
         Form(
             name="corrected",
-            note="|f(H-hat, theta-hat) - f(H, theta)| <= kappa |theta-hat - theta| max(|H|, 1) + "
-            "mu |H - H-hat| holds with kappa = sqrt 2 and mu = 1. Whichever tied key wins, "
-            "its value at the base point was the same. Lemma D.8 uses only this inequality. "
-            "The left side reaches half of the right side, because the attended state has "
-            "three more nonzero entries than the entries with an error.",
+            note="The inequality |f(H-hat, theta-hat) - f(H, theta)| <= kappa |theta-hat - theta| "
+            "max(|H|, 1) + mu |H - H-hat| holds with kappa = sqrt 2 and mu = 1. All tied keys "
+            "have equal values at the unperturbed theta, so it does not matter which key the "
+            "perturbed attention selects. Lemma D.8 uses only this inequality. The left side "
+            "reaches half of the right side, because the attended state has three nonzero entries "
+            "without an error.",
         ),
     ),
     control="a quarter of the corrected right side",

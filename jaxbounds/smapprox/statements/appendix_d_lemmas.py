@@ -205,8 +205,15 @@ LEMMA_D8 = on_moved_circuits(
             cites="Lemma D.8, third display",
             equality="always: 1 + |h~_i - h_i| = 1",
         ),
-        Form(name="sharpened", note="|delta| equals the bound without halvings."),
-        Form(name="sharpened joint", note="|delta| equals the joint bound."),
+        Form(
+            name="sharpened",
+            note="The perturbation delta has exactly the norm that the bound "
+            "without halvings allows.",
+        ),
+        Form(
+            name="sharpened joint",
+            note="The perturbation delta has exactly the norm that the joint bound allows.",
+        ),
     ),
 )
 

@@ -42,7 +42,10 @@ THEOREM_D6 = on_cases(
         Form(
             name="printed",
             cites="Theorem D.6, (D.5)",
-            note="The constants are measured on the ball of the trust radius (E23).",
+            note=(
+                "The check measures the constants on a ball around the parameters, with the trust "
+                "radius as its radius (E23)."
+            ),
         ),
         Form(
             name="sharpened",
@@ -52,7 +55,10 @@ THEOREM_D6 = on_cases(
         ),
         Form(
             name="sharpened joint",
-            note="theta_i and xi_{i-1} are parts of one delta, so the two terms add in squares.",
+            note=(
+                "The perturbations of theta_i and xi_{i-1} are parts of one delta, so the squares "
+                "of the two error terms add up."
+            ),
         ),
     ),
     control="10 times the bound",

@@ -24,7 +24,7 @@ from jaxbounds.smapprox.statements.margin_cases import every
 LENGTHS = (4, 19)
 """The values of log2(T + 1) for the two numbers of steps T, 15 and 524287."""
 ANY: dict[str, Any] = {"k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_pos": Box(2, 64)}
-"""The ranges of k, |A| and w_pos over all machines."""
+"""The ranges of k, |A| and w_pos over the machines that the statements check."""
 
 
 def _machine_cases(size: Size) -> Instance:
@@ -101,7 +101,10 @@ THEOREM_41 = Statement(
     forms=(
         Form(
             name="derived",
-            note="smapprox.thm4.1.width bounds alpha. The rest of the proof is as for Theorem 3.1.",
+            note=(
+                "The statement smapprox.thm4.1.width bounds the norm alpha. The rest of the proof "
+                "is as for Theorem 3.1."
+            ),
         ),
         Form(
             name="sharpened",
@@ -110,7 +113,10 @@ THEOREM_41 = Statement(
         ),
         Form(
             name="sharpened counting",
-            note="p is of the order of w^2 log T, so n depends on T through its logarithm.",
+            note=(
+                "The number p of parameters is of the order of w^2 log T, so n depends on T only "
+                "through log T."
+            ),
         ),
         Form(
             name="derived counts",
@@ -120,7 +126,10 @@ THEOREM_41 = Statement(
         ),
         Form(
             name="derived margin",
-            note="The bound from counts gives 1/gamma <= 20 (k|A| + w_pos) w_pos.",
+            note=(
+                "The margin bound from the counts k, |A| and w_pos gives 1/gamma <= 20 (k|A| + "
+                "w_pos) w_pos."
+            ),
         ),
     ),
     control="half of what counting parameters gives",

@@ -138,13 +138,16 @@ ALTERNATIVES = Statement(
         ),
         Form(
             name="derived vc, used up",
-            note="At the returned n, 2 Pi(2n) 2^{-epsilon n/2} = delta.",
+            note=(
+                "The returned n satisfies 2 Pi(2n) 2^{-epsilon n/2} = delta, with the number "
+                "Pi(2n) of sign patterns."
+            ),
             equality="always",
         ),
         Form(
             name="derived norms",
-            note="In every layer but the last, |[W b; 0 1]|_F^2 >= 2, so "
-            "the product grows with the depth.",
+            note="In every layer but the last, |[W b; 0 1]|_F^2 >= 2, so the product of these "
+            "norms grows with the depth.",
         ),
         Form(
             name="sharpened",

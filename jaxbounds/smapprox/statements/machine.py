@@ -85,9 +85,10 @@ THEOREM_41 = by_machine(
     forms=(
         Form(
             name="corrected",
-            note="The network executes timestep 0 (E4), starts at l_0 = 1 (E5) and has two-way "
-            "positions (E3). The float32 run uses the lookahead adder and dyadic rounding. "
-            "The float64 run uses the paper's ripple adder and rounding at thirds.",
+            note="The network also executes timestep 0 (E4), starts at cell l_0 = 1 (E5) and has "
+            "enough position bits for a two-way tape (E3). The float32 run uses the lookahead "
+            "adder and dyadic rounding. The float64 run uses the paper's ripple adder and "
+            "rounding at thirds.",
         ),
     ),
     control="the machine one step late",
@@ -213,8 +214,8 @@ MAPS = by_machine(
     forms=(
         Form(
             name="derived",
-            note="Each symbol's source is the step, input cell or null key "
-            "(blank) with attention weight 1.",
+            note="For each symbol that the network reads, the attention has weight 1 on the "
+            "symbol's source: a step, an input cell, or the null key (blank).",
         ),
     ),
     control="one step late",

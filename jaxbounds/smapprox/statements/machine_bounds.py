@@ -61,14 +61,17 @@ SIZE = Statement(
             cites="Theorem 4.1: d ~ log T",
             sense="at most",
             exponent=(0.6, 0.75),
-            note="The depth is D = 3 w_pos + 8, which proves the order from above. Identity "
-            "layers can be added, so every larger depth is possible too.",
+            note="The network with the ripple adder has depth D = 3 w_pos + 8, which proves the "
+            "order from above. Identity layers can be added, so every larger depth is possible "
+            "too.",
         ),
         Form(
             name="derived norm",
             sense="at most",
             exponent=(0.9, 1.05),
-            note="The norm includes the corrections, which contribute 9 w D.",
+            note=(
+                "The norm includes the corrections, which contribute 9 w D for width w and depth D."
+            ),
         ),
     ),
     control="unary positions: T against log T",
@@ -197,11 +200,11 @@ NORMS = Statement(
             cites='Appendix C.2, proof of Theorem 4.1: "sparse binary vectors with at most '
             '|Z| + |A| + log T nonzero entries"',
             erratum="E20",
-            reading="that number",
+            reading="the printed number",
             note="By (C.11), each of pos1, pos2, pos3 and scr3 holds w_pos bits. The parity "
             "machine at T = 31 has a state with 15 nonzero entries, but the printed number is 4 + "
-            "3 + 5 = 12. Of the 15 entries, 13 are bits of positions: 4 in each of two copies of "
-            "Bin(30), and 5 in Bin(31).",
+            "3 + 5 = 12. Of the 15 entries, 13 are position bits: two copies of Bin(30) have 4 "
+            "each, and Bin(31) has 5.",
             counterexample=Counterexample(instance={"word": 0}, ratio=1.25, meets=_parity_in_class),
         ),
         Form(

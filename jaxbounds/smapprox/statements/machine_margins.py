@@ -281,27 +281,39 @@ SOFTMAX = Statement(
     forms=(
         Form(
             name="derived thirds",
-            note="The off-mass is at most T e^-b/(1 + T e^-b), with e^b = 2(T + 1).",
+            note=(
+                "The softmax weight off the best key is at most T e^-b/(1 + T e^-b), where b is "
+                "the inverse temperature and e^b = 2(T + 1)."
+            ),
         ),
         Form(
-            name="derived dyadic", note="For the correction radius 1/4, e^b = 3(T + 1) is enough."
+            name="derived dyadic",
+            note="For corrections of radius 1/4, an inverse temperature b "
+            "with e^b = 3(T + 1) is enough.",
         ),
-        Form(name="derived least", note="No e^b below 2T is enough.", equality=ALL_ONE_BELOW),
+        Form(
+            name="derived least",
+            note="No inverse temperature b with e^b < 2T is enough.",
+            equality=ALL_ONE_BELOW,
+        ),
         Form(
             name="derived no match",
-            note="If no key matches, the off-mass is at most T e^-b/(1 + T e^-b).",
+            note=(
+                "If no key matches the query, the softmax weight off the null key is at most T "
+                "e^-b/(1 + T e^-b)."
+            ),
             equality=ALL_ONE_BELOW,
         ),
         Form(
             name="derived match",
-            note="If a key matches, the other keys have at most e^-b + T e^-2b times the mass of "
-            "the match.",
+            note="If a key matches the query, the other keys together have at most e^-b + T e^-2b "
+            "times the weight of this key.",
             equality="the null key one below, all others two",
         ),
         Form(
             name="derived values",
-            note="If values lie in {0, 1}, the output's error is at most the mass off the best "
-            "key.",
+            note="If the values lie in {0, 1}, the error of the output is at most the softmax "
+            "weight off the best key.",
             equality=ALL_ONE_BELOW,
         ),
     ),

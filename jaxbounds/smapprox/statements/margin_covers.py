@@ -78,8 +78,8 @@ L1_COVER = Statement(
         Form(
             name="printed",
             cites="Appendix A: log N_2(gamma eps) <= O(floor(alpha^2 log p / (gamma eps)^2))",
-            note="The hidden constant is 4, for p >= 3: it follows from log 2p <= 2 log p, and y "
-            "<= 2 floor(y) for y >= 1.",
+            note="The hidden constant 4 is enough for p >= 3, because log 2p <= 2 log p, and y <= "
+            "2 floor(y) for y >= 1.",
         ),
         Form(
             name="derived",
@@ -89,7 +89,10 @@ L1_COVER = Statement(
         Form(name="derived order", equality="scale 1: 2p vertices"),
         Form(
             name="derived interval",
-            note="For p = 1, the smallest cover has floor(scale) + 1 open intervals.",
+            note=(
+                "For p = 1 parameter, the smallest cover consists of floor(scale) + 1 open "
+                "intervals, with scale = alpha / radius."
+            ),
             equality="scale 1",
         ),
     ),
@@ -160,8 +163,8 @@ RADEMACHER = Statement(
         Form(
             name="printed",
             cites="Appendix A: Rad <~ alpha log n sqrt(log p) / (gamma sqrt n), for all n",
-            note="The hidden constant is 15, for p >= 2 and n >= 3: it follows from log 2p <= 2 "
-            "log p, and 7.8 + 2.63 log n <= 10.5 log n.",
+            note="The hidden constant 15 is enough for p >= 2 and n >= 3, because log 2p <= 2 log "
+            "p, and 7.8 + 2.63 log n <= 10.5 log n.",
         ),
         Form(
             name="derived",

@@ -132,12 +132,12 @@ REALIZABLE = Statement(
     forms=(
         Form(
             name="derived",
-            note="The bound is that of Proposition 2.3, 4 Rad + 2 sqrt(log(2/delta)/n).",
+            note="The bound is 4 Rad + 2 sqrt(log(2/delta)/n), from Proposition 2.3.",
         ),
         Form(
             name="sharpened",
-            note="The bound has 2 Rad, because only one side of the supremum "
-            "is needed. The chain bounds Rad.",
+            note="The bound has 2 Rad in place of 4 Rad, because the proof needs only one side of "
+            "the supremum. Chaining of covers bounds Rad.",
         ),
         Form(
             name="sharpened one cover",
@@ -217,28 +217,36 @@ CONSTANTS = Statement(
     forms=(
         Form(
             name="derived chained",
-            note="At the n from the derived bound on Rad, Proposition 2.3 gives the risk epsilon.",
+            note=(
+                "At the returned n, which comes from the derived bound on Rad, Proposition 2.3 "
+                "gives the risk epsilon."
+            ),
         ),
         Form(
             name="derived Rademacher",
-            note="For each factor 16 of n/A, the bound on Rad gains "
-            "the term 7.29 = 5 sqrt(2 + 1/8), times sqrt(A/n).",
+            note="Each time n/A grows by a factor 16, the bound on Rad gains the term 7.29 "
+            "sqrt(A/n), with 7.29 = 5 sqrt(2 + 1/8).",
         ),
         Form(
             name="sharpened chained",
-            note="At the n from the condition with 2 Rad, the sharpened bound gives the risk "
-            "epsilon.",
+            note="At the returned n, which comes from the condition with 2 Rad, the sharpened "
+            "bound gives the risk epsilon.",
         ),
         Form(
             name="sharpened tail",
             note="The sharpened bound is half of Proposition 2.3's bound at level delta^2/2.",
         ),
         Form(
-            name="sharpened", note="At the returned n, the union bound over the cover equals delta."
+            name="sharpened",
+            note="At the returned n, the union bound over the cover gives "
+            "exactly the probability delta.",
         ),
         Form(
             name="sharpened Chernoff",
-            note="At the returned risk, Chernoff's bound with errors on the samples equals delta.",
+            note=(
+                "At the returned risk, Chernoff's bound gives exactly the probability delta, even "
+                "if the model errs on some samples."
+            ),
         ),
     ),
     control="the square root of the level",

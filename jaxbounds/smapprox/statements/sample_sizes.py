@@ -65,10 +65,13 @@ LEMMA_24 = Statement(
             note="The notation O-tilde hides one logarithm of n. The two sides become equal in "
             "the limit alpha / gamma -> infinity.",
         ),
-        Form(name="derived cover", note="Up to the floor, n <= log N(epsilon) + 1 + 1/epsilon^2."),
+        Form(
+            name="derived cover",
+            note="Apart from rounding to a whole number, n <= log N(epsilon) + 1 + 1/epsilon^2.",
+        ),
         Form(
             name="derived root",
-            note="At the n that solves the equation with its logarithm, Rad = epsilon.",
+            note="If n solves the equation that includes log n, then Rad = epsilon.",
             equality="always",
         ),
     ),
@@ -107,7 +110,7 @@ COROLLARY_A1 = Statement(
     forms=(
         Form(
             name="derived",
-            note="The bound equals that of Lemma 2.4 at gamma = (mean 1/rho_i^2)^(-1/2).",
+            note="The bound equals the bound of Lemma 2.4 at gamma = (mean 1/rho_i^2)^(-1/2).",
         ),
     ),
     control="the mean of the margins for gamma",
@@ -214,8 +217,8 @@ ALTERNATIVES = on_circuits(
         Form(
             name="derived vc",
             note="The VC bound grows polynomially with the width, even if the width is padding, "
-            "because p >= w^2 (d - 1). It gets worse for wider and deeper networks. In the "
-            "limit of large w and d, the two sides become equal.",
+            "because p >= w^2 (d - 1). The VC bound gets worse for wider and deeper networks. In "
+            "the limit of large width w and depth d, the two sides become equal.",
         ),
         Form(
             name="derived norms",

@@ -120,7 +120,8 @@ DEVIATION = Statement(
     forms=(
         Form(name="printed", cites="(A.1), first line"),
         Form(
-            name="sharpened", note="The tail has McDiarmid's own constant, sqrt(log(2/delta)/(2n))."
+            name="sharpened",
+            note="The tail term is sqrt(log(2/delta)/(2n)), with McDiarmid's own constant.",
         ),
         Form(
             name="derived coin",
@@ -185,12 +186,15 @@ TAILS = Statement(
     forms=(
         Form(
             name="derived",
-            note="At the printed deviation, McDiarmid's tail is half the square "
-            "of the level. (A.1) gives this factor away.",
+            note="At the printed deviation, McDiarmid's tail is half the square of the level "
+            "delta. So the printed deviation in (A.1) is larger than necessary.",
         ),
-        Form(name="sharpened", note="McDiarmid's own constant gives the level exactly."),
+        Form(
+            name="sharpened",
+            note="With McDiarmid's own constant, the tail equals the level delta exactly.",
+        ),
         Form(name="derived erm", note="Proposition 2.3 takes the printed deviation twice."),
-        Form(name="derived massart", note="At Massart's t, |F| exp(-n t^2 / 2) = 1."),
+        Form(name="derived massart", note="At Massart's deviation t, |F| exp(-n t^2 / 2) = 1."),
     ),
     control="the printed constant gives the level exactly",
     source="Appendix A",

@@ -110,8 +110,8 @@ LEMMA_33 = on_cases(
         Form(
             name="corrected",
             note="Theorem D.6 applies to the network with the last layer z -> 2z - 1, which the "
-            "proof of Theorem 3.1 adds. The right side is an attack, which estimates rho "
-            "from above.",
+            "proof of Theorem 3.1 adds. The right side is the result of an attack, which "
+            "estimates the margin rho from above.",
         ),
         Form(
             name="derived head",

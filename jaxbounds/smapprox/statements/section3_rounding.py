@@ -51,7 +51,8 @@ ROUNDING = Statement(
             note="The two ReLU layers of the correction compute the same function.",
         ),
         Form(
-            name="derived dyadic", note="The rounding has slope 2 and the thresholds 1/4 and 3/4."
+            name="derived dyadic",
+            note="This rounding function has slope 2 and the thresholds 1/4 and 3/4.",
         ),
     ),
     control="slope 2 for slope 3",
@@ -102,7 +103,10 @@ NAIVE_CHAIN = Statement(
         Form(
             name="printed",
             cites="Section 3.1, the example before Proposition 3.4",
-            note="The hidden constant is at most 1, and tends to ln 2 for large d.",
+            note=(
+                "The hidden constant 1 is enough; the least possible constant tends to ln 2 for "
+                "large d."
+            ),
             domains=(CHAINS,),
         ),
         Form(

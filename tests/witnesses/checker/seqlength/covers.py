@@ -72,7 +72,7 @@ def rows_for_columns(w: Witness) -> Sides:
     "derived (D.0.2), W_QK x",
     ("ln(least cover of x -> W_QK x, by volume)", "<=", "x^2 ln(d^2), x = 2"),
     size="largest=1024",
-    text="62ce9f6250e2eccb33d892c3beec5577",
+    text="950eea5d42c784127e6943a4903e213e",
     **ORIENTATION,
 )
 @checks(
@@ -80,7 +80,7 @@ def rows_for_columns(w: Witness) -> Sides:
     "derived (D.0.2), W_QK x, constant 100",
     ("ln(least cover of x -> W_QK x, by volume)", "<=", "100 x^2 ln(d^2), x = 2"),
     size="largest=1000000",
-    text="39cd2546b410f7a434a303dfe760d6ce",
+    text="f4423fa174d171d58521ed82e2686b53",
     **ORIENTATION,
 )
 def columns_for_rows(w: Witness) -> Sides:
@@ -107,21 +107,21 @@ TOKENS: Any = {
     "seqlength.corf.0.1",
     "derived",
     ("ln(least cover of x -> W_QK x, by volume)", "<=", "n x^2 ln(2 n + 1), x = 4 / sqrt(n)"),
-    text="e718e7dc6873232e01cebe1a8f512707",
+    text="e96c88e630b2e5323be6c0033a107b8d",
     **TOKENS,
 )
 @checks(
     "seqlength.corf.0.1",
     "derived, W_c^T x",
     ("ln(least cover of x -> W_c^T x, by volume)", "<=", "n x^2 ln 3, x = 4 / sqrt(n)"),
-    text="b4faf0ac9b135f3a27584b5a14122c98",
+    text="fe33d89209bceb35326ff8fb6e7a1ec1",
     **TOKENS,
 )
 @checks(
     "seqlength.corf.0.1",
     "derived, W_v^T x",
     ("ln(least cover of x -> W_v^T x, by volume)", "<=", "x^2 ln(2 n + 1), x = 4 / sqrt(n)"),
-    text="f974df769c050425daa9c5d733189705",
+    text="46562b72480ff0e2ade3ba6f47112394",
     **TOKENS,
 )
 def tokens_in_a_ball(w: Witness) -> Sides:
@@ -286,21 +286,21 @@ SHAPES: Any = {
     "seqlength.corf.0.1.constant",
     "derived, W_c^T x, constant 10",
     ("k ln(2 d), of maps W_c^T with columns +-e_i", "<=", "10 d x^2 ln(2 k + 1), x = 1 / eps"),
-    text="577dbf1e2f1e28321f2c4d0aafed575a",
+    text="b00fd1d1f5e260f0b6243e164abb1372",
     **SHAPES,
 )
 @checks(
     "seqlength.corf.0.1.constant",
     "derived, W_c^T x, rows",
     ("ln(least cover of x -> u x_1, by volume)", "<=", "d x^2 ln(2 k + 1), x = 4 / sqrt(d)"),
-    text="ca433ee8481d3b2624039d4901983547",
+    text="ca1ba82e4d517223c7f5a076d437060e",
     **SHAPES,
 )
 @checks(
     "seqlength.corf.0.1.constant",
     "derived, W_QK x",
     ("d ln(2 d), of maps W_QK with columns +-e_i", "<=", "d x^2 ln(2 k + 1), x = 1 / eps"),
-    text="493cbc76d86d7fbfe3232ce255070942",
+    text="34f849f5dd79ca478041708f0e10a7f5",
     **SHAPES,
 )
 def one_constant(w: Witness) -> Sides:

@@ -39,7 +39,7 @@ def printed_norm(w: Witness) -> Sides:
     "printed",
     ("binom(n + K, K)", "<=", "n^K"),
     formula="#{k in Z_{>=0}^d : sum k_i <= K} <= d^K",
-    text="192abc0d1e5350367c9b748f68a17333",
+    text="2d202e150953f5910235000ad06602fe",
     size="largest=4",
     leaves={"n": "i", "K": "i"},
 )
@@ -88,7 +88,7 @@ def sparsification(w: Witness) -> Sides:
     formula=(
         "||Pv||_2 <= ||P||_{2,inf} ||v||_1, and ||Xu||_inf <= ||X^T||_{2,inf} ||u||_2, attained"
     ),
-    text="0b296a8c6297101621252a0da1227fcd",
+    text="61f485920744a5048a9d887a17beb755",
     size="d T",
     leaves={"P": "f d T", "u": "f d", "v": "f T"},
 )
@@ -105,7 +105,7 @@ def longest_row(w: Witness) -> Sides:
     "printed",
     ("v.u", "<=", "max_{j, s} s u_j"),
     formula="v.u <= B_v max_j |u_j| = max_{j,s} s u_j, ||v||_1 <= B_v",
-    text="993f984cd69943dbd2f1aa96aa5137e3",
+    text="f10541eb13366d1ae6d772f8f5252de3",
     size="d",
     leaves={"u": "f d", "v": "f d"},
 )
@@ -147,7 +147,7 @@ def peeled(w: Witness) -> Sides:
         "min over 0 < delta <= B of delta + (B-delta) a + b ln(B/delta) = b + B a + b ln(B "
         "(1-a)/b), a = sqrt(ln 2d / m), b = 2 B_x^2 sqrt(C / m), B = B_x"
     ),
-    text="90d9c5d24597f9d8a60e33faa929c65a",
+    text="eb845f6418e5a445853fbdb703b65dd4",
     size="draws=24",
     leaves={"B_x": "f", "C": "f", "d": "f", "m": "f"},
 )
@@ -177,7 +177,7 @@ def entropy_minimum(w: Witness) -> Sides:
     "printed",
     ("(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2", "<=", "sum C_i / eps_i^2"),
     formula="(sum C_i^{1/3} beta_i^{2/3})^3 / eps^2 <= sum C_i / eps_i^2, eps = sum beta_i eps_i",
-    text="9f31f561156cf55f9820014e99ff9ff3",
+    text="e214efe897e78af2154b3d5b061e5f51",
     size="n",
     leaves={"C": "f n", "beta": "f n", "scales": "f n"},
 )

@@ -98,7 +98,7 @@ def _measured(X: np.ndarray, own: dict, moved: dict) -> dict[str, Any]:
         "eps_c + 2 B_c2 B_v2 eps_QK + B_c2 eps_v",
     ),
     formula="the same for g^(1) = X with tokens of norm up to B_x",
-    text="0c983846fcef913d1de8bd49f35aee1d",
+    text="a89a7ec54493a0252480abea07892ae2",
     size="T d k",
     leaves={
         "X": "f T d",
@@ -166,7 +166,7 @@ def chain(w: Witness) -> Sides:
     "derived",
     ("|g - g^|", "<=", "eps_w + eps_c + B_c2 eps_v + 2 B_c2 B_v2 eps_QK of the covers"),
     formula="covers at scales eps_i of the single matrices cover the network at sum beta_i eps_i",
-    text="8c31fe761a5a720c592653c569e05d05",
+    text="bc0f0f1f6c18ea340338bb382a7cd891",
     size="L=1 T d k",
     leaves=LAYERS,
 )
@@ -190,7 +190,7 @@ def cover_at_norm_one(w: Witness) -> Sides:
     "printed",
     ("eps^2 ln N of the proof's last display", "=", "(gamma + eta)^3"),
     formula="eps^2 ln N = (gamma + eta)^3 by Lemma E.1 from the proof's last display",
-    text="4966e6aa7c001060bf6f95e84b20008f",
+    text="7d39008de2c85ec4823eab9d04ac948a",
     size="L=1",
     leaves={
         "B_QK": "f",

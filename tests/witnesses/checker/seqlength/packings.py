@@ -45,21 +45,21 @@ NETWORKS: Any = {
     "seqlength.cor4.2.1.packing",
     "printed",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2"),
-    text="276aee776ff1892628fa31d4d4d2d0fd",
+    text="f400d2dc333e71eca041e59d9841902a",
     **NETWORKS,
 )
 @checks(
     "seqlength.cor4.2.1.packing",
     "printed, constant 100",
     ("(d - 2) ln 2", "<=", "100 (gamma + eta)^3 / eps^2"),
-    text="de882d54ff8858a23910cc88ad326a90",
+    text="5c885ab17255a6ec9d88f9aa3d1d67bc",
     **NETWORKS,
 )
 @checks(
     "seqlength.cor4.2.1.packing",
     "derived",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2 with ln(2 d d + 1)"),
-    text="31fe2e227bf2d16a5fc9593305d09ac2",
+    text="25f0d220e8b90cca216c3280d8e8e213",
     **NETWORKS,
 )
 def saturated_networks(w: Witness) -> Sides:
@@ -92,7 +92,7 @@ def saturated_networks(w: Witness) -> Sides:
     "printed",
     ("ln 4", "<=", "(gamma + eta)^3 / eps^2"),
     formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
-    text="d3806fef53ad92c5eb5a1346620d8925",
+    text="9fdb18e6455ef292b6c0a40399d4095d",
     size="L=1",
     leaves={"B_x": "f", "c": "f", "epsilon": "f"},
 )
@@ -129,21 +129,21 @@ IN_L1_SIGNS: Any = {
     "seqlength.corf.0.2.packing",
     "printed",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2 with C_1 = ln d"),
-    text="c58fa3b39b344c662afa486c00c8fe30",
+    text="b4eedddebe07c225500d63c623946da7",
     **IN_L1_SIGNS,
 )
 @checks(
     "seqlength.corf.0.2.packing",
     "printed, constant 100",
     ("(d - 2) ln 2", "<=", "100 (gamma + eta)^3 / eps^2 with C_1 = ln d"),
-    text="4a9ba39120a67f01428ac1ed8c1b7453",
+    text="b4866f0cfdfdcff8d96bbc932f6bb452",
     **IN_L1_SIGNS,
 )
 @checks(
     "seqlength.corf.0.2.packing",
     "derived",
     ("(d - 2) ln 2", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = ln(d^2)"),
-    text="853b1862097b25fda0a0830b2cdd241f",
+    text="d99d473436e11120e439ed94eb15c1c5",
     **IN_L1_SIGNS,
 )
 def signs_in_the_l1_ball(w: Witness) -> Sides:
@@ -182,21 +182,21 @@ IN_L1_LEVELS: Any = {
     "seqlength.corf.0.1.packing",
     "printed",
     ("(d - 3) ln M", "<=", "(gamma + eta)^3 / eps^2 with C_1 = d ln 3"),
-    text="a02fc318f365343ff83f1b0447b01385",
+    text="c3c23e948dc2b75dc4e16edbdc6dc8ae",
     **IN_L1_LEVELS,
 )
 @checks(
     "seqlength.corf.0.1.packing",
     "printed, constant 10",
     ("(d - 3) ln M", "<=", "10 (gamma + eta)^3 / eps^2 with C_1 = d ln 3"),
-    text="bae757beeb3091f0036b557d318abf41",
+    text="c1acc7f679a1690551d9bfe417552e38",
     **IN_L1_LEVELS,
 )
 @checks(
     "seqlength.corf.0.1.packing",
     "derived",
     ("(d - 3) ln M", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = d ln 3"),
-    text="639d5c1a7bab6f3bcc1a13172a926a1f",
+    text="d72ad433e76c342c0ea40ed558b678a4",
     **IN_L1_LEVELS,
 )
 def levels_in_the_l1_ball(w: Witness) -> Sides:

@@ -52,7 +52,7 @@ def bit_of_earlier(w: Witness) -> Sides:
     "printed",
     ("the most entries of a state that are not 0", "<=", "|Z| + |A| + w_pos"),
     formula="every state of the network has at most |Z| + |A| + log T entries that are not 0",
-    text="1bfb3393b8504e3e41be0472add6dc17",
+    text="aa2849d1646a1c8286faa6ba2d0afa81",
     size="T=31",
     leaves={"word": "i"},
 )
@@ -151,7 +151,7 @@ TIES: Any = {
     "smapprox.condd.3.ties",
     "printed condition",
     ("|f(H) - f(H^)|", "<=", "(|Z| |A| w_pos)^3 epsilon"),
-    text="3126ab91b5a421daff98893dcf24be5f",
+    text="c2fcac99a7927ab12891915227454fba",
     **TIES,
 )
 def broken_tie(w: Witness) -> Sides:
