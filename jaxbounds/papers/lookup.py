@@ -136,10 +136,11 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
     for pattern in patterns:
         if not any(matches(s, pattern) for s in statements):
             names = dict.fromkeys([s.paper for s in statements] + [s.id for s in statements])
-            own = [s.id for s in statements if s.paper not in PAPERS]
-            near = difflib.get_close_matches(pattern, names, 3, 0.4)
+            first = pattern.split(".")[0]
+            own = [s.id for s in statements if s.paper not in PAPERS and first not in PAPERS]
+            near = difflib.get_close_matches(pattern, own or names, 3, 0.4)
             hint = ", ".join(near or own[:MANY]) or "an id from `jaxbounds list`"
-            if pattern.split(".")[0] not in names and not own:
+            if first not in names and not own:
                 hint += " (statements of your own need --import FILE)"
             raise Refused(f"no statement matches pattern={pattern!r}. Try {hint}")
     return tuple(s for s in statements if any(matches(s, p) for p in patterns))
