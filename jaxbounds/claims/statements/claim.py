@@ -1,5 +1,6 @@
 """`jaxbounds.claim`: declares a usual claim of a paper as a statement in one line."""
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +54,9 @@ def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
                 raise
             with alone():
                 name = given[0] if given else named.get("id")
-                return Statement.refused_as(problem, {**named, "id": name})
+                forms = (PRINTED, *_twins_of(named.get("false", ())))
+                kept = {"id": name, "forms": tuple(Form(name=form) for form in forms)}
+                return Statement.refused_as(problem, {**named, **kept})
 
     return made
 
@@ -230,6 +233,13 @@ def _named(false: Twins) -> list[tuple[str, Twin]]:
             chosen, number = f"{words} ({number})", number + 1
         found[chosen] = twin
     return list(found.items())
+
+
+def _twins_of(false: Any) -> list[str]:
+    """Return the names of the twins of a refused claim; empty if `false` itself is ill formed."""
+    with contextlib.suppress(*REFUSALS):
+        return [name for name, _ in _named(false)]
+    return []
 
 
 def _name_of(twin: Twin) -> str:

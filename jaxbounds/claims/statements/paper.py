@@ -89,7 +89,8 @@ def _each_alone(paper: "Paper") -> Iterator[Statement]:
             said = said or f"statement {name!r}: {cited[0]}"
         taken.add(name)
         if said and (name != s.id or not s.refused):
-            about = {"id": name, "label": s.label, "formula": s.formula, "source": s.source}
+            about = {"id": name, "label": s.label, "formula": s.formula, "source": s.source,
+                     "forms": s.forms}  # fmt: skip
             with alone():
                 s = Statement.refused_as(Refused(said), about)
             object.__setattr__(s, "refused", said)

@@ -202,7 +202,7 @@ class Statement(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Statement":
-        """Return a placeholder that keeps a refused statement's id and the reason."""
+        """Return a placeholder that keeps a refused statement's id, its forms and the reason."""
         words = {name: given.get(name) for name in ("id", "label", "formula", "source")}
         texts = {name: value for name, value in words.items() if isinstance(value, str)}
         name = texts.get("id", "")
@@ -211,7 +211,7 @@ class Statement(metaclass=Careful):
             id=name if known else NO_ID, label=texts.get("label", ""), kind="identity",
             formula=texts.get("formula", ""), source=texts.get("source", ""), evaluate=_never,
             cases=lambda size: {ALONE: np.zeros(1, int)}, sizes=({},),
-            forms=(Form(name="printed"),),
+            forms=tuple(Form(name=form) for form in _names_of_forms(given.get("forms"))),
         )  # fmt: skip
         said = str(problem) if repr(name) in str(problem) else f"statement {name!r}: {problem}"
         object.__setattr__(made, "refused", said)
@@ -309,6 +309,13 @@ class Statement(metaclass=Careful):
                 return form
         names = ", ".join(form.name for form in self.forms)
         raise Refused(f"{self.id} has no form={name!r}. Try one of: {names}")
+
+
+def _names_of_forms(forms: Any) -> tuple[str, ...]:
+    """Return the names of the forms of a refused statement; "printed" if they are ill formed."""
+    if not isinstance(forms, tuple) or not all(isinstance(form, Form) for form in forms):
+        return ("printed",)
+    return tuple(dict.fromkeys(form.name for form in forms)) or ("printed",)
 
 
 def _never(instance: Instance, size: Size) -> Sides:
