@@ -23,6 +23,7 @@ from .claims.sets.vectors import Signs as Signs
 from .claims.sets.matrices import Matrices as Matrices
 from .claims.sets.matrices import OperatorNorm as OperatorNorm
 from .claims.sets.matrices import PSD as PSD
+from .claims.sets.matrices import Symmetric as Symmetric
 from .claims.sets.matrices import Orthogonal as Orthogonal
 from .claims.sets.simplex import Simplex as Simplex
 from .claims.sets.simplex import SubSimplex as SubSimplex

@@ -308,11 +308,15 @@ def test_hypotheses_that_are_no_function_are_refused_with_the_right_form(given):
         jb.claim("mine.h", 1.0, "<=", 2.0, over={"x": jb.Ball(1)}, hypotheses=given)
 
 
-def test_the_other_name_of_a_norm_is_refused_with_the_name_to_use():
-    with pytest.raises(ValueError, match="Try norm='nuclear'"):
-        jb.Matrices("d", norm="trace")
-    with pytest.raises(ValueError, match="Try norm='trace'"):
-        jb.PSD("d", norm="nuclear")
+def test_each_set_takes_both_names_of_the_nuclear_norm():
+    assert jb.Matrices("d", norm="trace") == jb.Matrices("d", norm="nuclear")
+    size, x = {"d": 2}, jnp.array([[3.0, 1.0], [1.0, -2.0]])
+    for one in (jb.PSD, jb.Symmetric):
+        points = [one("d", 1, norm=norm).project(x, size) for norm in ("trace", "nuclear")]
+        assert jnp.array_equal(*points) and jnp.sum(jnp.linalg.svd(points[0])[1]) <= 1 + 1e-9
+    for one in (jb.PSD, jb.Symmetric, jb.Matrices):
+        with pytest.raises(ValueError, match="'nuclear'"):
+            one("d", norm="spectral")
 
 
 def test_a_side_may_be_a_function_of_jax_with_positional_arguments():

@@ -182,6 +182,11 @@ def test_a_file_beside_ids_of_its_paper_says_where_they_are(tmp_path):
         assert set(ids(file, "multihead.eq51")) == {*both, "multihead.eq51"}
         with pytest.raises(ValueError, match=r"no statement matches pattern='facetwo\.third'"):
             ids(file, "facetwo.third")
+        # The file names the paper, so that its name need not come again.
+        assert ids(file, "second") == ids(file, "sec*") == both[1:]
+        assert ids(file, "first", "facetwo.second") == both
+        with pytest.raises(ValueError, match=r"pattern='third'. Try facetwo.first, facetwo.sec"):
+            ids(file, "third")
     finally:
         sys.modules.pop("facetwo", None)
 

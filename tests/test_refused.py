@@ -66,6 +66,26 @@ def test_a_refusal_names_the_statement_and_the_field(tmp_path, name):
     assert paper.refused == (bad.refused,) and bad.id.startswith("bad.") and bad.id != good.id
 
 
+TWINS = {
+    "a list": ("jb.claim('bad.side', lambda y: y, '<=', 2.0, over=BOX, false=[0.5, right])",
+               ["printed", "false 0.5", "false right"]),
+    "names": ("jb.claim('bad.side', left, '<', 2.0, over=BOX, false={'half': 0.5})",
+              ["printed", "false half"]),
+    "ill formed": ("jb.claim('bad.side', left, '<=', 2.0, over=BOX, false=0.5)", ["printed"]),
+    "another statement": ("jb.claim('bad.good', left, '<=', 2.0, over=BOX, false=[0.5])",
+                          ["printed", "false 0.5"]),
+    "forms": ("jb.Statement(id='bad.forms', lable='L', **{**GIVEN, 'forms': ("
+              "jb.Form(name='printed'), jb.Form(name='sharpened'))})", ["printed", "sharpened"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_refused_claim_names_its_twins_as_not_judged(tmp_path, name):
+    words, forms = TWINS[name]
+    found = jb.verify(file_of(tmp_path, GOOD, words), out=tmp_path / "out")
+    assert [v.form for v in found if v.status == "error"] == forms
+
+
 def test_all_others_run(tmp_path, capsys):
     file = file_of(tmp_path, *(words for words, *_ in BAD.values()), GOOD)
     found = jb.verify(file, out=tmp_path / "out")

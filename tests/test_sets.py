@@ -44,10 +44,13 @@ BOUNDED = [
     jb.PSD("d", at_most=2),
     jb.PSD("d", at_most=2, norm="trace"),
     jb.PSD("d", at_most=2, norm="frobenius"),
+    jb.Symmetric("d", at_most=2),
+    jb.Symmetric("d", at_most=2, norm="nuclear"),
+    jb.Symmetric("d", at_most=2, norm="frobenius"),
     jb.Integers(-2, 3, "d"),
     jb.OneOf((0.0, 1.0), (1.0, 0.0), (0.5, 0.5)),
 ]
-UNBOUNDED = [jb.Reals(("n", "d")), jb.Box(0, math.inf, "d"), jb.PSD("d")]
+UNBOUNDED = [jb.Reals(("n", "d")), jb.Box(0, math.inf, "d"), jb.PSD("d"), jb.Symmetric("d")]
 each = pytest.mark.parametrize("chosen", [*BOUNDED, *UNBOUNDED], ids=repr)
 bounded = pytest.mark.parametrize("chosen", BOUNDED, ids=repr)
 
@@ -213,7 +216,8 @@ def test_candidates_are_in_the_set(chosen):
 @pytest.mark.parametrize(
     "chosen", [c for c in BOUNDED if isinstance(c, jb.Ball | jb.Simplex | jb.Box)]
     + [jb.Each(jb.Sphere(1, 2), 2), jb.Each(jb.Orthogonal(2), 2), jb.Each(jb.Box(0, 1, 2), 2)]
-    + [jb.Orthogonal("d"), jb.Orthogonal(2), jb.OperatorNorm("R", "d"), jb.PSD("d", at_most=2)],
+    + [jb.Orthogonal("d"), jb.Orthogonal(2), jb.OperatorNorm("R", "d"), jb.PSD("d", at_most=2)]
+    + [jb.Symmetric("d", at_most=2)],
     ids=repr,
 )  # fmt: skip
 def test_coordinates_stay_in_the_set_and_reach_it(chosen):

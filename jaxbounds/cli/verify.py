@@ -52,7 +52,8 @@ def verify(
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
-            files that hold a PAPER.
+            files that hold a PAPER. For statements of these files a part of the id is enough: "one"
+            for "mine.one".
         out: the folder for verdicts.json, report.html, worst instances and counterexamples.
         judging: the options of judging.
         jobs: the number of processes; 0 means one for each core.

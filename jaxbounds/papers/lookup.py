@@ -129,21 +129,43 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
     if not patterns:
         return statements
 
-    def matches(s: Statement, pattern: str) -> bool:
-        return s.id.startswith((f"{pattern}.", f"{pattern}-")) or fnmatch.fnmatchcase(s.id, pattern)
-
+    matches = lambda s, pattern: _matches(s.id, pattern)
     there = {s.id for s in statements}
     patterns = tuple(_now(pattern, there) for pattern in patterns)
 
     for pattern in patterns:
         if not any(matches(s, pattern) for s in statements):
             names = dict.fromkeys([s.paper for s in statements] + [s.id for s in statements])
-            near = difflib.get_close_matches(pattern, names, 3, 0.4)
-            hint = ", ".join(near) or "an id from `jaxbounds list`"
-            if pattern.split(".")[0] not in names:
+            first = pattern.split(".")[0]
+            own = [s.id for s in statements if s.paper not in PAPERS and first not in PAPERS]
+            near = difflib.get_close_matches(pattern, own or names, 3, 0.4)
+            hint = ", ".join(near or own[:MANY]) or "an id from `jaxbounds list`"
+            if first not in names and not own:
                 hint += " (statements of your own need --import FILE)"
             raise Refused(f"no statement matches pattern={pattern!r}. Try {hint}")
     return tuple(s for s in statements if any(matches(s, p) for p in patterns))
+
+
+MANY = 5
+"""Most ids of the user that a message names; more make the message longer."""
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name.startswith((f"{pattern}.", f"{pattern}-")) or fnmatch.fnmatchcase(name, pattern)
+
+
+def in_own_papers(papers: Iterable[Paper], pattern: str, /) -> tuple[str, ...]:
+    """Return the ids of a user's statements that a pattern without the paper's id means.
+
+    The pattern may be the rest of an id, the beginning of the rest, a shell pattern, or a label.
+
+    Args:
+        papers: the papers of the user.
+        pattern: a pattern, such as "one" for the statement "mine.one".
+    """
+    every = [s for paper in papers for s in paper.statements]
+    rest = lambda s: s.id.removeprefix(f"{s.paper}.")
+    return tuple(s.id for s in every if pattern == s.label or _matches(rest(s), pattern))
 
 
 def named_in_print(name: str, /) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 Another process finds the selected statements again by their ids.
 """
 
+import fnmatch
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -10,13 +11,14 @@ from typing import NamedTuple, get_args
 from jaxbounds.claims.statements import Kind, Paper, Statement
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.loading import PAPERS, load_paper
-from jaxbounds.papers.lookup import find_statement, load_papers, select
+from jaxbounds.papers.lookup import find_statement, in_own_papers, load_papers, select
 
 Named = str | Path | Paper | Statement
 """A user's way to name statements: an id, the beginning of ids, or a shell pattern.
 
 A paper or a statement itself is also a name, and so is a file or folder that holds a PAPER. A file
-means its whole paper, unless the user also gives ids of the paper.
+means its whole paper, unless the user also gives ids of the paper. An id of the user's own
+paper may leave out the name of the paper: "one" for "mine.one".
 """
 
 
@@ -108,6 +110,20 @@ def _is_shipped(statement: Statement) -> bool:
     return any(statement is one for one in known)
 
 
+def _in_full(patterns: Sequence[str], own: Sequence[Paper]) -> list[str]:
+    """Return the patterns, with the ids of a user's statements in place of parts of ids."""
+    known = {*PAPERS, *(paper.id for paper in own)}
+    found = list[str]()
+    for one in patterns:
+        there = one.split(".")[0] in known or any(fnmatch.fnmatchcase(i, one) for i in _ids(own))
+        found += [one] if there else in_own_papers(own, one) or [one]
+    return list(dict.fromkeys(found))
+
+
+def _ids(papers: Sequence[Paper]) -> list[str]:
+    return [s.id for paper in papers for s in paper.statements]
+
+
 def _of_kinds(statements: tuple[Statement, ...], kinds: Sequence[str]) -> tuple[Statement, ...]:
     found = tuple(s for s in statements if not kinds or s.kind in kinds)
     if statements and not found:
@@ -159,6 +175,7 @@ def selected(
             of_files.add(patterns[-1])
         else:
             patterns.append(str(one))
+    patterns = _in_full(patterns, [*papers, *map(load_paper, dict.fromkeys([*imports, *files]))])
     # If ids of its paper are given, too, a file only tells where to find their statements.
     within = lambda paper: any(p.startswith(f"{paper}.") for p in patterns)
     patterns = [p for p in patterns if not (p in of_files and within(p))]

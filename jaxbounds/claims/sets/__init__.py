@@ -9,7 +9,13 @@ from jaxbounds.claims.sets.base import Chart, Set
 from jaxbounds.claims.sets.each import Each
 from jaxbounds.claims.sets.expressions import number_of, shape_of
 from jaxbounds.claims.sets.finite import Integers, OneOf
-from jaxbounds.claims.sets.matrices import PSD, Matrices, OperatorNorm, Orthogonal
+from jaxbounds.claims.sets.matrices import (
+    PSD,
+    Matrices,
+    OperatorNorm,
+    Orthogonal,
+    Symmetric,
+)
 from jaxbounds.claims.sets.over import Over
 from jaxbounds.claims.sets.simplex import Simplex, SubSimplex
 from jaxbounds.claims.sets.vectors import Ball, Box, Reals, Signs, Sphere
@@ -32,6 +38,7 @@ __all__ = [
     "Simplex",
     "Sphere",
     "SubSimplex",
+    "Symmetric",
     "number_of",
     "shape_of",
 ]

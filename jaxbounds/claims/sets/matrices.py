@@ -16,7 +16,7 @@ from jaxbounds.claims.sets.vectors import Ball
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.norms import project_l1, project_rows, vector_norm
 
-Norm = Literal["frobenius", "operator", "nuclear", "rows", "row sum", "max"]
+Norm = Literal["frobenius", "operator", "nuclear", "trace", "rows", "row sum", "max"]
 
 
 def _singular(x: Any) -> Any:
@@ -234,31 +234,41 @@ def OperatorNorm(R: Number = 1, shape: Shape = "d") -> SpectralBall:
     return SpectralBall(R, shape)
 
 
-@dataclass(frozen=True)
-class PSD(_OfMatrices):
-    """Symmetric positive semidefinite (d, d) matrices whose norm is at most `at_most`.
+def _one_name(norm: Any) -> Any:
+    """Return the library's name of a norm that has two names: the trace norm is the nuclear one."""
+    return "nuclear" if norm == "trace" else norm
 
-    The norm is "operator" (the largest eigenvalue), "trace" (the sum of the eigenvalues, which is
-    the nuclear norm) or "frobenius". The default bound is infinite. The projection is the nearest
-    point of the set.
+
+_OF_EIGENVALUES = {"operator": math.inf, "nuclear": 1, "frobenius": 2}
+"""The p of the l_p norm of the eigenvalues that is each norm."""
+
+
+@dataclass(frozen=True)
+class Symmetric(_OfMatrices):
+    """Symmetric (d, d) matrices whose norm is at most `at_most`.
+
+    The norm is "operator" (the largest absolute eigenvalue), "nuclear" or "trace" (two names of the
+    sum of the absolute eigenvalues), or "frobenius". The default bound is infinite. The projection
+    is the nearest point of the set.
     """
 
     shape: Shape = "d"
     at_most: Number = math.inf
-    norm: Literal["operator", "trace", "frobenius"] = "operator"
+    norm: Literal["operator", "nuclear", "trace", "frobenius"] = "operator"
+    signed: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse a norm that is not "operator", "trace" or "frobenius"."""
+        """Refuse a norm that is not "operator", "nuclear", "trace" or "frobenius"."""
         self._refuse(self.at_most)
-        if self.norm not in ("operator", "trace", "frobenius"):
+        if _one_name(self.norm) not in _OF_EIGENVALUES:
             raise Refused(
-                f"PSD has norm={self.norm!r}, expected 'operator', 'trace' or 'frobenius'. "
-                f"Try norm={'trace' if self.norm == 'nuclear' else 'operator'!r}"
+                f"{type(self).__name__} has norm={self.norm!r}, expected 'operator', 'nuclear' "
+                "(or 'trace', its other name) or 'frobenius'. Try norm='operator'"
             )
 
     @property
     def _p(self) -> float:
-        return {"operator": math.inf, "trace": 1, "frobenius": 2}[self.norm]
+        return _OF_EIGENVALUES[_one_name(self.norm)]
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         bound, d = float(number_of(self.at_most, size)), shape[0]
@@ -267,6 +277,8 @@ class PSD(_OfMatrices):
             def law(key: jax.Array) -> jax.Array:
                 a, b, c = jax.random.split(key, 3)
                 found = values(a)
+                if self.signed:
+                    found = found * _signs(a, d)
                 if math.isfinite(bound):
                     found = found * bound / vector_norm(found, self._p)
                 else:
@@ -276,15 +288,19 @@ class PSD(_OfMatrices):
 
             return law
 
+        own = (lambda x: x) if self.signed else jnp.abs
         spread = of(lambda k: jax.random.uniform(k, (d,)) + 1e-12)
         peaked = of(lambda k: jnp.exp(3 * jax.random.normal(k, (d,))))
         low_rank = of(lambda k: jnp.abs(supports(k, (d,))))
-        plain = lambda k: self.project(1e3 * jnp.diag(jnp.abs(supports(k, (d,)))), size)
+        plain = lambda k: self.project(1e3 * jnp.diag(own(supports(k, (d,)))), size)
         part = lambda k: jax.random.uniform(jax.random.fold_in(k, 1)) * spread(k)
         return spread, peaked, low_rank, plain, part
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a multiple of a projection matrix with norm `at_most`; for "trace" the rank is one.
+        """Draw a matrix of norm `at_most` whose nonzero eigenvalues have one absolute value.
+
+        For the nuclear norm its rank is one. For the operator norm a matrix that may have negative
+        eigenvalues has no eigenvalue zero.
 
         Raises:
             Refused: if the bound `at_most` is infinite.
@@ -294,28 +310,34 @@ class PSD(_OfMatrices):
             return super().extreme(key, size)
         a, b = jax.random.split(key)
         kept = jnp.abs(supports(a, (d,)))
-        kept = jnp.where(jnp.arange(d) == 0, 1.0, 0.0) if self.norm == "trace" else kept
+        kept = jnp.where(jnp.arange(d) == 0, 1.0, 0.0) if self._p == 1 else kept
+        if self.signed:
+            kept = (jnp.ones(d) if self._p == math.inf else kept) * _signs(a, d)
         q = _orthonormal(b, d, d)
         values = bound * kept / vector_norm(kept, self._p)
         return _symmetric((q * values[None, :]) @ q.T)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest matrix: clip the eigenvalues at 0, then project them onto the ball."""
+        """Return the nearest matrix: project the eigenvalues of the symmetric part."""
         bound, x_ = float(number_of(self.at_most, size)), _symmetric(jnp.asarray(x))
         values = jnp.linalg.eigvalsh(x_)
-        positive = jnp.maximum(values, 0.0)
+        kept = values if self.signed else jnp.maximum(values, 0.0)
+        own = (lambda v: v) if self.signed else (lambda v: jnp.maximum(v, 0.0))
         zero, scale = jnp.zeros(()), jnp.ones(())
-        if self.norm == "operator":
-            clipped = on_spectrum(lambda v, _: jnp.clip(v, 0.0, bound), x_, zero)
-        elif self.norm == "trace" and math.isfinite(bound):
-            cut = jnp.max(positive - project_l1(positive, bound))
-            clipped = on_spectrum(lambda v, t: jnp.maximum(v - t, 0.0), x_, cut)
+        if self._p == math.inf:
+            least = -bound if self.signed else 0.0
+            clipped = on_spectrum(lambda v, _: jnp.clip(v, least, bound), x_, zero)
+        elif self._p == 1 and math.isfinite(bound):
+            cut = jnp.max(jnp.abs(kept) - jnp.abs(project_l1(kept, bound)))
+            shrunk = lambda v, t: jnp.maximum(v - t, 0.0)
+            both = lambda v, t: shrunk(v, t) - shrunk(-v, t)
+            clipped = on_spectrum(both if self.signed else shrunk, x_, cut)
         else:
             if math.isfinite(bound):
-                length = vector_norm(positive)
+                length = vector_norm(kept)
                 scale = jnp.where(length > bound, bound / jnp.maximum(length, 1e-300), 1.0)
-            clipped = on_spectrum(lambda v, s: s * jnp.maximum(v, 0.0), x_, scale)
-        within = (values[0] >= 0) & (vector_norm(positive, self._p) <= bound)
+            clipped = on_spectrum(lambda v, s: s * own(v), x_, scale)
+        within = (self.signed | (values[0] >= 0)) & (vector_norm(kept, self._p) <= bound)
         return _numpy_if(x, jnp.where(within, x_, _symmetric(clipped)))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
@@ -323,16 +345,16 @@ class PSD(_OfMatrices):
         xp, bound = modules(x), float(number_of(self.at_most, size))
         values = xp.linalg.eigvalsh(_symmetric(x))
         largest = xp.max(xp.abs(values))
-        found = {
-            f"{name} is symmetric": largest + xp.max(xp.abs(x - x.T)) <= largest * MORE,
-            f"{name} is positive semidefinite": largest + values[0] >= largest * LESS,
-        }
+        found = {f"{name} is symmetric": largest + xp.max(xp.abs(x - x.T)) <= largest * MORE}
+        if not self.signed:
+            words = f"{name} is positive semidefinite"
+            found[words] = largest + values[0] >= largest * LESS
         if math.isfinite(bound):
             norm = {
-                "operator": largest,
-                "trace": xp.sum(xp.abs(values)),
-                "frobenius": xp.sqrt(xp.sum(values**2)),
-            }[self.norm]
+                math.inf: largest,
+                1: xp.sum(xp.abs(values)),
+                2: xp.sqrt(xp.sum(values**2)),
+            }[self._p]
             found[f"|{name}|_{self.norm} <= {self.at_most}"] = norm <= bound * MORE
         return found
 
@@ -343,15 +365,32 @@ class PSD(_OfMatrices):
             Refused: if the norm is not "operator", or the bound is infinite.
         """
         bound, (d, _) = float(number_of(self.at_most, size)), self.shape_at(size)
-        if self.norm != "operator" or not math.isfinite(bound):
+        if self._p != math.inf or not math.isfinite(bound):
             return super().charts(size)
         k = d * (d - 1) // 2
+        least = -bound if self.signed else 0.0
 
         def point(t: jax.Array) -> jax.Array:
             q = rotation(t[:k], d)
             return _symmetric(q @ (t[k:][:, None] * q.T))
 
-        return (Chart("", (-3.15,) * k + (0.0,) * d, (3.15,) * k + (bound,) * d, point),)
+        return (Chart("", (-3.15,) * k + (least,) * d, (3.15,) * k + (bound,) * d, point),)
+
+
+@dataclass(frozen=True)
+class PSD(Symmetric):
+    """Symmetric positive semidefinite (d, d) matrices whose norm is at most `at_most`.
+
+    The norm is "operator" (the largest eigenvalue), "trace" or "nuclear" (two names of the sum of
+    the eigenvalues), or "frobenius". The default bound is infinite. The projection is the nearest
+    point of the set.
+    """
+
+    signed: ClassVar[bool] = False
+
+
+def _signs(key: jax.Array, d: int) -> jax.Array:
+    return jax.random.rademacher(jax.random.fold_in(key, 1), (d,), float)
 
 
 def _symmetric(x: Any) -> Any:
@@ -427,8 +466,8 @@ def Matrices(shape: Shape = ("m", "n"), norm: Norm = "frobenius", at_most: Numbe
     Args:
         shape: the shape of the matrices: names of sizes or integers.
         norm: "frobenius", or "max" for the largest absolute entry. "operator" and "nuclear" are the
-            largest and the sum of the singular values. "rows" and "row sum" are the largest and the
-            sum of the l_2 norms of the rows.
+            largest and the sum of the singular values; "trace" is another name of "nuclear".
+            "rows" and "row sum" are the largest and the sum of the l_2 norms of the rows.
         at_most: the bound on the norm: a number or an expression of sizes.
 
     Raises:
@@ -442,9 +481,7 @@ def Matrices(shape: Shape = ("m", "n"), norm: Norm = "frobenius", at_most: Numbe
         "rows": lambda: RowBalls(at_most, shape),
         "row sum": lambda: RowBalls(at_most, shape, "sum"),
     }
-    if norm not in found:
-        known = (
-            "norm='nuclear'" if str(norm) == "trace" else f"one of {', '.join(map(repr, found))}"
-        )
-        raise Refused(f"norm={norm!r} is unknown. Try {known}")
-    return found[norm]()
+    if _one_name(norm) not in found:
+        known = ", ".join(map(repr, found))
+        raise Refused(f"norm={norm!r} is unknown. Try one of {known}")
+    return found[_one_name(norm)]()

@@ -8,7 +8,13 @@ from typing import Any
 from jaxbounds.claims.sets.base import Set
 from jaxbounds.claims.sets.each import Each
 from jaxbounds.claims.sets.finite import Integers, OneOf
-from jaxbounds.claims.sets.matrices import PSD, Matrices, OperatorNorm, Orthogonal
+from jaxbounds.claims.sets.matrices import (
+    PSD,
+    Matrices,
+    OperatorNorm,
+    Orthogonal,
+    Symmetric,
+)
 from jaxbounds.claims.sets.simplex import Simplex, SubSimplex
 from jaxbounds.claims.sets.vectors import Ball, Box, Reals, Signs, Sphere
 from jaxbounds.ground.exceptions import Refused
@@ -28,6 +34,7 @@ _MAKERS: dict[str, Callable[..., Set]] = {
     "Simplex": Simplex,
     "Sphere": Sphere,
     "SubSimplex": SubSimplex,
+    "Symmetric": Symmetric,
 }
 _INFINITIES = {"inf": math.inf, "-inf": -math.inf}
 Sets = dict[str, Any]
