@@ -66,7 +66,7 @@ def test_a_refusal_names_the_statement_and_the_field(tmp_path, name):
     assert paper.refused == (bad.refused,) and bad.id.startswith("bad.") and bad.id != good.id
 
 
-TWINS = {
+NOT_JUDGED = {
     "a list": ("jb.claim('bad.side', lambda y: y, '<=', 2.0, over=BOX, false=[0.5, right])",
                ["printed", "false 0.5", "false right"]),
     "names": ("jb.claim('bad.side', left, '<', 2.0, over=BOX, false={'half': 0.5})",
@@ -79,9 +79,9 @@ TWINS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", NOT_JUDGED)
 def test_a_refused_claim_names_its_twins_as_not_judged(tmp_path, name):
-    words, forms = TWINS[name]
+    words, forms = NOT_JUDGED[name]
     found = jb.verify(file_of(tmp_path, GOOD, words), out=tmp_path / "out")
     assert [v.form for v in found if v.status == "error"] == forms
 

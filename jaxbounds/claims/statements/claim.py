@@ -243,13 +243,6 @@ def _named(false: Twins) -> list[tuple[str, Twin]]:
     return list(found.items())
 
 
-def _twins_of(false: Any) -> list[str]:
-    """Return the names of the twins of a refused claim; empty if `false` itself is ill formed."""
-    with contextlib.suppress(*REFUSALS):
-        return [name for name, _ in _named(false)]
-    return []
-
-
 def _name_of(twin: Twin) -> str:
     if isinstance(twin, tuple):
         return " and ".join(map(in_words, twin))
