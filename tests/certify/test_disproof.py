@@ -326,5 +326,5 @@ def test_only_whole_numbers_that_the_host_computed_are_taken():
     on_host = lambda values: lambda i: np.array(values) * float(np.asarray(i["x"]))
     given = {"host": True, **AS_IDENTITY}
     found = said(claim(on_host([2.0, 0.3]), on_host([1.0, 0.3]), **given), X)
-    assert (found.word, "roundings" in found.reason) == ("undecided", True)
+    assert (found.word, "rounding errors" in found.reason) == ("undecided", True)
     assert said(claim(on_host([2.0]), on_host([1.0]), **given), X).word == "disproved as coded"
