@@ -106,7 +106,7 @@ def test_the_hint_for_nan_of_floats_shows_a_hypothesis_for_either_search(search)
         over={"x": jb.Ball(1, "d")}, search=search,
         evaluate=lambda i, s: _sides(jnp.log(i["x"][0]), -99.0),
     )  # fmt: skip
-    assert '{"x > 0": jnp.all(i["x"] > 0)}' in verdicts_on(statement)[0].reason
+    assert '{"x>0": jnp.all(i["x"] > 0)}' in verdicts_on(statement)[0].reason
 
 
 def test_diff_of_verdicts_alone(tmp_path, monkeypatch, capsys):

@@ -42,13 +42,15 @@ def _places(statement: Statement, zeros: Iterable[str]) -> Iterator[str]:
 def left_out(signs: Mapping[str, str], /) -> str:
     """Return Python code for the argument `hypotheses`, which excludes the zeros of some arrays.
 
+    A screen may break the text at any space, so no string in the text has a space.
+
     Args:
         signs: "> 0" or "!= 0" for each array by name; a dot separates the names of nested dicts.
     """
 
     def condition(name: str, sign: str) -> str:
         entry = "i" + "".join(f'["{part}"]' for part in name.split("."))
-        return f'"{name} {sign}": jnp.all({entry} {sign})'
+        return f'"{name}{sign.replace(" ", "")}": jnp.all({entry} {sign})'
 
     return f"hypotheses=lambda i, size: {{{', '.join(map(condition, signs, signs.values()))}}}"
 
@@ -95,6 +97,11 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
         there = " or ".join(_places(statement, zeros))
         cure = f"{AT_ZERO} these points out by {shown}"
         return f"evaluate gives NaN on {some}, where {there}. {cure}"
+    if np.all(lost[m.counted]):
+        return (
+            f"{some} gave NaN, which is every one: compute a side by hand at one of them. Try a "
+            "side that floats can compute there"
+        )
     if statement.host or not floats:
         return ""
     return (
