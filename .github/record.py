@@ -78,7 +78,8 @@ def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterat
     yield Sentence(
         evidence,
         "Among the {} inequality forms that hold on each instance, {} are attained, {} searched "
-        "and {} enumerated. The other {} rest on draws alone",
+        "and {} enumerated (`jaxbounds guide verdicts` explains the words). The other {} rest on "
+        "random instances",
         (len(holding), by["attained"], by["searched"], by["enumerated"], by["sampled"]),
     )
     yield Sentence(evidence, "The {} forms about whole training runs", (along,))
