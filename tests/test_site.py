@@ -108,7 +108,9 @@ def test_the_page_of_a_paper_has_each_statement_with_verdict_and_ratio(papers):
         assert page.count("\n| form | verdict |") == len(paper.statements)
     section = (papers / "multihead.md").read_text().split("(multihead.cor1.3)=")[1].split("\n(")[0]
     assert re.search(r"\| printed \| holds \| x3\.92 loose \| 0\.255 \|", section)
-    assert "<math" in section and "beta3" in section and "- S6: The curvature constant beta" in section
+    assert (
+        "<math" in section and "beta3" in section and "- S6: The curvature constant beta" in section
+    )
 
 
 def test_the_page_of_errata_has_each_erratum_with_quote_and_evidence(papers):
