@@ -4,9 +4,9 @@
     jaxbounds_statements = ["mypaper", "claims.py", "mypackage.claims"]
 
 Each entry is an argument of `--import` or the name of a shipped paper. Paths are relative to the
-folder of the settings file. A statement is a test with the id `claims.py::mine.cauchy-schwarz` and
-the marker `jaxbounds`. It passes if every form is as recorded, errata included. If pytest gets
-files or ids, it judges only the statements among them.
+folder of the settings file. Each statement is a test with the marker `jaxbounds` and an id such as
+`claims.py::mine.cauchy-schwarz`. It passes if every form is as recorded, errata included. If pytest
+gets files or ids, it judges only the statements among them.
 """
 
 import fnmatch

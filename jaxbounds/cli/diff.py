@@ -42,7 +42,8 @@ class Change:
             that only one run has.
         before: the value in run A.
         after: the value in run B.
-        as_expected: whether the verdict of run B (of run A if only A has the form) is as recorded.
+        as_expected: whether the verdict of run B (of run A if only A has the form) is the recorded
+            one.
     """
 
     id: str

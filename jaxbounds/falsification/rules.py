@@ -80,7 +80,7 @@ def _of_readings(paper: Paper) -> Iterator[str]:
 
 
 def _missed(statement: Statement, stored: Counterexample) -> list[str]:
-    """Return the paper's hypotheses that a counterexample misses."""
+    """Return the paper's hypotheses that a counterexample does not satisfy."""
     assert stored.meets is not None
     with float64_on_cpu():
         instance = as_arrays(dict(stored.instance))

@@ -141,7 +141,7 @@ def chain_perturbation(
     Spectral norms are the largest over layers and versions, as in Theorem 4.2. The errors of the
     covers are measured on the states of the perturbed network. The corrected form has r^2 on the QK
     term of layer 1. Here r = `radius`, or max_t ||x_t||_2 if `radius` is None. The sharpened form
-    also has the softmax constant 1.
+    also takes 1 as the Lipschitz constant of softmax.
     """
     steps = layers["W_c"].shape[0]
     exact = blocks(X, layers, activation=activation)[-1]

@@ -32,7 +32,7 @@ def hard_max(
     straight_through: bool = False,
     tie_tolerance: float = 0.0,
 ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-    """Return one for each maximiser, and their number; the quotient is the attention weights.
+    """Return an array (1 at each maximiser, 0 elsewhere) and the number of maximisers.
 
     The two values stay separate for exactness. The mean of k equal values is exact only if the sum
     is divided by k, because k (1/k) is not 1 for k = 41, 49, ... The option `straight_through`

@@ -139,7 +139,7 @@ def by_hand(
 
 
 def keep_context(instance: Instance, size: Size) -> Instance:
-    """Project a point of a search onto 1/4 <= S <= 8 and noise of at most 2 S."""
+    """Project a point of a search: signal strength S in [1/4, 8], noise norm at most 2 S."""
     signal = jnp.clip(instance["S"], 0.25, 8.0)
     return {**instance, "S": signal, "z": jnp.clip(instance["z"], -2 * signal, 2 * signal)}
 

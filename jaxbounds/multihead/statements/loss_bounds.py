@@ -240,7 +240,7 @@ def smoothness_sides(
 def convexity_sides(
     params: Params, copies: Array, radius: Array, loss: Array, size: Size, /
 ) -> dict[str, ArrayLike]:
-    """Return the right sides of Corollary 1 (3) and a control, for heads in groups.
+    """Return the right sides of Corollary 1 (3) and of a false variant, for heads in groups.
 
     Group g consists of `copies[g]` equal heads.
     """

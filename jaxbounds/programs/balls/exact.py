@@ -1,12 +1,13 @@
 """Compute with exact real numbers that can be proved to be zero: rational functions of atoms.
 
 An atom stands for a real number (log 2, a root of 3), for a parameter, or for a function of a
-parameter. A number is a quotient of two polynomials in atoms with rational coefficients, plus a
-ball around the number. If the numerator cancels to the zero polynomial, the number is zero for all
-values of the atoms. If the numerator does not cancel, the number may still be zero, but the zero
-stays unproved. The arithmetic uses two relations between atoms. For a root r, r^n is the base of
-the root. For the sine and the cosine of one number, sin^2 = 1 - cos^2. The ball of every divisor
-excludes zero. `None` stands for a number without a formula in atoms.
+parameter. A number is stored twice: exactly, as a quotient of two polynomials in atoms with
+rational coefficients, and as a ball that contains the value. If the numerator cancels to the zero
+polynomial, the number is zero for all values of the atoms. If the numerator does not cancel, the
+number may still be zero, but the zero stays unproved. The arithmetic uses two relations between
+atoms. For a root r, r^n is the base of the root. For the sine and the cosine of one number, sin^2 =
+1 - cos^2. The ball of every divisor excludes zero. `None` stands for a number without a formula in
+atoms.
 """
 
 import math

@@ -150,7 +150,7 @@ SETTINGS = default_settings(
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
-    """Return false data: the paper's bounds grow with T, by a thousandth at most."""
+    """Return false data for a control: the paper's bounds, changed to grow by at most 0.1%."""
     slope = 1 + 1e-3 * np.log(data["T"] / data["T"].min()) / np.log(data["T"].max())
     grown = (data["over_T"] * slope).where(data["bound"].isin(OURS), data["over_T"])
     return data.assign(over_T=grown.transpose(*data["over_T"].dims))

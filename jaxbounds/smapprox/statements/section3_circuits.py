@@ -140,7 +140,7 @@ def _literals(size: Size) -> Instance:
 
 
 def _layered(i: Instance, size: Size) -> Sides:
-    """Compare a random graph of ANDs, read from an AIGER file, with the graph's direct evaluation.
+    """Compare the network of a random AND graph, read from an AIGER file, with the graph's values.
 
     The inputs of an AND may be negated or constant.
     """
