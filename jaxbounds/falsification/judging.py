@@ -346,16 +346,15 @@ def _beside_zero(
 ) -> Decision:
     """Let a bound by zero hold if rounding explains the difference of its other side from zero.
 
-    A bound by zero needs no equality case. Ball arithmetic must not refute the worst instances. It
-    decides nothing about promised entries (`there_is`), because others may satisfy the claim.
+    A bound by zero needs no equality case, if ball arithmetic does not refute the worst instances.
+    A claim with promised entries (`there_is`) keeps its decision, because ball arithmetic decides
+    nothing about the best entries: a bound that is false by less than rounding must not hold.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)
-    if decision.reason != UNNAMED or not np.all(zero[m.counted]):
+    if decision.reason != UNNAMED or not np.all(zero[m.counted]) or statement.there_is is not None:
         return decision
     words = "one side is zero, and the other differs from it by no more than its terms round"
-    if statement.there_is is not None:
-        return Decision("holds", decision.ratio, words)
     value = np.where(m.counted, m.value, -np.inf)
     order = np.argsort(-value, kind="stable")
     for row in order[:ASKED]:
