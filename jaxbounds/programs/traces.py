@@ -120,9 +120,9 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
 
 APPROXIMATE = {"expm": 1e-7}
 """A dict from the names of JAX's functions that are less accurate than float64 to their relative
-errors. A larger error leaves more violations of claims with this function undecided. JAX scales a
-matrix so little before `expm` approximates it that a matrix with the one entry 10 has an error of
-2e-8.
+errors. A larger error leaves more violations of claims with this function undecided. For example,
+`expm` of the 1 x 1 matrix 10 has a relative error of 2e-8, because JAX scales the matrix too
+little.
 """
 
 
@@ -227,8 +227,8 @@ to trace.
 def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> bool:
     """Tell whether two programs give equal numbers at the arguments, up to rounding.
 
-    One program may have extra results between the common ones. JAX caches the trace of a caller.
-    Such a cached trace hides the recorded call of a judged function.
+    One program may have further results between the common results. The reason is a cache of JAX:
+    if the trace of a caller comes from the cache, a function called there records no results.
     """
     leaves = jax.tree.leaves(arguments)
     run = lambda closed: [np.asarray(x) for x in jax.jit(as_function(closed))(*leaves)]
@@ -243,8 +243,8 @@ def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> 
 def is_fixed(function: Callable, /, *arguments: Any, before: ClosedJaxpr) -> bool:
     """Tell whether a new trace of a function gives the program `before` with equal constants.
 
-    The new trace may hold other constants and equations, because JAX caches parts of traces. The
-    new trace must then equal a third trace, and give the results of `before` at the arguments.
+    The new trace may differ from `before`, because JAX caches parts of traces. Then the new trace
+    must equal a third trace, and give the results of `before` at the arguments.
     """
     # A new lambda, because JAX does not trace the same function object again.
     trace = lambda: jax.make_jaxpr(lambda *a: function(*a))(*arguments)

@@ -1,4 +1,4 @@
-"""Ball-arithmetic rules for primitives of a caller's own."""
+"""Let the caller add rules of ball arithmetic for JAX primitives of the caller's own."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,10 +9,11 @@ from jaxbounds.programs.balls.interpreter import RULES, Interpreter
 from jaxbounds.programs.primitives import PRIMITIVES, Primitive
 
 Rule = Callable[[JaxprEqn, list[Any], Interpreter], list[Any]]
-"""A rule: a function that takes an equation, its inputs and the run, and returns the outputs.
+"""A function that encloses an equation's outputs; it takes the equation, its inputs and the run.
 
-A float input is an array of `flint.arb`; an integer input is a NumPy array. Each output must
-enclose the true value for all numbers that the input balls contain.
+A float input is an array of `flint.arb` (balls: intervals with midpoint and radius). An integer
+input is a NumPy array. Each output must enclose the true value for all numbers that the input balls
+contain.
 """
 
 _ADDED: set[str] = set()
@@ -27,18 +28,18 @@ def add_rule(
     reads: Iterable[str] = (),
     may: Iterable[str] = (),
 ) -> None:
-    """Teach ball arithmetic a primitive of your own.
+    """Teach ball arithmetic (rigorous interval arithmetic) a JAX primitive of your own.
 
     A second call with the same primitive replaces the rule, so that a module may be loaded again.
 
     Args:
         primitive: the name of the primitive, which JAX prints in the function's jaxpr.
-        rule: the rule; `each`, `reals` and `hull` of `jaxbounds.programs.balls.values` help to
-            write it.
+        rule: the function that encloses the primitive's outputs; `each`, `reals` and `hull` of
+            `jaxbounds.programs.balls.values` help to write it.
         exact: whether the primitive computes without rounding in every floating-point type.
         reads: the names of those parameters of the primitive that the rule reads.
         may: the names of parameters that do not change the result. The library refuses an equation
-            with any other parameter.
+            with a parameter that neither `reads` nor `may` names.
 
     Raises:
         Refused: if the library has its own rule for the primitive.

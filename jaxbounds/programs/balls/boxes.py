@@ -1,10 +1,10 @@
-"""Prove a claim on a box by branch and bound.
+"""Prove a claim (an inequality) on a box by branch and bound.
 
 The margin is the right side of a claim minus the left side. The search cuts the box until the
-margin is proved nonnegative on every part. Two enclosures bound the margin on a box. The first is
-the ball of the margin. The second is the mean value form: the value at the centre minus |slope|
-times radius. If the margin is monotone in a coordinate, one face of the box suffices. If the sign
-of the margin stays undecided, the search cuts the box in two.
+margin is proved nonnegative on every part. Two enclosures bound the margin on a box. The first is a
+ball (an interval) around the margin. The second is the mean value form: the value at the centre
+minus |slope| times radius. If the margin is monotone in a coordinate, one face of the box suffices.
+If the sign of the margin stays undecided, the search cuts the box in two.
 """
 
 import heapq
@@ -34,7 +34,8 @@ from jaxbounds.programs.balls.values import (
 from jaxbounds.programs.traces import equations
 
 BATCH = 32
-"""The number of boxes for which the search encloses the margin in one batch.
+"""The number of boxes for which the search encloses the claim's margin (right side minus left side)
+in one batch.
 
 A larger number takes more memory.
 """
@@ -45,27 +46,30 @@ A larger value leaves more small violations undecided. The value must exceed the
 irrational constants in a program.
 """
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""The search looks for a point of equality in a box that is narrower than NARROW and has a margin
-below CLOSE, and in a box narrower than VERY_NARROW. NARROW and VERY_NARROW are shares of the whole
-box's width, CLOSE is a share of the larger side. Larger shares make the search look in more
-boxes."""
+"""The search looks for a point at which both sides of the claim are equal. It looks in a box that
+is narrower than NARROW and has a margin below CLOSE, and in every box narrower than VERY_NARROW.
+NARROW and VERY_NARROW are fractions of the whole box's width, CLOSE is a fraction of the larger
+side. Larger fractions make the search look in more boxes.
+"""
 
 
 class Box(NamedTuple):
-    """A box, given by two corners; a coordinate is fixed if its two ends are equal."""
+    """A box, given by its lower and its upper corner. A coordinate with two equal ends is fixed."""
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]
 
 
 class Values(NamedTuple):
-    """The enclosed margin of a claim on a batch of boxes.
+    """The enclosed margin (right side minus left side) of a claim on a batch of boxes.
 
     Attributes:
-        margin: the right side minus the left side, minus the stated error.
-        scale: the larger of the two sides; given only if the boxes are points.
-        stated: the error bound that the statement declares; given only if the boxes are points.
-        slopes: the slopes of the margin along each coordinate; NaN if unknown.
+        margin: a ball (interval) for each box around the right side minus the left side, minus the
+            error that the statement declares.
+        scale: the larger of the two sides; given only if each box is a single point.
+        stated: the error bound that the statement declares; given only if each box is a single
+            point.
+        slopes: a ball for the margin's slope along each coordinate; NaN if unknown.
         needed: 1 if all hypotheses are met, 0 if a hypothesis is violated, 2 if undecided.
     """
 
@@ -92,10 +96,10 @@ def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 class Programs:
-    """The program that computes the margin on batches of boxes, padded to powers of two.
+    """The program that computes the margin (right side minus left side) on batches of boxes.
 
-    A program with a loop runs on one box at a time, because under `vmap` all boxes would leave the
-    loop at one step.
+    Batches are padded to a power of two. A program with a loop runs on one box at a time, because
+    under `vmap` all boxes would leave the loop at the same step.
     """
 
     def __init__(
@@ -103,11 +107,14 @@ class Programs:
     ) -> None:
         """Prepare the programs that compute the margin.
 
+        The margin is the right side of a claim minus the left side.
+
         Args:
             margin: a function of a point of shape (count,) that returns `Values` without slopes.
             count: the number of coordinates.
             slack: an exact number that is added to the margin.
-            reading: the meaning of a float in the program (see `values.Reading`).
+            reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals
+                too.
         """
         self.reading, self.widened, self._slack = reading, False, arb(slack)
         self._margin, self._count = margin, count
@@ -116,7 +123,10 @@ class Programs:
         self._alone = any(eqn.primitive.name == "while" for eqn in equations(alone))
 
     def _for(self, rows: int, whole: bool) -> ClosedJaxpr:
-        """Return the program for `rows` boxes; its result is all of `Values`, or two fields."""
+        """Return the program for `rows` boxes.
+
+        It gives all fields of `Values`, or two fields if `whole` is False.
+        """
         if (rows, whole) not in self._known:
             parts = self._margin if whole else lambda point: self._margin(point)[::3]
             points = jnp.zeros((rows, self._count))
@@ -124,7 +134,7 @@ class Programs:
         return self._known[rows, whole]
 
     def __call__(self, balls: np.ndarray, slopes: bool) -> Values:
-        """Enclose the margin on balls of shape (rows, count).
+        """Enclose the margin on boxes, which are given as balls (intervals) of shape (rows, count).
 
         Raises:
             Undecided: if the balls are too wide to decide a branch or an index of the program.
@@ -185,9 +195,9 @@ def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
 
 
 def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
-    """Return the coordinate along which the margin varies most, or the box is widest.
+    """Return the coordinate along which the margin varies most.
 
-    The width decides if slopes are NaN (unknown).
+    If the slopes are NaN (unknown), return the coordinate along which the box is widest.
     """
     free = [j for j in range(len(radii)) if radii[j] > 0]
     finite = all(slopes[j].is_finite() for j in free)
@@ -199,8 +209,9 @@ class Open(NamedTuple):
     """A box on which the claim is neither proved nor disproved.
 
     Attributes:
-        box: the box.
-        least: a lower bound of the margin on the box, slack included; minus infinity if unknown.
+        box: the undecided box.
+        least: a lower bound of the margin (right side minus left side, plus the slack) on the box;
+            minus infinity if unknown.
     """
 
     box: Box
@@ -232,12 +243,12 @@ class Touching(Protocol):
 
 
 class BoxSearch:
-    """The search over boxes: it takes the open box with the least lower bound first.
+    """The search over boxes: it takes the undecided box with the least lower bound first.
 
     Attributes:
-        boxes: the number of boxes on which the search enclosed the margin. `faces` counts the boxes
-            that a face replaced, `outside` the boxes that violate a hypothesis everywhere, `inside`
-            the proved boxes.
+        boxes: the number of boxes on which the search enclosed the margin (right side minus left
+            side). `faces` counts the boxes that a face replaced, `outside` the boxes that violate a
+            hypothesis everywhere, `inside` the proved boxes.
         narrowest: the smallest width of a cut box.
         false: a point at which the sides violate the claim by at least `MARGIN`; else None.
         stuck: boxes without a proof: the claim is undecided at a point of the box, or the box is
@@ -277,7 +288,7 @@ class BoxSearch:
         return min([*left, *self.stuck], key=lambda one: one.least, default=None)
 
     def step(self) -> None:
-        """Enclose the margin on a batch of open boxes.
+        """Enclose the margin on a batch of undecided boxes.
 
         If a box gets no proof, one of its faces or its two halves replace the box.
         """
@@ -369,15 +380,15 @@ class BoxSearch:
 
 
 class _State(NamedTuple):
-    """The enclosed quantities on a box, and at the `point` in its middle.
+    """The enclosed margin (right side minus left side) on a box and at its middle, `point`.
 
     Attributes:
-        middle: the margin at the point.
-        scale: the larger side at the point.
+        middle: the margin at `point`.
+        scale: the larger side of the claim at `point`.
         slopes: the slopes of the margin on the box.
         radii: the radii of the box.
         whole: whether all of the box meets the hypotheses.
-        open_there: whether the hypotheses hold at the point but the claim is undecided there.
+        open_there: whether the hypotheses hold at `point` but the claim is undecided there.
         point: the middle of the box.
     """
 

@@ -23,7 +23,9 @@ Larger numbers make longer texts.
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """The result of ball arithmetic for one form (inequality) of a statement on one instance.
+    """The result of ball arithmetic for one form (inequality) of a statement.
+
+    The inputs of the statement are one fixed instance.
 
     Attributes:
         id: the id of the statement.
@@ -39,7 +41,8 @@ class Certificate:
         rhs: two decimal numbers around the right side.
         entry: for `=`, the index of the compared entry in the flattened sides.
         gap: the certain lower bound of the relative difference of the sides.
-        hypotheses: the finding about each named hypothesis: "certain", "open" or "missed".
+        hypotheses: the finding about each named hypothesis: "certain" (it holds), "open"
+            (undecided) or "missed" (it may fail).
         size: the static part of the instance.
         bits: the precision of the balls in bits.
         ways: the number of paths through the program (combinations of branches) that the
@@ -92,7 +95,7 @@ class Certificate:
         return self.theorem(operations, citation)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return all fields but `theorem`: a statement's functions may not be picklable."""
+        """Return the fields to pickle: all but `theorem`, as pickle may refuse its functions."""
         return self.__dict__ | {"theorem": None}
 
     def _table(self) -> Table:

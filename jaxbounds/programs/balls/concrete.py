@@ -1,4 +1,4 @@
-"""Run a program's equations without balls if all operands are integers, booleans or keys.
+"""Run equations without balls (intervals) if all operands are integers, booleans or random keys.
 
 NumPy runs the common equations, because NumPy has JAX's machine integers and needs no compilation.
 The JAX primitive itself runs the other equations. Each float in a result is exact.

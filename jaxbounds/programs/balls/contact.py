@@ -6,13 +6,13 @@ every x* + h in N
     M(x* + h) = sum_{|a| < m} M_a(x*) h^a + sum_{|a| = m} M_a(z) h^a,   z between x* and x* + h,
 
 with M_a the a-th derivative of M over a!. `jets` encloses M_a(x*), and M_a over N. Exact arithmetic
-decides which M_a(x*) are zero; a small ball cannot. Let w be weights, h_j = r^{w_j} u_j and
-max |u_j| = 1. Every nonzero term has a power r^d or higher, so M = r^d Q(r, u). If Q >= 0 for
-0 <= r <= R and every direction u into the box, then M >= 0 on the box. For d = 2 and w = (1, .., 1)
-the condition on Q is a positive definite interval Hessian at a point of zero gradient. The general
-condition also covers the margins x^4 and x^2 + y^4, corners and one-sided contacts. The program
-forks at a kink. Each continuation is tested where its conditions hold, and the conditions of all
-continuations together cover N.
+decides which M_a(x*) are zero; a small ball cannot. Let w be weights, h_j = r^{w_j} u_j and max
+|u_j| = 1. Every nonzero term has a power r^d or higher, so M = r^d Q(r, u). If Q >= 0 for 0 <= r <=
+R and every direction u into the box, then M >= 0 on the box. For d = 2 and w = (1, .., 1) the
+condition on Q is a positive definite interval Hessian at a point of zero gradient. The general
+condition also covers the margins x^4 and x^2 + y^4, corners and one-sided contacts. At a kink the
+program forks: the proof follows every possible branch. Each continuation is tested where its
+conditions hold, and the conditions of all continuations together cover N.
 """
 
 import functools
@@ -34,12 +34,13 @@ ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
 """A dict from the number of coordinates to the degrees of the Taylor polynomials to try."""
 RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
 CELLS = 4000
-"""One proof cuts the set of directions into at most this many parts.
+"""A proof around a point of equality cuts the set of directions into at most this many parts.
 
 A larger number proves more claims and takes more time.
 """
 RESTARTS, SECONDS = 12, 5.0
-"""The largest number of restarts with finer atoms (see `exact`), and the seconds for one attempt.
+"""The largest number of restarts with finer atoms, such as e^(u/2) in place of e^u (see `exact`),
+and the seconds for one attempt.
 
 Larger numbers prove more claims and take more time.
 """
@@ -102,7 +103,7 @@ Term = tuple[tuple[int, ...], arb]
 
 
 def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
-    """Return the terms that are not proved zero, with balls of their coefficients.
+    """Return the Taylor terms that are not proved zero, with balls of their coefficients.
 
     The result is None if a coefficient is unknown.
     """
@@ -124,12 +125,14 @@ def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
 
 
 def _defined(jet: Jet) -> bool:
-    """Tell whether the jet's number is finite at every point of the neighbourhood."""
+    """Tell whether the value of a jet (Taylor polynomial) is finite on all of the neighbourhood."""
     return all(v is None or v.over.is_finite() for v in jet.of)
 
 
 def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | None:
-    """Return weights, and the degree that they give the lowest pure power of each coordinate.
+    """Return the coordinates' weights, and the weighted degree of the lowest pure powers x_j^k.
+
+    All these powers have one weighted degree.
 
     The result is None if another term has a lower degree, or a coordinate has no pure power.
     """
@@ -180,8 +183,8 @@ def not_negative(
 ) -> bool:
     """Tell whether Q(r, u) >= 0 is proved for each direction u into the box.
 
-    The proof skips a direction in which a condition is certainly negative, because the program does
-    not take this continuation there.
+    The proof skips a direction in which a condition is certainly negative, because the program
+    takes another branch there.
     """
     r = _between(0.0, reach)
     least = [min((sum(w * e for w, e in zip(weights, p)) for p, _ in c), default=0)
@@ -312,7 +315,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
         place: the point of equality.
-        reading: the meaning of a float in the program (see `values.Reading`).
+        reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals too.
 
     Raises:
         NotSupported: if the program has an operation without a Taylor series.

@@ -14,9 +14,12 @@ class Coverage(NamedTuple):
     Attributes:
         name: the name of the primitive in JAX.
         parameters: whether the table `PRIMITIVES` lists the primitive's parameters.
-        numpy: whether NumPy has a rule; without a rule the compiler runs the program.
-        balls: whether ball arithmetic has a rule; without a rule the library refuses a certificate.
-        slopes: whether slopes on boxes have a rule; without a rule a proof on a box is refused.
+        numpy: whether the library can run the primitive in NumPy; otherwise XLA compiles the
+            program.
+        balls: whether ball arithmetic (interval arithmetic) can enclose the primitive's result;
+            otherwise the library makes no certificate.
+        slopes: whether the library can bound the primitive's derivatives on boxes; otherwise it
+            refuses a proof on a box.
         rounds: whether the primitive rounds its results to their type.
     """
 

@@ -1,4 +1,7 @@
-"""Find the operation whose operands may leave its domain on a box; no ball bounds the result."""
+"""Find an operation, such as sqrt, that may leave its domain on a box.
+
+The result of this operation has no bounds.
+"""
 
 import contextlib
 from typing import Any
@@ -21,7 +24,7 @@ def unbounded_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> str:
     Args:
         program: a program of one argument, a point of the box, with any results.
         box: the box.
-        reading: the meaning of a float in the program (see `values.Reading`).
+        reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals too.
 
     Returns:
         The primitive's name, such as "sqrt"; empty if every result is bounded.

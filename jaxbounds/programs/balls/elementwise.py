@@ -1,4 +1,4 @@
-"""Define rules that act on balls entry by entry: comparisons, logic, choices, conversions."""
+"""Define rules that act on balls (intervals) entry by entry, such as comparisons and logic."""
 
 import itertools
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def _one_variable(eqn: JaxprEqn) -> bool:
 
 
 def unary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply a scalar function of one argument."""
+    """Apply a scalar function of one argument to each ball (interval) of an array."""
     return [each(functions.UNARY[eqn.primitive.name], xs[0])]
 
 
@@ -58,7 +58,7 @@ def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Compare balls, or booleans; the result is open where the balls overlap."""
+    """Compare balls (intervals), or booleans. The result is undecided where the balls overlap."""
     name = eqn.primitive.name
     if any(isinstance(x, Flags) for x in xs):
         a, b = np.broadcast_arrays(*map(as_flags, xs))
@@ -85,12 +85,15 @@ _ORDER: dict[str, Callable[..., Any]] = {
 
 
 def _completions(x: np.ndarray) -> list[np.ndarray]:
-    """Return two arrays: the flags with 0 for every open flag, and with 1 for every open flag."""
+    """Return the flags (three-valued booleans) twice: with every undecided flag as 0, and as 1."""
     return [np.where(x == OPEN, decided, x) for decided in (0, 1)]
 
 
 def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `lt_to` or `le_to` (the total order of floats); two zeros of unknown sign stay open."""
+    """Apply `lt_to` or `le_to` (the total order of floats).
+
+    Zeros of unknown sign stay undecided.
+    """
     name = eqn.primitive.name.removesuffix("_to")
     if _one_variable(eqn):
         return [flags(np.full(np.shape(xs[0]), name == "le"))]
@@ -102,7 +105,10 @@ def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def next_float(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `nextafter`: return the next float of an exact float, or the hull of near floats."""
+    """Apply `nextafter`: return the next float.
+
+    If the ball is not exact, return a hull of nearby floats.
+    """
     with np.errstate(over="ignore"):  # the float after the largest float is infinite: unknown
         return [each(_next, *map(as_reals, xs))]
 
@@ -128,26 +134,26 @@ def _next(x: arb, y: arb) -> arb:
 
 
 def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `is_finite`: the answer is certain for finite balls and exact infinities, else open."""
+    """Apply `is_finite`: the answer is undecided except for finite balls and exact infinities."""
     answer = lambda v: 1 if v.is_finite() else 0 if v.is_exact() and not v.is_nan() else OPEN
     answers = [answer(v) for v in xs[0].ravel()]
     return [flags(np.reshape(np.array(answers, np.int8), xs[0].shape))]
 
 
 def conjunction(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `and`: the result is no if one flag is certainly no."""
+    """Apply `and` to flags (no, yes or undecided); the result is no if one flag is certainly no."""
     a, b = map(as_flags, xs)
     return [flags(np.where((a == 0) | (b == 0), 0, np.where((a == 1) & (b == 1), 1, OPEN)))]
 
 
 def disjunction(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `or`: the result is yes if one flag is certainly yes."""
+    """Apply `or` to flags (no, yes, undecided); the result is yes if one flag is certainly yes."""
     a, b = map(as_flags, xs)
     return [flags(np.where((a == 1) | (b == 1), 1, np.where((a == 0) & (b == 0), 0, OPEN)))]
 
 
 def exclusive(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `xor` to flags."""
+    """Apply `xor` to flags (no, yes, undecided); the result is undecided if an operand is."""
     a, b = map(as_flags, xs)
     return [flags(np.where((a == OPEN) | (b == OPEN), OPEN, a ^ b))]
 
@@ -159,7 +165,7 @@ def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `select_n`: an undecided choice gives the hull of floats, or a fork for integers.
+    """Apply `select_n`: for an undecided choice return the hull of floats, or fork for integers.
 
     Raises:
         Undecided: if the balls do not decide a choice between more than two integers.

@@ -90,7 +90,7 @@ def to_power(p: Any, n: int, /) -> Any:
 
 
 class Field:
-    """A field of numbers: the atoms in use, and the relations between the atoms.
+    """A field of numbers: its atoms (symbols for reals such as log 2) and relations between atoms.
 
     Attributes:
         balls: the ball of each atom.
@@ -266,7 +266,7 @@ class Field:
 
 
 class Exact:
-    """A number of a field: num / den, with a ball that contains it."""
+    """A number of a field: the quotient num / den of polynomials, and a ball that contains it."""
 
     __slots__ = ("ball", "den", "field", "num")
 

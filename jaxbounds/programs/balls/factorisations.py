@@ -44,7 +44,7 @@ def qr(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
     The rule leaves a column unchanged if the column is zero below the diagonal. Otherwise the new
     diagonal entry has the opposite sign of the old entry (a zero float may have either sign). The
-    program forks if the sign of the old entry is open.
+    program forks (continues with each sign) if the sign of the old entry is undecided.
 
     Raises:
         NotSupported: if the program asks for pivoting.

@@ -1,10 +1,11 @@
 """Prove a claim from its margin's formula: zero, or squares times factors of known sign.
 
-The coordinates of the box are the atoms of `exact`. An identity between rational functions of atoms
-is also an identity between the numbers that the atoms stand for. So the proof holds on all of the
-box. The margin is zero if its numerator cancels. The margin is >= 0 if each factor of odd power has
-a constant sign on the box, and the product of the signs is plus. The proof covers equalities along
-curves, surfaces and whole regions, where no point of equality is isolated.
+The margin is the right side of the claim minus the left side. The coordinates of the box are the
+atoms (symbols) of `exact`. An identity between rational functions of atoms is also an identity
+between the numbers that the atoms stand for. So the proof holds on all of the box. The margin is zero if
+its numerator cancels. The margin is >= 0 if each factor of odd power has a constant sign on the
+box, and the product of the signs is plus. The proof covers equalities along curves, surfaces and
+whole regions, where no point of equality is isolated.
 """
 
 from typing import Any
@@ -26,14 +27,15 @@ from jaxbounds.programs.balls.values import (
 )
 
 RESTARTS, SECONDS = 12, 2.0
-"""The largest number of restarts with finer atoms (see `exact`), and the seconds for one attempt.
+"""The largest number of restarts with finer atoms, such as e^(u/2) in place of e^u (see `exact`),
+and the seconds for one attempt.
 
 Larger numbers prove more claims and take more time.
 """
 
 
 def _coordinates(jets: Jets, box: Box) -> list[Jet]:
-    """Return the coordinates of the box as jets.
+    """Return the coordinates of the box as jets (Taylor polynomials; see `jets`).
 
     A fixed coordinate is a number. A varying coordinate is an atom a, or -a if the coordinate is
     not positive on the box. The atom is therefore >= 0, unless the box crosses zero.
@@ -89,7 +91,7 @@ def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
         box: the box; the proof fails if a branch of the program goes both ways on the box.
-        reading: the meaning of a float in the program (see `values.Reading`).
+        reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals too.
     """
     fine: dict[Any, int] = {}
     for _ in range(RESTARTS):

@@ -1,4 +1,4 @@
-"""Define scalar functions on balls: the result contains the image of each real in the ball.
+"""Define functions on balls (intervals): the result contains the image of each real in the ball.
 
 The result is NaN if the function is undefined somewhere in the argument's ball. A result that is
 not NaN is therefore defined at every number in the ball (see `values`).
@@ -254,7 +254,10 @@ def angle(a: arb, b: arb, /) -> arb:
 def _where(
     allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]
 ) -> Callable[[arb, arb], arb]:
-    """Return a function of two finite arguments that is NaN unless `allowed` is true for them."""
+    """Return a function of two arguments.
+
+    It gives NaN unless both are finite and `allowed` accepts them.
+    """
 
     def function(a: arb, b: arb) -> arb:
         if not (a.is_finite() and b.is_finite() and allowed(a, b)):

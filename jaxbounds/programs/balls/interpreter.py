@@ -1,4 +1,4 @@
-"""Run a JAX program in ball arithmetic.
+"""Run a JAX program in ball arithmetic, a rigorous interval arithmetic.
 
 `enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls. A
 discrete choice (an index, a branch, the position of a maximum) may depend on numbers whose balls
@@ -71,8 +71,8 @@ class Interpreter:
     program once for each combination of answers.
 
     Attributes:
-        reading: the meaning of a float in the program (see `values.Reading`).
-        rules: the rule for each primitive's name.
+        reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals too.
+        rules: a dict from each primitive's name to the function that encloses its results.
         computed: whether the program holds constants that look computed before the trace: arrays,
             or floats of more than 26 binary digits.
         widened: whether the run replaced a constant by a ball wider than the constant's float.
@@ -96,11 +96,12 @@ class Interpreter:
         self._looked = -np.inf
 
     def fork(self, ways: int, what: str) -> int:
-        """Return the number of the continuation that this run takes at an open choice.
+        """Return the number of the continuation that this run takes at an undecided choice.
 
         Args:
             ways: the number of possible continuations.
-            what: a noun phrase for the open choice, such as "the sign of a pivot".
+            what: a noun phrase for the undecided choice, for a message, such as "the sign of a
+                pivot".
 
         Raises:
             Undecided: if the program has too many continuations.
@@ -117,10 +118,10 @@ class Interpreter:
         return taken
 
     def ways(self, closed: ClosedJaxpr, *values: Any) -> Iterator[list[Any]]:
-        """Run the program for each combination of answers to open choices, and yield the outputs.
+        """Run the program for each combination of answers to undecided choices; yield the outputs.
 
         Raises:
-            Undecided: if a fork cannot decide an open choice, if the program has more than 64
+            Undecided: if no fork can settle an undecided choice, if the program has more than 64
                 paths, or if the time limit is over.
             NotSupported: if a primitive has no rule.
         """
@@ -145,7 +146,7 @@ class Interpreter:
     def closed(
         self, closed: ClosedJaxpr, *values: Any, wanted: tuple[bool, ...] | None = None
     ) -> list[Any]:
-        """Run a closed program (which holds its constants); None stands for an unwanted result."""
+        """Run a closed program, which holds its constants; None replaces each unwanted result."""
         consts = [self._constant(c) for c in closed.consts]
         return self.jaxpr(closed.jaxpr, consts, values, wanted)
 
@@ -298,14 +299,15 @@ def enclose(
             units in the last place.
         bits: the precision of the balls in bits.
         seconds: the processor time in seconds after which the enclosure stops; None sets no limit.
-        rules: the rule for each primitive's name; all known rules by default.
+        rules: a dict from each primitive's name to the function that encloses its results; all
+            known rules by default.
 
     Returns:
-        The results. Each entry of `ways` is a tree of arrays of `flint.arb` (for floats), integers,
-        and booleans or `Flags`.
+        The enclosed results, one tree in `ways` for each path through the program. The leaves of a
+        tree are arrays of `flint.arb` (for floats), integers, and booleans or `Flags`.
 
     Raises:
-        Undecided: if a fork cannot decide an open choice, or the time limit is over.
+        Undecided: if no fork can settle an undecided choice, or the time limit is over.
         NotSupported: if a primitive has no rule; the message names the primitive.
     """
     program = Program.of(function, *arguments)

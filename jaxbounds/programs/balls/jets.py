@@ -75,7 +75,8 @@ class Jets:
         count: the number of variables.
         order: the highest degree that the algebra keeps.
         monomials: the exponents of each monomial, sorted by degree.
-        conditions: jets that are >= 0 wherever the program takes the present continuation.
+        conditions: jets (Taylor polynomials) that are >= 0 wherever the program takes the present
+            branches.
     """
 
     def __init__(self, field: Field, count: int, order: int) -> None:
@@ -88,7 +89,10 @@ class Jets:
     # Constants and variables.
 
     def lift(self, ball: arb) -> Jet:
-        """Return a ball as a constant jet, which is exact only if the ball has radius zero."""
+        """Return a ball as a constant Taylor polynomial.
+
+        It is exact only if the ball has radius zero.
+        """
         if ball.is_zero():
             return self.constant(None)
         exact = ball.is_exact() and ball.is_finite()
@@ -238,10 +242,11 @@ class Jets:
         )
 
     def compare(self, name: str, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> int:
-        """Compare two jets on the neighbourhood; a fork decides and records an open comparison.
+        """Compare two jets (Taylor polynomials) on the neighbourhood; fork if this is undecided.
 
         Raises:
-            Undecided: if a compared number may be undefined, or an equality (`eq`, `ne`) is open.
+            Undecided: if a compared number may be undefined, or an equality (`eq`, `ne`) is
+                undecided.
         """
         x, y = self.hull(a), self.hull(b)
         decided = functions.COMPARISONS[name](x, y)

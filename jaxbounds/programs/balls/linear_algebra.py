@@ -53,7 +53,7 @@ def laid_out(
 
 
 def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.ndarray:
-    """Apply `dot_general` to two arrays of balls."""
+    """Apply `dot_general` to two arrays of balls (intervals)."""
     left, right, shape = laid_out(a, b, dimension_numbers)
     (_, m, k), n = left.shape, right.shape[2]
     entries: list[arb] = []
@@ -72,7 +72,10 @@ def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.nd
 
 
 def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `dot_general`; x . x, with all axes of one variable contracted, is a sum of squares."""
+    """Apply `dot_general`.
+
+    The product of one variable with itself over all axes is a sum of squares.
+    """
     a, b = map(as_reals, xs)
     numbers = eqn.params["dimension_numbers"]
     (in_a, in_b), _ = numbers

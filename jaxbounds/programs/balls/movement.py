@@ -1,7 +1,7 @@
-"""Define rules that only move entries, with a NumPy function or with JAX's own primitive.
+"""Define rules of ball arithmetic for primitives that only move the entries of arrays.
 
-A rule of the second kind applies JAX's primitive to the positions of the entries, and then moves
-the entries to the resulting positions.
+Some rules call a NumPy function. The other rules apply JAX's primitive to the positions of the
+entries, and then move the entries to the resulting positions.
 """
 
 from collections.abc import Callable, Mapping
@@ -104,7 +104,7 @@ def _fill(value: Any, dtype: Any) -> np.ndarray:
 
 
 def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply a primitive of `DATA` to the entries' positions, and move the entries in the same way.
+    """Apply a primitive such as `gather` to the entries' positions, and move the entries likewise.
 
     Raises:
         Undecided: if an index is a ball.

@@ -75,7 +75,7 @@ def _extremum(fold: Rule, of_flags: Rule) -> Rule:
 
 
 def _position(better: Callable[[arb, arb], bool]) -> Rule:
-    """Return the rule for the position of the first best entry; the program forks if it is open."""
+    """Return the rule for `argmax` or `argmin`; the program forks if the position is undecided."""
 
     def first(row: np.ndarray, run: Any) -> int:
         if any(v.is_nan() for v in row):
@@ -134,10 +134,10 @@ def order_statistics(balls: Any, /) -> list[arb]:
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Sort one array by `order_statistics`, or several arrays together if the order is certain.
 
-    The program forks for each open boolean among the sort keys.
+    The program forks for each undecided boolean among the sort keys.
 
     Raises:
-        Undecided: if several arrays are sorted together and the order of their keys is open.
+        Undecided: if several arrays are sorted together and the order of their keys is undecided.
     """
     axis, keys = eqn.params["dimension"], eqn.params["num_keys"]
     by = "a boolean sort key"

@@ -1,4 +1,4 @@
-"""Round balls to a narrower floating-point type, as a conversion in a program does."""
+"""Round balls (intervals) to a narrower floating-point type, as a conversion in a program does."""
 
 from typing import Any
 

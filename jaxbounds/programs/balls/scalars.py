@@ -1,4 +1,4 @@
-"""Run programs on arrays of elements other than balls: Taylor jets, or laws of scaling.
+"""Run programs on elements other than balls: Taylor polynomials, or laws of scaling.
 
 An array of floats becomes an array of elements. An `Algebra` defines the elements and the functions
 on them. The interpreter's rules for primitives that only move data remain in use.
@@ -40,10 +40,10 @@ _MOVES = frozenset(movement.RULES) - {name for name in movement.RULES if "scatte
 
 @runtime_checkable
 class Algebra(Protocol):
-    """The interface of an arithmetic of elements."""
+    """The interface of an arithmetic on elements that replace numbers (Taylor polynomials, ...)."""
 
     def lift(self, ball: arb) -> Any:
-        """Return a ball as a constant element."""
+        """Return the element that stands for a constant, which is given as a ball (interval)."""
 
     def apply(self, name: str, *entries: Any) -> Any:
         """Apply the function that belongs to the named primitive to one or two elements."""
@@ -75,7 +75,7 @@ class Scalars(Interpreter):
         self.algebra = algebra
 
     def lifted(self, x: Any) -> Any:
-        """Return an array of balls as an array of constant elements."""
+        """Turn an array of balls (intervals) into an array of elements that stand for constants."""
         if not is_reals(x):
             return x
         return each(lambda v: self.algebra.lift(v) if isinstance(v, arb) else v, x)

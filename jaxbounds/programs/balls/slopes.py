@@ -42,7 +42,7 @@ TWO = arb(2)
 
 
 class Sloped:
-    """An array of balls, with an array of slopes (balls) for each coordinate of the box."""
+    """An array of balls (intervals), with an array of slopes for each coordinate of the box."""
 
     def __init__(self, value: np.ndarray, slopes: list[np.ndarray]) -> None:
         self.value, self.slopes = value, slopes
@@ -106,7 +106,7 @@ def _value(x: Any) -> Any:
 
 
 class Slopes(Interpreter):
-    """The interpreter for `Sloped` values; `count` is the number of coordinates of the box."""
+    """The interpreter for values with slopes; `count` is the number of coordinates of the box."""
 
     def __init__(self, count: int, **options: Any) -> None:
         super().__init__(**options)

@@ -23,11 +23,11 @@ from jaxbounds.programs.balls.scalars import Scalars
 from jaxbounds.programs.balls.values import OPEN, NotSupported, Reading, Undecided, reals
 
 Form = tuple[Fraction, ...]
-"""A linear form in the weights, stored as its coefficients."""
+"""A linear form in the weights (one weight for each coordinate), stored as its coefficients."""
 
 
 class Law(NamedTuple):
-    """The law of an entry along the flow: a factor e^(degree t), or a shift by shift * t.
+    """How the flow changes an entry by time t: a factor e^(degree t), or a shift by shift * t.
 
     Attributes:
         degree: a linear form in the weights; zero if the flow shifts the entry.
@@ -43,7 +43,7 @@ class Law(NamedTuple):
 
 
 class Laws:
-    """The algebra of laws; it collects the equations that the weights must satisfy.
+    """The algebra of laws (changes of entries along a flow); it collects equations for the weights.
 
     Attributes:
         equations: linear forms in the weights that must be zero.
@@ -64,7 +64,8 @@ class Laws:
     def _alike(self, a: Law, b: Law) -> Law:
         """Return the common law of two entries between which the program chooses.
 
-        The constant zero has every degree, and an infinity follows every law.
+        The law states how the flow changes an entry. The constant zero has every degree, and an
+        infinity follows every law.
         """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and (one.value == arb("inf") or one.value == -arb("inf")):
@@ -77,7 +78,7 @@ class Laws:
         return Law(a.degree, a.shift, finite=a.finite and b.finite)
 
     def lift(self, ball: arb) -> Law:
-        """Return a ball as the law of a constant, which the flow does not change."""
+        """Return the law of a constant, given as a ball (interval); the flow does not change it."""
         return Law(self.zero, self.zero, ball, bool(ball.is_finite()))
 
     def _added(self, a: Law, b: Law, sign: int) -> Law:
@@ -147,14 +148,20 @@ class Laws:
         return Law(tuple(u + sign * v for u, v in zip(a.degree, b.degree)), self.zero)
 
     def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
-        """Compare two constants; for other entries return 2 (open), and require one common law."""
+        """Compare two constants.
+
+        For other entries return 2 (undecided), and require that both entries have one law.
+        """
         if a.value is not None and b.value is not None:
             return functions.COMPARISONS[name](a.value, b.value)
         self._alike(a, b)
         return OPEN
 
     def larger(self, a: Law, b: Law, fork: Callable[[int, str], int]) -> Law:
-        """Return the law of the larger entry; both must share it unless one is minus infinity."""
+        """Return the law of the larger entry.
+
+        Both entries must have this law unless one entry is minus infinity.
+        """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and one.value == -arb("inf"):
                 return other
@@ -163,11 +170,11 @@ class Laws:
         return self._alike(a, b)
 
     def join(self, cases: list[Law]) -> Law:
-        """Return the common law of all possible results of an open choice."""
+        """Return the common law of all possible results of an undecided choice."""
         return self._alike(*cases)
 
     def finite(self, x: Law) -> int:
-        """Return 1 if the entry is certainly finite along the whole flow, else 2 (open)."""
+        """Return 1 if the entry is certainly finite along the whole flow, else 2 (undecided)."""
         return 1 if x.finite else OPEN
 
     def hull(self, x: Law) -> arb:
@@ -249,7 +256,7 @@ def flows(
 
 
 def _outward(box: Box, flow: Flow) -> list[Box] | None:
-    """Return the faces through which moving points leave the box, and the part where points rest.
+    """Return the faces through which a flow's points leave the box, and the part where points rest.
 
     The result is None if a moving point may stay in the box for ever.
     """
@@ -305,7 +312,7 @@ def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> li
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
         box: the box of the coordinates.
-        reading: the meaning of a float in the program (see `values.Reading`).
+        reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals too.
     """
     for scaled, basis in flows(program, len(box.lower), reading):
         found = _by(box, scaled, basis)

@@ -30,12 +30,13 @@ Reading = Literal["exact", "ulp"]
 ZERO, ONE = arb(0), arb(1)
 NAN, INF = arb("nan"), arb("inf")
 OPEN = 2
-"""The number that stands for an open boolean in `Flags`, beside 0 (no) and 1 (yes); no entry is
-larger."""
+"""The number that stands for an open (undecided) boolean in `Flags`, beside 0 (no) and 1 (yes); no
+entry is larger.
+"""
 
 
 class Flags(np.ndarray):
-    """An array of booleans that may be open: 0 means no, 1 means yes, 2 means open."""
+    """An array of three-valued booleans: 0 means no, 1 means yes, 2 means open (undecided)."""
 
 
 class Nonnegative(arb):
@@ -62,7 +63,7 @@ def shape_of(atom: Any, /) -> tuple[int, ...]:
 
 
 def axes_of(eqn: JaxprEqn, /) -> tuple[int, ...]:
-    """Return the axes that a reduction folds."""
+    """Return the axes along which a reduction, such as a sum, combines entries."""
     return tuple(map(int, eqn.params["axes"]))
 
 
@@ -82,7 +83,7 @@ def is_narrow(dtype: Any, /) -> bool:
 
 
 def flags(values: Any, /) -> Any:
-    """Return plain booleans if no entry is open (2), else `Flags`."""
+    """Return plain booleans if no entry is undecided (2), else `Flags`."""
     plain = np.asarray(values, dtype=np.int8)
     return plain.view(Flags) if (plain == OPEN).any() else plain.astype(bool)
 
@@ -93,7 +94,7 @@ def as_flags(x: Any, /) -> np.ndarray:
 
 
 def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
-    """Return booleans as 0 and 1; the program forks for each open boolean."""
+    """Return booleans as 0 and 1; the program forks for each undecided boolean."""
     out = as_flags(x)
     for index in np.argwhere(out == OPEN):
         out[tuple(index)] = run.fork(2, what)
@@ -158,7 +159,7 @@ def has_few_digits(x: float, /, digits: int = 53) -> bool:
 
 
 def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
-    """Return a float of the program as a ball.
+    """Return a float of the program as a ball (an interval).
 
     Under "ulp" a constant that is not short (see `is_short`) stands for all reals within some units
     in the last place of its type (see `UNITS`). A constant below 2^-26 also stands for zero, and
@@ -193,7 +194,7 @@ def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
 
 
 def as_reals(x: Any, /) -> np.ndarray:
-    """Return an operand as balls: an exact ball for an integer, [0, 1] for an open boolean."""
+    """Return an operand as balls: an exact ball for an integer, [0, 1] for an undecided boolean."""
     if is_reals(x):
         return x
     if isinstance(x, Flags):

@@ -112,7 +112,7 @@ def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convolved(a: np.ndarray, b: np.ndarray, p: Any, /) -> np.ndarray:
-    """Apply `conv_general_dilated` to two arrays of balls; like JAX it does not flip the kernel."""
+    """Apply `conv_general_dilated` to two arrays of balls; as in JAX, the kernel is not flipped."""
     numbers = p["dimension_numbers"]
     x, kernel = np.transpose(a, numbers.lhs_spec), np.transpose(b, numbers.rhs_spec)
     (batch, _, *shape), (features, depth, *window) = x.shape, kernel.shape

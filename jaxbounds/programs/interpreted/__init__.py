@@ -55,7 +55,9 @@ COVERED = frozenset(map(np.dtype, (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32",
     "float64",
 )))  # fmt: skip
-"""The array types that NumPy's rules accept; tests compare each rule with the compiler on them."""
+"""The array types that NumPy's rules accept. On these types, tests compare each rule with the
+compiled program.
+"""
 
 
 def _is_key(dtype: Any) -> bool:
@@ -247,7 +249,8 @@ def typed(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
     """Return the results of `ruled`, in the types that the program declares.
 
     Raises:
-        NotInterpreted: if `ruled` or `as_said` raises the exception.
+        NotInterpreted: if NumPy's rule refuses the equation, or gives a shape that was not
+            declared.
     """
     said: Any = [v.aval for v in eqn.outvars]
     name = eqn.primitive.name
@@ -270,4 +273,4 @@ def ruled(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
 
 _MACHINE = Runner(typed)
 _CONTROL = ("scan", "while", "cond", "custom_linear_solve")
-"""The primitives that choose, repeat or solve by programs."""
+"""The primitives that hold programs: branches, loops, and linear solves."""

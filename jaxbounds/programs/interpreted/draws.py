@@ -17,8 +17,8 @@ PARITY = np.uint32(0x1BD11BDA)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 BLOCK = 2**13
-"""The number of counts that one step of Threefry mixes. A larger block does not fit into the
-processor's cache.
+"""The number of counters that one step of Threefry, the random generator, mixes. A larger block
+does not fit into the processor's cache.
 """
 
 

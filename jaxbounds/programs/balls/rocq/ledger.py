@@ -17,23 +17,27 @@ from jaxbounds.programs.balls.rocq.terms import Choice, Comparison, Fact, Place,
 from jaxbounds.programs.balls.values import INF, NotSupported, Undecided
 
 TERMS = 8
-"""The largest number of terms of a sum in one lemma. A larger number slows Rocq's tactic."""
+"""The largest number of terms of a sum in one lemma. A larger number slows Rocq's proof of the
+lemma.
+"""
 MOST = 100_000
 """The largest number of definitions for one program. A larger number takes more memory."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
-"""Stems of the lemmas' names, to which the file adds a number; no definition may use a stem."""
+"""The first parts (stems) of the lemmas' names; the file adds a number to each. No definition may
+use a stem.
+"""
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
 class Ledger:
-    """The recorded definitions, choices and facts of one program, in order.
+    """The recorded definitions, choices and facts (proved booleans) of one program, in order.
 
     Attributes:
         digits: the number of decimal digits in the bounds of a number.
         reals: the definitions, and the variables that stand for constants of the program.
         choices: the comparisons that decided the program's path.
-        place: the program's line that is being translated.
+        place: the line of the program's source code that is being translated.
     """
 
     def __init__(self, digits: int) -> None:
@@ -58,7 +62,7 @@ class Ledger:
         return self._clock
 
     def group(self, place: Place | None) -> None:
-        """Begin another equation of the program; it gives the names of later definitions."""
+        """Begin another equation of the program, after which later definitions are named."""
         self.place, self._group = place, ""
 
     def _named(self, index: Sequence[int] = ()) -> str:
@@ -102,8 +106,8 @@ class Ledger:
     ) -> Real:
         """Record a variable that is known only by a lower and an upper bound.
 
-        If a comparison has one answer at all samples, the translation takes the answer. The kernel
-        then checks the answer for every value between the bounds.
+        If a comparison has one answer at all sample values of the variables, the translation takes
+        the answer. The kernel then checks the answer for every value between the bounds.
         """
         with localcontext(prec=2000):
             ends = [Decimal(x.numerator) / Decimal(x.denominator) for x in (low, high)]
@@ -139,7 +143,7 @@ class Ledger:
     # Operations
 
     def unary(self, name: str, a: Real, index: Sequence[int] = ()) -> Real:
-        """Record a function of one number."""
+        """Record the value of a function of one number as a definition."""
         if a.why:
             return a
         if not a.ball.is_finite():

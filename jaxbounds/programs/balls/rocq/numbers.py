@@ -23,7 +23,10 @@ def exact_ball(x: Fraction, /) -> arb:
 
 
 def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
-    """Round an end outward and add one unit; a rounded recomputation then stays inside."""
+    """Round an interval's end outward and add one unit.
+
+    A rounded recomputation then stays inside.
+    """
     if x == 0:
         return Decimal(0)
     with localcontext(

@@ -32,7 +32,7 @@ _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>"}
 
 
 def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
-    """Return an array of the given shape from its numbers or facts in row-major order."""
+    """Return an array of this shape from numbers or facts (proved booleans) in row-major order."""
     out = np.empty(math.prod(shape), dtype=object)
     for position, entry in enumerate(entries):
         out[position] = entry
@@ -40,7 +40,7 @@ def objects(shape: tuple[int, ...], entries: Iterable[Any]) -> np.ndarray:
 
 
 def lifted(x: Any, ledger: Ledger, /) -> np.ndarray:
-    """Return a rule's operand as an array of the ledger's numbers and facts."""
+    """Return a rule's operand as an array of the ledger's numbers and facts (proved booleans)."""
     x = np.asarray(x)
 
     def one(v: Any) -> Any:
@@ -87,7 +87,7 @@ def _facts(x: Any, run: Any) -> np.ndarray:
 
 
 def unary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record a function of one argument."""
+    """Record the value of a function of one argument, entry by entry."""
     name = eqn.primitive.name
     function = _SPECIAL.get(name) or (lambda ledger, a, i: ledger.unary(name, a, i))
     x = _numbers(xs[0], run)
@@ -159,14 +159,14 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record a function of two arguments."""
+    """Record the value of a function of two arguments, entry by entry."""
     name = eqn.primitive.name
     a, b = (_numbers(x, run) for x in xs)
     return [_entrywise(lambda i, u, v: run.ledger.binary(name, u, v, i), a, b)]
 
 
 def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record a comparison, of numbers or of facts."""
+    """Record a comparison of numbers, or of facts (proved booleans)."""
     name, ledger = eqn.primitive.name, run.ledger
     a, b = (lifted(x, ledger) for x in xs)
 
@@ -191,7 +191,7 @@ def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _joined(facts: Iterable[Fact], decisive: bool, ledger: Ledger) -> Fact:
-    """Return the conjunction of facts if `decisive` is False, else the disjunction of the facts."""
+    """Return the conjunction of facts (proved booleans); the disjunction if `decisive` is True."""
     facts = list(facts)
     for fact in sorted(facts, key=lambda f: len(f.because)):
         if fact.truth == decisive:
@@ -214,12 +214,12 @@ def _logical(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record the negation of facts."""
+    """Record the negation of facts (proved booleans)."""
     return [_entrywise(lambda i, a: a.negated(), _facts(xs[0], run))]
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record `select_n`: the fact behind the choice is recorded only if the cases differ."""
+    """Record `select_n`, with the fact that decides the choice if the options differ."""
     which, *cases = (lifted(x, run.ledger) for x in xs)
     which = np.broadcast_to(which, cases[0].shape)
 
@@ -394,7 +394,7 @@ def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record singular values with witnesses (see `spectral`); singular vectors are refused.
+    """Record singular values with a proof of their bounds (see `spectral`).
 
     Raises:
         NotSupported: if the program uses the singular vectors.
@@ -432,7 +432,9 @@ INTEGERS = frozenset(
         *("clamp", "square", *_SIGNS, *movement.RULES),
     }
 )
-"""The primitives with one rule for integers and reals. Other primitives get NumPy integers."""
+"""The primitives whose rule takes both integers and reals. The rules of other primitives get NumPy
+integers.
+"""
 RULES: dict[str, Callable[[JaxprEqn, Values, Any], Values]] = {
     **movement.RULES,
     **loops.RULES,

@@ -77,7 +77,7 @@ class Spectral:
 
     @property
     def cost(self) -> int:
-        """Return the number of scalar operations of both witnesses, without the elimination."""
+        """Return the number of operations that prove both bounds, without the elimination."""
         return 4 * len(self.rows) * len(self.vector)
 
 
@@ -92,7 +92,7 @@ def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list
     """Record the largest singular value as a variable; it also bounds the other singular values.
 
     Raises:
-        Undecided: if the bounds are too coarse for the witness of the upper bound.
+        Undecided: if the bounds of the matrix's entries are too coarse to prove the upper bound.
     """
     count = min(a.shape)
     for x in a.ravel():

@@ -28,11 +28,11 @@ class Real:
         arguments: the operands of `operation`. For a sum each term is a tuple of factors; for
             another operation each argument is a tuple of one number.
         bounds: the decimal bounds; None for an exact number.
-        order: the index of the number's record in the ledger.
+        order: the index of the number in the ledger, the list of all records.
         place: the line of the program that computes the number.
         why: the operation that makes the number undefined or infinite. A proof may not use a number
             with a nonempty `why`.
-        below: another number that is known to be at least as large; None if no number is known.
+        below: a number that is known to be at least as large as this number; None if unknown.
         samples: the number's values at the sample points of the ledger's parameters; empty if the
             ledger has no parameters.
     """

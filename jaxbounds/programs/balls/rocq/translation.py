@@ -1,4 +1,4 @@
-"""Translate a JAX program on an exact instance into a ledger of scalar operations."""
+"""Translate a JAX program on an exact instance into a ledger (list) of scalar operations."""
 
 import linecache
 import re
@@ -44,7 +44,7 @@ def place_of(eqn: JaxprEqn, /) -> Place | None:
 
 
 class Translator(Interpreter):
-    """An interpreter that records one path through a program in a ledger of operations."""
+    """An interpreter that records one path through a program in a ledger (list) of operations."""
 
     def __init__(self, ledger: Ledger, reading: Reading, seconds: float | None) -> None:
         super().__init__(reading, rules=RULES, seconds=seconds)
@@ -158,12 +158,14 @@ def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Progra
 def translated(
     function: Callable[[Any], Any], instance: Any, names: dict[int, np.ndarray], run: Translator, /
 ) -> Any:
-    """Translate the value of a function on an instance into numbers and facts of a ledger.
+    """Translate a function's value on an instance into numbers and facts of a ledger.
+
+    A fact is a proved boolean.
 
     Args:
         function: a function that JAX can trace.
         instance: a tree of arrays.
-        names: a dict from a leaf's number in the tree to the recorded numbers of the leaf.
+        names: a dict from the index of a leaf in the tree to the recorded numbers of the leaf.
         run: the translator, which holds the ledger.
 
     Raises:
