@@ -58,7 +58,7 @@ def leaves_by_path(tree: Any, /, *, collections: bool = False) -> Leaves:
 
     Args:
         tree: a pytree.
-        collections: whether the name "params" of the collection stays in the path.
+        collections: whether paths keep the leading name "params", a collection of linen.
 
     Raises:
         Refused: if the keys of a dictionary cannot be ordered.

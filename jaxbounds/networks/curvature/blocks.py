@@ -1,4 +1,4 @@
-"""Extreme eigenvalues of a diagonal block, computed from products of a matrix with vectors."""
+"""Extreme eigenvalues of a matrix's diagonal block, from products of the matrix with vectors."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ A larger number costs time and misses fewer eigenvalues.
 
 
 def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
-    """Return a mask: 1 at the block's parameters, else 0.
+    """Return a vector (mask) with 1 at each parameter of the block, and 0 elsewhere.
 
     None if `whole` lacks a block's parameter.
     """
@@ -73,15 +73,15 @@ def block_at(
 
     Args:
         point: the loss and all parameters.
-        at: a function that returns the `Point` of a block.
+        at: a function that returns the `Point` of a block: the loss with the block's parameters.
         chosen: the filter that selects the block's parameters.
-        memory_limit: see `extremes_at`.
-        dense_limit: see `extremes_at`.
-        basis: see `extremes_at`.
-        finite: see `extremes_at`.
-        key: see `extremes_at`.
-        iterations: see `extremes_at`.
-        tolerance: see `extremes_at`.
+        memory_limit: the largest number of bytes that a call may need; see `extremes_at`.
+        dense_limit: the largest number of parameters for a dense matrix; see `extremes_at`.
+        basis: the number of vectors in the Krylov basis; see `extremes_at`.
+        finite: whether to refuse a loss that is not finite; see `extremes_at`.
+        key: the random key; see `extremes_at`.
+        iterations: the largest number of matrix-vector products; see `extremes_at`.
+        tolerance: the residual that counts as converged; see `extremes_at`.
     """
     given: Mapping[str, Any] = {
         "key": key, "iterations": iterations, "tolerance": tolerance, "basis": basis,

@@ -219,8 +219,8 @@ def convexity_certificate(
         loss: `Composite(outputs, outer)` with a convex outer; convexity is not checked.
         params: the parameters at which the loss is taken.
         batch: one batch.
-        key: draws the start vectors of Lanczos.
-        iterations: the number of products for each output.
+        key: the random key that draws the start vectors of Lanczos.
+        iterations: the number of products of Hess z_k with vectors, for each output z_k.
         filter: selects the parameters; the default selects all parameters.
         memory_limit: bytes that a program may need.
 

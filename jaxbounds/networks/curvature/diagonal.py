@@ -26,11 +26,11 @@ from jaxbounds.networks.options import whole
 
 @with_table
 class Diagonal(NamedTuple):
-    """An estimate of a diagonal.
+    """An estimate of the diagonal of a matrix A, such as the Hessian.
 
     Attributes:
         estimate: a pytree like the parameters, unbiased.
-        standard_error: the standard error of each entry, from the spread over the probes.
+        standard_error: the standard error of each entry, from the spread over the random vectors.
         products: the number of products with the matrix.
     """
 
@@ -117,7 +117,7 @@ def diagonal_at(
 def _krylov(
     operator: Operator, vector: Array, key: Array, function: Callable, k: int, *, hosted: bool
 ) -> tuple[Array, Array]:
-    """Return f(A) v after k steps of Lanczos, and its change over the last tenth of the steps."""
+    """Return f(A) v after k steps of Lanczos, and its change over the last tenth of the k steps."""
     norm = jnp.linalg.norm(vector)
     start = vector / jnp.where(norm > 0, norm, 1)
     before = max(k - max(k // 10, 1), 1)

@@ -1,4 +1,4 @@
-"""The product with the Hessian at a point, compiled once and called in loops of Python.
+"""The product of a loss's Hessian with a vector, compiled once and called in loops of Python.
 
 A network takes long to compile, and a step of Lanczos does not. So the product is a separate
 program, and each method (extremes, trace, spectrum) is a Python loop around this program. For one
@@ -129,7 +129,7 @@ class Linear:
         """Return the map of a diagonal block if the program for this block is short, else None.
 
         Args:
-            mapped: the result of `at`.
+            mapped: the linear map at a point, as `at` returned it.
             taken: for each leaf of the parameters, whether the block contains the leaf.
             block: the block's leaves, for a map on vectors of the block; None for a map on vectors
                 of all parameters.
@@ -165,7 +165,7 @@ def _length(program: Jaxpr, taken: tuple[bool, ...]) -> int:
 
 
 class Mapped(NamedTuple):
-    """The linear map at a point.
+    """The Hessian (or Gauss-Newton matrix) at a point, as a linear map.
 
     Attributes:
         apply: the map, vector -> matrix times vector.
@@ -238,10 +238,10 @@ class Product:
         return self._apply(vector)
 
     def run(self, key: jax.Array, rows: int, /) -> Run:
-        """Return the Krylov run that starts from a random vector; keep the run for later methods.
+        """Return the Krylov run (Lanczos) from a random vector; keep the run for later methods.
 
         Args:
-            key: draws the start vector.
+            key: the random key that draws the start vector.
             rows: the number of vectors that the run's basis holds.
         """
         mark = np.asarray(jax.random.key_data(key)).tobytes(), rows
@@ -258,12 +258,12 @@ class Product:
         return Run(operator, key, rows, dtype=self._ones.dtype, mask=self._ones)
 
     def forget(self) -> None:
-        """Drop the kept Krylov run and free its memory."""
+        """Drop the kept Krylov run (Lanczos factorisation) and free its memory."""
         self._run = None
 
     @property
     def held_rows(self) -> int:
-        """Return the number of vectors that the kept run holds, including the mask."""
+        """Return the number of vectors in the kept Krylov run; a mask counts as one vector."""
         return 1 + (0 if self._run is None else self._run[1].rows + 1)
 
     def block(self, taken: tuple[bool, ...], mask: Array, /) -> Operator:

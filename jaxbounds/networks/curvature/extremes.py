@@ -36,7 +36,7 @@ _ADVICE = "lower basis, give smaller batches (a list, or batch_size), or "
 
 
 def matrix_of(problem: Problem, columns: int, /) -> Float[Array, "n n"]:
-    """Return the symmetrised matrix, computed `columns` columns at a time."""
+    """Return the Hessian as a symmetrised matrix, computed `columns` columns at a time."""
     size, dtype = problem.selection.size, problem.selection.dtype
     columns = min(columns, size)
     product = problem.operator()
@@ -54,7 +54,7 @@ def _dense_kernel(problem: Problem, static: dict, dynamic: dict) -> Float[Array,
 
 
 def _extremes_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Extremes, Array]:
-    """Return the least and the greatest eigenvalue, and the loss."""
+    """Return the least and the greatest eigenvalue of the Hessian, and the loss."""
     selection = problem.selection
     if static["dense"]:
         ends = dense_extremes(matrix_of(problem, 64), tolerance=dynamic["tolerance"])
@@ -143,8 +143,8 @@ def extremes_at(
     Args:
         point: the loss and the parameters.
         memory_limit: the largest number of bytes that the computation may need.
-        key: draws the start vector of Lanczos.
-        iterations: the largest number of products.
+        key: the random key that draws the start vector of Lanczos.
+        iterations: the largest number of products of the matrix with vectors.
         tolerance: the residual that counts as converged, relative to the spectral scale.
         basis: the number of vectors that the Krylov basis holds.
         dense_limit: the largest number of parameters for which the function forms the whole Hessian
@@ -185,12 +185,12 @@ def pairs_in(
     """Return a run's Ritz pairs (approximate eigenpairs), with the options of `lanczos_options`.
 
     Args:
-        run: see `pairs_of`.
-        wanted: see `pairs_of`.
+        run: the Krylov run; see `pairs_of`.
+        wanted: the number of eigenpairs at each end of the spectrum; see `pairs_of`.
         dynamic: the dynamic options, which hold `tolerance` and `iterations`.
-        least: the smallest number of products.
+        least: the smallest number of products of the matrix with vectors.
         space: the dimension of the vectors; no run needs more products than this dimension.
-        floor: see `pairs_of`.
+        floor: the value below which the upper end need not converge; see `pairs_of`.
     """
     limit = int(dynamic["iterations"])
     limit = min(limit, space) if run.rows >= space else limit
@@ -199,7 +199,7 @@ def pairs_in(
 
 
 def rows_of(basis: int, /) -> int:
-    """Return the number of vectors that Lanczos with `basis` rows keeps beside the product."""
+    """Return the number of vectors in memory while Lanczos with `basis` rows runs."""
     return basis + basis // 2 + 4
 
 
@@ -208,9 +208,9 @@ def hosted_extremes(run: Run, dynamic: dict, /, *, space: int, least: int) -> Ex
 
     Args:
         run: the Krylov run of the product.
-        dynamic: see `lanczos_options`.
+        dynamic: the options that are arguments of the program; see `lanczos_options`.
         space: the dimension of the vectors.
-        least: the smallest number of products.
+        least: the smallest number of products of the matrix with vectors.
     """
     found = pairs_in(run, Wanted(1, 1), dynamic, least=least, space=space)
     (low, least_value, low_residual), (high, greatest, high_residual) = found.pairs

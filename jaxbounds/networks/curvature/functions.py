@@ -40,19 +40,19 @@ def hessian_extremes(
     """`Curvature(loss, params, data).extremes()`: both ends of the Hessian's spectrum.
 
     Args:
-        loss: see `Curvature`.
-        params: see `Curvature`.
-        data: see `Curvature`.
-        key: see `Curvature.extremes`.
-        iterations: see `Curvature.extremes`.
-        tolerance: see `Curvature.extremes`.
-        basis: see `Curvature.extremes`.
-        dense_limit: see `Curvature.extremes`.
-        batches: see `Curvature`.
-        batch_size: see `Curvature`.
-        filter: see `Curvature`.
-        of: see `Curvature`.
-        memory_limit: see `Curvature`.
+        loss: the loss function; see `Curvature`.
+        params: the parameters of the network; see `Curvature`.
+        data: the data, one batch or several; see `Curvature`.
+        key: the random key; see `Curvature.extremes`.
+        iterations: the largest number of matrix-vector products; see `Curvature.extremes`.
+        tolerance: the residual that counts as converged; see `Curvature.extremes`.
+        basis: the number of vectors in the Krylov basis; see `Curvature.extremes`.
+        dense_limit: the largest number of parameters for a dense matrix; see `Curvature.extremes`.
+        batches: a list of batches; see `Curvature`.
+        batch_size: the number of examples in a batch; see `Curvature`.
+        filter: the filter that selects parameters; see `Curvature`.
+        of: the matrix, "hessian" or "ggn"; see `Curvature`.
+        memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
         Refused: in the cases that `Curvature` or its method lists.
@@ -83,17 +83,17 @@ def spectrum(
     """`Curvature(loss, params, data).spectrum()`: the density of the Hessian's eigenvalues.
 
     Args:
-        loss: see `Curvature`.
-        params: see `Curvature`.
-        data: see `Curvature`.
-        key: see `Curvature.spectrum`.
-        probes: see `Curvature.spectrum`.
-        iterations: see `Curvature.spectrum`.
-        batches: see `Curvature`.
-        batch_size: see `Curvature`.
-        filter: see `Curvature`.
-        of: see `Curvature`.
-        memory_limit: see `Curvature`.
+        loss: the loss function; see `Curvature`.
+        params: the parameters of the network; see `Curvature`.
+        data: the data, one batch or several; see `Curvature`.
+        key: the random key; see `Curvature.spectrum`.
+        probes: the number of random vectors; see `Curvature.spectrum`.
+        iterations: the number of Lanczos steps for each random vector; see `Curvature.spectrum`.
+        batches: a list of batches; see `Curvature`.
+        batch_size: the number of examples in a batch; see `Curvature`.
+        filter: the filter that selects parameters; see `Curvature`.
+        of: the matrix, "hessian" or "ggn"; see `Curvature`.
+        memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
         Refused: in the cases that `Curvature` or its method lists.
@@ -122,17 +122,17 @@ def trace(
     """`Curvature(loss, params, data).trace()`: the Hessian's trace, with its standard error.
 
     Args:
-        loss: see `Curvature`.
-        params: see `Curvature`.
-        data: see `Curvature`.
-        key: see `Curvature.trace`.
-        products: see `Curvature.trace`.
-        method: see `Curvature.trace`.
-        batches: see `Curvature`.
-        batch_size: see `Curvature`.
-        filter: see `Curvature`.
-        of: see `Curvature`.
-        memory_limit: see `Curvature`.
+        loss: the loss function; see `Curvature`.
+        params: the parameters of the network; see `Curvature`.
+        data: the data, one batch or several; see `Curvature`.
+        key: the random key; see `Curvature.trace`.
+        products: the number of matrix-vector products; see `Curvature.trace`.
+        method: the name of the method; see `Curvature.trace`.
+        batches: a list of batches; see `Curvature`.
+        batch_size: the number of examples in a batch; see `Curvature`.
+        filter: the filter that selects parameters; see `Curvature`.
+        of: the matrix, "hessian" or "ggn"; see `Curvature`.
+        memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
         Refused: in the cases that `Curvature` or its method lists.
@@ -165,21 +165,22 @@ def weak_convexity(
     """`Curvature(loss, params, data).weak_convexity()`: lower estimates of -lambda_min / L.
 
     Args:
-        loss: see `Curvature`.
-        params: see `Curvature`.
-        data: see `Curvature`.
-        heads: see `Curvature.weak_convexity`.
-        kappa: see `Curvature.weak_convexity`.
-        key: see `Curvature.weak_convexity`.
-        iterations: see `Curvature.weak_convexity`.
-        tolerance: see `Curvature.weak_convexity`.
-        basis: see `Curvature.weak_convexity`.
-        dense_limit: see `Curvature.weak_convexity`.
-        batches: see `Curvature`.
-        batch_size: see `Curvature`.
-        filter: see `Curvature`.
-        of: see `Curvature`.
-        memory_limit: see `Curvature`.
+        loss: the loss function; see `Curvature`.
+        params: the parameters of the network; see `Curvature`.
+        data: the data, one batch or several; see `Curvature`.
+        heads: the heads of the network; see `Curvature.weak_convexity`.
+        kappa: the constant kappa of the tested condition; see `Curvature.weak_convexity`.
+        key: the random key; see `Curvature.weak_convexity`.
+        iterations: the largest number of matrix-vector products; see `Curvature.weak_convexity`.
+        tolerance: the residual that counts as converged; see `Curvature.weak_convexity`.
+        basis: the number of vectors in the Krylov basis; see `Curvature.weak_convexity`.
+        dense_limit: the largest number of parameters for a dense matrix; see
+            `Curvature.weak_convexity`.
+        batches: a list of batches; see `Curvature`.
+        batch_size: the number of examples in a batch; see `Curvature`.
+        filter: the filter that selects parameters; see `Curvature`.
+        of: the matrix, "hessian" or "ggn"; see `Curvature`.
+        memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
         Refused: in the cases that `Curvature` or its method lists.
@@ -220,21 +221,21 @@ def block_extremes(
     """`Curvature(loss, params, data).blocks()`: the extremes of diagonal blocks.
 
     Args:
-        loss: see `Curvature`.
-        params: see `Curvature`.
-        data: see `Curvature`.
-        blocks: see `Curvature.blocks`.
-        heads: see `Curvature.blocks`.
-        key: see `Curvature.blocks`.
-        iterations: see `Curvature.blocks`.
-        tolerance: see `Curvature.blocks`.
-        basis: see `Curvature.blocks`.
-        dense_limit: see `Curvature.blocks`.
-        batches: see `Curvature`.
-        batch_size: see `Curvature`.
-        filter: see `Curvature`.
-        of: see `Curvature`.
-        memory_limit: see `Curvature`.
+        loss: the loss function; see `Curvature`.
+        params: the parameters of the network; see `Curvature`.
+        data: the data, one batch or several; see `Curvature`.
+        blocks: a filter of parameters for each block's name; see `Curvature.blocks`.
+        heads: the heads of the network; see `Curvature.blocks`.
+        key: the random key; see `Curvature.blocks`.
+        iterations: the largest number of matrix-vector products; see `Curvature.blocks`.
+        tolerance: the residual that counts as converged; see `Curvature.blocks`.
+        basis: the number of vectors in the Krylov basis; see `Curvature.blocks`.
+        dense_limit: the largest number of parameters for a dense matrix; see `Curvature.blocks`.
+        batches: a list of batches; see `Curvature`.
+        batch_size: the number of examples in a batch; see `Curvature`.
+        filter: the filter that selects parameters; see `Curvature`.
+        of: the matrix, "hessian" or "ggn"; see `Curvature`.
+        memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
         Refused: in the cases that `Curvature` or its method lists.
@@ -270,16 +271,16 @@ def dense_hessian(
     """`Curvature(loss, params, data).dense()`: the Hessian as a matrix.
 
     Args:
-        loss: see `Curvature`.
-        params: see `Curvature`.
-        data: see `Curvature`.
-        limit_bytes: see `Curvature.dense`.
-        columns: see `Curvature.dense`.
-        batches: see `Curvature`.
-        batch_size: see `Curvature`.
-        filter: see `Curvature`.
-        of: see `Curvature`.
-        memory_limit: see `Curvature`.
+        loss: the loss function; see `Curvature`.
+        params: the parameters of the network; see `Curvature`.
+        data: the data, one batch or several; see `Curvature`.
+        limit_bytes: the number of bytes that the matrix may need; see `Curvature.dense`.
+        columns: the number of columns that are computed at a time; see `Curvature.dense`.
+        batches: a list of batches; see `Curvature`.
+        batch_size: the number of examples in a batch; see `Curvature`.
+        filter: the filter that selects parameters; see `Curvature`.
+        of: the matrix, "hessian" or "ggn"; see `Curvature`.
+        memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
         Refused: in the cases that `Curvature` or its method lists.
@@ -307,16 +308,16 @@ def extremes_memory(
     """`Curvature(loss, params, data).memory()`: the bytes that `hessian_extremes` needs.
 
     Args:
-        loss: see `Curvature`.
-        params: see `Curvature`.
-        data: see `Curvature`.
-        basis: see `Curvature.memory`.
-        dense_limit: see `Curvature.memory`.
-        batches: see `Curvature`.
-        batch_size: see `Curvature`.
-        filter: see `Curvature`.
-        of: see `Curvature`.
-        memory_limit: see `Curvature`.
+        loss: the loss function; see `Curvature`.
+        params: the parameters of the network; see `Curvature`.
+        data: the data, one batch or several; see `Curvature`.
+        basis: the number of vectors in the Krylov basis; see `Curvature.memory`.
+        dense_limit: the largest number of parameters for a dense matrix; see `Curvature.memory`.
+        batches: a list of batches; see `Curvature`.
+        batch_size: the number of examples in a batch; see `Curvature`.
+        filter: the filter that selects parameters; see `Curvature`.
+        of: the matrix, "hessian" or "ggn"; see `Curvature`.
+        memory_limit: the largest number of bytes that a call may need; see `Curvature`.
 
     Raises:
         Refused: in the cases that `Curvature` or its method lists.

@@ -61,8 +61,8 @@ class Extremes(NamedTuple):
             product. An eigenvalue of A lies within this distance of `minimum`. Only a dense
             computation shows that this eigenvalue is the least.
         residual_maximum: the residual of `maximum`, measured like `residual_minimum`.
-        iterations: the number of products, without the two that measure residuals; 0 for a dense
-            matrix.
+        iterations: the number of products of the operator with vectors, without the two products
+            that measure residuals; 0 for a dense matrix.
         converged_minimum: whether `residual_minimum` is at most the tolerance times the spectral
             scale.
         converged_maximum: whether `residual_maximum` is at most the tolerance times the spectral
@@ -127,7 +127,7 @@ def _flagged(
     iterations: Int[Array, ""],
     tolerance: float | Float[Array, ""],
 ) -> Extremes:
-    """Return the extreme eigenvalues from two unit vectors (rows) and their images."""
+    """Return the extreme eigenvalues from two unit vectors, and the operator's images of these."""
     residuals = jnp.linalg.norm(images - values[:, None] * vectors, axis=1)
     scale = jnp.max(jnp.abs(values))
     small = jnp.isfinite(values) & (residuals <= tolerance * scale)
@@ -201,10 +201,10 @@ def _orthogonal(basis: Array, filled: Array | int, vector: Array) -> tuple[Array
 
 
 def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
-    """Return the state with one more vector, made from the image of the last vector.
+    """Return the factorisation with one more vector, made from the product of the last vector.
 
     Args:
-        key: draws fresh directions.
+        key: the random key that draws fresh directions.
         mask: 1 where a vector may have entries, and 0 elsewhere; None allows all entries.
         state: the factorisation before the step.
         image: the product of the matrix with `state.vector`.
@@ -233,7 +233,10 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     exhausted = coupling <= 16 * eps * scale
 
     def fresh(rest: Array) -> Array:
-        """Return a random direction plus the remainder, which is noise or near an eigenvector."""
+        """Return a random direction plus the remainder.
+
+        The remainder is noise, or close to an eigenvector.
+        """
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask
         left = rest / jnp.where(coupling > 0, coupling, 1)
@@ -268,7 +271,7 @@ def steps(
 
     Args:
         operator: a linear map.
-        key: draws a random direction when the Krylov space is exhausted.
+        key: the random key that draws a random direction when the Krylov space is exhausted.
         state: the factorisation before the steps; if `hosted`, its arrays are donated.
         count: the number of products.
         hosted: whether the loop runs in Python, around an operator that is a compiled program.
@@ -283,7 +286,7 @@ def steps(
 
 
 def started(start: Any, rows: int, /) -> _Krylov:
-    """Return an empty factorisation that starts from a unit vector."""
+    """Return a Lanczos factorisation without rows that starts from a unit vector."""
     zero = jnp.zeros((), start.dtype)
     return _Krylov(
         jnp.zeros((rows, start.size), start.dtype), jnp.zeros((rows, rows), start.dtype), start,
@@ -344,7 +347,7 @@ class Wanted(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
-    """Tell for each end of the spectrum if residuals are small or values are below `floor`."""
+    """Tell for each end of the spectrum if it has converged, or its values are below `floor`."""
     values, _, estimates = _ritz(state)
     last = state.filled - 1
     allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
@@ -395,11 +398,11 @@ def ritz_pairs(
     Args:
         operator: a linear map.
         size: the length of vectors.
-        key: draws the start vector.
+        key: the random key that draws the start vector.
         wanted: the number of eigenpairs at each end of the spectrum.
-        iterations: the largest number of products.
-        tolerance: see `lanczos_extremes`.
-        basis: rows of the basis.
+        iterations: the largest number of products of the operator with vectors.
+        tolerance: the residual that counts as converged; see `lanczos_extremes`.
+        basis: the number of vectors that the Krylov basis holds.
         dtype: the dtype of the vectors.
         floor: the upper end need not converge if its values stay below this number.
     """
@@ -452,7 +455,7 @@ def lanczos_extremes(
     Args:
         operator: a linear map, `v -> A v`.
         size: the dimension.
-        key: draws the start vector.
+        key: the random key that draws the start vector.
         iterations: the largest number of products with `operator`; two more products measure the
             residuals.
         tolerance: the residual that counts as small, relative to the spectral scale;

@@ -40,7 +40,7 @@ from jaxbounds.networks.options import whole
 class Held:
     """A leaf that is not an array.
 
-    All `Held` objects compare equal, because the trace shows their effect.
+    All `Held` objects compare equal, because the trace of a loss shows the effect of such a leaf.
     """
 
     def __init__(self, value: Any) -> None:
@@ -110,7 +110,7 @@ class Selection:
         return own, [jnp.asarray(x) for x, c, static in pairs if not c and static is None]
 
     def rebuilt(self, own: list[Any], fixed: list[Any]) -> Params:
-        """Return the pytree from the two lists of `arrays`."""
+        """Rebuild the pytree from the two lists that `arrays` returned."""
         own_left, fixed_left = iter(own), iter(fixed)
         leaves = [
             next(own_left) if chosen else next(fixed_left) if static is None else static.value
@@ -255,7 +255,7 @@ def _linen_state(params: Params) -> tuple[str, ...]:
 
 
 def _optimizer_leaves(params: Params) -> frozenset[str]:
-    """Return the paths of an optax state: moments and counts are not parameters."""
+    """Return the paths of an optax state, because its moments and counts are not parameters."""
     of_optax = lambda x: type(x).__module__.split(".")[0] == "optax"
     found = set[str]()
     for path, node in jax.tree_util.tree_flatten_with_path(params, is_leaf=of_optax)[0]:

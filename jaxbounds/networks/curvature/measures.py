@@ -1,4 +1,4 @@
-"""Compute the numbers that a monitor records besides the extremes; read and write its records."""
+"""Compute what a monitor records besides the extreme eigenvalues; read and write its records."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _NAMES = "extremes, trace, top5 (or another number), gradient_norm, or a functio
 
 
 def check_measures(measures: Sequence[Measure], /) -> tuple[Measure, ...]:
-    """Return the measures (numbers to record), and refuse an unknown name.
+    """Return the measures (kinds of numbers to record), and refuse an unknown name.
 
     Raises:
         Refused: if a measure is unknown.
@@ -54,11 +54,12 @@ def measured(
     """Return a dictionary of the numbers that one measure gives at a point.
 
     Args:
-        measure: the measure; "extremes" gives no number here, since every record has the extremes.
+        measure: the measure to compute; "extremes" gives no number here, since every record has the
+            extreme eigenvalues.
         point: the loss and the parameters.
         operator: makes the `Curvature` for a measure that is a function.
         memory_limit: the largest number of bytes that the measure may need.
-        key: draws start vectors and probes.
+        key: the random key that draws start vectors and probes.
     """
     if callable(measure):
         name, found = getattr(measure, "__name__", "measure"), measure(operator())

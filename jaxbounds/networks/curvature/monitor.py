@@ -113,7 +113,7 @@ class CurvatureMonitor:
             batches: the monitor's own batches, if `data` would be mistaken for one batch.
             batch_size: the number of examples in a batch that the monitor cuts from `data`.
             iterations: the largest number of products of the Hessian with vectors, for each block.
-            key: draws the start vector of Lanczos, which all records share.
+            key: the random key that draws the start vector of Lanczos, which all records share.
             of: the matrix, "hessian" or "ggn" (generalised Gauss-Newton).
             memory_limit: the largest number of bytes that the measurement of a block may need.
             on_record: a function that receives the latest record (`last`) after each record.
@@ -126,9 +126,10 @@ class CurvatureMonitor:
                 the monitor continues the file's records.
             logger: a function, or an object with `log`, `log_metrics`, `add_scalar` or `info`. It
                 receives `last` after each record.
-            tolerance: see `Curvature.extremes`.
-            basis: see `Curvature.extremes`.
-            dense_limit: see `Curvature.extremes`.
+            tolerance: the residual that counts as converged; see `Curvature.extremes`.
+            basis: the number of vectors in the Krylov basis; see `Curvature.extremes`.
+            dense_limit: the largest number of parameters for a dense matrix; see
+                `Curvature.extremes`.
 
         Raises:
             Refused: if `every` is below 1, a block has the name "all parameters", a measure is
@@ -241,7 +242,7 @@ class CurvatureMonitor:
         return True
 
     def _more(self, step: int, whole: Any, params: Params, batches: Any, size: Any) -> dict:
-        """Measure the numbers that the monitor records besides the extremes."""
+        """Measure the numbers that the monitor records besides the extreme eigenvalues."""
         more: dict[str, float] = {}
         operator = lambda: Curvature(
             self._loss, params, None if isinstance(batches, Listed) else batches,

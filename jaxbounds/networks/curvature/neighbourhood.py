@@ -21,7 +21,8 @@ from jaxbounds.networks.curvature.products import Loss, Problem
 from jaxbounds.networks.curvature.programs import Point, as_key
 
 STARTS = 4
-"""The number of ascents. One starts along the gradient, the others at random.
+"""The number of gradient ascents in the ball. One ascent starts along the gradient, the others
+start at random points.
 
 A larger number finds higher maxima.
 """
@@ -58,7 +59,7 @@ class Sharpness(NamedTuple):
 
 
 def _to_sphere(vector: Array, radius: Array, other: Array) -> Array:
-    """Return the sphere's point in the direction of a vector; `other` for a zero vector."""
+    """Return the point of the sphere in the direction of a vector; `other` for a zero vector."""
     norm = jnp.linalg.norm(vector)
     return jnp.where(norm > 0, radius / jnp.where(norm > 0, norm, 1) * vector, other)
 
@@ -112,13 +113,14 @@ def sharpness(
 
     Args:
         loss: `loss(params)`, or `loss(params, batch)` if data are given.
-        params: as for `Curvature`.
-        data: as for `Curvature`.
+        params: the parameters of the network; see `Curvature`.
+        data: the data, one batch or several; see `Curvature`.
         radius: the radius of the ball, in units of the parameters; SAM's default is 0.05.
         steps: the steps of each ascent; more steps come nearer to the maximum.
-        key: draws the starts of three ascents; `jax.random.key(0)` unless given.
-        batches: as for `Curvature`.
-        batch_size: as for `Curvature`.
+        key: the random key that draws the starts of three ascents; `jax.random.key(0)` unless
+            given.
+        batches: a list of batches; see `Curvature`.
+        batch_size: the number of examples in a batch; see `Curvature`.
         filter: selects the parameters that move; the default selects all parameters.
         memory_limit: the largest number of bytes that the search may need.
 

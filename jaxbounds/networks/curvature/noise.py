@@ -99,7 +99,7 @@ def gradient_noise(
 
     Args:
         loss: `loss(params, batch)`, a mean over the examples of the batch.
-        params: as for `Curvature`.
+        params: the parameters of the network; see `Curvature`.
         data: a list of batches of equal shape, or one pytree of examples (n, ...).
         batches: the batches, if `data` would be mistaken for one batch.
         batch_size: the number of examples in a batch that is cut from one pytree; 1 compares

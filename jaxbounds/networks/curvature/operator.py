@@ -180,7 +180,7 @@ class Curvature:
         """Estimate the diagonal, with the standard error of each entry.
 
         Args:
-            key: draws the probes; `jax.random.key(0)` unless given.
+            key: the random key that draws the probes; `jax.random.key(0)` unless given.
             products: the number n of random vectors; the error falls as 1 / sqrt(n).
 
         Raises:
@@ -201,7 +201,7 @@ class Curvature:
         Args:
             function: f, a traceable function of the eigenvalues, an array (k,).
             v: a vector (size,), or a pytree like the parameters.
-            iterations: the number of products.
+            iterations: the number of products of the matrix with vectors.
 
         Raises:
             Refused: if the function is not finite at the eigenvalues that are found, there are
@@ -230,9 +230,10 @@ class Curvature:
         restarts for more. Look at `converged` before using the values.
 
         Args:
-            key: draws the start vector of Lanczos; `jax.random.key(0)` unless given.
-            iterations: the largest number of products (two more measure the residuals). Lanczos
-                stops when both ends have converged.
+            key: the random key that draws the start vector of Lanczos; `jax.random.key(0)` unless
+                given.
+            iterations: the largest number of products of the matrix with vectors (two more products
+                measure the residuals). Lanczos stops when both ends have converged.
             tolerance: the residual that counts as converged, relative to the spectral scale;
                 max(1e-8, eps max(32, sqrt(size))) unless given. The tolerance 0 does all
                 iterations.
@@ -258,11 +259,11 @@ class Curvature:
         """Return the result of `extremes`, and the mean loss at the point, from one program.
 
         Args:
-            key: see `extremes`.
-            iterations: see `extremes`.
-            tolerance: see `extremes`.
-            basis: see `extremes`.
-            dense_limit: see `extremes`.
+            key: the random key; see `extremes`.
+            iterations: the largest number of matrix-vector products; see `extremes`.
+            tolerance: the residual that counts as converged; see `extremes`.
+            basis: the number of vectors in the Krylov basis; see `extremes`.
+            dense_limit: the largest number of parameters for a dense matrix; see `extremes`.
         """
         return extremes_at(
             self._point, memory_limit=self._limit, key=key, iterations=iterations,
@@ -293,11 +294,11 @@ class Curvature:
             end: "greatest" or "least".
             copies: whether a second run looks for eigenvalues that the first run missed, such as
                 copies of a repeated eigenvalue. The second run costs 20 products or more.
-            key: see `extremes`.
-            iterations: see `extremes`.
-            tolerance: see `extremes`.
-            basis: see `extremes`.
-            dense_limit: see `extremes`.
+            key: the random key; see `extremes`.
+            iterations: the largest number of matrix-vector products; see `extremes`.
+            tolerance: the residual that counts as converged; see `extremes`.
+            basis: the number of vectors in the Krylov basis; see `extremes`.
+            dense_limit: the largest number of parameters for a dense matrix; see `extremes`.
         """
         return top_at(
             self._point, k, memory_limit=self._limit, end=end, copies=copies, key=key,
@@ -319,8 +320,8 @@ class Curvature:
         of `jit`. Below 15 products, or if a sketch exceeds 256 MiB, "auto" means "hutchinson".
 
         Args:
-            key: draws the probes; `jax.random.key(0)` unless given.
-            products: the total number of products.
+            key: the random key that draws the probes; `jax.random.key(0)` unless given.
+            products: the total number of products of the matrix with vectors.
             method: "auto", "hutchinson", "hutch++" or "krylov".
 
         Raises:
@@ -344,7 +345,7 @@ class Curvature:
         `extremes` with an equal key. The method orthogonalises the basis if it fits into 256 MiB.
 
         Args:
-            key: draws the probes; `jax.random.key(0)` unless given.
+            key: the random key that draws the probes; `jax.random.key(0)` unless given.
             probes: the number n of random vectors; the error falls as 1 / sqrt(n). The default is
                 4, or 1 for 100,000 parameters or more, for which one vector gives a small error.
             iterations: the number of nodes of each probe. The default is 60, or the number of rows
@@ -376,13 +377,13 @@ class Curvature:
                 each pattern of a path, and adds `by_head` to the result; `head_axes(params)` finds
                 the axes of Flax's attention.
             kappa: the constant kappa of the tested condition lambda_min >= -kappa L / sqrt(H).
-            key: see `extremes`.
-            iterations: the largest number of products.
+            key: the random key; see `extremes`.
+            iterations: the largest number of products of the matrix with vectors.
             tolerance: the residual that counts as converged, relative to the spectral scale; the
                 default is 8 eps, because lambda_min is much smaller than lambda_max late in
                 training.
-            basis: see `extremes`.
-            dense_limit: see `extremes`.
+            basis: the number of vectors in the Krylov basis; see `extremes`.
+            dense_limit: the largest number of parameters for a dense matrix; see `extremes`.
 
         Raises:
             Refused: if the loss is not positive, or `heads` is neither a number nor a mapping.
@@ -410,11 +411,11 @@ class Curvature:
             heads: the axis of the heads for each pattern of a path. The mapping adds a block for
                 each head, with the names "head 0", "head 1", ... `head_axes(params)` finds the axes
                 of Flax's attention.
-            key: see `extremes`.
-            iterations: see `extremes`.
-            tolerance: see `extremes`.
-            basis: see `extremes`.
-            dense_limit: see `extremes`.
+            key: the random key; see `extremes`.
+            iterations: the largest number of matrix-vector products; see `extremes`.
+            tolerance: the residual that counts as converged; see `extremes`.
+            basis: the number of vectors in the Krylov basis; see `extremes`.
+            dense_limit: the largest number of parameters for a dense matrix; see `extremes`.
 
         Raises:
             Refused: if a block has no parameter. The message names the nearest paths.
@@ -462,8 +463,8 @@ class Curvature:
         The method compiles the program, and does not run it.
 
         Args:
-            basis: see `extremes`.
-            dense_limit: see `extremes`.
+            basis: the number of vectors in the Krylov basis; see `extremes`.
+            dense_limit: the largest number of parameters for a dense matrix; see `extremes`.
         """
         return memory_at(self._point, basis=basis, dense_limit=dense_limit)
 

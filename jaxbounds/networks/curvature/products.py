@@ -63,7 +63,10 @@ def _has_no_forward(problem: TypeError) -> bool:
 
 
 def _look(linear: Callable, point: Any) -> None:
-    """Raise if a linear map calls a custom_vjp, which JAX notices only under a transformation."""
+    """Raise an error if a linear map calls a custom_vjp.
+
+    JAX notices such a call only under a transformation.
+    """
     batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape), x.dtype), point)
     jax.eval_shape(jax.vmap(linear), batch)
 
@@ -126,7 +129,7 @@ class Problem(NamedTuple):
         of: the matrix, "hessian" or "ggn".
         own: the parameters.
         fixed: the arrays that are held fixed.
-        groups: the batches, or None.
+        groups: the groups of batches over which the loss is averaged; None without batches.
         head: the index of the head, if the selection covers the parameters of one head.
         ruled: whether the loss may have a custom_vjp, so that a product must be tried first.
     """

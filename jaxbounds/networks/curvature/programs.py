@@ -112,7 +112,7 @@ KEPT = 32
 first. A larger number takes more memory and compiles less often."""
 _programs: "OrderedDict[Any, Any]" = OrderedDict()
 _fixed: set[Any] = set()
-"""The keys of losses that gave equal traces twice. Such a loss needs no third trace."""
+"""The keys of losses that gave equal traces in two tracings. Such a loss needs no third trace."""
 
 
 def _check_arguments(loss: Loss, batches: Any) -> None:
@@ -206,7 +206,7 @@ class Point:
         return max([least] + [coarseness(operation) for operation in narrow])
 
     def kept(self, name: Any, make: Callable[[], Any]) -> Any:
-        """Return the object made for a loss with an equal trace; make it if it is absent."""
+        """Return the object kept for losses with an equal trace; make the object if absent."""
         assert self._traced is not None
         key = (self._traced.key, self.selection, self.of, name)
         if key not in _programs:
@@ -227,7 +227,7 @@ class Point:
         return Program(kernel, self._traced, self.selection, self.of, options)
 
     def on(self, batch: Any, /) -> "Point":
-        """Return the loss at this point on another batch of a stream."""
+        """Return a `Point` with another batch of a stream and with the same loss and parameters."""
         chosen = [entry[0] for entry in self.selection.chosen if entry]
         return Point(
             self.loss, self.params, Stream([batch]), filter=lambda p: p in chosen, of=self.of

@@ -75,7 +75,7 @@ class Look(NamedTuple):
     estimates: np.ndarray
 
     def small(self, wanted: Wanted, tolerance: float, floor: float = -np.inf) -> tuple[bool, bool]:
-        """Tell for each end of the spectrum if residuals are small or values are below `floor`."""
+        """Tell for each end of the spectrum if it converged or has values below `floor`."""
         k = self.values.size
         if not tolerance > 0 or k < max(wanted.low + wanted.high, 1):
             return False, False
@@ -94,7 +94,8 @@ class Run:
 
         Args:
             operator: a linear map, compiled by itself.
-            key: draws the start vector, and a random direction when the space is exhausted.
+            key: the random key that draws the start vector, and a random direction when the space
+                is exhausted.
             rows: the number of rows of the basis.
             dtype: the dtype of the vectors.
             mask: 1 where vectors may have entries, and 0 elsewhere.
@@ -114,7 +115,10 @@ class Run:
             self.filled, self.used, self._seen = self.filled + 1, self.used + 1, None
 
     def _projected(self) -> tuple[np.ndarray, float]:
-        """Return the upper triangle of the matrix in the basis of rows, and the last coupling."""
+        """Return the operator's matrix in the Krylov basis, and its last off-diagonal entry.
+
+        Only the upper triangle of the matrix is set.
+        """
         if self._seen is None:
             upper = np.asarray(self._state.projected, np.float64)
             self._seen = np.triu(upper), float(self._state.coupling)
@@ -138,7 +142,7 @@ class Run:
         return Look(values, vectors, np.abs(beyond @ vectors))
 
     def exhausted_at(self) -> int:
-        """Return the number of rows that exhausted the Krylov space; 2^62 if rows remain."""
+        """Return the number of rows at which the Krylov space was exhausted, else 2^62."""
         upper, coupling = self._projected()
         eps = float(jnp.finfo(self._state.vector.dtype).eps)
         beside = np.abs(np.append(np.diagonal(upper, 1)[: self.filled - 1], coupling))
@@ -151,7 +155,7 @@ class Run:
         The first call for a pair costs one product.
 
         Args:
-            look: a `Look` at the first k rows in their present state.
+            look: the Ritz values (a `Look`) from the first k rows in their present state.
             index: the index of the Ritz value.
         """
         k = look.values.size
@@ -175,7 +179,7 @@ class Run:
         """Keep some Ritz vectors of a full basis, and drop the rest of the basis.
 
         Args:
-            look: a `Look` at all rows.
+            look: the Ritz values (a `Look`) from all rows.
             low: the number of kept vectors with the least values.
             kept: the number of all kept vectors.
         """
@@ -202,7 +206,8 @@ class Found(NamedTuple):
             value to the greatest; empty if the upper end stays below the floor.
         least: the least Ritz value.
         greatest: the greatest Ritz value.
-        products: the number of products, not counting one further product for each pair's residual.
+        products: the number of products of the operator with vectors, not counting one further
+            product for each pair's residual.
     """
 
     pairs: list[tuple[Array, np.floating, np.floating]]
@@ -230,7 +235,7 @@ def pairs_of(
         wanted: the number of eigenpairs at each end of the spectrum.
         tolerance: the residual that counts as small, relative to the spectral scale; 0 does all
             products.
-        limit: the largest number of products.
+        limit: the largest number of products of the operator with vectors.
         least: the smallest number of products, if the limit allows them.
         floor: the upper end need not converge if its values stay below this number.
     """

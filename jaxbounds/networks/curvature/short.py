@@ -31,7 +31,8 @@ class ShortRun(Run):
 
     Args:
         operator: a linear map, compiled by itself.
-        key: draws the start vector, and a random direction when the space is exhausted.
+        key: the random key that draws the start vector, and a random direction when the space is
+            exhausted.
         rows: the number of rows of the basis, at least the number of products that a caller needs.
         dtype: the dtype of the vectors that the operator takes.
         size: the length of vectors.
@@ -86,7 +87,7 @@ class ShortRun(Run):
         return np.triu(self._small), self._coupling
 
     def exhausted_at(self) -> int:
-        """Return the number of rows that exhausted the Krylov space; 2^62 if rows remain."""
+        """Return the number of rows at which the Krylov space was exhausted, else 2^62."""
         beside = np.append(np.diagonal(self._small, 1)[: self.filled - 1], self._coupling)
         eps = float(np.finfo(self._dtype).eps)
         gone = np.flatnonzero(np.abs(beside) <= 16 * eps * np.abs(np.triu(self._small)).max())

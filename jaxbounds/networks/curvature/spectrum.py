@@ -200,7 +200,7 @@ class Spectrum(NamedTuple):
 
 
 def _error(samples: np.ndarray) -> float:
-    """Return the standard error of the samples' mean; infinite for one sample."""
+    """Return the standard error of the mean of some samples; infinite for one sample."""
     count = len(samples)
     return float(np.std(samples, ddof=1) / np.sqrt(count)) if count > 1 else float("inf")
 
@@ -238,7 +238,7 @@ def _of_recurrence(alpha: Array, beta: Array) -> tuple[Array, Array, Array]:
 def _bare(
     operator: Any, start: Array, k: int, *, hosted: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Run Lanczos in the memory of three vectors; copies of a converged value share its weight."""
+    """Run Lanczos in the memory of three vectors; copies of a converged node share its weight."""
     zero = jnp.zeros((), start.dtype)
     carry = (jnp.zeros_like(start), start, zero, zero)
     if hosted:

@@ -72,7 +72,7 @@ def examples(batch: Any, /) -> int:
 
 
 def shape_of(batch: Any, /) -> Any:
-    """Return the structure, shapes and dtypes of a batch, on which its program depends."""
+    """Return the structure, shapes and dtypes of a batch; the compiled program depends on them."""
     leaves, structure = jax.tree.flatten(batch)
     return structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
 

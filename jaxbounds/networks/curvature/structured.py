@@ -166,8 +166,9 @@ def structured_extremes(
         factor: the rows of the (H p, n) matrix F, by block.
         relative: the width of a bracket, relative to the eigenvalue. A bracket is never narrower
             than 128 eps times the spectral norm, because rounding spoils closer counts.
-        iterations: iterations of Lanczos for each candidate.
-        key: draws the start vector of Lanczos; `jax.random.key(0)` unless given.
+        iterations: the number of Lanczos steps for each candidate.
+        key: the random key that draws the start vector of Lanczos; `jax.random.key(0)` unless
+            given.
 
     Raises:
         Refused: if the shapes do not match.

@@ -64,7 +64,7 @@ class Top(NamedTuple):
 
 @jax.jit
 def _deflated(image: Array, rows: Array, shifts: Array, v: Array, sign: Any = 1) -> Array:
-    """Return sign * A v with A's found eigenvalues shifted to the other end of the spectrum."""
+    """Return sign * A v, with the known eigenvalues of A shifted to the spectrum's other end."""
     return sign * image - (shifts * _dot(rows, v)) @ rows
 
 
@@ -76,7 +76,7 @@ def _measured(rows: Array, images: Array) -> tuple[Array, Array]:
 
 @jax.jit
 def _inserted(rows: Array, values: Array, vector: Array, value: Array) -> tuple[Array, Array]:
-    """Replace the pair with the least value by another pair, made orthogonal to the others."""
+    """Replace the eigenpair of least value by another eigenpair, made orthogonal to the others."""
     least = jnp.argmin(values)
     others = rows.at[least].set(0)
     vector = vector - _dot(others, vector) @ others
@@ -122,7 +122,7 @@ def _greatest(
 
 
 def _pairs(operator: Operator, rows: Array, *, hosted: bool) -> tuple[Array, Array, Array]:
-    """Return unit vectors (rows), their Rayleigh quotients and their residuals."""
+    """Return the found eigenvectors (rows of norm one), their Rayleigh quotients and residuals."""
     return rows, *_measured(rows, images_of(operator, rows, hosted=hosted))
 
 
@@ -139,7 +139,10 @@ def _found(
 def _hosted(
     product: Any, selection: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array, Array, Array]:
-    """Find eigenpairs as `_found` does, from the shared run; a second run seeks missed pairs."""
+    """Find eigenpairs as `_found` does, but from the shared Krylov run.
+
+    A second run looks for missed pairs.
+    """
     k, sign, size = static["k"], static["sign"], selection.size
     run = product.run(dynamic["key"], static["basis"])
     wanted = Wanted(0, k) if sign == 1 else Wanted(k, 0)

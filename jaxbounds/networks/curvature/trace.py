@@ -18,7 +18,8 @@ from jaxbounds.networks.options import whole
 Method = Literal["auto", "hutchinson", "hutch++", "krylov"]
 
 SHARE = 5
-"""The method "krylov" uses one of this many products as a random probe of the rest of the matrix.
+"""The method "krylov" uses one of this many products for a random vector (probe) that estimates the
+trace outside the Krylov space.
 
 The other products span the Krylov space. A larger number shares more products with other methods,
 and estimates the trace of the rest less accurately.
@@ -27,12 +28,12 @@ and estimates the trace of the rest less accurately.
 
 @with_table
 class Trace(NamedTuple):
-    """An estimate of a trace.
+    """An estimate of a matrix's trace.
 
     Attributes:
         estimate: the estimate of the trace, unbiased.
-        standard_error: the standard error of the estimate, from the spread over the probes.
-        products: the number of products with the matrix.
+        standard_error: the standard error of the estimate, from the spread over the random vectors.
+        products: the number of products of the matrix with vectors.
         method: "hutchinson", "hutch++" or "krylov".
     """
 
@@ -61,7 +62,7 @@ def _less(rows: Array, vectors: Array) -> Array:
 def _estimated(
     operator: Operator, size: int, dtype: Any, key: Array, static: dict, *, hosted: bool
 ) -> tuple[Array, Array]:
-    """Return the trace in the sketch, and an estimate of the rest of the trace for each probe."""
+    """Return the trace in the sketch (a random subspace), and each probe's estimate of the rest."""
     sketch_key, probe_key = jax.random.split(key)
     signs = lambda key, count: jnp.stack(
         [jax.random.rademacher(k, (size,), dtype) for k in jax.random.split(key, count)]
@@ -97,13 +98,13 @@ def _probe(basis: Array, rows: Array, normal: Array) -> tuple[Array, Array]:
 def _sampled(
     basis: Array, rows: Array, signs: Array, image: Array, sums: tuple[Array, Array]
 ) -> tuple[Array, tuple[Array, Array]]:
-    """Estimate the trace outside the Krylov space; update sums for the rest's diagonal and norm."""
+    """Estimate the trace outside the Krylov space; update sums for the diagonal and norm there."""
     entries = signs * _outside(basis, rows, image)
     return jnp.sum(entries), (sums[0] + entries, sums[1] + jnp.sum(entries**2))
 
 
 def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tuple:
-    """Return the exact trace in the shared Krylov space, and samples of the rest's trace.
+    """Return the exact trace in the shared Krylov space, and samples of the trace outside of it.
 
     The Krylov space of the extremes holds the dominant eigenvectors (Chen and Hallman, SIAM J.
     Matrix Anal. Appl. 44, 2023). Let B be the rest of the matrix outside of the space. A sample of
@@ -126,7 +127,7 @@ def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tu
 
 
 def _trace_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
-    """Return the exact part of the trace, an estimate of the rest for each probe, and the loss."""
+    """Return the exact part of the trace, each probe's estimate of the rest, and the loss."""
     selection = problem.selection
     found = _estimated(
         problem.operator(), selection.size, selection.dtype, dynamic["key"], static, hosted=False

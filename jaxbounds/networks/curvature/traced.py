@@ -45,7 +45,7 @@ class Part(NamedTuple):
         return cls(with_constants(part.closed, [None] * len(held)), part.result), held
 
     def at(self, constants: list[Any], leaves: list[Any]) -> Any:
-        """Return the function's value at leaves of its argument, with these constants."""
+        """Return the function's value at the leaves of its argument, with the given constants."""
         run = as_function(with_constants(self.closed, constants))
         return jax.tree.unflatten(self.result, run(*leaves))
 
@@ -82,7 +82,7 @@ class TracedLoss:
     def __init__(
         self, loss: Loss, selection: Selection, own: list, fixed: list, groups: Any, parted: bool
     ) -> None:
-        """Trace the loss; if `parted`, trace the network and the outer loss apart."""
+        """Trace the loss; if `parted`, trace the network and the outer loss separately."""
         self._selection, self._parted = selection, parted
         self._parts: dict[Any, Part] = {}
         for batch in _examples(groups):
@@ -145,7 +145,7 @@ class TracedLoss:
         return texts
 
     def bound(self, constants: list[list[Any]], /) -> Loss:
-        """Return the loss as a function, with these constants."""
+        """Return the traced loss as a function, with the given values of its constants."""
         held = dict(zip(self._parts, constants))
 
         def at(which: str, first: list, batch: tuple) -> Any:

@@ -2,10 +2,10 @@
 
 The margin is the right side of the claim minus the left side. The coordinates of the box are the
 atoms (symbols) of `exact`. An identity between rational functions of atoms is also an identity
-between the numbers that the atoms stand for. So the proof holds on all of the box. The margin is zero if
-its numerator cancels. The margin is >= 0 if each factor of odd power has a constant sign on the
-box, and the product of the signs is plus. The proof covers equalities along curves, surfaces and
-whole regions, where no point of equality is isolated.
+between the numbers that the atoms stand for. So the proof holds on all of the box. The margin is
+zero if its numerator cancels. The margin is >= 0 if each factor of odd power has a constant sign on
+the box, and the product of the signs is plus. The proof covers equalities along curves, surfaces
+and whole regions, where no point of equality is isolated.
 """
 
 from typing import Any
