@@ -54,28 +54,28 @@ __all__ = ["examined", "sharp_constant"]
 
 BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
-"""The number of first starts of climbs (ascents of the ratio), taken from random draws and
-searches. More starts find rarer optima and take longer."""
+"""The number of instances from which the first climbs (ascents of the ratio lhs/rhs) start. They
+come from random draws and searches. More starts find rarer optima and take longer.
+"""
 ENOUGH = 8
-"""The number of random instances.
-
-If more random instances than this number have equal ratios, the search assumes that every instance
-has this ratio. A larger number requires more random instances.
+"""If more random instances than this number have equal ratios lhs/rhs, the search assumes that
+every instance has this ratio. A larger number requires more random instances.
 """
 LEAST, OTHERS, MANY = 6, 40, 160
-"""The numbers of starts of climbs that are not random draws.
+"""The numbers of starts of climbs (ascents of the ratio lhs/rhs) other than random draws.
 
 A constant counts as attained only after climbs from these starts found no larger ratio. The search
 makes at least LEAST starts, OTHERS if time allows, and up to MANY in the first half of the time.
 Larger numbers take longer.
 """
 FIRST = 0.25
-"""The share of the time for climbs from the first starts.
-
-A larger share leaves less time for later starts.
+"""The share of the time for climbs (ascents of the ratio lhs/rhs) from the first starts. A larger
+share leaves less time for later starts.
 """
 ROUNDS = 400
-"""The largest number of rounds of further climbs; a larger number searches longer."""
+"""The largest number of rounds of further climbs (ascents of the ratio lhs/rhs). A larger number
+searches longer.
+"""
 OVERFLOW = "a side overflows float64 at some instances, where the ratio may be larger"
 LOOKED_AT = 512
 """The number of instances at which the search tests whether integers wrap (overflow).
@@ -106,8 +106,8 @@ def sharp_constant(
         statement: a statement or its id; the statement must be an inequality, or another bound that
             one instance can violate. If `over` is given, `statement` is the left side: a number, or
             a function. The function's arguments are names from `over` or names of sizes.
-        form: the name of one of the statement's forms. If `over` is given, `form` is the right
-            side: a number or a function, like the left side.
+        form: the name of one of the statement's forms (its inequalities, such as "printed"). If
+            `over` is given, `form` is the right side: a number or a function, like the left side.
         over: a dict from argument names to sets, {"x": jb.Ball(1, "d")}, for two sides instead of a
             statement.
         relation: the relation between the left and the right side, "<=" or ">="; used only if
@@ -115,12 +115,13 @@ def sharp_constant(
         sizes: either a dict from axes to the values to combine, {"T": (2, 4, 8)}, or a list of
             sizes. An axis (a named number such as T) without values keeps its value from the
             statement's first size. The default is the statement's sizes.
-        seed: the seed of the draws.
+        seed: the seed of the random draws.
         budget: the budget of draws and searches at each size.
-        seconds: the processor time in seconds for each size. The search climbs from further starts
-            until later climbs are unlikely to change the constant, or until the time is over.
+        seconds: the processor time in seconds for each size. The search raises lhs/rhs from further
+            starting instances until later starts are unlikely to change the constant, or until the
+            time is over.
         snap: whether to look for optima at which several coordinates of an instance are equal.
-        examples: a store of the worst instances of earlier runs. The search also climbs from the
+        examples: a store of the worst instances of earlier runs. The search also starts from the
             stored instances, and adds the new worst instances.
 
     Raises:
@@ -278,7 +279,7 @@ def _by_moves(
     seed: int,
     until: float,
 ) -> tuple[AtSize, Best]:
-    """Find the constant of a statement on the host (in Python), by moves instead of slopes."""
+    """Find the constant of a statement that runs in Python, by trial moves instead of slopes."""
     drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
     draws = concatenate([*drawn, *unmeasured(problem, seed)])
     points, doubts = settled_on_host(problem, draws, starts, fresh, seed=seed, until=until)
@@ -290,7 +291,7 @@ def _by_moves(
 
 
 def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where | None:
-    """Return the constant's word of `MEANING` if the word is known without slopes; else None."""
+    """Return the kind of supremum (a key of `MEANING`) if it is known without slopes; else None."""
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         return "enumerated"
@@ -301,7 +302,7 @@ def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where |
 
 
 class _Settling:
-    """A loop of climbs from further starts; it ends with a settled constant or the time limit."""
+    """A loop of climbs (ascents of lhs/rhs) from further starts, until the constant is settled."""
 
     def __init__(
         self,
@@ -336,7 +337,7 @@ class _Settling:
         return found, best
 
     def others(self, points: list[Point], *, until: float) -> list[Point]:
-        """Climb from one start of each kind, and return the resulting points."""
+        """Raise lhs/rhs from one start of each kind, and return the resulting instances."""
         top, more = max(p.ratio for p in points), list[Point]()
         for start in itertools.islice(self._starts(points, top, self.seed), 1 + len(KINDS)):
             if time.process_time() > until:
@@ -349,7 +350,7 @@ class _Settling:
         return best_of(self.problem, points, until=self.until, seed=self.seed, snap=self.snap)
 
     def _changes(self, best: Best, more: list[Point]) -> bool:
-        """Tell whether the new points may change the finding; the loop then certifies again."""
+        """Tell whether the new points may change the finding and need a new certificate."""
         top = max((p.ratio for p in more), default=0.0)
         if top > best.point.ratio * (1 + SAME / 10):
             value = best.point.ratio if best.far is None else float(best.far.ratio.mid())
@@ -360,7 +361,7 @@ class _Settling:
         return bool(unsure and top > best.point.ratio * (1 - SAME))
 
     def _starts(self, points: list[Point], top: float, seed: int) -> Iterator[Start]:
-        """Yield one start of each kind, then instances at extreme scales, then more starts."""
+        """Yield instances to start from: one of each kind, extreme scales, then more kinds."""
         ordered = sorted(points, key=lambda p: -p.ratio)
         known = [p.instance for p in ordered[:2]]
         kinds = further(self.problem, known, self.fresh(), seed=seed)
@@ -369,7 +370,10 @@ class _Settling:
         yield from kinds
 
     def _round(self, points: list[Point], best: Best, number: int) -> list[Point]:
-        """Climb from starts of all kinds and at extreme scales; at a kink, also run CMA-ES."""
+        """Raise lhs/rhs from starts of all kinds and at extreme scales.
+
+        At a kink, also run CMA-ES, a random search.
+        """
         problem, until = self.problem, self.until
         top = max(p.ratio for p in points)
         seed = self.seed + 1000 * (number + 1)

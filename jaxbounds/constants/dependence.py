@@ -91,7 +91,7 @@ def dependence(
 
 
 def _variation_along(x: np.ndarray, y: np.ndarray, j: int) -> float:
-    """Return the largest difference of y between two rows of x that differ only in column j."""
+    """Return the largest |y_a - y_b| over rows x_a, x_b of x that differ only in column j."""
     others = [tuple(np.delete(row, j)) for row in x]
     return max(float(np.ptp(y[[o == mine for o in others]])) for mine in set(others))
 

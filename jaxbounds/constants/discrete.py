@@ -1,8 +1,9 @@
 """Search for constants over finite sets: measure all points, or move from point to point.
 
 On a finite set the ratio lhs/rhs has no slopes. If time allows, the search measures every point.
-Otherwise many chains of moves climb from draws. The largest ratio then counts as attained only if
-several rounds of chains end at this ratio, and no neighbour of the best point has a larger ratio.
+Otherwise many chains of moves start from random draws and raise the ratio. The largest ratio then
+counts as attained only if several rounds of chains end at this ratio, and no neighbour of the best
+point has a larger ratio.
 """
 
 import time
@@ -29,7 +30,7 @@ from jaxbounds.falsification.moves import climb, one_leaf
 from jaxbounds.falsification.programs import UNKEPT
 
 AT_ONCE = 4096
-"""The number of points (instances) that one call measures.
+"""The number of points (instances) at which one call measures lhs/rhs.
 
 A larger number takes more memory and less time for each point.
 """
@@ -39,23 +40,26 @@ MOST = 2**24
 A larger set takes minutes.
 """
 SHARE, SEARCHED = 0.6, 0.5
-"""SHARE is the share of the time that a measurement of all points may take.
-
-SEARCHED is the share for chains of moves. Larger shares leave less time for other searches.
+"""SHARE is the share of the search's time that a measurement of all points may take. SEARCHED is
+the share of the time for chains of moves from point to point. Larger shares leave less time for
+other searches.
 """
 CHAINS, STEPS = 256, 200
-"""The number of chains in a round, and the number of moves in a chain.
+"""The number of chains (sequences of moves that raise lhs/rhs) in a round, and the number of moves
+in a chain.
 
 Larger numbers find rarer points and take longer.
 """
 AGREEING = 3
-"""The number of rounds of chains that must end at the largest ratio.
+"""The number of rounds of chains (sequences of moves) that must end at the largest ratio lhs/rhs.
 
 Each round starts from its own random draws. Within a round the chains share their results. More
 rounds miss fewer rare points.
 """
 ROUNDS = 200
-"""The largest number of rounds of chains; a search with a larger number takes longer."""
+"""The largest number of rounds of chains (sequences of moves that raise lhs/rhs). A larger number
+takes longer.
+"""
 NEIGHBOURS = 4096
 """The search measures this many neighbours of the best point for each array; more neighbours take
 longer."""
@@ -65,7 +69,7 @@ class Settled(NamedTuple):
     """The constant over finite sets.
 
     Attributes:
-        point: the point with the largest ratio found.
+        point: the instance with the largest ratio lhs/rhs found.
         every: whether the search measured all points.
         doubt: the reason why another point may have a larger ratio; empty if no reason is known.
     """
@@ -103,7 +107,7 @@ class _Wide:
 
 
 def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
-    """Measure all points and return the best point; None if the measurement takes too long."""
+    """Measure lhs/rhs at all points and return the best point; None if this takes too long."""
     sets = all_points(problem.statement, problem.size)
     count = sets.cardinality(problem.size) if sets else None
     if sets is None or count is None or count > MOST:
@@ -127,7 +131,7 @@ def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
 
 
 def neighbour_is_larger(problem: Problem, pool: Pool, point: Point, /) -> bool:
-    """Tell whether a neighbour of a point has a larger ratio.
+    """Tell whether a neighbour of a point has a larger ratio lhs/rhs.
 
     A neighbour has another value of an integer, or another element of one of its finite sets; all
     other entries are equal.
@@ -163,8 +167,8 @@ def settled(
 
     Args:
         problem: a problem for which `is_discrete` is true.
-        pool: the pool: random draws and results of earlier searches.
-        budget: the budget of further draws.
+        pool: the random draws and the results of earlier searches.
+        budget: the budget for further random draws.
         seed: the seed of all draws.
         until: the value of `time.process_time()` at which the search stops.
     """

@@ -46,7 +46,7 @@ class Ratio:
     """The ratio lhs/rhs of a problem, as a function of instances whose floats may be balls.
 
     Args:
-        problem: the form at its size.
+        problem: the inequality at its size.
         instance: any instance of this size.
         seconds: the processor time in seconds after which an enclosure stops with `Undecided`.
         project: whether to project an instance onto the hypotheses first, as the search for the
@@ -100,8 +100,8 @@ class Ratio:
 
         Args:
             instance: an instance whose floats are numbers or balls.
-            reading: the meaning of a float constant in the program (see `values.Reading`);
-                certified digits need "ulp".
+            reading: "exact" if a float constant in the program means itself, "ulp" if it means
+                nearby reals too. Certified digits need "ulp".
 
         Raises:
             Undecided: if a hypothesis or a side is not certain, or the time is over.
@@ -132,7 +132,7 @@ def _all_met(ways: list[Any]) -> bool:
 
 
 def at_values(point: Point, values: list[arb], /) -> Instance:
-    """Return a point's instance with the given balls as the values of its tied coordinates."""
+    """Return a point's instance, with balls as the values of its free (tied) coordinates."""
     moved = point.ties.expand(reals((len(values),), values)) if values else flat(point.instance)
     return unflat(point.instance, moved)
 
@@ -143,7 +143,7 @@ class Ascended(NamedTuple):
     Attributes:
         ball: the ratio after the last step, with certified digits.
         gain: the further relative gain of the ratio that slopes predict.
-        values: the tied coordinates after the last step, of shape (k,).
+        values: the values after the last step of the coordinates that move together, of shape (k,).
     """
 
     ball: arb

@@ -1,4 +1,4 @@
-"""Certify the best point that the climbs reached; choose a word such as "attained" for it."""
+"""Certify the best instance that was found, and choose a word such as "attained" for it."""
 
 import time
 from collections import Counter
@@ -26,40 +26,44 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
-"""A factor between a small rise of the ratio along a scale and the gain that slopes predict.
+"""A factor between a small rise of the ratio lhs/rhs along a scale and the gain that slopes
+predict.
 
 If the rise exceeds the gain by more than this factor, the rise comes from coordinates that miss
 their optimum in the last digits. A larger factor makes more rises count as limits.
 """
 TINY = 1e-20
-"""A relative gap.
-
-If a limit exceeds the ratio of the best point by more than this gap, the supremum counts as not
-attained. A larger gap makes more suprema count as attained.
+"""A relative gap. If a limit of the ratio lhs/rhs exceeds the best instance's ratio by more than
+this gap, the supremum counts as not attained. A larger gap makes more suprema count as attained.
 """
 STATIONARY = 1e-11
-"""A point counts as stationary if the predicted relative gain of the ratio is below this value.
+"""An instance counts as stationary if the predicted relative gain of the ratio lhs/rhs is below
+this value.
 
 A larger value makes more suprema count as attained.
 """
 EXACT, READABLE = 2e-14, 1e-3
-"""The largest relative loss of the ratio when the search rounds an instance.
+"""The largest relative loss of the ratio lhs/rhs when the search rounds an instance.
 
 EXACT applies before the certificate, READABLE to the displayed instance. A larger loss gives
 rounder numbers.
 """
 BY_FLOATS = 1e-14
-"""The relative gain of the ratio that float64 may leave undecided in the other coordinates, far
-along a scale. A larger value makes the search accept more limits."""
+"""The relative gain of the ratio lhs/rhs that float64 may leave undecided far along a scale, in the
+coordinates that are not scaled. A larger value makes the search accept more limits.
+"""
 AS_COMPUTED = 2.0**-46
-"""The largest relative distance between a closed form and the ratio with the program's rounded
-constants. A larger distance accepts more formulas."""
+"""The largest relative distance between a closed form and the ratio lhs/rhs that the program's
+rounded constants give. A larger distance accepts more formulas.
+"""
 ULPS = 16
-"""A float64 ratio counts as the end of a ball if it lies outside the ball by at most this many
-units in the last place. A larger number makes the search trust more floats."""
+"""A float64 ratio lhs/rhs outside its ball (enclosing interval) by at most this many units in the
+last place counts as the ball's end. A larger number makes the search trust more floats.
+"""
 MISLED = 12
-"""The search stops to certify points after this many points with a float ratio that is only
-rounding error. A larger number takes longer."""
+"""The search stops to certify instances after this many instances with a float ratio lhs/rhs that
+is only rounding error. A larger number takes longer.
+"""
 ROUNDS, ROUNDED = 12, 256
 """The largest number of rounds in which the search rounds an instance, and the largest number of
 entries of a rounded instance. The time grows with the square of the number of entries. Larger
@@ -70,12 +74,13 @@ MOST = 256
 A larger number exceeds the time limit by more.
 """
 LARGEST = 1e300
-"""Above this size of an entry, float64 has too small a range to follow a rise of the ratio.
+"""Above this size of an entry, float64 has too small a range to follow a rise of the ratio lhs/rhs.
 
 A larger value attributes fewer rises to the range of float64.
 """
 ROUGHLY = 1e-2
-"""A climb counts as having reached a limit if the climb ends within this relative distance.
+"""A climb (ascent of the ratio lhs/rhs) counts as having reached a limit if the climb ends within
+this relative distance.
 
 A larger distance makes more climbs count.
 """
@@ -86,7 +91,7 @@ class Best(NamedTuple):
 
     Attributes:
         point: the point with the largest ratio.
-        ball: the enclosed ratio at the point; None if ball arithmetic could not run.
+        ball: an interval around lhs/rhs at the point; None if ball arithmetic could not run.
         reason: the reason why the ball or the slopes are missing.
         gain: the further relative gain of the ratio that slopes predict; None if it is unknown.
         far: a scale along which the ratio rises further; None if no scale is known.
@@ -105,7 +110,7 @@ class Best(NamedTuple):
 
 
 def moves(problem: Problem, /) -> bool:
-    """Tell whether the search climbs by slopes; False in host functions and for search="none"."""
+    """Tell whether the search uses slopes; False for statements in Python and for search="none"."""
     return not problem.statement.host and problem.statement.search != "none"
 
 
@@ -115,10 +120,10 @@ def examined(
     """Return the finding about the best of the polished points, certified as far as possible.
 
     Args:
-        problem: the form at its size.
-        points: the points from `polished`.
+        problem: the inequality at its size.
+        points: the instances that `polished` returned.
         until: the value of `time.process_time()` after which no point is certified.
-        seed: the seed of the neighbours.
+        seed: the seed of the random neighbours.
         snap: whether to round coordinates, and to continue from a better neighbour.
     """
     return said(problem, best_of(problem, points, until=until, seed=seed, snap=snap), points)
@@ -127,7 +132,7 @@ def examined(
 def best_of(
     problem: Problem, points: Sequence[Point], /, *, until: float, seed: int = 0, snap: bool = True
 ) -> Best:
-    """Return the point with the largest ratio in ball arithmetic, with its slopes and its limit.
+    """Return the point with the largest certified ratio lhs/rhs, with its slopes and its limit.
 
     A search may approach an attained optimum along a scale, because some entries lose their effect
     far out. The function then prefers a nearer point with the limit's ratio and without a limit.
@@ -205,10 +210,11 @@ def said(
     """Return the finding about the best point.
 
     Args:
-        problem: the form at its size.
-        best: the result of `best_of`.
+        problem: the inequality at its size.
+        best: the best point, as `best_of` returned it.
         points: all points, among which the function counts the points with the best ratio.
-        where: a word of `MEANING`, if the caller knows the word; if None, the best point decides.
+        where: the kind of supremum (a key of `MEANING`) if the caller knows it; if None, the best
+            point decides.
     """
     point, far, ball = best.point, best.far, best.ball
     top = (far.ratio if far else ball) if ball is not None else None
@@ -244,7 +250,7 @@ def said(
 
 
 def _end(ball: Any, which: int) -> str:
-    """Return the lower (0) or upper (1) end of a ball; infinite beyond the range of `Decimal`."""
+    """Return the lower (0) or upper (1) end of a ball; infinite if too large for `Decimal`."""
     end = decimal_bounds(ball)[which]
     try:
         return str(end) if Decimal(end).is_finite() else ("-inf", "inf")[which]
@@ -283,7 +289,7 @@ class _Confirmed(NamedTuple):
 
 
 def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Confirmed:
-    """Certify points in order, and return the point with the largest certified ratio."""
+    """Certify points in order, and return the point with the largest certified ratio lhs/rhs."""
     projects = problem.statement.search != "none" and problem.statement.project is not None
     seconds = max(until - time.process_time(), 1.0)
     known: list[tuple[Point, Ratio, Any]] = []
@@ -343,7 +349,7 @@ def _within(ratio: float, ball: Any) -> float:
 
 
 def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
-    """Return the end of the climb in ball arithmetic, rounded to float64.
+    """Continue the climb (ascent of lhs/rhs) in ball arithmetic; return its end in float64.
 
     The result is `point` itself if the rounded end violates a hypothesis.
     """
@@ -355,20 +361,20 @@ def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
-    """Return the ratio's ball and predicted gain at a nearby kink; None for a smaller ratio."""
+    """Return the ball and the predicted gain of lhs/rhs at a nearby kink; None if it is smaller."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None
 
 
 def _passed(far: Limit, ball: Any) -> bool:
-    """Tell whether the climb in ball arithmetic ended above the limit, beyond rounding."""
+    """Tell whether the ascent in ball arithmetic ended above the limit by more than rounding."""
     with precision(BITS):
         return not far.endless and bool(far.certain < ball * (1 - arb(TINY)))
 
 
 def _is_real(far: Limit, gain: float | None) -> bool:
-    """Tell whether a rise along a scale is real: slopes show the rise, or it exceeds rounding."""
+    """Tell whether lhs/rhs really rises along a scale: by its slopes, or by more than rounding."""
     large = far.endless or far.rise > SAME or far.lawful
     return large or (gain is not None and far.rise < BEYOND * gain)
 
@@ -376,7 +382,7 @@ def _is_real(far: Limit, gain: float | None) -> bool:
 def _at_the_end(
     problem: Problem, ratio: Ratio, point: Point, far: Limit, own: float | None
 ) -> tuple[Any, float]:
-    """Return the ratio's ball at a limit, and the share by which the supremum may exceed the ball.
+    """Return the ball of lhs/rhs at a limit, and the fraction by which the supremum may exceed it.
 
     Far along the scale, float64 may be too coarse for the gain of the other coordinates. The gain
     `own` at the point then counts, if the point's ratio is near the limit.
@@ -399,7 +405,7 @@ def _at_the_end(
 
 
 def _out_of_floats(best: Best, where: Where) -> str:
-    """Return a reason if the ratio rises up to the largest floats, beyond which no scale goes."""
+    """Return a reason if lhs/rhs rises up to the largest floats, beyond which no scale goes."""
     largest = np.max(np.abs(flat(best.point.instance)), initial=0.0)
     if where != "rising" or not largest > LARGEST:
         return ""
@@ -409,7 +415,7 @@ def _out_of_floats(best: Best, where: Where) -> str:
 
 
 def _still(best: Best) -> str:
-    """Return the reason why a scale shows neither a limit nor an unbounded ratio; else ""."""
+    """Return the reason why lhs/rhs has no limit and no unbounded growth along a scale, or ""."""
     if best.far is None or best.far.endless:
         return ""
     if best.far.settled:
@@ -437,7 +443,7 @@ def _where(best: Best, value: float, agreeing: int) -> Where:
 def _closed(
     problem: Problem, best: Best, between: tuple[str, str], where: Where, agreeing: int
 ) -> ClosedForm | None:
-    """Return a closed form if the digits are certain and `where` names a settled supremum."""
+    """Return a closed form of the ratio if its digits are certain and its supremum is settled."""
     every = where in ("enumerated", "every instance")
     if best.ball is None or not (every or (agreeing > 1 and where in ("attained", "limit"))):
         return None
@@ -455,7 +461,7 @@ def _closed(
 
 
 def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point:
-    """Round the numbers of an instance; the ratio may lose at most the share `cost`."""
+    """Round the numbers of an instance; lhs/rhs may lose at most the fraction `cost`."""
     at_once = 1 if problem.statement.host else MOST
 
     def judge(instances: list[Instance]) -> np.ndarray:
@@ -476,7 +482,7 @@ def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point
 def farther(
     problem: Problem, points: Sequence[Point], best: float, /, *, until: float
 ) -> list[Start]:
-    """Return instances far along a scale with larger ratios than all points, as starts "far".
+    """Return instances far along a scale with larger ratios lhs/rhs than all points as new starts.
 
     Far along a scale, differences may cancel in float64. So an instance counts only if ball
     arithmetic confirms its ratio or cannot run.

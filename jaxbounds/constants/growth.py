@@ -1,4 +1,4 @@
-"""Decide whether a ratio grows without bound along a scale, from certified values at large scales.
+"""Decide whether a ratio lhs/rhs grows without bound along a scale, from certified values.
 
 The scales are 2^m, and ball arithmetic follows m up to 2^120. On this range a ratio converges even
 if its distance to the limit is 1/log(scale), or the root of 1/log(scale). A ratio that still
@@ -14,42 +14,48 @@ from flint import arb
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 STEPS = (0, 1, 3, 6, 12, 24, 50, 80, 100)
-"""The binary logarithms of the scales at which ball arithmetic measures the ratio of every
-family."""
+"""The binary logarithms of the scales at which ball arithmetic measures the ratio lhs/rhs of every
+family (path of scaled instances).
+"""
 FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 120))
-"""The binary logarithms of further scales.
-
-Ball arithmetic measures a family there while its balls stay narrow.
+"""The binary logarithms of further scales. Ball arithmetic (interval arithmetic) also measures a
+family (path of scaled instances) there while its balls stay narrow.
 """
 STILL = arb("1e-12")
-"""A ratio counts as settled (converged) if the relative change between two scales is below this
-value. A larger value settles more ratios."""
+"""A ratio lhs/rhs counts as settled (converged) if the relative change between two scales is below
+this value. A larger value settles more ratios.
+"""
 ENOUGH = arb("1e-30")
-"""The walk over scales ends if the relative change of the ratio between two scales is below this
-value. A larger value measures fewer scales."""
+"""The walk over growing scales ends if the relative change of the ratio lhs/rhs between two scales
+is below this value. A larger value measures fewer scales.
+"""
 NARROW = 60
-"""The walk over scales stops at a ball with fewer accurate bits than this number.
+"""The walk over growing scales stops at a ball (interval around lhs/rhs) with fewer accurate bits
+than this number.
 
 A larger number stops the walk earlier.
 """
 ROUNDING = 1e-12
-"""A growth scale^a with an exponent a up to this value counts as the rounding of a constant in the
-program. A larger value makes fewer ratios count as unbounded."""
+"""A growth of the ratio lhs/rhs as scale^a, with a up to this value, counts as the rounding of a
+constant in the program. A larger value makes fewer ratios count as unbounded.
+"""
 FAINT = 1e-9
-"""The largest relative rise of the ratio that coordinates beside their optimum may explain.
+"""The largest relative rise of the ratio lhs/rhs that can come from coordinates that miss their
+optimum.
 
 A larger value makes the search test more rises for a power law.
 """
 BEFORE = (-16, -8, 0, 8)
-"""The binary logarithms of the scales around the start at which `_lawful` measures the ratio."""
+"""The binary logarithms of the scales near 1 at which `_lawful` measures the ratio lhs/rhs."""
 STEADY, STEADY_FAR = 0.98, 0.9
-"""Local exponents count as not decaying if the last exponent divided by an earlier exponent is at
-least this value. STEADY applies to scales up to 2^100, STEADY_FAR above. A larger quotient makes
-fewer ratios count as unbounded."""
+"""Local exponents of the growth of lhs/rhs count as not decaying if the last exponent divided by an
+earlier exponent is at least this value. STEADY applies to scales up to 2^100, STEADY_FAR above. A
+larger quotient makes fewer ratios count as unbounded.
+"""
 
 
 class Growth(NamedTuple):
-    """The rise of a ratio along a scale.
+    """The rise of the ratio lhs/rhs along a scale.
 
     Attributes:
         ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
@@ -73,7 +79,7 @@ class Growth(NamedTuple):
 
 
 def _steady(logs: list[tuple[int, arb]], keeps: float) -> bool:
-    """Tell if the last local exponent is positive and >= `keeps` times each of the two before."""
+    """Tell if the last local exponent is positive and >= `keeps` times each of the previous two."""
     slopes = [float((b[1] - a[1]).mid()) / (b[0] - a[0]) for a, b in itertools.pairwise(logs)]
     return slopes[-1] > ROUNDING and all(slopes[-1] >= keeps * s for s in slopes[-3:-1])
 
@@ -130,7 +136,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
 def _farther(
     value: Callable[[int, str], arb], logs: list[tuple[int, arb]], ends: tuple[arb, arb, arb]
 ) -> Growth | None:
-    """Continue with scales above 2^100 while the enclosures are still informative."""
+    """Continue the walk with scales above 2^100 while the balls of the ratio are narrow enough."""
     before, here, certain = ends
     first, left, origin = certain, abs(1 - before / here), here / logs[-1][1].exp()
     for m in FARTHER:
@@ -160,7 +166,7 @@ def _farther(
 
 
 def _lawful(value: Callable[[int, str], arb], end: arb) -> bool:
-    """Tell whether `end` minus the ratio is a power of the scale, at scales around the start."""
+    """Tell whether `end` minus lhs/rhs is a power of the scale, at scales near 1."""
     try:
         lacks = [end - value(m, "exact") for m in BEFORE]
         if not all(lack > 0 for lack in lacks):

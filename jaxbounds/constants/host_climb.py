@@ -20,21 +20,26 @@ from jaxbounds.falsification.move_search import FAR
 from jaxbounds.falsification.search import projection
 
 LEVELS = tuple(2.0**-k for k in range(0, 45, 4))
-"""The step lengths relative to the moved entries; a sweep of moves has a single step length."""
+"""The step lengths of trial moves, relative to the moved entries. All moves of a sweep have one
+step length.
+"""
 COORDINATES, DENSE = 48, 8
 """The number of single coordinates, and of random directions, in one sweep of moves.
 
 Larger numbers take longer.
 """
 SWEEPS = 40
-"""The largest number of sweeps with one step length. More sweeps climb higher and take longer."""
+"""The largest number of sweeps (series of trial moves) with one step length. More sweeps climb
+higher and take longer.
+"""
 WORTH = 1e-13
-"""The climb takes the next step length if a sweep raises the ratio by less than this share.
+"""The climb takes the next step length if a sweep of trial moves raises the ratio lhs/rhs by less
+than this fraction.
 
 A larger value changes the step length earlier.
 """
 GAINED = 1e-15
-"""A ratio counts as no larger if its relative gain is below this value.
+"""A ratio lhs/rhs counts as no larger if its relative gain is below this value.
 
 A larger value ends climbs earlier.
 """
@@ -78,11 +83,11 @@ class Whole(NamedTuple):
 
 
 class HostClimber:
-    """A climber that moves a statement's instances and measures the instances one by one.
+    """A search that raises lhs/rhs: it moves a statement's instances and measures them one by one.
 
     Args:
         problem: the problem whose ratio the climber maximises.
-        draws: instances stacked along a leading axis.
+        draws: random instances, stacked along a leading axis.
     """
 
     def __init__(self, problem: Problem, draws: Instance, /) -> None:
@@ -110,7 +115,7 @@ class HostClimber:
     def climbed(
         self, start: Instance, rng: np.random.Generator, /, *, until: float, reach: float = np.inf
     ) -> Place:
-        """Climb until no move raises the ratio, or until the ratio reaches `reach`."""
+        """Move until no move raises lhs/rhs, or until lhs/rhs reaches `reach`."""
         here = self.at(start)
         there = lambda: reach < np.inf and abs(here.ratio - reach) <= reach * SAME / 10
         for _ in range(ROUNDS):
@@ -125,7 +130,7 @@ class HostClimber:
         return here
 
     def _level(self, here: Place, level: float, rng: np.random.Generator, until: float) -> Place:
-        """Sweep with steps of one length; after each sweep, also try the sum of its moves again."""
+        """Try moves of one length; after each sweep of moves, also try the sum of the moves."""
         for _ in range(SWEEPS):
             before, start = here.ratio, flat(here.instance)
             if time.process_time() > until or not len(start) or not before > 0:
@@ -138,7 +143,7 @@ class HostClimber:
         return here
 
     def _along(self, here: Place, step: np.ndarray, until: float) -> Place:
-        """Move along a step or against it, with doubled lengths while the ratio rises."""
+        """Move along a step or against it; double the length while lhs/rhs rises."""
         for sign in (1.0, -1.0):
             length, start = sign, here
             while time.process_time() < until and np.any(step):
@@ -181,7 +186,7 @@ class HostClimber:
         return [*seen, *near]
 
     def tried(self, instance: Instance, whole: Whole, value: Any, /) -> Place:
-        """Measure an instance with another value of one integer; -inf if the value is refused."""
+        """Measure lhs/rhs with another value of one integer; -inf if the statement refuses it."""
         try:
             return self.at(self.with_whole(instance, whole, value))
         except TimeIsOver:
@@ -210,7 +215,7 @@ class HostClimber:
         return isinstance((statement.over or {}).get(name), Integers)
 
     def _whole(self, here: Place, until: float) -> Place:
-        """Set each integer in turn to its best value, until no value raises the ratio."""
+        """Set each integer in turn to its best value, until no value raises lhs/rhs."""
         for _ in range(SWEEPS):
             before = here.ratio
             for whole in self.wholes(here.instance):

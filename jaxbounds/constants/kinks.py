@@ -1,4 +1,4 @@
-"""Find optima at kinks, the points at which smooth pieces of the ratio meet.
+"""Find optima at kinks, the points at which smooth pieces of the ratio lhs/rhs meet.
 
 Near a kink the ratio is the least of several smooth pieces. Linear programs find the pieces. Each
 piece is known from a point at which the ratio equals this piece. Newton's steps, in ball arithmetic
@@ -20,12 +20,13 @@ from jaxbounds.constants.problem import UNCOUNTED, Problem
 from jaxbounds.programs.balls.interpreter import precision
 
 RADII = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-"""Half side lengths of the cubes in which the search looks for smooth pieces of the ratio.
+"""Half side lengths of the cubes in which the search looks for smooth pieces of the ratio lhs/rhs.
 
 The lengths are relative to the point's values, in decreasing order.
 """
 MOST = 30
-"""The search examines a kink only at a point with at most this many coordinates.
+"""The search examines a kink of the ratio lhs/rhs only at a point with at most this many
+coordinates.
 
 A larger number makes the search examine more points, which takes longer.
 """
@@ -35,7 +36,7 @@ WITHIN = 1e-4
 The predicted gain of a slope is the slope times this radius; a larger radius predicts larger gains.
 """
 ROUNDS, SURE = 16, 1e-45
-"""The largest number of Newton steps, and the step size below which the steps end.
+"""The largest number of Newton steps towards a kink, and the step size below which the steps end.
 
 More steps gain more digits.
 """
@@ -45,7 +46,7 @@ ratio. A larger distance tests a larger neighbourhood."""
 
 
 class Piece(NamedTuple):
-    """A smooth piece of the ratio: slope, offset to a point in the piece, and multiplier."""
+    """A smooth piece of lhs/rhs: its slope, the offset to a point in the piece, a multiplier."""
 
     slope: np.ndarray
     offset: np.ndarray
@@ -74,11 +75,11 @@ def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
 
 
 def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | None:
-    """Certify the ratio at the point where the active pieces meet.
+    """Certify the ratio lhs/rhs at the point where the active (equal) smooth pieces meet.
 
     Returns:
-        The ball of the ratio, and the further gain that slopes predict. None if no piece is active,
-        or the active pieces do not meet.
+        An enclosing ball (interval) of the ratio, and the further gain that slopes predict. None if
+        no piece is active, or the active pieces do not meet.
 
     Raises:
         Undecided: if ball arithmetic cannot decide a hypothesis or a side.
@@ -131,7 +132,7 @@ def _equal(
     scale: np.ndarray,
     value: Callable[[list[arb], np.ndarray], arb],
 ) -> tuple[list[arb], float] | None:
-    """Return the point where all active pieces are equal, and the size of Newton's last step."""
+    """Return the point where all active smooth pieces are equal, and the last step's size."""
     first, *others = active
     ways = [p.offset / max(np.max(np.abs(p.offset)), 1e-300) for p in active]
     differences = np.array([p.slope - first.slope for p in others])

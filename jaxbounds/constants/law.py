@@ -11,7 +11,7 @@ from jaxbounds.constants.relations import HIGHEST, polynomial_text, product_text
 from jaxbounds.constants.result import AtSize
 
 WRITTEN = 28
-"""The number of decimal digits of `AtSize.low` that `_over` trusts.
+"""The number of decimal digits of the ratio's lower end, `AtSize.low`, that `_over` trusts.
 
 Later digits are rounded, so a larger number would trust wrong digits.
 """
@@ -29,7 +29,7 @@ def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
 
 
 def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
-    """Return the constant as a quotient of polynomials in the varying axis, or in its log.
+    """Return the constant as a quotient of polynomials in the varying axis (T), or in its log.
 
     The text is empty if no formula fits. The number of sizes must exceed the number of free
     coefficients.

@@ -1,4 +1,4 @@
-"""Find suprema that no instance attains: the ratio rises as a scale tends to infinity or zero.
+"""Find suprema that no instance attains: lhs/rhs rises as a scale tends to infinity or zero.
 
 A family is a path of instances through a point. A family multiplies one array, several arrays, or
 all entries of equal size by a scale or its reciprocal. Another kind of family moves two arrays of
@@ -25,11 +25,14 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
-"""Ball arithmetic takes a family of instances to its limit if the family's float64 ratio at the
-largest scale is at most this relative distance below the point's ratio. A larger distance takes
-more families to their limits."""
+"""Ball arithmetic takes only promising families (paths of scaled instances) to their limits. A
+family's lhs/rhs at the largest scale, in float64, may be at most this relative distance below
+lhs/rhs at its start. A larger distance takes more families to their limits.
+"""
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
-"""The binary logarithms of the scales at which float64 measures the ratio of a family."""
+"""The binary logarithms of the scales at which float64 measures the ratio lhs/rhs of a family (path
+of scaled instances).
+"""
 JOINTLY = 3
 """If an instance has at most this many arrays, the search tries every combination of growing and
 shrinking arrays. If an instance has more arrays, only pairs of arrays, or all arrays, change
@@ -40,10 +43,12 @@ ENTRIES = 24
 Each size gives a family that scales the entries of this size. A larger number tries more families.
 """
 MOST = 24
-"""Ball arithmetic takes at most this many families to their limits. A larger number takes
-longer."""
+"""Ball arithmetic takes at most this many families (paths of scaled instances) to their limits. A
+larger number takes longer.
+"""
 FARTHEST = 2.0**100
-"""The scale of a family at which float64 computes the slopes in the other coordinates.
+"""The scale of a family (path of scaled instances) at which float64 computes the slopes in the
+coordinates that are not scaled.
 
 A larger scale loses more digits.
 """
@@ -52,7 +57,7 @@ Family = Callable[[Any], Instance]
 
 
 class Limit(NamedTuple):
-    """A family along which the ratio still rises when its scale grows.
+    """A family (path of scaled instances) along which the ratio lhs/rhs still rises.
 
     Attributes:
         words: the name of the limit ("W -> infinity", "a - b -> 0").
@@ -84,7 +89,7 @@ _ball = np.frompyfunc(lambda x: arb(float(x)), 1, 1)
 
 
 def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
-    """Yield names and families through a point, in floats or (`exact`) in balls of radius zero."""
+    """Yield names and families (paths of instances) through a point, in floats or exact balls."""
     leaves, structure = jax.tree.flatten_with_path(point.instance)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
     given = [np.asarray(leaf) for _, leaf in leaves]
@@ -142,7 +147,7 @@ def _ways(arrays: int) -> Iterator[tuple[int, ...]]:
 
 
 class Look(NamedTuple):
-    """The float64 ratios at the scales `LOOKS` of one family.
+    """The float64 ratios lhs/rhs of one family (path of scaled instances) at the scales `LOOKS`.
 
     Attributes:
         family: the index of the family.
@@ -160,7 +165,7 @@ class Look(NamedTuple):
 
 
 def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
-    """Measure each family through a point at large scales; return the largest ratios first."""
+    """Measure lhs/rhs at large scales of each family through a point; return the largest first."""
     families = list(_families(point, False))
     found = list[Look]()
     for index, (_, family) in enumerate(families):
@@ -185,7 +190,7 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
 def limit(
     problem: Problem, ratio: Ratio, point: Point, /, *, until: float = np.inf
 ) -> Limit | None:
-    """Return the family with the largest certified ratio among those that still rise; else None."""
+    """Return the family with the largest certified lhs/rhs that still rises; else None."""
     families, exact = list(_families(point, False)), list(_families(point, True))
     seen = looks(problem, point, until=until)
     near = [k for k in seen if k.last >= point.ratio * (1 - NEAR)]

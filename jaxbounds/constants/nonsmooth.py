@@ -1,4 +1,4 @@
-"""Maximise a ratio with kinks: BFGS that moves along kinks, and CMA-ES (the extra `search`).
+"""Maximise a ratio with kinks by BFGS that moves along kinks, and by CMA-ES, a random search.
 
 A gradient search with strong Wolfe conditions stops at the first kink. BFGS with weak Wolfe
 conditions learns from the slopes on both sides of a kink and continues (Lewis and Overton,
@@ -16,14 +16,15 @@ import numpy as np
 import scipy
 
 PROGRAMS, CUTS = 300, 150
-"""The largest number of linear programs in one walk, and of cuts in one program.
+"""The largest number of linear programs in one minimisation, and of cuts (linear bounds) in one
+program.
 
 Larger numbers walk farther and take longer.
 """
 QUICK = {"presolve": False}
 """Options for SciPy's solver; they switch off the presolve, which is slower than the solution."""
 LARGEST = 80
-"""The search tries CMA-ES on problems with at most this many coordinates.
+"""The search tries CMA-ES, a random search, on problems with at most this many coordinates.
 
 A larger number takes longer.
 """

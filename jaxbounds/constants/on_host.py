@@ -1,4 +1,4 @@
-"""Find the constant of a statement on the host (in Python), without slopes and ball arithmetic.
+"""Find the constant of a statement that runs in Python, without slopes and ball arithmetic.
 
 If a move of any length finds a nearby instance with a larger ratio, the word for the constant is
 "rising". The word is also "rising" in three further cases. First, the ratio stays equally large
@@ -21,27 +21,30 @@ from jaxbounds.constants.starts import Start, further
 from jaxbounds.falsification.examples import SOURCE
 
 OTHERS = 40
-"""The number of starts other than random draws, if time allows. More starts miss fewer optima."""
+"""The number of instances other than random draws from which the search starts, if time allows.
+More starts miss fewer optima.
+"""
 LEAST, DRAWN, AGREEING = 6, 1, 3
-"""The least numbers of starts for a settled constant.
-
-The search needs LEAST starts that are not random draws. Climbs from DRAWN draws, and from AGREEING
-starts of any kind, must lead to the largest ratio. Larger numbers settle fewer constants.
+"""The least numbers of starting instances for a settled constant. The search needs LEAST starts
+that are not random draws. Climbs (ascents of lhs/rhs) from DRAWN draws, and from AGREEING starts of
+any kind, must lead to the largest ratio. Larger numbers settle fewer constants.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
-"""Shares of the time: SHARE for a climb from one start, CLIMBS for the climbs from all starts.
+"""Shares of the search's time: SHARE for an ascent of lhs/rhs from one start, CLIMBS for the
+ascents from all starts.
 
-The search for objections (see `objection`) gets the rest of the time. Larger shares leave less time
-for objections.
+The search for objections (reasons why another instance may have a larger ratio) gets the rest of
+the time. Larger shares leave less time for objections.
 """
 AT_A_JUMP = "the ratio is the largest only for exactly these last digits of the entries"
 OVER = "the time was over before the search had tried all moves that could give a larger ratio"
 ROUNDS = 100
-"""The largest number of rounds of starts; a search with a larger number takes longer."""
+"""The largest number of rounds of starting instances; a search with a larger number takes
+longer.
+"""
 NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
-"""The lengths of test moves, relative to the moved entry.
-
-A constant is settled only if none of these moves leads to a larger ratio.
+"""The lengths of test moves, relative to the moved entry. A constant is settled only if no test
+move leads to a larger ratio lhs/rhs.
 """
 COORDINATES = 64
 """The largest number of coordinates that `_neighbours` moves for each length.
@@ -51,10 +54,8 @@ More coordinates take longer.
 DENSE = 16
 """The number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
-"""The relative length of tiny moves in all directions.
-
-A constant is settled only if none of these moves makes the ratio smaller. A larger length settles
-fewer constants.
+"""The relative length of tiny moves in all directions. A constant is settled only if no tiny move
+makes the ratio lhs/rhs smaller. A larger length settles fewer constants.
 """
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
@@ -63,7 +64,8 @@ ONCE = 0.05
 """An integer may have further, undrawn values if more than this share of draws has a value that no
 other draw has. A larger share settles more constants."""
 MANY = 256
-"""The number of unmeasured draws that show which values integers take.
+"""The number of random draws that only show which values integers take; lhs/rhs is not measured
+there.
 
 More draws show rarer values.
 """
@@ -83,11 +85,11 @@ def settled_on_host(
     seed: int,
     until: float,
 ) -> tuple[list[Point], str]:
-    """Climb by moves from all kinds of starts; return the points and a doubt about the best.
+    """Raise lhs/rhs by moves from all kinds of starts; return points, and a doubt about the best.
 
     Args:
-        problem: the form at its size, on the host.
-        draws: instances stacked along a leading axis.
+        problem: the inequality at its size; the statement runs in Python.
+        draws: random instances, stacked along a leading axis.
         starts: instances that meet the hypotheses, from which the climbs begin.
         fresh: a function that returns further draws.
         seed: the seed of all draws.
@@ -141,7 +143,7 @@ def _others(points: Sequence[Point]) -> int:
 
 
 def _few(points: Sequence[Point]) -> str:
-    """Return a reason if too few starts were made, or too few led to the largest ratio; else ""."""
+    """Return a reason if too few starts were made, or too few led to the best ratio; else ""."""
     if not points:
         return "no start meets the hypotheses"
     agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]
@@ -177,9 +179,10 @@ def _without_objection(
 def steady(
     climber: HostClimber, place: Place, value: float, rng: np.random.Generator, /
 ) -> Place | None:
-    """Return the place, or a copy with other last digits, if tiny moves keep its ratio; else None.
+    """Return the instance, or one with other last digits, if tiny moves keep lhs/rhs; else None.
 
-    At a jump float64 may take the wrong side. A place next to the jump has a definite side.
+    At a jump of the ratio, float64 may take the wrong side. An instance next to the jump has a
+    definite side.
     """
     x, scale = flat(place.instance), scales(place.instance)
     side = lambda: rng.choice([-1.0, 1.0], size=len(x))
@@ -200,7 +203,7 @@ def steady(
 
 
 def objection(climber: HostClimber, place: Place, rng: np.random.Generator, /) -> str:
-    """Return a reason why another instance may have a larger ratio than a place; else ""."""
+    """Return a reason why another instance may have a larger lhs/rhs than `place`; else ""."""
     larger = lambda there: there.ratio > place.ratio * (1 + SAME)
     if any(larger(climber.at(moved)) for moved in _neighbours(place.instance, rng)):
         return "a neighbour has a larger ratio"
@@ -250,7 +253,7 @@ def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
 
 
 def _far_out(climber: HostClimber, place: Place) -> str:
-    """Return a reason if a place is far from all draws or its ratio is constant along a scale."""
+    """Return a reason if `place` is far from all draws, or lhs/rhs is constant along a scale."""
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 
@@ -258,7 +261,7 @@ def _far_out(climber: HostClimber, place: Place) -> str:
         return climber.at(unflat(place.instance, np.where(mine, x * factor, x)))
 
     def ends(mine: np.ndarray, there: Place) -> bool:
-        """Tell whether a projection moves the entries back, because their set is bounded."""
+        """Tell whether the statement's projection moves large entries back into a bounded set."""
         return bool(np.allclose(flat(there.instance)[mine], x[mine], rtol=1e-6, atol=0))
 
     for i, way in enumerate(climber.out(place.instance)):
@@ -278,7 +281,7 @@ def _far_out(climber: HostClimber, place: Place) -> str:
 
 
 def _groups(x: np.ndarray, sizes: Sequence[int]) -> Iterator[np.ndarray]:
-    """Yield masks of entries to scale: each nonzero entry, each array, and all entries."""
+    """Yield masks of the entries to scale: each nonzero entry, each array, and all entries."""
     index, start = np.arange(len(x)), 0
     groups = [index == i for i in index[:COORDINATES]]
     for size in sizes:

@@ -1,4 +1,4 @@
-"""Climb: follow slopes from a search's result to a stationary point of lhs/rhs, in float64."""
+"""Follow slopes from a search's result up to a stationary point of lhs/rhs, in float64."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -14,32 +14,36 @@ from jaxbounds.constants.snapping import Basis, Ties, neighbours, snapped, tied
 from jaxbounds.constants.starts import Start
 
 SAME = 1e-9
-"""Two ratios count as equal up to this relative difference; a larger value merges more ratios."""
+"""Two ratios lhs/rhs count as equal up to this relative difference. A larger value merges more
+ratios.
+"""
 SLOPE = 1e-7
-"""The climb in float64 stops at this relative slope, because a smaller slope is rounding.
+"""The ascent of lhs/rhs in float64 stops at this relative slope, because a smaller slope is
+rounding.
 
 Newton's steps in ball arithmetic then continue. A larger value makes the climb stop earlier.
 """
 CURVED = 1e-6
-"""A direction counts as flat if its second derivative is at most this share of the largest second
-derivative. A larger share makes more directions count as flat.
+"""A direction counts as flat if the second derivative of lhs/rhs is at most this fraction of the
+largest second derivative. A larger fraction makes more directions count as flat.
 """
 STALLED = 1e-5
-"""The end of a climb counts as a kink if the relative slope exceeds this value.
+"""The end of a climb (ascent of lhs/rhs) counts as a kink if the relative slope there exceeds this
+value.
 
 A larger value counts fewer ends as kinks.
 """
 
 
 SPREAD = ("wide", "log-normal")
-"""Kinds of starts with values of very different sizes.
+"""Kinds of starting instances with values of very different sizes.
 
 A climb from such a start begins in the logarithms of the values.
 """
 
 
 class Point(NamedTuple):
-    """The end of a climb: a local optimum of the ratio.
+    """The end of a climb (ascent of lhs/rhs): a local optimum of the ratio.
 
     Tied coordinates are coordinates that move together.
 
@@ -48,7 +52,7 @@ class Point(NamedTuple):
         ties: the coordinates that move together (see `snapping.Ties`).
         values: the free values of the tied coordinates, of shape (k,).
         ratio: lhs/rhs at the instance.
-        kind: the kind of the start of the climb.
+        kind: the kind of the instance from which the climb started.
         stalled: whether the climb by slopes ended at a kink.
     """
 
@@ -66,8 +70,8 @@ def at(
     """Return an instance as a point, with its tied coordinates and its ratio.
 
     Args:
-        problem: the form at its size.
-        instance: the instance.
+        problem: the inequality at its size.
+        instance: the instance to convert.
         tolerance: the largest distance, relative to the largest entry of a leaf, at which two
             entries are tied.
         basis: the basis of the coordinates; None takes each entry as a coordinate.
@@ -107,7 +111,7 @@ def _climbed(
     until: float,
     scaling: Scaling = _by_value,
 ) -> tuple[Instance, bool]:
-    """Climb the log ratio by BFGS in scaled coordinates; if BFGS stops at a kink, climb along it.
+    """Raise log(lhs/rhs) by BFGS in scaled coordinates; if BFGS stops at a kink, move along it.
 
     Returns:
         The instance at the end, and whether the climb stopped at a kink.
@@ -125,7 +129,7 @@ def _climbed(
 
 
 def _in_logs(problem: Problem, ties: Ties, values: np.ndarray, instance: Instance) -> Instance:
-    """Climb by BFGS in the logarithms of |values|, which keeps signs and allows all sizes."""
+    """Raise lhs/rhs by BFGS in the logarithms of |values|, which keeps signs; return the point."""
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         moved = values * np.exp(np.clip(w, -300, 300))
@@ -160,7 +164,7 @@ def _relative(
 
 
 def _finer(problem: Problem, point: Point, until: float) -> Point:
-    """Refine a point at a kink, without ties, by linear programs over the pieces that meet."""
+    """Refine a point at a kink by linear programs over the smooth pieces that meet there."""
     ties, values = tied(point.instance, 0.0)
     if not 0 < len(values) <= LARGEST:
         return point
@@ -181,7 +185,9 @@ def polished(
     snap: bool = True,
     reach: float = np.inf,
 ) -> list[Point]:
-    """Climb from each start, with coordinates tied in several ways; return each start's best point.
+    """Raise lhs/rhs from each start, and return the best point that each start leads to.
+
+    Each start is tried with several sets of tied (equal) coordinates.
 
     Args:
         problem: the problem whose ratio the climbs maximise.
@@ -223,7 +229,7 @@ def polished(
 
 
 def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Point:
-    """Search by CMA-ES around a point at a kink, without ties, and then climb along the kinks."""
+    """Search by CMA-ES (a random search) around a point at a kink; then move along the kinks."""
     ties, values = tied(point.instance, 0.0)
     if not len(values):
         return point
@@ -239,7 +245,7 @@ def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Po
 
 
 def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:
-    """Return the neighbour of an instance with the largest ratio, and the neighbour's ratio.
+    """Return the neighbour of an instance with the largest ratio lhs/rhs, and this ratio.
 
     Every neighbour that meets the hypotheses counts, even if `project` would change it.
     """
@@ -254,7 +260,7 @@ def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[
 
 
 def curvature(problem: Problem, point: Point, /) -> tuple[np.ndarray, np.ndarray]:
-    """Return directions, as columns, and -d^2 log(ratio) along each direction (0 if flat).
+    """Return directions, as columns, and -d^2 log(lhs/rhs) along each direction (0 if flat).
 
     The second derivatives are difference quotients of slopes. The coordinates are relative to the
     values.

@@ -23,25 +23,25 @@ REFUSALS = (ValueError, ArithmeticError, LookupError)
 The search ignores such an instance.
 """
 MOVED = 1e-6
-"""A projection's change of an entry counts as rounding up to this value, relative to the largest
-entry of the leaf. A larger value makes fewer changes count as real."""
+"""A change of an entry by the projection onto the hypotheses counts as rounding up to this value,
+relative to the largest entry of the leaf. A larger value makes fewer changes count as real.
+"""
 CALLS = 1000
 """A rough number of measurements in one search.
 
 A larger number makes the search compile more programs.
 """
 UNCOUNTED = 50.0
-"""The loss of an instance that violates a hypothesis.
-
-Climbs minimise the loss, which is otherwise minus the log ratio. A larger number keeps climbs
-farther from the edge of the hypotheses.
+"""The loss of an instance that violates a hypothesis. The search minimises the loss, which is
+-log(lhs/rhs) for all other instances. A larger number keeps the search farther from the edge of the
+hypotheses.
 """
 
 
 def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
-    """Return the statement with one form at one size.
+    """Return the statement with only one of its forms (inequalities), at one size.
 
-    The form also replaces the control (the false variant), so searches for the control search for
+    The form also replaces the control (the false variant), so a search for the control searches for
     the form. A form with `>=` becomes a form with `<=` and exchanged sides.
     """
 
@@ -65,7 +65,7 @@ def is_float(leaf: Any, /) -> bool:
 
 
 def floats_of(instance: Instance, /) -> list[Any]:
-    """Return the leaves that hold floats; a climb moves these leaves."""
+    """Return the leaves of an instance that hold floats; the search moves only these leaves."""
     return [leaf for leaf in jax.tree.leaves(instance) if is_float(leaf)]
 
 
@@ -91,7 +91,7 @@ def unflat(instance: Instance, vector: Any, /) -> Instance:
 
 
 class Problem:
-    """The log of lhs/rhs of one form at one size, as a function of tied coordinates.
+    """The log of lhs/rhs of one inequality at one size, as a function of free coordinates.
 
     Attributes:
         statement: the statement with only one of its forms (inequalities).
@@ -169,14 +169,14 @@ class Problem:
         return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
 
     def _with_slope(self, values: Any, ties: Any, instance: Instance) -> Any:
-        """Return an array: the log ratio, whether the instance meets all hypotheses, the slope."""
+        """Return an array: log(lhs/rhs), whether the instance meets all hypotheses, the slope."""
         (score, counted), slope = jax.value_and_grad(self._score, has_aux=True)(
             values, ties, instance
         )
         return jnp.concatenate([jnp.stack([score, counted.astype(score.dtype)]), slope])
 
     def slope(self, values: np.ndarray, ties: Any, instance: Instance) -> tuple[float, np.ndarray]:
-        """Return the log ratio at given values of tied coordinates, and its gradient."""
+        """Return log(lhs/rhs) at given values of the free coordinates, and its gradient."""
         padded = np.zeros(len(ties.labels))
         padded[: len(values)] = values
         try:
@@ -196,7 +196,7 @@ class Problem:
         return score, np.nan_to_num(found[2 : 2 + len(values)])
 
     def scores(self, values: np.ndarray, ties: Any, instance: Instance) -> np.ndarray:
-        """Return the log ratio at many points, given as rows of shape (m, n).
+        """Return log(lhs/rhs) at many points, given as rows of shape (m, n).
 
         The log ratio is -`UNCOUNTED` if the point violates a hypothesis.
         """

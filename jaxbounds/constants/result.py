@@ -14,8 +14,9 @@ from jaxbounds.ground.tables import Table, with_table
 from jaxbounds.ground.to_json import to_json
 
 SECONDS = 30.0
-"""The default processor time for each size, in seconds. A longer search finds and certifies
-more."""
+"""The default processor time of a search for a constant at each size, in seconds. A longer search
+finds and certifies more.
+"""
 Where = Literal[
     "attained", "limit", "rising", "unbounded", "every instance", "enumerated", "drawn", "none",
     "as coded",

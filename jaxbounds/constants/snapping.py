@@ -1,8 +1,9 @@
 """Tie coordinates: near-zero coordinates become zero, and near-equal coordinates become equal.
 
 If a bound contains maxima, its worst instances often have coinciding entries: corners of a box,
-antipodal tokens, equal logits. The ratio has a kink at such an instance, which a climb by slopes
-does not reach. If equal coordinates are tied, the ratio is smooth in the remaining coordinates.
+antipodal tokens, equal logits. The ratio lhs/rhs has a kink at such an instance, which an ascent by
+slopes does not reach. If equal coordinates are tied, the ratio is smooth in the remaining
+coordinates.
 """
 
 from collections.abc import Iterator
@@ -18,9 +19,8 @@ TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
 entry, is at most one of these values. The value 0 ties only equal entries."""
 
 COSTS = 1e3
-"""Ties may make the ratio smaller by at most this factor.
-
-A larger factor makes the search try more ties.
+"""Tied (equal) coordinates may make the ratio lhs/rhs smaller by at most this factor. A larger
+factor makes the search try more ties.
 """
 
 
@@ -62,7 +62,7 @@ class Ties(NamedTuple):
     basis: Basis
 
     def expand(self, values: Any) -> Any:
-        """Return all entries x, of shape (n,), from the values of the tied coordinates."""
+        """Return all entries x, of shape (n,), from the values of the free coordinates."""
         return self.basis.expand(self.signs * values[self.labels])
 
 
@@ -91,7 +91,7 @@ def bases(instance: Instance, /) -> list[Basis]:
 def tied(
     instance: Instance, tolerance: float, /, basis: Basis | None = None
 ) -> tuple[Ties, np.ndarray]:
-    """Tie near-equal coordinates within each leaf; return the ties and each group's mean value."""
+    """Tie near-equal coordinates within each leaf; return the ties and the groups' mean values."""
     x = np.asarray(flat(instance), float)
     basis = bases(instance)[0] if basis is None else basis
     coordinates = basis.coordinates(x)
@@ -111,7 +111,7 @@ def tied(
 
 
 def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.ndarray]]:
-    """Yield the distinct ties that keep an instance's hypotheses true, fewest free values first."""
+    """Yield sets of tied coordinates that keep the hypotheses true, fewest free values first."""
     seen = set[bytes]()
     free, own = tied(instance, 0.0)
     if not len(own):

@@ -1,4 +1,4 @@
-"""Choose the starts of climbs: first random draws and search results, then changed instances.
+"""Choose instances from which to raise lhs/rhs: first random draws, then changed instances.
 
 Each function in `KINDS` makes changed instances of one kind from known instances. `further` yields
 the most promising changed instances of each kind.
@@ -18,15 +18,15 @@ from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import draw
 
 SIGMAS = (1.0, 2.0, 3.0, 10.0)
-"""The values of sigma for starts "wide" (powers of entries) and "log-normal" (random factors)."""
+"""The values of sigma for starting instances of the kinds "wide" (powers of entries) and
+"log-normal" (random factors).
+"""
 EACH = 16
-"""The number of instances of each kind that `further` makes.
-
-The best instance and a few others become starts. A larger number finds better starts and takes
-longer.
+"""The number of changed instances of each kind that `further` makes. The best instance and a few
+others become starts of the search. A larger number finds better starts and takes longer.
 """
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
-"""The number of starts of each kind besides the kind's best start.
+"""The number of starting instances of each kind besides the best instance of this kind.
 
 A kind without an entry has one other start.
 """
@@ -37,7 +37,7 @@ Make = Callable[[Instance, np.random.Generator], Instance]
 
 
 class Start(NamedTuple):
-    """The instance from which a climb begins, and the kind of the instance."""
+    """The instance from which an ascent of lhs/rhs begins, and the kind of the instance."""
 
     kind: str
     instance: Instance
@@ -139,7 +139,7 @@ KINDS: dict[str, Make] = {
 
 
 def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:
-    """Return the pool's instances with large ratios as starts, and the ratios of all draws."""
+    """Return the known instances with large ratios lhs/rhs, and the ratios of all random draws."""
     (column, *_) = pool.columns()
     usable = column.measured.counted & (column.measured.rhs > 0)
     value = np.where(usable & np.isfinite(column.measured.value), column.measured.value, -np.inf)
@@ -188,13 +188,13 @@ def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
 
 
 class Fresh:
-    """A source of unused draws: first the draws of a pool, then new draws.
+    """A source of unused random draws: first the draws of a pool, then new draws.
 
     A new draw traces and runs the samplers again, which may take longer than a climb.
 
     Args:
-        problem: the form at its size.
-        pool: a pool with draws.
+        problem: the inequality at its size.
+        pool: the random draws made so far.
         budget: the budget for new draws after the source has returned all draws of the pool.
         seed: the seed of the order of draws, and of new draws.
     """
@@ -223,10 +223,10 @@ class Fresh:
 def further(
     problem: Problem, known: Sequence[Instance], fresh: Sequence[Instance], /, *, seed: int
 ) -> Iterator[Start]:
-    """Yield draws, and changed instances of every kind, as starts: the best of each kind first.
+    """Yield random draws, and changed instances of every kind, the best of each kind first.
 
     Args:
-        problem: the form at its size.
+        problem: the inequality at its size.
         known: the instances with the largest ratios so far, which the function changes.
         fresh: further draws, which the function also changes.
         seed: the seed of the random changes; another seed gives other starts.
@@ -245,7 +245,7 @@ def further(
 def _best(
     problem: Problem, kind: str, instances: Sequence[Instance], rng: np.random.Generator
 ) -> Iterator[Start]:
-    """Yield a kind's start with the largest ratio, and some others that meet the hypotheses."""
+    """Yield a kind's best instance, and some other instances that meet the hypotheses."""
     ratios = problem.ratios(instances)
     counts = np.flatnonzero(ratios > 0)
     if not len(counts):
