@@ -10,8 +10,11 @@ class Refused(ValueError):
 
 
 class Undecided(Refused):
-    """The enclosures of two numbers overlap, and a branch or an index compares these numbers."""
+    """Intervals around two numbers overlap.
+
+    A branch or an index that compares the numbers is therefore undecided.
+    """
 
 
 class NotSupported(Refused):
-    """A program contains an operation that has no rule in ball arithmetic."""
+    """A program contains an operation that ball arithmetic (interval arithmetic) cannot enclose."""

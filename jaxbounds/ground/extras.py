@@ -1,4 +1,4 @@
-"""Check for optional packages: `require` names the extra that installs an absent package."""
+"""Check for optional packages: `require` names the pip extra that installs an absent package."""
 
 import importlib.util
 
@@ -8,12 +8,12 @@ PACKAGES = {
     "pylatexenc": "latex",
     "xarray": "experiments",
 }
-"""The modules of optional packages; each key gives the extra in `pyproject.toml` that installs it.
+"""A dict from the module of each optional package to the pip extra that installs the package.
 """
 
 
 def require(*modules: str, why: str) -> None:
-    """Raise an error if a module of an extra is absent.
+    """Raise an error if a module that a pip extra of the library installs is absent.
 
     Args:
         modules: the names of modules; each is a key of `PACKAGES`.

@@ -24,7 +24,7 @@ else:  # an fsspec path is not a `Path`, but has the methods of a `Path`
 
 
 PARTIAL = ".jaxbounds-partial-"
-"""The prefix of an unfinished file's name; 32 random hexadecimal digits follow.
+"""The first part of the name of an unfinished file; 32 random hexadecimal digits follow.
 
 A killed process may leave an unfinished file.
 """
@@ -186,12 +186,12 @@ name."""
 
 
 def _word(dtype: np.dtype) -> str:
-    """Return a word that identifies a dtype; several types of ml_dtypes have one `dtype.str`."""
+    """Return a word that identifies a dtype, because types of ml_dtypes share one `dtype.str`."""
     return dtype.name if dtype.isbuiltin == 2 else dtype.str
 
 
 def _stored(array: np.ndarray) -> np.ndarray:
-    """Return the bits of an array as an array of a type that NumPy's file format can name."""
+    """View an array's bits as an array of a type that NumPy's file format can name."""
     if _word(array.dtype) == array.dtype.str:
         return array
     return np.require(array, requirements="C").view(f"u{array.dtype.itemsize}")
@@ -222,8 +222,8 @@ def save_arrays(
     Args:
         path: the path of the file.
         arrays: a dict of arrays; the keys name the arrays.
-        form: the kind and version of the file; `load_arrays` compares `form` with the expected
-            kind.
+        form: the kind and version of the file, as text; `load_arrays` compares it with the expected
+            text.
         about: a text that the file stores with the arrays; the checksum covers the text too.
         lasting: whether to fsync the file (see `whole`).
 
@@ -260,7 +260,7 @@ def load_arrays(
 
     Args:
         path: the path of the file.
-        form: the expected kind and version of the file.
+        form: the expected kind and version of the file, as text.
         limit: the largest number of bytes that the unpacked arrays may take.
 
     Raises:

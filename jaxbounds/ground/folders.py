@@ -1,4 +1,4 @@
-"""Mark the files that runs wrote in a folder, so that runs replace and remove only such files.
+"""Mark the files that runs wrote in a folder, so that runs replace and remove no other files.
 
 The mark is the file `.jaxbounds` in the folder. The mark lists the name of each file that a run
 wrote, and the digest of the file's content. A file with another name or another content belongs to
@@ -27,8 +27,9 @@ Value = TypeVar("Value")
 MARK = ".jaxbounds"
 FORMAT = "jaxbounds-folder-1"
 HEAD = 2**16
-"""The largest number of bytes of a file's first line that `Marked` compares. A larger number reads
-longer lines."""
+"""The largest number of bytes of a file's first line that `Marked` compares with the recorded line.
+A larger number reads longer lines.
+"""
 
 
 def _local(place: Place) -> bool:
@@ -136,7 +137,10 @@ class Marked:
         return found
 
     def _note(self, name: str, digest: str) -> None:
-        """Add a file's name and digest to the mark. Call this method before you create the file."""
+        """Add a file's name and digest to the mark (list of written files).
+
+        Call this method before you create the file.
+        """
         known = self._read()
         line = json.dumps({"name": name, "sha256": digest}) + "\n"
         mark, head = self.path / MARK, json.dumps({"format": FORMAT}) + "\n"
@@ -200,7 +204,7 @@ class Marked:
             return None
 
     def refuse_changed(self, name: str, /) -> None:
-        """Refuse a file whose content differs from the content that a run wrote.
+        """Refuse a file if its content differs from the content that a run wrote.
 
         Raises:
             Damaged: if the mark has the name, but not the digest of the present content.
@@ -290,7 +294,7 @@ class Marked:
             os.fsync(file.fileno())
 
     def move(self, old: str, new: str, /) -> None:
-        """Rename a run's file; first rename a user's file that has the new name."""
+        """Rename a run's file. If a user's file has the new name, first rename the user's file."""
         source, target = self.place(old), self.place(new)
         if is_there(target) and not self.owns(new):
             set_aside(target, "was changed since a run wrote it, or is not of a run")
@@ -341,7 +345,7 @@ class Marked:
         self._forget(lambda name: name.startswith(f"{under}/") and not self.place(name).exists())
 
     def tidy(self) -> None:
-        """Shorten the mark: remove the names of files that no longer exist."""
+        """Remove from the mark (list of written files) the names of files that no longer exist."""
         self._forget(lambda name: not self.place(name.rstrip("/")).exists())
 
     def _forget(self, gone: Callable[[str], bool]) -> None:

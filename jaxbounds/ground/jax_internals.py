@@ -77,7 +77,7 @@ else:
 
 
 def current_trace() -> Any:
-    """Return an object that identifies the running trace; equal objects mean one trace."""
+    """Return an object that identifies the running trace; two traces give different objects."""
     if ask := getattr(extended, "get_opaque_trace_state", None):  # from JAX 0.10 on
         return ask(convention="flax")
     from flax.core import tracers  # slow to import; Flax adapts it to each release of JAX
@@ -86,7 +86,7 @@ def current_trace() -> Any:
 
 
 def process_allgather(tree: Any, /) -> Any:
-    """Gather the arrays of all processes; each result has a new first axis, the processes."""
+    """Gather arrays from all processes; each result has a new first axis over the processes."""
     return multihost_utils.process_allgather(tree)
 
 
@@ -98,11 +98,12 @@ class Scan(NamedTuple):
     """The parameters of a `scan`.
 
     Attributes:
-        body: the program of one step; it takes the constants, the carry, and one row of inputs.
+        body: the program of one step; it takes the constants, the carry, and one slice of the
+            inputs.
         consts: the number of constant operands.
         carry: the number of operands that each step replaces.
         length: the number of steps.
-        reverse: whether the scan begins with the last row.
+        reverse: whether the scan begins with the last slice of the inputs.
     """
 
     body: ClosedJaxpr
@@ -217,9 +218,11 @@ _WRITTEN_OUT: dict[str, Callable[..., Any]] = {
     "one_minus_square": lambda x: (1 + x) * (1 - x),
     "polynomial": _polynomial,
 }
-"""Primitives of JAX 0.12, written as functions of primitives that older versions of JAX have."""
+"""A dict from primitives of JAX 0.12 to functions that use only primitives of older versions."""
 _DESCRIBED = "call_hi_primitive"
-"""A call whose program is inside an object of JAX: `nonzero` and `searchsorted` for JAX >= 0.12."""
+"""The primitive of a call with its program inside an object of JAX. `nonzero` and `searchsorted` of
+JAX >= 0.12 use it.
+"""
 
 
 def is_call(name: str, /) -> bool:
@@ -305,7 +308,7 @@ def with_constants(closed: ClosedJaxpr, constants: Sequence[Any], /) -> ClosedJa
 
 
 def with_outputs(closed: ClosedJaxpr, variables: Sequence[Any], /) -> ClosedJaxpr:
-    """Return the program with given variables of the program as its results."""
+    """Return the program with the given variables, which the program computes, as its results."""
     names = closed.jaxpr.debug_info._replace(result_paths=("",) * len(variables))
     program = closed.jaxpr.replace(outvars=list(variables), debug_info=names)
     return closed.replace(jaxpr=program)

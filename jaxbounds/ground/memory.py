@@ -21,7 +21,7 @@ def refuse_over(need: float, limit: float, what: str, advice: str = "") -> None:
     Args:
         need: the bytes that the call would take.
         limit: the bytes that the call may take.
-        what: the start of the error message: a subject and a verb ("24 words need").
+        what: the start of the error message, a subject and a verb such as "24 words need".
         advice: another cure, such as "take fewer words or ". The message puts this cure before
             "raise memory_limit".
 

@@ -37,7 +37,7 @@ class Held:
 
     Args:
         path: the folder.
-        lock: the descriptor of the locked file in the folder; -1 if the folder has no lock.
+        lock: the descriptor of the locked file in the folder; -1 if no file is locked.
     """
 
     def __init__(self, path: Path, lock: int = -1) -> None:
@@ -47,7 +47,7 @@ class Held:
             _held[str(path.absolute())] = self
 
     def discard(self) -> None:
-        """Release the folder, and remove the folder if it holds only the library's own marks."""
+        """Release the folder, and remove it if it holds only the library's own marker files."""
         self.release()
         with contextlib.suppress(OSError):
             if {part.name for part in self.path.iterdir()} <= {LOCK, MARK}:
@@ -64,11 +64,14 @@ def _unlock(lock: int) -> None:
 
 
 _held: weakref.WeakValueDictionary[str, Held] = weakref.WeakValueDictionary()
-"""The folders that this process holds; a thread does not wait for a folder of its own."""
+"""The folders that this process holds. A thread does not wait for a folder that it holds itself."""
 
 
 def _locked(path: Path, settings: str) -> Held | str:
-    """Lock a folder; if another run holds the folder, return the run's settings or ""."""
+    """Lock a folder.
+
+    If another run holds the folder, return the settings of that run, or "" if unknown.
+    """
     mine = _held.get(str(path.absolute()))
     if mine is not None and mine._thread == threading.get_ident():
         mine.release()

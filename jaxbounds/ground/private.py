@@ -66,7 +66,7 @@ def key_of(folder: Path, /) -> bytes | None:
 
 
 def signature(key: bytes, file: Path, content: bytes, /) -> bytes:
-    """Return a signature (32 bytes) of a file's name and content, which needs the key."""
+    """Return a signature (32 bytes) of a file's name and content; only the key can make it."""
     name = f"{file.parent.name}/{file.name}\n".encode(errors="surrogateescape")
     return hmac.digest(key, name + content, "sha256")
 

@@ -34,7 +34,9 @@ HEADER = 2**16
 A larger limit accepts longer headers.
 """
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
-"""The name that netCDF-4 gives a dimension without a variable; a reader needs no values for it."""
+"""The name that netCDF-4 gives to a dimension without a variable. A reader needs no values for this
+dimension.
+"""
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError, OverflowError)
 """The exceptions that a conversion may raise for a JSON value with an unexpected structure."""
 
@@ -129,7 +131,7 @@ _WORDS = (None, "inf", "-inf")
 
 
 def fits(value: Any, hint: Any, /) -> bool:
-    """Tell whether a parsed JSON value has the structure that the library writes for a type.
+    """Tell whether a parsed JSON value has the structure that the library writes for a Python type.
 
     Args:
         value: the parsed value.

@@ -41,7 +41,9 @@ OURS = frozenset((
     "jaxbounds", "jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "opt_einsum", "flax", "optax",
     "chex", "jaxtyping", "beartype",
 ))  # fmt: skip
-"""The packages that this record omits, because every run stores their versions elsewhere."""
+"""The packages that the record of read files omits, because every run stores their versions
+elsewhere.
+"""
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 _WRITES = os.O_WRONLY | os.O_RDWR
 _MAKES = os.O_TRUNC | os.O_EXCL | os.O_APPEND
@@ -53,8 +55,9 @@ _STARTS = (
     "os.fork",
     "socket.connect",
 )
-"""The audit events (a started program, a network connection) after which the record may lack
-dependencies of a result."""
+"""The audit events (a started program, a network connection) after which the record may lack files
+on which a result depends.
+"""
 _LOOK_ONLY = frozenset(
     ["exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink", "resolve"]
 )
@@ -76,7 +79,7 @@ def is_installed(path: str, /) -> bool:
 
 
 class _Watch:
-    """The record of the user's dependencies in this process; `_watch` is its only instance."""
+    """The record of files and modules that the user's code read; `_watch` is its only instance."""
 
     def __init__(self) -> None:
         self.depends: dict[str, str] = {}
@@ -96,7 +99,8 @@ class _Watch:
         """Record the present state of a dependency, unless the record already has a state.
 
         Args:
-            word: the kind of the dependency, a key of `states._STATES` such as "file".
+            word: the kind of the dependency (what the code read), a key of `states._STATES` such as
+                "file".
             path: the path of the file or folder; the method ignores an open descriptor (an int).
         """
         if isinstance(path, int) or path is None:
@@ -131,7 +135,7 @@ class _Watch:
             self.made.add(os.path.abspath(os.fsdecode(path)))
 
     def is_users(self, frame: FrameType | None) -> bool:
-        """Tell whether user code called the frame's function, directly or through packages."""
+        """Tell whether the user's code called a frame's function, directly or through packages."""
         if self.loading:
             return True
         while frame is not None and frame.f_code not in self.entries:
@@ -213,7 +217,7 @@ def _outside_of_python(frame: FrameType | None) -> str:
 
 
 def _noted(act: Callable[[], Any], frame: FrameType | None) -> None:
-    """Call `act` if user code called the frame's function; ignore any exception of `act`."""
+    """Call `act` if the user's code called a frame's function; ignore exceptions of `act`."""
     _watch.inside.busy = True
     try:
         with contextlib.suppress(Exception):
@@ -265,7 +269,7 @@ class FromText(SourceFileLoader):
 
 
 class _Finder:
-    """An import finder, placed before all others, that records the modules user code imports."""
+    """An import finder before all others that records the modules that the user's code imports."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Find a module with the other finders, and record the module's file."""
@@ -343,8 +347,8 @@ def telling(tell: Callable[[str, str], None], /) -> Iterator[None]:
     """Call a function for each newly recorded dependency, for the duration of a `with` block.
 
     Args:
-        tell: a function that takes a dependency and its state; the record omits files that the
-            function opens.
+        tell: a function that takes a dependency (such as "file: /home/me/data.npy") and its state;
+            the record omits files that the function opens.
     """
     _watch.told.append(tell)
     try:
@@ -389,12 +393,12 @@ def loaded_before() -> None:
 
 
 def record() -> dict[str, str]:
-    """Return all dependencies of the user's code in this process, each with its recorded state."""
+    """Return a dict from the files and modules that the user's code read to their states."""
     return dict(sorted(_watch.depends.items()))
 
 
 def outdated() -> set[str]:
-    """If a dependency changed, clear the record and return the modules that must be loaded again.
+    """If a recorded file changed, clear the record and return the modules to load again.
 
     A file that this process wrote itself does not count as changed. If nothing changed, the result
     is empty and the record stays.
@@ -407,7 +411,7 @@ def outdated() -> set[str]:
 
 
 def forget(different: set[str] = frozenset(), /) -> set[str]:  # type: ignore[assignment]
-    """Clear the record, and return the names of the modules in it.
+    """Clear the record of dependencies, and return the names of the modules in it.
 
     Args:
         different: the dependencies that changed. A module that Python imported before the record

@@ -18,10 +18,14 @@ from pathlib import Path
 from typing import Any
 
 Depends = Mapping[str, str]
-"""A dict from each dependency to its state at the first read."""
+"""A dict from each dependency (such as "file: data.npy") to its state (a digest) at the first
+read.
+"""
 
 UNKNOWN = "unrecorded"
-"""The word for an unknown state; a dependency with an unknown state always counts as changed."""
+"""The word for the unknown state of a file or module. A file with an unknown state always counts as
+changed.
+"""
 SETTLED = 2.0
 """`content` remembers a file's digest if the last change of the file is at least this many seconds
 old. `content` then reads the file again only if its times, size or inode change. A larger value
@@ -115,7 +119,10 @@ def found_by(name: str, path: Any, finders: Iterable[Any], /) -> ModuleSpec | No
 
 
 def whence(spec: ModuleSpec | None, /) -> str:
-    """Return the file of a module, or the folders of a namespace package, which has no file."""
+    """Return the file of a module.
+
+    For a namespace package, which has no file, return its folders.
+    """
     if spec is None:
         return ABSENT
     if spec.has_location and spec.origin:
@@ -154,7 +161,7 @@ _STATES = {
 
 
 def state(dependency: str, /) -> str:
-    """Return the present state of a dependency; "" for a dependency of an unknown kind."""
+    """Return the present state (a digest) of a dependency; "" for a dependency of unknown kind."""
     word, _, rest = dependency.partition(": ")
     find = _STATES.get(word)
     return find(rest) if find else ""

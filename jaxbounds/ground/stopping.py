@@ -1,4 +1,4 @@
-"""Ask a long computation to stop; it notices the request, saves its results, and ends."""
+"""Ask a long computation to stop; the computation then saves its results and ends."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,7 +10,10 @@ _asked = False
 
 @contextlib.contextmanager
 def listening() -> Iterator[None]:
-    """Declare that the code in a `with` block often calls `asked`, and `answer` after a request."""
+    """Declare that the code in a `with` block listens for requests to stop.
+
+    The code often calls `asked`, and calls `answer` after a request.
+    """
     global _listening
     _listening += 1
     try:
@@ -20,7 +23,7 @@ def listening() -> Iterator[None]:
 
 
 def ask() -> bool:
-    """Ask the running computation to stop; return False, without a request, if none listens."""
+    """Ask the running computation to stop; return False if no computation listens for requests."""
     global _asked
     _asked = _asked or _listening > 0
     return _listening > 0

@@ -74,7 +74,7 @@ def installed() -> str:
 
 
 def for_users() -> dict[str, str]:
-    """Return a dict from each dependency other than a file to its state (a digest or a text)."""
+    """Return a dict from dependencies other than files, such as "environment", to their states."""
     return {
         "environment": environment(whole=True),
         "folder": str(Path.cwd()),

@@ -79,7 +79,7 @@ def number(value: Any, /) -> str:
 
 
 def yes(flag: Any, /) -> str:
-    """Return "yes" or "NO" for a boolean, and any value without a truth value as `str`."""
+    """Return "yes" or "NO" for a boolean; return any value without a truth value as `str`."""
     try:
         return "yes" if flag else "NO"
     except (TypeError, ValueError):

@@ -16,7 +16,7 @@ def _is_here(hint: Any) -> bool:
 
 @functools.cache
 def fields_of(kind: type, /) -> dict[str, Any]:
-    """Return a dict from a dataclass's fields to types, without functions and local paths."""
+    """Return a dict from a dataclass's fields to their types, without functions and local paths."""
     hints = get_type_hints(kind)
     named = {f.name: hints[f.name] for f in dataclasses.fields(kind)}
     return {name: hint for name, hint in named.items() if not _is_here(hint)}
