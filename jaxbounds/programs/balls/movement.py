@@ -116,7 +116,7 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     for i, x in enumerate(xs):
         if which is not None and i not in which:
             if is_soft(x):
-                raise Undecided(f"the balls do not decide an index of {name}")
+                raise Undecided(f"the balls are too wide to decide an index of {name}")
             operands.append(jnp.asarray(x))
             continue
         size = int(np.size(x))
@@ -139,7 +139,7 @@ def _scattered(combine: Callable[[arb, arb], arb]) -> Callable[[JaxprEqn, Values
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         operand, index, updates = as_reals(xs[0]), xs[1], as_reals(xs[2])
         if is_soft(index):
-            raise Undecided(f"the balls do not decide an index of {eqn.primitive.name}")
+            raise Undecided(f"the balls are too wide to decide an index of {eqn.primitive.name}")
         out, p = operand.ravel().copy(), eqn.params
         for position, update in enumerate(updates.ravel()):
             one = np.zeros(updates.size)

@@ -80,7 +80,7 @@ def _position(better: Callable[[arb, arb], bool]) -> Rule:
     def first(row: np.ndarray, run: Any) -> int:
         if any(v.is_nan() for v in row):
             raise Undecided(
-                "the position of an extremum is open, because a number is unknown (NaN)"
+                "the position of a maximum or minimum is undecided, as a number is unknown (NaN)"
             )
         possible = [
             i
@@ -158,7 +158,7 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
                     return 1
                 if is_reals(key) and functions.equal(a, b) != 1:
                     raise Undecided(
-                        "several arrays are sorted together, and the balls leave the order open"
+                        "several arrays are sorted together, and the balls do not decide the order"
                     )
             return -1 if i < j else 1
 
@@ -168,7 +168,7 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         row = moved[0][index]
         if len(xs) == 1 and is_reals(row):
             if any(v.is_nan() for v in row):
-                raise Undecided("the order is open, because a number is unknown (NaN)")
+                raise Undecided("the order of entries is undecided, as a number is unknown (NaN)")
             out[0][index] = order_statistics(row)
             continue
         places = sorted(range(len(row)), key=functools.cmp_to_key(before(index)))
@@ -192,7 +192,7 @@ def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     for index in np.ndindex(x.shape[:-1]):
         row = x[index]
         if any(v.is_nan() for v in row):
-            raise Undecided("the order is open, because a number is unknown (NaN)")
+            raise Undecided("the order of entries is undecided, as a number is unknown (NaN)")
         values[index] = order_statistics(row)[::-1][:k]
         if run.used(eqn.outvars[1]):
             places[index] = _ranked(row, k, run)
