@@ -1,4 +1,4 @@
-"""Find suprema of a form's ratio that a sequence of instances approaches and no instance reaches.
+"""Find suprema of a ratio of sides that a sequence of instances approaches and no instance reaches.
 
 The search starts from an instance whose sides nearly agree. From there the search follows ways. A
 way is a sequence of instances that scales arrays up or down, or brings two arrays together. A way
@@ -33,34 +33,35 @@ from jaxbounds.falsification.second_opinion import Asked, Referee, meets_at_the_
 from jaxbounds.programs.interpreted import NotInterpreted
 
 STEPS = (1, 2, 4, 8)
-"""Binary logarithms of the scale factors along a way; more factors find slower approaches."""
+"""Binary logarithms of the scale factors along a way (a sequence of instances with scaled arrays);
+more factors find slower approaches."""
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
-"""Binary logarithms of the scale factors in the opposite direction; more factors find slower
-approaches."""
+"""Binary logarithms of the scale factors that lead from a way's start in the opposite direction;
+more factors find slower approaches. A way is a sequence of instances with scaled arrays."""
 CLOSE, FALLS = 1e-6, 1e-5
-"""Distances of the ratio from one. CLOSE is the largest distance allowed along a way; FALLS is the
-least distance that the opposite direction must reach. A larger FALLS makes the search mistake more
-approaches for equality cases.
+"""Distances of the ratio from one. CLOSE is the largest distance allowed along a way (a sequence of
+instances with scaled arrays); FALLS is the least distance that the opposite direction must reach. A
+larger FALLS makes the search mistake more approaches for equality cases.
 """
 CLOSER = 0.9
-"""Share of the ratio's distance from one that may be left at the last instance of a way. A larger
-value calls more ratios approached that stay below one.
+"""Share of the first ratio's distance from one that may be left at the last instance of a way (a
+sequence of instances). A larger value accepts more ways on which the ratio stays below one.
 """
 FLOOR = 1e-13
 """Difference of the ratio from one that rounding may cause at an endpoint of a set. A larger value
-counts more endpoints as equality cases."""
+counts more endpoints as equality cases (instances with equal sides)."""
 ROUNDED = 1e-12
-"""Difference of the ratio from one that rounding may cause when the last instance of a way is
-projected onto its set. A larger value counts more projections as equality cases."""
+"""Difference of the ratio from one that rounding may cause when the last instance of a sequence is
+projected onto its set. A larger value counts more projections as instances with equal sides."""
 LEAST = 1e-154
-"""Least absolute value of a side. The search ignores instances on a way with a smaller side.
+"""Least absolute value of a side. The search ignores instances with a smaller side.
 
 The value is about the square root of the least normal float64. A larger value makes the search
 ignore more instances near zero.
 """
 ENDS = 3
-"""For at most this many ways, ball arithmetic decides whether the sides agree at the way's last
-instance. Each decision takes seconds, so a larger number takes longer."""
+"""For at most this many sequences of instances, ball arithmetic decides whether the sides agree at
+the last instance. Each decision takes seconds, so a larger number takes longer."""
 TRIED = 64
 """The search looks for plain instances (see `PLAIN`) among at most this many instances with equal
 sides. A larger number takes longer."""
@@ -70,13 +71,14 @@ and PLAIN. Ball arithmetic can enclose both sides of a plain instance. A larger 
 instances plain.
 """
 FAR = 2.0 ** (max(STEPS) - 1)
-"""Factor by which a way must change an array after the projection, or the array stays on its set. A
-larger factor calls more ways ends of sets.
+"""If a sequence of projected instances changes an array by at least this factor, the array moves to
+0 or to infinity. Otherwise the sequence ends at the edge of the array's set. A larger factor finds
+more edges.
 """
 LEAVES = 6
 """If an instance has at most this many float arrays, the search also scales each array alone.
 
-A larger number tries more ways.
+A larger number tries more sequences of scaled instances.
 """
 
 
@@ -84,8 +86,8 @@ class _Way(NamedTuple):
     """A way: a sequence of instances in which arrays grow, shrink or meet from step to step.
 
     Attributes:
-        words: the name of the way, such as "with x to 0", for the entries that it moves.
-        moved: the sizes of the moved parts of an instance, by their names.
+        words: a function from the names of the moved entries to the way's name, such as "x to 0".
+        moved: a function from an instance to the sizes of its moved parts, by their names.
         out: the instances on the way.
         back: the instances in the opposite direction.
         end: the instance at the end of the way; None for a way to infinity.
@@ -146,7 +148,7 @@ def _to_zero(names: list[str]) -> str:
 
 
 def _said(way: _Way, start: Instance, last: Instance) -> str:
-    """Return words for a way on which the ratio stays near one.
+    """Describe a way (a sequence of instances) on which the ratio of the sides stays near one.
 
     A set may stop a way, and the ratio then only comes near one at an end of the set.
 
@@ -170,9 +172,11 @@ def _said(way: _Way, start: Instance, last: Instance) -> str:
 def _along(
     bench: Bench, instance: Instance, size: Size, form: int, value: float, *, is_worst: bool
 ) -> tuple[str, list[Instance]]:
-    """Find a way on which the ratio comes closer to one, and falls in the opposite direction.
+    """Find a way (a sequence of instances) on which the ratio of the sides comes closer to one.
 
-    From an instance that is not the worst, the ratio may stay near one.
+    In the opposite direction, the ratio must fall.
+
+    If the way starts at an instance that is not the worst, the ratio may also stay near one.
 
     Returns:
         A sentence about the way (empty if no way fits), and the last instances of all ways on which
@@ -224,7 +228,7 @@ def _along(
 
 
 def _rounding(bench: Bench, batch: Instance, size: Size, form: int) -> np.ndarray:
-    """Return the least side of each instance whose ratio rounding moves by at most `CLOSE`."""
+    """Return each instance's least side for which rounding moves the ratio by at most `CLOSE`."""
     with contextlib.suppress(NotInterpreted):
         return np.nan_to_num(sizes_of_terms(bench, batch, size, form)) * UNITS / CLOSE
     return np.zeros(length(batch))
@@ -247,8 +251,8 @@ def plain_equalities(
 ) -> Iterator[tuple[Instance, Size]]:
     """Yield a few plain instances with equal float sides, which may be equality cases.
 
-    An instance with two zero sides counts only if the bound is by zero and the sides sum nonzero
-    terms.
+    An instance with two zero sides counts only if one side of the bound is always zero, and the
+    sides sum nonzero terms.
     """
     m, found = column.measured, 0
     by_zero = any(np.all(side[m.counted] == 0) for side in (m.lhs, m.rhs))
@@ -274,16 +278,16 @@ def plain_equalities(
 def approached(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> str:
-    """Return a sentence about a way on which a form's ratio approaches one without reaching it.
+    """Describe a way (a sequence of instances) on which a ratio approaches one without reaching it.
 
-    The sentence is empty if the ratio may be one at an instance.
+    The result is empty if the ratio may be one at an instance.
 
     Args:
-        bench: the bench that measures instances.
+        bench: the bench, an object that measures instances.
         pool: all measured instances.
         column: the measurements of the form on all instances.
         index: the index of the form.
-        form: the form, a bound with a worst ratio near one.
+        form: the form (a version of the claim), which is a bound with a worst ratio near one.
         referee: the referee, which decides by ball arithmetic whether the sides certainly differ.
     """
     statement, m = bench.statement, column.measured

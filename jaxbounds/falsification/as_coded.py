@@ -1,4 +1,4 @@
-"""Find instances at which machine integers wrap.
+"""Find instances at which machine integers wrap (overflow).
 
 A violation at such an instance refutes the program, not the claim. The engine runs the claim's
 program once more, with integers of any length. If a side changes, an integer wrapped in the
@@ -29,7 +29,7 @@ value may mistake rounding for a wrapped integer.
 
 
 class Wrapped(NamedTuple):
-    """The wrapped integers of one form.
+    """The wrapped integers of one form (a version of the claim).
 
     Attributes:
         rows: the rows of the instances whose sides change if integers may have any length.
@@ -41,7 +41,7 @@ class Wrapped(NamedTuple):
 
 
 def reason(operations: tuple[str, ...], /) -> str:
-    """Return the reason of a verdict if integers wrap at all violating instances."""
+    """Return the reason that the verdict gives if integers overflow at all violating instances."""
     named = ", ".join(operations)
     return (
         f"as coded: machine integers wrap in {named}. Try x.astype(float) before that "
@@ -50,7 +50,7 @@ def reason(operations: tuple[str, ...], /) -> str:
 
 
 def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
-    """Measure some instances again, and find the wrapped integers of each form.
+    """Measure some instances again, and find overflowing integers in each version of the claim.
 
     Raises:
         NotInterpreted: if NumPy cannot run the claim's program.
@@ -93,7 +93,9 @@ def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.nda
 
 
 def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped]:
-    """Find the wrapped integers of each form on all measured instances (the pool).
+    """Find each form's wrapped (overflowing) integers on all measured instances (the pool).
+
+    A form is one version of the claim.
 
     The result is empty if NumPy cannot run the claim's program.
     """
@@ -122,9 +124,11 @@ def as_coded(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Wrapped
 def without_wrapped(
     statement: Statement, index: int, column: Column, decision: Decision, wrapped: Wrapped, /
 ) -> tuple[Decision, Column]:
-    """Return a form's decision and its measurements, without the instances at which integers wrap.
+    """Decide a version of the claim again, without the instances at which integers overflow.
 
-    The form still fails if an instance without wrapped integers violates it.
+    The function returns the decision and the remaining measurements.
+
+    The claim still fails if an instance without overflowing integers violates it.
     """
     if not np.any(wrapped.rows & column.measured.counted):
         return decision, column

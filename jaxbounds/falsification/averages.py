@@ -1,4 +1,4 @@
-"""Decide claims about frequencies and means from random draws and a bound on the unseen tails."""
+"""Decide claims about frequencies and means from random instances and a bound on unseen tails."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ A larger factor leaves more claims undecided.
 
 
 class Group(NamedTuple):
-    """The draws of one size that meet the hypotheses.
+    """The draws (random instances) of one size that meet the hypotheses.
 
     Attributes:
         measured: the measurements of the draws. A draw counts here even if the error stated by
@@ -47,11 +47,11 @@ class Average(NamedTuple):
 
 
 def judged_probability(groups: list[Group], level: float, edge: float, /) -> Average:
-    """Decide whether a claim fails at most as often as its level allows.
+    """Decide whether a claim fails at most as often as its level (a probability) allows.
 
-    If the error that `evaluate` states is large, a draw may stay undecided. An undecided draw
-    counts as a failure when the verdict would be `holds`, and as no failure when the verdict would
-    be `fails`.
+    If the error that `evaluate` states is large, a draw (a random instance) may stay undecided. An
+    undecided draw counts as a failure when the verdict would be `holds`, and as no failure when the
+    verdict would be `fails`.
     """
     if any(np.any(np.isnan(g.measured.value) | np.isnan(g.measured.error)) for g in groups):
         return Average("inconclusive", np.nan, "a draw gave NaN, or a stated error is negative")
@@ -77,12 +77,12 @@ def judged_probability(groups: list[Group], level: float, edge: float, /) -> Ave
 
 
 class _Side(NamedTuple):
-    """The upper confidence bound on the mean of one signed difference, from the draws of one size.
+    """The upper confidence bound on the mean difference of the sides, from draws of one size.
 
     Attributes:
-        bound: the upper confidence bound on the mean of lhs - rhs.
-        heavy: the exponent of a power-law tail, if unseen values of the tail could make the mean
-            positive; else infinity.
+        bound: the upper confidence bound on the mean of lhs - rhs, or of rhs - lhs.
+        heavy: the exponent of a power-law tail, if the tail's unseen values could make the mean
+            positive; otherwise infinity.
     """
 
     bound: float
@@ -90,7 +90,7 @@ class _Side(NamedTuple):
 
 
 def _at_most(group: Group, sign: float) -> _Side:
-    """Return an upper bound on the mean of sign * (lhs - rhs), plus the mean error of the sides."""
+    """Return an upper confidence bound on the mean of sign * (lhs - rhs), plus the mean error."""
     m, distinct, reach = group
     difference = sign * (m.lhs - m.rhs)
     most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))

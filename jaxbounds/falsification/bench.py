@@ -1,4 +1,4 @@
-"""The bench measures instances with few compiled programs; the pool keeps the instances."""
+"""The bench, which measures instances with few compiled programs; the pool, which keeps them."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -27,7 +27,8 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 STORED = 2
-"""Number of batches that the bench expects to measure at a size that has only stored instances.
+"""Number of batches that the bench (the object that measures instances) expects at a size that has
+only stored instances.
 
 The bench compiles a program only if it expects many batches. So a larger number makes the bench
 compile more often.
@@ -35,10 +36,11 @@ compile more often.
 
 
 WIDE = 8
-"""Number of batches that the bench measures at once if the claim promises entries of its instances
-(`there_is`). A larger value takes more memory."""
+"""Number of batches that the bench (the object that measures instances) measures at once if the
+claim promises that some entries exist (`there_is`). A larger value takes more memory."""
 BESIDE = 32
-"""Number of batches that the bench expects for a claim about a mean, in addition to the draws.
+"""Number of batches that the bench (the object that measures instances) expects for a claim about a
+mean, in addition to the random draws.
 
 The bench compiles a program only if it expects many batches. So a larger number makes the bench
 compile more often.
@@ -53,7 +55,7 @@ def calls_of(statement: Statement, budget: Budget, /) -> int:
 
 
 def is_searched(statement: Statement, budget: Budget, /) -> bool:
-    """Return whether the engine searches for instances worse than the draws and the cases."""
+    """Return whether a search follows the measurement of drawn and hand-written instances."""
     return statement.search != "none" and bool(budget.restarts and budget.steps)
 
 
@@ -76,7 +78,7 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
 
 
 ROOM = 2**30
-"""The draws of one sampler at one size may take at most this many bytes.
+"""The random draws of one sampler at one size may take at most this many bytes.
 
 A larger value draws more instances if the instances are large, and fills more memory.
 """
@@ -138,7 +140,7 @@ def _kinds(tree: Any, skip: int = 0) -> dict[str, Kind]:
 def refuse_other_shapes(
     statement: Statement, form: Form, instance: Instance, size: Size, /
 ) -> None:
-    """Refuse an instance whose entries or shapes differ from the draws at its size.
+    """Refuse an instance with other entries or shapes than the samplers draw at its size.
 
     A formula may return numbers for other shapes, too, but these numbers do not test the claim.
 
@@ -163,7 +165,9 @@ def refuse_other_shapes(
 
 
 def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, /) -> None:
-    """Refuse a chart whose entries, shapes or types differ from the draws at its size.
+    """Refuse a chart that gives other entries, shapes or types than the samplers at its size.
+
+    A chart maps coordinates of a box to instances.
 
     Raises:
         Refused: if an entry, its shape or its type differs; the message names the entries that
@@ -181,7 +185,7 @@ def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, 
 
 
 def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Any:
-    """Cast an instance to the types of the draws at its size, if it has their shapes.
+    """Cast an instance to the types that the samplers draw at its size, if the shapes agree.
 
     Raises:
         Refused: if `refuse_other_shapes` refuses the instance, or a number does not fit the
@@ -211,7 +215,9 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
 
 
 def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Size]:
-    """Return the counterexample that a form stores, as arrays of the drawn types, and its size.
+    """Return a form's stored counterexample, with the types that samplers draw, and its size.
+
+    A form is one version of the claim.
 
     Raises:
         Refused: if the form stores no counterexample, or `fitted` refuses it.
@@ -229,7 +235,10 @@ def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Si
 
 
 def _usual_kinds_by_name(statement: Statement) -> list[str]:
-    """Return the names of the entries of the first case; empty for a statement without cases."""
+    """Return the entries' names in the first of the statement's `cases` (hand-written instances).
+
+    The result is empty for a statement without `cases`.
+    """
     if statement.cases is None or statement.samplers:
         return []
     return list(statement.cases(Size(statement.sizes[0])))
@@ -243,7 +252,7 @@ def _drawn_kinds(sampler: Sampler, size: Size) -> dict[str, Kind]:
 
 
 def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
-    """Return the shapes and types of the draws at a size, or of the first case."""
+    """Return the shapes and types of drawn instances, or of the first hand-written instance."""
     if statement.samplers:
         return _drawn_kinds(next(iter(statement.samplers.values())), size)
     if statement.cases is not None and size in statement.sizes:
@@ -255,7 +264,7 @@ class Bench:
     """A bench measures the instances of one statement, in batches that all have the same length.
 
     Because of the equal lengths, each size needs only one compiled program. Sampling, search,
-    shrinking and replay share this program, so they measure the same bits for an instance. The
+    shrinking and replay share this program. They therefore measure an instance with equal bits. The
     bench measures statements on the host one instance at a time.
 
     Args:
@@ -278,7 +287,7 @@ class Bench:
         self._returned = lambda xp: of_judged(self.watch.returned, xp)
 
     def mapped(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
-        """Return `function` mapped over a batch, as a compiled program or on the host."""
+        """Return `function` vectorised over a batch: a compiled program, or a loop on the host."""
         if (what, size) not in self._runs:
             name = (self.statement.id, what, tuple(size.items()))
             watch = self.watch if what == "measure" else None
@@ -301,7 +310,7 @@ class Bench:
         return measured(statement, self.reading(batch, size), batch, axes=1)
 
     def promises(self, size: Size) -> Promises:
-        """Return the search for the entries that `there_is` promises, at one size."""
+        """Return the object that searches for the entries that `there_is` promises, at one size."""
         if size not in self._promises:
             given = Bench(self.statement.as_given(), WIDE * self.batch, self.programs)
             given.watch = self.watch
@@ -370,7 +379,7 @@ class Bench:
         return run(batch) if self.statement.host else self.in_parts(run, batch)
 
     def in_parts(self, run: Callable[[Instance], Any], batch: Instance, /) -> Any:
-        """Run a compiled program over a batch in parts of equal length, and join the results."""
+        """Run a compiled program on equally long parts of a batch, and join the results."""
         total, parts = length(batch), []
         step = min(self.batch, fitting(sum(leaf.nbytes for leaf in jax.tree.leaves(batch)) / total))
         for start in range(0, total, step):
@@ -430,7 +439,9 @@ def one_by_one(function: Callable[[Instance], Any]) -> Callable:
 
 
 class Column(NamedTuple):
-    """The measurements of one form (or the control) on all instances.
+    """The measurements of one form (a version of the claim), or of the control, on all instances.
+
+    The control is a deliberately false variant of the claim.
 
     Attributes:
         measured: the measurements, of shape (instances,).
@@ -439,11 +450,11 @@ class Column(NamedTuple):
         labels: a number for each instance, equal for equal instances of one size.
         reach: the least and the largest difference of the sides at instances near the draws; NaN if
             the engine measured no instance beside the draws.
-        scale: for each instance, the largest absolute term in the computation of both sides. NaN at
-            an instance without computed terms; None until the engine computes terms.
-        rounding: for a bound, the violation at each instance that rounding of its terms may
-            explain; -inf at an instance without such a violation; None until the engine computes
-            terms.
+        scale: for each instance, the largest absolute term in the computation of both sides. The
+            value is NaN at an instance without computed terms. The field is None until the engine
+            computes terms.
+        rounding: for a bound and each instance, the size of the violation, if rounding of terms may
+            explain it; otherwise -inf. The field is None until the engine computes terms.
     """
 
     measured: Measured
@@ -455,14 +466,17 @@ class Column(NamedTuple):
     rounding: np.ndarray | None = None
 
     def worst(self, rows: np.ndarray) -> int:
-        """Return the row with the largest value among the given rows that count; NaN is largest."""
+        """Return the row with the largest value, among the given rows whose instances count.
+
+        NaN is largest.
+        """
         value = self.measured.value[rows]
         score = np.where(np.isnan(value), np.inf, value)
         return int(rows[np.argmax(np.where(self.measured.counted[rows], score, -np.inf))])
 
 
 class Pool:
-    """All instances so far, with their measurements, sources and sizes."""
+    """The pool: all instances so far, with their measurements, sources and sizes."""
 
     def __init__(self) -> None:
         self.instances: list[Instance] = []
@@ -487,7 +501,7 @@ class Pool:
         )
 
     def columns(self) -> list[Column]:
-        """Return all measurements of each form and of the control, one `Column` for each."""
+        """Return a `Column` of measurements for each claim version and for the false control."""
         lengths = [len(m.counted) for m in self.measured]
         table = concatenate(self.measured)
         sources, sizes = np.repeat(self.sources, lengths), np.repeat(self.sizes, lengths)
@@ -496,7 +510,7 @@ class Pool:
         return [Column(table.column(i), sizes, sources, labels) for i in forms]
 
     def instance(self, index: int) -> Instance:
-        """Return the instance that a row of a column describes.
+        """Return the instance that one row of a `Column` of measurements describes.
 
         Raises:
             IndexError: if the pool has no such row.

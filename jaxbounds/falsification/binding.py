@@ -33,14 +33,14 @@ from jaxbounds.falsification.trace_watch import forget
 from jaxbounds.papers import Named, the_statement
 
 FEW = Budget(samples=48, restarts=0, steps=0, batch=48)
-"""The budget of these tests: draws and hand-written instances (cases), without a search for worse
-instances."""
+"""The budget of the tests for planted mistakes: random draws and hand-written instances (`cases`),
+without a search for worse instances."""
 
 
 def _side_by_side(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured]:
-    """Use one program to measure a batch with correct functions, then with each function wrong."""
+    """Use one program to measure a batch with correct functions, then with each one wrong."""
     names = [full_name(function) for function in functions]
     factors = 1 + (factor - 1) * np.vstack([np.zeros(len(names)), np.eye(len(names))])
 
@@ -66,7 +66,7 @@ def _side_by_side(
 def _one_at_a_time(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured | None]:
-    """Measure as `_side_by_side` does, but with a separate program for each wrong function.
+    """Measure a batch as `_side_by_side` does, but with a separate program for each wrong function.
 
     The result for a mistake is None if the mistake makes `evaluate` raise.
     """
@@ -103,14 +103,15 @@ def _variants(
 
 
 def few_draws(statement: Statement, budget: Budget) -> Bench:
-    """Return a bench for draws and cases that stores no compiled program."""
+    """Return a bench for draws and hand-written instances; the bench stores no compiled program."""
     return Bench(statement, budget.batch, UNKEPT, calls=calls_of(statement, budget))
 
 
 def _whole(bench: Bench, pool: Pool, index: int) -> Instance:
     """Return the instances of one size.
 
-    If the statement has `there_is`, a search fills these entries for the first form.
+    If the statement promises entries (`there_is`), a search fills them for the first form (version
+    of the claim).
     """
     batch = take(pool.of_size(index)[0], slice(None))
     if bench.statement.there_is is None:
@@ -135,8 +136,8 @@ def bindings(
 
     Args:
         statement: a statement of any kind.
-        functions: functions that the statement judges.
-        factor: the factor by which a wrong function multiplies real values.
+        functions: functions that the statement judges (the claim is about their values).
+        factor: the factor by which a wrong function multiplies its real results.
         budget: the numbers of draws and search steps.
     """
     with float64_on_cpu():
@@ -168,7 +169,7 @@ def bindings(
 def _judgement(
     statement: Statement, parts: list, stored: list, sizes: np.ndarray
 ) -> tuple[tuple[str, float], ...] | None:
-    """Return the status and ratio of each form and counterexample; None if a measurement failed."""
+    """Return status and ratio of each claim version and counterexample; None after a failure."""
     if any(part is None for part in parts):
         return None
     table = Measured(*concatenate(parts))
@@ -196,8 +197,8 @@ def is_bound_to(
 
     Args:
         statement: a statement, or its id.
-        function: a function that the statement judges.
-        factor: the factor by which the wrong function multiplies real values.
+        function: a function that the statement judges (the claim is about its values).
+        factor: the factor by which the wrong function multiplies its real results.
         budget: the numbers of draws and search steps; the default is 48 draws and no search.
     """
     budget = FEW if budget is None else budget
@@ -230,7 +231,7 @@ def _notices(
 
 
 def _differ(before: tuple[str, float], after: tuple[str, float], statement: Statement) -> bool:
-    """Return whether a form's status changed, or its ratio changed by more than the tolerance."""
+    """Return whether a claim's status changed, or its ratio changed by more than the tolerance."""
     (status, a), (other, b) = before, after
     allowed = statement.tolerance * (1.0 if statement.relation == "=" else abs(a))
     same = a == b or (a != a and b != b) or abs(a - b) <= allowed

@@ -1,4 +1,4 @@
-"""Find statements and forms that hold even if a judged function has a large mistake."""
+"""Find claims that hold even if a function that they are about has a large mistake."""
 
 import dataclasses
 from collections.abc import Callable
@@ -19,11 +19,13 @@ from jaxbounds.papers import Named, the_statement
 def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
     """Find a mistake in a judged function under which a form that should hold fails.
 
-    For this search, a form of a rate also fails if its fitted exponent leaves the form's band. A
-    statement that still holds under every mistake in `LARGE_MISTAKES` may compare sides that always
-    agree. For example, a statement may compare a lower bound on a width with a width that
-    `evaluate` itself chose above this bound. The search first tries one size, which costs less than
-    all sizes.
+    A statement judges the functions that its claim is about. A form is one version of the claim.
+
+    For this search, a claim about a rate also fails if its fitted exponent leaves the claimed
+    range. A statement that still holds under every mistake in `LARGE_MISTAKES` may compare sides
+    that always agree. For example, a statement may compare a lower bound on a width with a width
+    that `evaluate` itself chose above this bound. The search first tries one size, which costs less
+    than all sizes.
 
     Args:
         statement: a statement, or its id.
@@ -44,7 +46,9 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
 
 
 def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tuple[str, ...]:
-    """Return the forms that hold under every one of `LARGE_MISTAKES` in every judged function.
+    """Return the forms that hold under all `LARGE_MISTAKES` in all judged functions.
+
+    A form is one version of the claim. The judged functions are those that the claim is about.
 
     `can_fail` stops at the first form that fails; another form of the statement may compare two
     sides that no judged function changes. The result omits forms that are expected to fail.
@@ -66,7 +70,7 @@ def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tupl
 def _failing(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> list[str]:
-    """Return the forms that should hold, but fail if `function` has the mistake `wrong`."""
+    """Return claim versions that should hold, but fail if `function` has the mistake `wrong`."""
     try:
         with planted(function, wrong), float64_on_cpu():
             bench, pool = few_draws(statement, budget), Pool()

@@ -1,9 +1,9 @@
 """Test whether the sides of a bound differ only by the rounding of an instance's entries.
 
 A search ignores a violation as small as rounding, because the search would follow the noise. Such a
-violation makes a form fail only if ball arithmetic confirms the violation. Sums of numbers near one
-lose their last digits too, so an instance with small entries has the same rounding as an instance
-with entries near one.
+violation makes a claim fail only if ball arithmetic confirms the violation. Sums of numbers near
+one lose their last digits, too. The test therefore assumes entries of size one if all entries are
+smaller.
 """
 
 from typing import Any
@@ -40,5 +40,5 @@ def is_cancellation(lhs: Any, rhs: Any, largest: Any, /) -> Any:
 
 
 def is_noise(statement: Statement, m: Measured, largest: Any, /) -> Any:
-    """Return whether a violation of a bound is no larger than rounding."""
+    """Return whether a violation of a bound is so small that rounding may explain it."""
     return (m.value > edge(statement)) & is_cancellation(m.lhs, m.rhs, largest)

@@ -1,8 +1,8 @@
 """Moves that bring points together, scale over many decades, or refine a single number.
 
-The search by other moves misses three cases. First, a difference quotient is largest where two
-points nearly meet. Second, a maximum may lie at a scale that no draw has. Third, a spike of a
-function of one number may lie between the draws.
+A search by other moves misses three kinds of instances. First, a difference quotient is largest
+where two points nearly meet. Second, a maximum may lie at a scale that no random draw has. Third, a
+spike of a function of one number may lie between the draws.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ from jaxbounds.falsification.move_search import (
 from jaxbounds.falsification.moves import MOVES, Leaf, Rng, climb, is_float
 
 TOGETHER, DECADES = 3, 16
-"""One step of a chain costs this many of the budget's gradient steps. TOGETHER is the number if the
-instance has pairs of leaves of equal shape, DECADES is the number otherwise. A smaller number makes
-longer chains, which find steeper quotients and take longer.
+"""The cost of one step of a chain (one run of random moves), counted in gradient steps of the
+budget. TOGETHER is the cost if the instance has two arrays of equal shape, and DECADES otherwise. A
+smaller number makes longer chains, which find steeper quotients and take longer.
 """
 CLOSEST = 8.0
 """Two points come closer by at most this many powers of ten in one step.
@@ -39,11 +39,11 @@ WIDEST = 20.0
 A larger number reaches rarer scales and overflows more often.
 """
 BETWEEN = 16
-"""Number of points that the search tries between two neighbouring draws of a single number; a
-larger number finds narrower spikes."""
+"""If an instance is a single number, the search tries this many points between two neighbouring
+draws; a larger number finds narrower spikes."""
 HELD = 2
-"""The search asks ball arithmetic about at most this many violations of a form at one size, far
-from all draws. Each question takes seconds, so a larger number takes longer."""
+"""The search asks ball arithmetic about at most this many violations at one size, far from all
+draws. Each question takes seconds, so a larger number takes longer."""
 
 
 def _along(factors: np.ndarray, leaf: Leaf) -> np.ndarray:
@@ -51,7 +51,7 @@ def _along(factors: np.ndarray, leaf: Leaf) -> np.ndarray:
 
 
 def closer(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
-    """Move the second of two points toward the first, by a random factor from .9 down to 1e-8."""
+    """Move the second of two points so that a factor from .9 to 1e-8 multiplies their distance."""
     factor = 10.0 ** -rng.uniform(0.05, rng.choice([0.5, CLOSEST]), size=len(own))
     return own + _along(factor, own) * (other - own)
 
@@ -85,7 +85,7 @@ def pairs_of(leaves: Sequence[Leaf], /) -> list[tuple[int, int]]:
 
 
 def one_step(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
-    """Move two leaves closer, turn one around the other, or scale one leaf by many decades."""
+    """Bring two leaves (arrays) closer, turn one around the other, or scale one by many decades."""
     pairs = pairs_of(leaves)
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf[0].size]
     new = list(leaves)
@@ -107,7 +107,7 @@ def one_step(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
 
 
 def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.ndarray]:
-    """Return the starting points of the chains: each form's worst instance, and drawn instances."""
+    """Return starting points for chains of random moves: each form's worst instance, and draws."""
     (batch, measured), rng = pool.of_size(at[1]), np.random.default_rng([*at, 7])
     value = np.where(measured.counted & ~np.isnan(measured.value), measured.value, -np.inf)
     order = np.argsort(-value, axis=0, kind="stable")
@@ -120,13 +120,13 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.nd
 
 
 class _Held:
-    """Keeps the largest violations of each form that lie far from all draws."""
+    """Keeps, for each version of the claim, the largest violations that lie far from all draws."""
 
     def __init__(self, forms: int) -> None:
         self.rows: list[list[tuple[float, Any]]] = [[] for _ in range(forms)]
 
     def take(self, instances: Instance, targets: np.ndarray, excess: np.ndarray) -> None:
-        """Keep the instances that exceed the form's right side the most."""
+        """Keep the instances at which the left side exceeds the right side the most."""
         for row in np.flatnonzero(excess > 0):
             own = self.rows[targets[row]]
             if len(own) < HELD or excess[row] > own[-1][0]:
@@ -138,13 +138,13 @@ class _Held:
 def search_close(
     bench: Bench, pool: Pool, budget: Budget, at: Place, /
 ) -> tuple[FoundByMoves, list[Instance]]:
-    """Run chains of this module's moves.
+    """Run chains (sequences) of this module's random moves.
 
-    Return the chains' results, and the violations that lie far from all draws.
+    Return the chains' results, and the violations that lie far from all random draws.
 
     Args:
-        bench: the bench that measures.
-        pool: all draws and earlier results; the function adds the new results.
+        bench: the bench, an object that measures instances.
+        pool: all draws and earlier results; the function adds the chains' results.
         budget: the numbers of draws and search steps; the chains use a part of the steps.
         at: the seed and the index of the size.
     """
@@ -181,7 +181,7 @@ def search_close(
 
 
 def look_between(bench: Bench, pool: Pool, index: int, /) -> None:
-    """If an instance is a single number, measure points between the draws; keep the worst ones."""
+    """If an instance is one number, measure points between the draws; keep the worst points."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     batch, measured = pool.of_size(index)
     leaves, structure = jax.tree.flatten(batch)

@@ -1,4 +1,4 @@
-"""Controls: deliberately false right sides for each form, which the rules must reject.
+"""Controls: deliberately false right sides for each claim, which the rules must reject.
 
 The statement or the engine supplies the controls.
 """
@@ -18,24 +18,27 @@ EXCEEDS = 0.01
 """The worst instance's left side exceeds the engine's control (a deliberately false right side) by
 this relative amount. A larger value makes a control that is easier to reject."""
 EXPONENT = 2.0
-"""Exponent of the engine's control for a rate "at most"; the control of a rate "at least" has the
-inverse exponent. A larger value makes a control that is easier to reject.
+"""Exponent to which the engine raises the right side of a rate "at most" to make its control (a
+deliberately false variant). A rate "at least" gets the inverse exponent. A larger value makes a
+control that is easier to reject.
 """
 FLAT = 1e-3
-"""Least fitted exponent for which the engine makes a control. If the exponent is smaller, no power
-of the right side contradicts the claim. A larger value leaves more rates without a control of the
-engine.
+"""Least fitted exponent for which the engine makes a rate's control (a deliberately false variant).
+If the exponent is smaller, no power of the right side contradicts the claim. A larger value leaves
+more rates without a control of the engine.
 """
 
 
 def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision]:
-    """Return, for each form, the decision about its control.
+    """Return the decision about the control of each form (version of the claim).
+
+    A control is a deliberately false right side, which the rules must reject.
 
     Args:
         statement: the statement to which the controls belong.
-        columns: the measurements of each form, then the measurements of the control. If an `=` has
-            no control of its own, this last column holds the first form's right side, scaled by the
-            engine.
+        columns: the measurements of each form, then the measurements of the control. If the claim
+            is an `=` without its own control, the control is the first form's right side, scaled by
+            the engine.
     """
     if not statement.control.strip() and statement.kind in FITTED:
         made = _moved if statement.kind == "limit" else _to_a_power
@@ -49,11 +52,12 @@ def controls_of(statement: Statement, columns: list[Column], /) -> list[Decision
 
 
 def scaled(statement: Statement, column: Column, /) -> Column:
-    """Scale the right side of a bound until the worst instance exceeds it by `EXCEEDS`.
+    """Scale a bound's right side until the worst instance's left side exceeds it by `EXCEEDS`.
 
     If the right side is zero on the worst instance, the engine moves the right side instead, until
     the left side exceeds it by the share `EXCEEDS` of the terms. If no instance has finite sides,
-    the column stays unchanged, and the rules do not reject the control.
+    the measurements stay unchanged. The rules then do not reject the control (this false right
+    side).
     """
     m = column.measured
     counted = np.asarray(m.counted) & np.isfinite(m.lhs) & np.isfinite(m.rhs)
@@ -86,7 +90,8 @@ def _moved(form: Form, column: Column) -> Column:
 def _to_a_power(form: Form, column: Column) -> Column:
     """Raise the right side of a rate to a power, so that the fitted exponent contradicts the claim.
 
-    If no exponent can be fitted, the sides stay unchanged, and the rules do not reject the control.
+    If no exponent can be fitted, the sides stay unchanged. The rules then do not reject this
+    control (deliberately false variant).
     """
     m = column.measured
     keep = m.counted & (m.lhs > 0) & (m.rhs > 0) & np.isfinite(m.lhs) & np.isfinite(m.rhs)
@@ -102,7 +107,7 @@ def _to_a_power(form: Form, column: Column) -> Column:
 
 
 def _compared(statement: Statement, m: Measured, control: Any) -> Measured:
-    """Compare the left side with the control in place of the right side, as for any bound."""
+    """Measure the bound with its control (a deliberately false right side) as the right side."""
     with np.errstate(all="ignore"):
         value, low, high = (ratio(m.lhs + moved, control, np) for moved in (0.0, -m.error, m.error))
     return m._replace(value=value, low=low, high=high, rhs=control)

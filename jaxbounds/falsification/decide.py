@@ -1,4 +1,4 @@
-"""The rules that turn a form's measurements into its status: holds, fails, inconclusive, ..."""
+"""The rules that turn a claim's measurements into its status: holds, fails, inconclusive, ..."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from jaxbounds.falsification.rates import judged_rate
 
 
 class Decision(NamedTuple):
-    """A form's status, with its worst ratio and the reason for the status."""
+    """The status of one version of the claim, its worst ratio, and the reason for the status."""
 
     status: Status
     ratio: float
@@ -27,19 +27,21 @@ ON_AVERAGE = ("probability", "expectation", "rate", "limit")
 REACHES_ONE = "the worst ratio is one up to rounding, and the form names no equality case"
 NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form, which says where both sides agree'
 NUMERICAL = 1e-3
-"""Largest relative width of an error bar that counts as numerical. A wider bar is statistical, and
-a named equality case then does not decide the form. A larger value counts wider bars as numerical.
+"""Largest relative width of an error bar that counts as numerical. A wider bar is statistical. An
+equality case (instance with equal sides) then does not decide the claim. A larger value counts
+wider bars as numerical.
 """
 
 
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
-"""Reason of a verdict on a bound that names no equality case and has a worst ratio near one."""
+"""Reason that a verdict gives for a bound with a worst ratio near one and no named equality case
+(an instance with equal sides)."""
 
 
 def edge(statement: Statement, /) -> float:
     """Return the value above which an instance violates the claim: 1 + tolerance for a bound.
 
-    For `=` the edge is a thousand tolerances. A difference of one to a thousand tolerances is
+    For `=` the value is a thousand tolerances. A difference of one to a thousand tolerances is
     neither rounding nor a clear violation.
     """
     return 1 + statement.tolerance if statement.is_bound else 1e3 * statement.tolerance
@@ -48,7 +50,8 @@ def edge(statement: Statement, /) -> float:
 def violation(statement: Statement, m: Measured, /) -> Reals:
     """Return, for each instance, the amount by which it certainly violates the claim.
 
-    The result is -inf for an instance that does not count.
+    The result is -inf for an instance that does not count, for example because it misses a
+    hypothesis.
     """
     return np.where(m.counted & (m.low > -np.inf), m.low - edge(statement), -np.inf)
 
@@ -117,7 +120,7 @@ def _unsupported(statement: Statement, searched: Flags) -> str:
 
 
 def _remedies(statement: Statement) -> str:
-    """Return what to try if terms of the sides cancel, in the words of the declaration."""
+    """Return advice for a claim with cancelling terms, in the words that declare the claim."""
     claim = isinstance(statement.evaluate, TwoSides)
     words = "error=... in jb.claim" if claim else "Sides(..., error=...)"
     words += ", the rounding error of lhs - rhs"
@@ -146,13 +149,13 @@ def _equal(statement: Statement, m: Measured) -> Decision:
 
 
 def decide(statement: Statement, form: Form | None, column: Column, /) -> Decision:
-    """Decide the status of one form (or of the control, if `form` is None) from its measurements.
+    """Decide the status of one form (a version of the claim) from its measurements.
 
     For claims about frequencies and means, the function decides each size separately.
 
     Args:
         statement: the statement, which gives the kind and the tolerance.
-        form: the form to decide; None for the control.
+        form: the form to decide; None for the control (a deliberately false variant).
         column: the measurements of the form on all instances.
     """
     keep = column.measured.counted

@@ -20,40 +20,44 @@ from jaxbounds.falsification.moves import is_float, one_leaf
 
 CHAINS = 4
 """Number of chains that search for an instance's promised entries, each from its own starting
-point. A larger value finds witnesses in more places and takes longer."""
+point. A larger value finds witnesses (suitable entries) in more places and takes longer."""
 AT_ONCE = 16
-"""Number of instances for which the chains run together; a larger value takes more memory."""
+"""Number of instances for which the search's chains (parallel runs) run together; a larger value
+takes more memory."""
 ROUNDS = 60
 """An instance gets at most this many rounds, each with a gradient and a few trial points.
 
 A larger value finds more witnesses (promised entries that satisfy the claim) and takes longer.
 """
 PATIENCE = 8
-"""Rounds without progress after which the descent of an instance ends; a larger number takes
-longer."""
+"""Rounds without progress after which the search for an instance's promised entries ends; a larger
+number takes longer."""
 MOVES = 5
-"""Random moves that each chain tries in a round; a larger value takes longer."""
+"""Random moves that each chain (one run of the search) tries in a round; a larger value takes
+longer."""
 CLOSER = 24
-"""An instance that has a witness gets at most this many further rounds, to bring its ratio near the
-least ratio. A larger value measures looseness better and takes longer. Only the largest ratios get
-these rounds."""
+"""After an instance has a witness (entries that satisfy the claim), the search gets at most this
+many further rounds to lower the ratio. A larger value measures looseness better and takes longer.
+Only the instances with the largest ratios get these rounds."""
 ENOUGH = 1e-3
-"""The descent of an instance ends when the ratio of the sides falls to this value, because the
-witness is then good enough. A smaller value spends more rounds on very loose claims.
+"""The search for an instance's promised entries ends when the ratio of the sides falls to this
+value, because the entries are then good enough. A smaller value spends more rounds on very loose
+claims.
 """
 ODD = "chain"
 """The name of an extra entry of the instance.
 
-The entry tells the program whether a chain minimises the ratio, or the gap between the sides.
+The entry tells the program whether a chain (one run of the search) minimises the ratio, or the gap
+between the sides.
 """
 BELOW = 2.0
-"""Number subtracted from a witness's ratio, so that the chain minimises a negative number. A larger
-number has no effect.
+"""Number subtracted from the ratio of a witness (entries that satisfy the claim), so that witnesses
+have negative scores. A larger number has no effect.
 """
 PROGRESS = 1e-9
 """Relative decrease of a ratio that counts as progress; a larger value ends a descent sooner."""
 PARTS = (3.0, 1.0, 0.3, 0.03)
-"""Lengths of the trial steps along a gradient, relative to the last successful step."""
+"""Lengths of a round's trial steps along a gradient, as multiples of the last successful step."""
 
 
 FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
@@ -66,7 +70,8 @@ EXACT = 1e-3
 """The descent solves an `=` until the sides differ by at most this share of the tolerance; a larger
 share is less exact."""
 AGAIN = (0.5, 1.0, 4.0)
-"""Multiples of the last step that a round also tries, because a valley of the ratio may be long."""
+"""A round also repeats the last step, multiplied by each of these numbers, because a valley of the
+ratio may be long."""
 
 
 class Tried(NamedTuple):
@@ -78,7 +83,7 @@ class Tried(NamedTuple):
             or gives NaN.
         gap: the amount by which the sides violate the relation, with the shape of `value`; for an
             `=`, the largest difference of the sides.
-        outer: whether an instance meets the hypotheses that do not depend on promised entries,
+        outer: whether each instance meets the hypotheses that do not depend on promised entries,
             shape (instances,).
     """
 
@@ -110,18 +115,18 @@ def evaluated(
     given: Any, size: Size, own: Instance, leaves: list[np.ndarray], batch: Instance, index: int,
     /, *, outside: bool = False,
 ) -> Tried:  # fmt: skip
-    """Measure one form with several trial values of the promised entries of each instance.
+    """Measure one form (a version of the claim) with several trial values of the promised entries.
 
     Args:
-        given: the bench that measures instances that contain the promised entries.
+        given: the bench (measuring object) for instances that contain the promised entries.
         size: the size of the instances.
         own: the promised entries that the instances already contain; they give the pytree structure
             of `leaves`.
         leaves: the trial values, each of shape (tried, instances, *shape).
         batch: the instances.
         index: the index of the form.
-        outside: whether to compare also the trials of an instance that misses a hypothesis without
-            promised entries, such as a point beside its set.
+        outside: whether to compare also the trials of an instance that misses a hypothesis about
+            its other entries, for example a point outside its set.
     """
     shape = leaves[0].shape[:2]
     instances = _joined(own, leaves, batch)
@@ -146,16 +151,16 @@ def evaluated(
 
 
 def _largest_gap(reading: Reading, index: int) -> np.ndarray:
-    """Return the largest difference of the sides of an `=`, for each instance of a reading."""
+    """Return the largest difference of an equation's sides, for each instance."""
     left, right = (np.asarray(of_form(side, index), float) for side in (reading.lhs, reading.rhs))
     return np.max(np.abs(left - right), axis=tuple(range(1, left.ndim)), initial=0.0)
 
 
 class Descent:
-    """Minimises the ratio of one form over the promised entries of many instances.
+    """Minimises the ratio of one form (version of the claim) over many instances' promised entries.
 
     Args:
-        given: the bench that measures instances that contain the promised entries.
+        given: the bench (measuring object) for instances that contain the promised entries.
         size: the size of the instances.
         names: the names of the promised entries.
         index: the index of the form.
@@ -171,16 +176,17 @@ class Descent:
         self._rng = np.random.default_rng([index, *map(ord, "promised")])
 
     def satisfied(self, value: np.ndarray, /) -> np.ndarray:
-        """Return whether promised entries with this ratio satisfy the form (are a witness)."""
+        """Return whether promised entries with this ratio satisfy the claim (are a witness)."""
         statement = self.given.statement
         return value <= (
             1 + statement.tolerance if statement.is_bound else EXACT * statement.tolerance
         )
 
     def _amount(self, tried: Tried) -> np.ndarray:
-        """Return the number that each chain minimises, which is negative for a witness.
+        """Return the score that each chain (run of the search) minimises; negative for a witness.
 
-        Without a witness, half of the chains minimise the ratio, and half minimise the gap. The
+        A witness is a value of the promised entries that satisfies the claim. Without a witness,
+        half of the chains minimise the ratio, and half minimise the gap between the sides. The
         ratio is flat if a side has the wrong sign; the gap is small whenever both sides are small.
         """
         chain = np.arange(len(tried.value)).reshape(-1, *[1] * (tried.value.ndim - 1))
@@ -196,7 +202,7 @@ class Descent:
         return [np.asarray(new).reshape(old.shape) for new, old in zip(moved, leaves)]
 
     def __call__(self, first: Tried, batch: Instance, rounds: int, /) -> Tried:
-        """Descend from the best starting points until the ratio stops decreasing.
+        """Decrease the ratio from the best starting points until it stops decreasing.
 
         Args:
             first: the measured starting points.
@@ -235,7 +241,7 @@ class Descent:
     def _round(
         self, held: Tried, length: np.ndarray, past: list[np.ndarray], batch: Instance, rows: Any
     ) -> None:
-        """Try points along a gradient and random moves in each chain.
+        """Try gradient steps and random moves in each chain (run of the search).
 
         Keep the best points in `held`.
         """
@@ -282,7 +288,7 @@ class Descent:
     def _ways(
         self, before: Tried, last: np.ndarray, past: list[np.ndarray], some: Instance
     ) -> list["_Way"]:
-        """Return trial points along the gradients of all chains, and along their last steps."""
+        """Return trial points along each chain's (run's) gradient, and along its last step."""
         here = before.leaves
         moving = [i for i, leaf in enumerate(here) if is_float(leaf) and leaf[0, 0].size]
         slope = self._slopes(here, some) if self._has_slopes and moving else None
@@ -332,7 +338,10 @@ class Descent:
     def _slopes(
         self, here: list[np.ndarray], some: Instance
     ) -> tuple[np.ndarray, list[np.ndarray]] | None:
-        """Return the scores and gradients of all chains; None if JAX has no gradient."""
+        """Return the scores and gradients of all chains (runs of the search).
+
+        The result is None if JAX has no gradient.
+        """
         chains, count = here[0].shape[:2]
         own = {name: some[name] for name in self.names}
         inside = [_inside(x) if i in self._simplices else x for i, x in enumerate(here)]
@@ -374,7 +383,7 @@ class Descent:
         return side(found.lhs), side(found.rhs)
 
     def _score(self, instance: Instance) -> Any:
-        """Return the ratio minus one, or the gap; a witness has a score of at most zero."""
+        """Return the ratio minus one, or the sides' gap: at most zero if the claim is true."""
         left, right = self._sides(instance)
         missed = instance[ODD] & (left > right)
         return jnp.where(missed, left - right, ratio(left, right) - 1)
@@ -386,7 +395,7 @@ class Descent:
 
 
 def _newton(apart: Callable[[list[Any]], Any], floats: list[Any]) -> tuple[Any, list[Any]]:
-    """Return the squared length of a Gauss-Newton step, and the step toward a larger difference."""
+    """Return the squared length of a Gauss-Newton step, and the step (for a larger difference)."""
     flat, back = ravel_pytree(floats)
     of = lambda x: apart(back(x))
     amount, slopes = of(flat), jax.jacfwd(of)(flat)
@@ -409,7 +418,7 @@ def _axes(leaf: np.ndarray) -> tuple[int, ...]:
 
 
 def _norm(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the l_2 norm over several leaves, for each chain and instance."""
+    """Return the l_2 norm over several leaves (arrays), for each chain (run) and instance."""
     return np.asarray(np.sqrt(sum(np.sum(p**2, axis=_axes(p)) for p in parts)))
 
 
@@ -421,7 +430,7 @@ class _Way(NamedTuple):
 
 
 def _best_of(first: Tried) -> Tried:
-    """Return the best starting points of each instance, one for each chain.
+    """Return the best starting points of each instance, one for each chain (run of the search).
 
     Prefer starting points with different ratios.
     """

@@ -20,11 +20,12 @@ from jaxbounds.programs.traces import equations, executed
 
 Rng = np.random.Generator
 Leaf = np.ndarray
-"""One array (leaf) of the instances of all search chains, with the chains along its first axis."""
+"""One array (leaf) of the instances, for all chains (parallel runs of the search) along the first
+axis."""
 
 
 def finite_sets(statement: Statement, size: Size, /) -> dict[str, Any]:
-    """Return the finite sets of a statement at a size, by the names of their entries."""
+    """Return a dictionary from the names of a statement's entries to their finite sets."""
     if statement.over is None or not statement.over:
         return {}
     if not any(isinstance(sampler, Drawn) for sampler in statement.samplers.values()):
@@ -77,13 +78,13 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _places(leaf: Leaf, rng: Rng, count: int = 1) -> tuple[np.ndarray, ...]:
-    """Draw random indices of entries for each chain."""
+    """Draw random indices of entries for each chain (run of the search)."""
     entries = max(math.prod(leaf.shape[1:]), 1)
     return tuple(rng.integers(entries, size=(count, len(leaf))))
 
 
 def _power(leaf: Leaf, rng: Rng) -> np.ndarray:
-    """Draw plus or minus a power of two for each chain, at most the range of the leaf."""
+    """Draw plus or minus a power of two for each chain (run), at most the range of the leaf."""
     spread = float(np.max(leaf)) - float(np.min(leaf))
     powers = rng.integers(0, 1 + max(1, math.ceil(math.log2(max(spread, 2.0)))), size=len(leaf))
     steps = 2 ** np.minimum(powers, 61) * rng.choice((-1, 1), size=len(leaf))
@@ -116,7 +117,7 @@ def in_step(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def to_end(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Set one entry to the least or the largest number of the leaf over all chains."""
+    """Set one entry to the leaf's least or largest number over all chains (runs of the search)."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     ends = np.array([np.min(leaf), np.max(leaf)])
     moved[np.arange(len(moved)), at] = rng.choice(ends, size=len(leaf))
@@ -124,7 +125,7 @@ def to_end(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def flipped(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Flip a few entries, such as signs or bits, to the other end of the leaf's range."""
+    """Flip a few entries, such as signs or bits, to the other end of the array's range."""
     moved, total = _flat(leaf), np.min(leaf) + np.max(leaf)
     for at in _places(leaf, rng, int(rng.integers(1, 4))):
         chains = np.arange(len(moved))
@@ -149,7 +150,7 @@ def copied(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def anew(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Copy one entry from another chain."""
+    """Copy one entry from another chain (another run of the search)."""
     moved, (at,) = _flat(leaf), _places(leaf, rng)
     chains = np.arange(len(moved))
     moved[chains, at] = moved[rng.permutation(len(moved)), at]

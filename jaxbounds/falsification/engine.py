@@ -44,13 +44,13 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import PAPERS
 
 Places = tuple[str | Path | None, Examples, Asked]
-"""The folder for worst instances and counterexamples, the examples of earlier runs, and the referee
-of a shrunk instance."""
+"""A tuple of the folder for worst instances and counterexamples, the store of earlier runs'
+instances, and the referee (ball arithmetic) of a shrunk instance."""
 
 
 ASKED = 8
-"""Most instances among which the engine looks for a certain violation if the shrunk one is none. A
-larger number takes seconds for each.
+"""If the shrunk instance is no certain violation, the engine looks for a certain violation among at
+most this many other instances. Each takes seconds, so a larger number takes longer.
 """
 ENTRIES = 4096
 """The engine shrinks a failing instance if it has at most this many entries.
@@ -58,22 +58,22 @@ ENTRIES = 4096
 A larger limit shrinks larger instances and takes longer.
 """
 FEW = 64
-"""Most entries of an instance for which the engine shrinks several failing instances. A larger
-limit makes larger counterexamples readable, and takes longer.
+"""The engine shrinks several failing instances only if an instance has at most this many entries. A
+larger limit makes larger counterexamples readable, and takes longer.
 """
 STARTS = 4
-"""Most failing instances of each kind (measured, enlarged) that the engine shrinks besides the
-worst. A larger number finds rounder counterexamples, and takes longer.
+"""Besides the worst instance, the engine shrinks at most this many measured and this many enlarged
+failing instances. A larger number finds rounder counterexamples, and takes longer.
 """
 
 
 def _found_counterexample(
     bench: Bench, pool: Pool, column: Column, index: int, referee: Asked
 ) -> tuple[Instance, Size] | None:
-    """Return a failing instance, shrunk, at the smallest size with a violation, and this size.
+    """Shrink a failing instance of the smallest size with a violation. Return it, and its size.
 
     If rounding or overflow may explain the violation of the shrunk instance, the function returns
-    the worst instance of all whose violation stands.
+    the worst instance with a violation that they do not explain.
     """
     statement = bench.statement
     form, amounts = statement.forms[index], violation(statement, column.measured)
@@ -94,10 +94,10 @@ def _found_counterexample(
 
 
 def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Instance, Size] | None:
-    """Return a failing instance of the smallest size with a violation, shrunk, and this size.
+    """Shrink a failing instance of the smallest size with a violation. Return it, and its size.
 
-    The worst instance comes first. If its sides are small, or its entries stay unround, the engine
-    also shrinks failing instances with larger sides, and takes the most readable instance.
+    The worst instance comes first. If its sides are small, or its entries keep many digits, the
+    engine also shrinks failing instances with larger sides, and takes the most readable instance.
     """
     statement = bench.statement
     amounts = np.asarray(violation(statement, column.measured))
@@ -138,7 +138,7 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
 
 
 def _nearer(amounts: np.ndarray, sides: np.ndarray, floor: float, side: float) -> np.ndarray:
-    """Return the places of up to `STARTS` instances whose larger side is nearest to one.
+    """Return the indices of up to `STARTS` instances whose larger side is nearest to one.
 
     Args:
         amounts: the violation of each instance.
@@ -165,7 +165,7 @@ def verdicts_on(
     referee: Asked = no_referee,
     timeout: float | None = None,
 ) -> tuple[Verdict, ...]:
-    """Try to falsify a statement; return one verdict for each form.
+    """Try to falsify a statement; return one verdict for each form (version of the claim).
 
     The engine runs in float64 on the CPU, independent of JAX's settings. Equal seeds, budgets and
     software give equal verdicts, unless an earlier run kept a violation among the examples.
@@ -217,7 +217,7 @@ def _without_small_sides(
 ) -> Findings:
     """Judge a statement again, without instances that have small sides.
 
-    Keep the findings of the run that decides more.
+    Return the findings of the run that decides more.
     """
     statement = without_small_sides(found.bench.statement)
     try:
@@ -237,7 +237,7 @@ def _without_small_sides(
 
 
 def _checked(found: Findings) -> list[tuple[str, ...]]:
-    """Return, for each form, the names of its hypotheses: the statement's and the form's own."""
+    """Return, for each form (claim version), the names of the statement's and own hypotheses."""
     statement, first = found.bench.statement, found.pool.instance(0)
     named = lambda form: hypothesis_names(statement, form, first)
     common = functools.cache(lambda: named(None))
@@ -247,7 +247,7 @@ def _checked(found: Findings) -> list[tuple[str, ...]]:
 def _verdict(
     found: Findings, index: int, checked: tuple[str, ...], seed: int, places: Places
 ) -> Verdict:
-    """Return one form's verdict, with its worst instance."""
+    """Return the verdict on one form (a version of the claim), with its worst instance."""
     statement, column = found.bench.statement, found.columns[index]
     form, (decision, stored_ratio) = statement.forms[index], found.decisions[index]
     control = found.controls[index]
@@ -293,7 +293,10 @@ def _verdict(
 
 
 def _blank(statement: Statement, form: Form, seed: int) -> Verdict:
-    """Return an empty verdict of a form; the engine later adds the measurements."""
+    """Return a form's verdict without measurements; the engine adds them later.
+
+    A form is one version of the claim.
+    """
     return Verdict(
         id=statement.id,
         paper=statement.paper,
@@ -421,8 +424,8 @@ def replay(
         stored: an instance from `load_instance`.
 
     Returns:
-        The statement, the ratio of each form and the control, and the stored ratio of the form
-            `stored.meta["form"]`.
+        The statement, the ratio of each form (version of the claim) and of the false control, and
+            the stored ratio of the form `stored.meta["form"]`.
 
     Raises:
         Refused: if the file lacks the id, form, size or ratio, or its arrays do not fit the

@@ -35,8 +35,8 @@ class Reading(NamedTuple):
     """The sides and the hypotheses of one instance, as `evaluate` and `hypotheses` return them.
 
     Attributes:
-        lhs: the side claimed to be smaller, for each form and the control; a single entry if all
-            forms share it.
+        lhs: the side claimed to be smaller, for each form (version of the claim) and for the
+            control (a false variant); a single entry if all forms share it.
         rhs: the side claimed to be larger, given like `lhs`.
         error: the error of the sides that `evaluate` states, given like `lhs`.
         trivial: the trivial bound, or None.
@@ -54,12 +54,12 @@ class Reading(NamedTuple):
 
 
 def form_names(statement: Statement, /) -> tuple[str, ...]:
-    """Return the names of the entries of `Measured`, in order: the forms, then the control."""
+    """Return the names of the entries of `Measured`: the claim versions, then the false control."""
     return (*(form.name for form in statement.forms), CONTROL)
 
 
 def pick(side: Any, name: str, which: str, statement: Statement, /) -> Any:
-    """Return the side of one form.
+    """Return one side of one form (a version of the claim).
 
     If `evaluate` returned a single side without form names, all forms share it.
 
@@ -100,7 +100,7 @@ def refuse_other_sides(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /) -
                 "each side"
             )
     elif left != right:
-        of = "a = must have" if relation == "=" else "a limit have"
+        of = "a = must have" if relation == "=" else "a limit must have"
         raise Refused(f"both sides of {of} one shape, got {left} and {right}. Try jnp.broadcast_to")
 
 
@@ -209,8 +209,8 @@ def read(
     Args:
         statement: the statement to evaluate.
         size: the size of the instances.
-        returned: a function from the array module to the numbers that a watch noted from the last
-            results of judged functions.
+        returned: a function from the array module to a few numbers, which summarise the last
+            results of the functions that the statement judges.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
@@ -264,7 +264,7 @@ def read(
 
 
 def of_form(part: Sequence[Any], index: int, /) -> Any:
-    """Return the entry of a form, or the single entry that all forms share."""
+    """Return the entry of one form (version of the claim), or the single entry that all share."""
     return part[index if len(part) > 1 else 0]
 
 
@@ -352,7 +352,9 @@ def _checked(statement: Statement, sides: Sides) -> Sides:
 
 
 def _with_control(statement: Statement, sides: Sides) -> Sides:
-    """Add the engine's control: the first form's right side, scaled by 1% for an `=`.
+    """Add the engine's false control: the first form's right side, scaled by 1% for an `=`.
+
+    A form is one version of the claim.
 
     For a bound, `falsification.controls` scales the right side later, because the scale needs all
     instances.

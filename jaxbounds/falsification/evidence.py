@@ -31,15 +31,15 @@ SHRUNK = 0.01
 A larger share makes a control that is easier to reject.
 """
 CLOSE = 1e-6
-"""Relative distance from one up to which the ratio of a draw, or of a search's end, agrees with an
-equality case that another instance reaches. A larger value calls more forms attained.
+"""Relative distance from one. A draw's ratio, or a search's final ratio, confirms an equality case
+of another instance if it is at most this far from one. A larger value calls more forms attained.
 """
 MOVED = 1e-6
 """The near-control (a slightly wrong variant) of an `=` moves one side by this share of the largest
 entry of both sides. A larger share makes a control that is easier to reject."""
 KINDS = 2
-"""An equality case counts as attained if searches from this many kinds of starting points end
-there. A larger number asks for more agreement.
+"""An equality case (instance with equal sides) counts as attained if searches from this many kinds
+of starting points end there. A larger number asks for more agreement.
 """
 ENOUGH = 8
 """If at least this many draws are all equal, the verdict reports a sampler without randomness.
@@ -49,7 +49,7 @@ A larger number notices fewer samplers without randomness.
 
 
 def near_control(statement: Statement, column: Column, /) -> bool:
-    """Return whether the rules reject a slightly wrong form (near-control) on these instances."""
+    """Return whether the rules reject a slightly wrong claim (near-control) on these instances."""
     counted = column.measured.counted
     m = Measured(*(np.asarray(field)[counted] for field in column.measured))
     if statement.kind == "limit":
@@ -82,14 +82,14 @@ def evidence(
     along: str = "",
     sharp: bool = False,
 ) -> Evidence:
-    """Return the strongest kind of evidence for the verdict on a form.
+    """Return the strongest kind of evidence for the verdict on a form (a version of the claim).
 
-    A form whose ratio only approaches one, on the way named `along`, has no equality case. A form
-    is `sharp` if it has an equality case, which its author named or ball arithmetic found. A form
-    is attained only if the tolerance or the stated error of an instance contains the ratio one. The
-    end of a search counts as attained only if searches from `KINDS` kinds of starts ended there,
-    because starts of one kind may lead to one local maximum. A single case or draw at which both
-    sides agree is enough.
+    A form whose ratio only approaches one, on the sequence of instances named `along`, has no
+    equality case. A form is `sharp` if it has an equality case, which its author named or ball
+    arithmetic found. A form is attained only if the tolerance or the stated error of an instance
+    contains the ratio one. The end of a search counts as attained only if searches from `KINDS`
+    kinds of starts ended there, because starts of one kind may lead to one local maximum. A single
+    hand-written or drawn instance at which both sides agree is enough.
     """
     if decision.status == "fails":
         return "violated"
@@ -123,7 +123,7 @@ def _by_many(searched: Searched, form: int, column: Column) -> bool:
 
 
 def distinct_counted(column: Column, /) -> int:
-    """Return the number of different instances that count for a form."""
+    """Return the number of different instances that count for one version of the claim."""
     return len(np.unique(column.labels[np.asarray(column.measured.counted)]))
 
 

@@ -1,7 +1,8 @@
 """The worst instances of earlier runs, which a run tries first and uses as starts of searches.
 
-A form that should hold has one file for each size, for small instances only. Every command that
-judges the statement uses these files. Claims about means and enumerated sets have no examples.
+A form (version of the claim) that should hold has one file for each size, for small instances only.
+Every command that judges the statement uses these files. Claims about means and enumerated sets
+have no examples.
 
 
 An example belongs to one statement of one source file. A run must be able to test an example:
@@ -29,11 +30,11 @@ SMALL = 2**20
 more disk.
 """
 SOURCE = "earlier"
-"""The name under which `Verdict.sources` counts the examples."""
+"""The name under which `Verdict.sources` counts the examples (worst instances of earlier runs)."""
 
 
 class Examples(NamedTuple):
-    """The folder of examples, and the choice of the examples that a run uses.
+    """The folder of examples (worst instances of earlier runs), and which of them a run uses.
 
     Attributes:
         folder: a folder with a file `<source>/<id>.<form>.<size>.npz` for each example, where
@@ -46,7 +47,10 @@ class Examples(NamedTuple):
     every: bool = False
 
     def of(self, statement: Statement, form: Form, size: Size, /) -> Path | None:
-        """Return the example file of a form at a size; None if the form keeps no example."""
+        """Return the file of a form's example at a size; None if the form keeps no example.
+
+        A form is one version of the claim; its example is the worst instance of earlier runs.
+        """
         averaged = statement.kind in ON_AVERAGE or statement.enumerates
         if self.folder is None or averaged or form.expected != "holds" or not _admits(statement):
             return None
@@ -59,9 +63,9 @@ NONE = Examples(None)
 
 
 def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
-    """Add the examples of earlier runs to the pool.
+    """Add the examples (worst instances) of earlier runs to the pool of instances.
 
-    Unless `every` is set, the function adds only examples that violated their form, because other
+    Unless `every` is set, the function adds only examples that violated their claim, because other
     examples would make a run depend on earlier runs. It skips an example that no longer fits the
     statement.
     """
@@ -77,7 +81,7 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
 
 
 def _admits(statement: Statement) -> bool:
-    """Return whether a statement can test if an example is one of its instances."""
+    """Return whether a statement can test that a stored example is one of its instances."""
     return statement.hypotheses is not None or statement.project is not None
 
 
@@ -101,7 +105,7 @@ def _fits(batch: Instance, other: Instance) -> bool:
 def remember(
     bench: Bench, form: Form, index: int, found: tuple[Instance, Size, float], examples: Examples, /
 ) -> None:
-    """Keep an instance of a form as the example of its size, if its ratio is the worst so far."""
+    """Store a claim's instance as the example of its size, if its ratio is the worst so far."""
     instance, size, ratio = found
     file = examples.of(bench.statement, form, size)
     small = sum(leaf.nbytes for leaf in jax.tree.leaves(instance)) <= SMALL

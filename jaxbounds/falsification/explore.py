@@ -140,7 +140,10 @@ def _draws_of(bench: Bench, name: str, index: int, budget: Budget, seed: int) ->
 
 
 def _worst_of_many(bench: Bench, size: Size, like: Instance) -> Instance | None:
-    """Measure all points of large finite sets; return the worst points of each form, or None."""
+    """Measure all points of large finite sets; return each form's worst points, or None.
+
+    A form is one version of the claim.
+    """
     statement, sets = bench.statement, all_points(bench.statement, size)
     count = sets.cardinality(size) if sets else None
     if statement.host or statement.kind in ON_AVERAGE or sets is None or count is None:
@@ -240,12 +243,12 @@ def _starts(
     *,
     equality: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose starting points of searches; return their rows and their kinds.
+    """Choose starting points of searches; return their rows, and their kinds (such as "worst").
 
     Half of the starts are the worst instances so far, without repeated ratios. The other starts are
     random. Half of the random starts are wide (entries of very different sizes), if the pool has
-    wide draws. If no instance is worse than the form's `equality` case, one of the worst is enough,
-    and three quarters of the other starts are wide.
+    wide draws. If no instance is worse than the `equality` case (sides are equal), a single worst
+    instance starts, and three quarters of the other starts are wide.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
@@ -276,8 +279,9 @@ INNER = 20
 larger number tries fewer steps.
 """
 POINTS = 64
-"""Most points of promised finite sets for which the searches take all their steps. For more points,
-the searches take fewer steps in proportion. A larger number finds worse instances and takes longer.
+"""If the finite sets of promised entries (`there_is`) have at most this many points, the searches
+take all their steps. For more points, the searches take fewer steps in proportion. A larger number
+finds worse instances and takes longer.
 """
 
 
@@ -285,8 +289,9 @@ class Searched(NamedTuple):
     """The result of all searches of a statement.
 
     Attributes:
-        runs: the number of searches for each form.
-        accepted: the number of steps, for each form and the control, that led to a worse instance.
+        runs: the number of searches for each form (version of the claim).
+        accepted: the number of steps, for each form and the control (a false variant), that led to
+            a worse instance.
         met: the number of steps to instances that met the hypotheses, over all forms.
         ends: the ends of the searches at each size.
         far: the instances far from all draws that violate a form, perhaps only by rounding.
@@ -310,9 +315,9 @@ class End(NamedTuple):
     """The ends of the searches at one size, of shape (searches,) each.
 
     Attributes:
-        kind: the kind of each search's start.
-        form: the index of the form.
-        value: the form's ratio at the end; -inf if no instance counted.
+        kind: the kind of each search's starting point, such as "worst" or "drawn".
+        form: the index of the form (version of the claim) that each search maximises.
+        value: the ratio of the sides at the end; -inf if no instance counted.
     """
 
     kind: np.ndarray
@@ -321,9 +326,9 @@ class End(NamedTuple):
 
 
 def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
-    """Return (searches that reached the worst end, all searches) for each kind of start.
+    """Count, for each kind of starting point, the searches that reached the worst ratio, and all.
 
-    The function counts the searches at the size with the worst end.
+    The function counts only searches at the size with the worst ratio.
     """
     own = [(end.kind[end.form == form], end.value[end.form == form]) for end in searched.ends]
     own = [(kind, value) for kind, value in own if np.any(np.isfinite(value))]
@@ -340,9 +345,9 @@ def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
 
 
 def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
-    """Search for each form's worst instance, starting from instances of the pool.
+    """Search for the worst instance of each form (claim version), starting from measured instances.
 
-    The search for the control's worst instance takes fewer steps.
+    The search for the worst instance of the control (a false variant) takes fewer steps.
     """
     statement = bench.statement
     searched = Searched(0, np.zeros(len(form_names(statement)), int), 0)
@@ -369,12 +374,15 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
 
 
 def _points_tried(bench: Bench, size: Size) -> int | None:
-    """Return how many promised points a measurement tries: 1 without any, None for a search."""
+    """Return how many values of the promised entries (`there_is`) a measurement tries.
+
+    The result is 1 without promised entries, and None if a search looks for them.
+    """
     return 1 if bench.statement.there_is is None else bench.promises(size).points
 
 
 def _steps_for(points: int | None, steps: int) -> int:
-    """Return the steps of a search whose measurements try so many promised points each."""
+    """Return a search's number of steps, if each measurement tries so many promised points."""
     least = max(1, steps // INNER)
     return least if points is None else min(steps, max(least, steps * POINTS // max(points, 1)))
 
@@ -448,7 +456,9 @@ def _slopes(
 
 
 def _along(bench: Bench, size: Size) -> Callable[..., Slopes]:
-    """Map `slopes` over instances, at the best of all promised points if a claim promises entries.
+    """Return the function that maps `slopes` (scores and gradients) over instances.
+
+    If the claim promises entries (`there_is`), the function uses the best of all their values.
 
     The gradient of a minimum over finitely many points is the gradient at the best point.
     """
@@ -467,9 +477,9 @@ def _climb(
     batch: Instance,
     starts: tuple[Instance, np.ndarray, np.ndarray],
 ) -> Found:
-    """Search from each given instance for a worse instance of its form.
+    """Search from each instance for one with a larger ratio of its form (claim version).
 
-    Some chains take steps in the logarithms of the entries.
+    Some chains (runs of the search) take steps in the logarithms of the entries.
     """
     statement, (seed, index), (instances, targets, each) = bench.statement, place, starts
     if statement.host:

@@ -31,7 +31,8 @@ If the sides differ by more than this share of their terms, the rounding of an i
 onto its set cannot explain the difference. A larger share leaves more violations undecided.
 """
 ASKED = 2
-"""The engine asks the referee (ball arithmetic) at most this many questions about one form.
+"""The engine asks the referee (ball arithmetic) at most this many questions about one form (version
+of the claim).
 
 Each question takes seconds, so a larger number takes longer.
 """
@@ -67,7 +68,8 @@ def confirm_extrapolated(
     An instance counts only if the referee (ball arithmetic) confirms its violation.
 
     Returns:
-        The reason for each form that the referee cannot decide, by the form's name.
+        A dictionary from the name of each form (version of the claim) that the referee cannot
+        decide to the reason.
     """
     statement, doubts = bench.statement, dict[str, str]()
     for column, form in enumerate(statement.forms):
@@ -94,9 +96,10 @@ def confirm_extrapolated(
 
 
 def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
-    """Add to the pool scaled instances whose violation of a form the referee confirms.
+    """Add to the pool scaled instances whose violation the referee (ball arithmetic) confirms.
 
-    The function skips a form that the pool already violates, or that no single instance decides.
+    The function skips a form (version of the claim) that the pool already violates, or that no
+    single instance decides.
     """
     statement = bench.statement
     if statement.search == "none" or statement.host or statement.kind in ON_AVERAGE:
@@ -130,10 +133,11 @@ def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
 def without_rounding(
     bench: Bench, pool: Pool, columns: list[Column], referee: Asked, /
 ) -> tuple[list[Column], dict[str, str]]:
-    """Return all forms' and the control's measurements, without violations as small as rounding.
+    """Return the measurements of all claim versions, without violations as small as rounding.
 
     Returns:
-        The columns, and the reason for each form that the referee cannot decide.
+        The columns of measurements, and the reason for each form (version of the claim) that the
+        referee (ball arithmetic) cannot decide.
     """
     statement, doubts = bench.statement, dict[str, str]()
     if not statement.is_bound or statement.kind in ON_AVERAGE:

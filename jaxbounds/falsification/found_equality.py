@@ -1,4 +1,4 @@
-"""Decide a bound whose worst ratio is one up to rounding, if the bound names no equality case."""
+"""Decide a bound whose worst ratio is one up to rounding, if it names no instance of equality."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -22,8 +22,8 @@ in ball arithmetic are short and overlap. A smaller value lets more tiny sides c
 although they agree only up to the length of the enclosures.
 """
 MOVES, BESIDE = 8, 2.0**-4
-"""Around a possible equality case, the function measures AROUND moved instances, at the relative
-distance APART. Larger values find fewer equality cases.
+"""Around a possible equality case (an instance with equal sides), the function measures AROUND
+moved instances, at the relative distance APART. Larger values find fewer equality cases.
 """
 GRID = 2.0**10
 """Size of a grid of floats with few digits: its numbers are multiples of 1 / GRID up to GRID. A
@@ -35,14 +35,15 @@ SHORT is the largest number of instances on the grid that the referee decides. L
 more equality cases and take longer.
 """
 NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
-"""Reason of a verdict on a bound that holds and has no known equality case."""
+"""Reason of a verdict on a bound that holds and has no known equality case (instance with equal
+sides)."""
 SHOWN = 4
-"""A reason lists the entries of an array if there are at most this many. A larger number makes
-longer reasons."""
+"""The reason of a verdict lists the entries of an array if there are at most this many. A larger
+number makes longer reasons."""
 
 
 class Cleared(NamedTuple):
-    """The referee's finding about a bound with a worst ratio of one up to rounding.
+    """The referee's (ball arithmetic's) finding about a bound with a worst ratio of about one.
 
     Attributes:
         reason: the reason why the bound holds; empty if the referee cannot decide.
@@ -56,14 +57,14 @@ class Cleared(NamedTuple):
 def cleared(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> Cleared:
-    """Ask the referee about a bound with a worst ratio of one up to rounding.
+    """Ask the referee (ball arithmetic) about a bound with a worst ratio of one up to rounding.
 
     Args:
-        bench: the bench that measures instances.
+        bench: the bench, an object that measures instances.
         pool: all measured instances.
         column: the measurements of the form on all instances.
         index: the index of the form.
-        form: a form that names no equality case.
+        form: a form (version of the claim) that names no equality case (instance with equal sides).
         referee: the referee, which must find the claim true, or the sides equal, at each of the
             worst instances.
     """
@@ -90,7 +91,7 @@ def cleared(
 def _short(
     bench: Bench, pool: Pool, column: Column, value: np.ndarray
 ) -> Iterator[tuple[Instance, Size]]:
-    """Yield instances with entries on the grid and equal float sides.
+    """Yield instances with entries on the grid (of floats with few digits) and equal float sides.
 
     Sums of such entries are exact.
     """
@@ -124,7 +125,7 @@ def _agree(
 
 
 def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
-    """Return whether the ratio falls at moved instances, as around an equality case.
+    """Return whether the ratio falls at moved instances, as it does if the sides are equal.
 
     The ratio does not fall if both sides only approach each other on the way to a limit.
     """

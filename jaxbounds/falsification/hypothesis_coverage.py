@@ -48,7 +48,7 @@ def _of_floats(leaf: Moved) -> Iterator[Moved]:
 
 
 def _of_integers(leaf: Moved) -> Iterator[Moved]:
-    """Yield variants of a leaf of integers: one or all entries moved, or all entries equal."""
+    """Yield variants of an array of integers: one or all entries moved, or all entries equal."""
     for step in map(np.array(INTEGERS).astype(leaf.dtype).__getitem__, range(len(INTEGERS))):
         one = leaf.copy()
         one.reshape(-1)[-1] += step
@@ -67,7 +67,7 @@ def _moves(leaf: Moved) -> Iterator[Moved]:
 
 
 def _beside(instance: Instance) -> Iterator[Instance]:
-    """Yield variants of an instance that differ in one leaf, and the zero instance."""
+    """Yield variants of an instance that differ in one leaf (array), and the zero instance."""
     leaves, structure = jax.tree.flatten(instance)
     yield from (instance, jax.tree.map(np.zeros_like, instance))
     for place, leaf in enumerate(leaves):

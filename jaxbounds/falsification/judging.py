@@ -80,8 +80,8 @@ once instead of twice. A larger value notices more functions that change at ever
 takes longer.
 """
 ASKED = 2
-"""A function of this module asks the referee (ball arithmetic) about at most this many instances of
-a form. Each takes seconds, so a larger number takes longer.
+"""For one form (version of the claim), a function of this module asks the referee (ball arithmetic)
+about at most this many instances. Each takes seconds, so a larger number takes longer.
 """
 FAR = 8
 """The referee (ball arithmetic) decides at most this many instances with overflowing sides. Each
@@ -154,7 +154,7 @@ def _with_stored(
 ) -> tuple[Decision, float | None]:
     """Combine a decision with the stored counterexample.
 
-    Its measured ratio must equal the recorded ratio.
+    The counterexample's measured ratio must equal its recorded ratio.
     """
     stored = form.counterexample
     if stored is None:
@@ -187,17 +187,18 @@ class Findings(NamedTuple):
     """The findings about all instances of a statement.
 
     Attributes:
-        bench: the bench that measures instances.
+        bench: the bench, an object that measures instances.
         pool: all measured instances.
-        columns: the measurements of each form (a `Column`), then those of the control.
+        columns: the measurements of each form (version of the claim) as a `Column`, then those of
+            the control (a false variant).
         decisions: the decision on each form, and the ratio of its stored counterexample or None.
         controls: the decision on each form's control.
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         searched: the results of the searches.
-        near: whether the rules rejected the near-control, for each form.
-        along: for each form, a sentence about the way on which its ratio approaches one without
-            reaching one; empty without such a way.
-        sharp: whether each form has an equality case, named or found.
+        near: for each form, whether the rules rejected the near-control (a slightly wrong variant).
+        along: for each form, a sentence about a sequence of instances on which the ratio approaches
+            one without reaching one; else empty.
+        sharp: whether each form has an equality case (instance with equal sides), named or found.
         steep: for each form, whether its violations come only from the rounding of small sides.
         late: whether the time limit ended the draws or searches.
     """
@@ -291,7 +292,7 @@ def _looked_again(
 
 
 class _Asked(NamedTuple):
-    """The referee's answers about violations that rounding of the terms may explain.
+    """The answers of the referee (ball arithmetic) about violations that rounding may explain.
 
     Attributes:
         row: the row of a violation that the referee confirms, or None.
@@ -306,9 +307,10 @@ class _Asked(NamedTuple):
 def _asked(
     bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, rows: Any = None
 ) -> _Asked:
-    """Ask the referee about the largest violations that may be rounding.
+    """Ask the referee (ball arithmetic) about the largest violations that may be rounding.
 
-    The referee decides nothing about promised entries (`there_is`), so nobody asks about them.
+    The referee decides nothing about promised entries (`there_is`), so the function skips claims
+    with these entries.
     """
     amount, doubt = column.rounding, ""
     if bench.statement.there_is is not None:
@@ -333,7 +335,7 @@ def _asked(
 
 
 def _confirmed(pool: Pool, column: Column, index: int, row: int) -> Column:
-    """Return the column with the original measurement of a violation that the referee confirms."""
+    """Restore the first measurement of a violation that the referee (ball arithmetic) confirms."""
     own = Measured(*(field[row] for field in pool.columns()[index].measured))
     fields = [np.array(field) for field in column.measured]
     for measured, value in zip(fields, own):
@@ -346,9 +348,10 @@ def _beside_zero(
 ) -> Decision:
     """Let a bound by zero hold if rounding explains the difference of its other side from zero.
 
-    A bound by zero needs no equality case, if ball arithmetic does not refute the worst instances.
-    A claim with promised entries (`there_is`) keeps its decision, because ball arithmetic decides
-    nothing about the best entries: a bound that is false by less than rounding must not hold.
+    A bound by zero needs no named instance of equality, if ball arithmetic does not refute the
+    worst instances. A claim with promised entries (`there_is`) keeps its decision, because ball
+    arithmetic decides nothing about the best entries. Otherwise, a bound that is false by less than
+    rounding could hold.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)
@@ -374,7 +377,7 @@ def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Si
 
 
 def _smaller(violating: Reals) -> list[int]:
-    """Return up to `LESS` rows of violations below the largest violation, in decreasing order."""
+    """Return the rows of up to `LESS` violations below the largest, the larger ones first."""
     rows = np.argsort(-np.asarray(violating), kind="stable")[: int(np.sum(violating > 0))]
     ranks = np.unique(np.linspace(0, max(len(rows) - 1, 0), LESS + 1).astype(int))
     return [int(row) for row in rows[ranks[1:]]]
@@ -399,7 +402,8 @@ def judge(
         seed: the seed of all draws.
         programs: the compiler, which may keep traced programs.
         examples: the examples of earlier runs.
-        referee: the referee, which decides about violations of the size of rounding.
+        referee: the referee (ball arithmetic), which decides about violations of the size of
+            rounding.
         timeout: the seconds after which draws and searches end; the function then decides on the
             measurements so far.
 
@@ -432,8 +436,8 @@ class _Seen:
     Attributes:
         searched: the result of the searches.
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
-        doubts: for each form in doubt, the reason why its status can be no better than
-            inconclusive.
+        doubts: for each form (version of the claim) in doubt, the reason why its status can be no
+            better than inconclusive.
     """
 
     searched: Searched

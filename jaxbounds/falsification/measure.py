@@ -30,7 +30,7 @@ from jaxbounds.ground.jax_internals import enable_x64
 
 
 class Measured(NamedTuple):
-    """The measurements of a statement's forms, in order, and of its control, on one instance.
+    """The measurements of a claim's forms (versions) and of its false control, on one instance.
 
     For a bound the value is lhs/rhs, which is at most one if the form is true; `lhs` is always the
     side claimed to be smaller. For `=` the value is the largest difference relative to the largest
@@ -61,7 +61,7 @@ class Measured(NamedTuple):
     error: Reals
 
     def column(self, index: int, /) -> "Measured":
-        """Return the measurements of one form; the axis of forms disappears."""
+        """Return the measurements of one form (version of the claim), without the axis of forms."""
         return Measured(*(field[..., index] for field in self))
 
 
@@ -135,7 +135,7 @@ _COMPARE: dict[str, Callable[..., Compared]] = {
 
 
 def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, float]:
-    """Return the ratio (or relative difference) of two sides, and its least value under `error`."""
+    """Return the ratio (or relative difference) of two sides, and its least value given `error`."""
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
     refuse_other_sides(relation, lhs, rhs)
     if relation == "=" and lhs.size > 1:  # compare entry by entry, as ball arithmetic does
@@ -150,6 +150,9 @@ def measured(
     statement: Statement, reading: Reading, instance: Instance, xp: Xp = np, /, *, axes: int = 0
 ) -> Measured:
     """Compare the sides of each form in a reading, or in many readings stacked along leading axes.
+
+    A form is one version of the claim. A reading holds an instance's evaluated sides and
+    hypotheses.
 
     Args:
         statement: the statement that was read.
@@ -209,7 +212,9 @@ def measured(
 def counts_for(
     statement: Statement, reading: Reading, instances: Instance, forms: np.ndarray, /
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each reading of a bound, return whether it counts for its form, and the form's two sides.
+    """For each reading of a bound, return whether it counts for its form, and the form's sides.
+
+    A reading is an evaluated instance, and a form is a version of the claim.
 
     The result agrees with `measured`, which compares all forms of each reading.
 

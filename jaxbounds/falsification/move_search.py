@@ -1,4 +1,4 @@
-"""Run chains of random moves on a statement's instances, and add the results to the pool."""
+"""Run chains (sequences) of random moves on instances, and add the results to the pool."""
 
 import functools
 from collections.abc import Callable
@@ -25,32 +25,32 @@ from jaxbounds.falsification.moves import (
 )
 
 STEPS = {False: 3, True: 6}
-"""One step of a chain costs this many of the budget's gradient steps. The key is False for chains
-before gradient ascent, and True for chains after gradient ascent. A larger number makes chains of
-fewer steps.
+"""Number of the budget's gradient steps that one step of a chain (a sequence of random moves)
+costs. The key is False for chains before gradient ascent, and True for chains after gradient
+ascent. A larger number makes chains of fewer steps.
 """
 WITHOUT_SLOPES = {False: 0.5, True: 2}
-"""One step of a chain costs this many of the budget's gradient steps, for statements without
-gradients. The keys are those of `STEPS`. A larger number makes chains of fewer steps; the present
-numbers suffice to reach the middle of a range of 2^20 integers.
+"""Number of the budget's gradient steps that one step of a chain (a sequence of random moves)
+costs, for statements without gradients. The keys are those of `STEPS`. A larger number makes chains
+of fewer steps; the present numbers suffice to reach the middle of a range of 2^20 integers.
 """
 FAR = 1e3
 """The entries of a search may exceed, or fall below, the drawn entries by this factor. A larger
 factor lets searches reach numbers so large that their differences are only rounding.
 """
 Place = tuple[int, int]
-"""The seed, and the index of the size."""
+"""A pair of the run's seed and the index of the size."""
 InRange = Callable[[Instance], np.ndarray]
 """A function from stacked instances to a mask of the instances that are not far from the draws."""
 
 
 class FoundByMoves(NamedTuple):
-    """The results of the chains at a size, of shape (chains,) each.
+    """The results of the chains (sequences of random moves) at a size, of shape (chains,) each.
 
     Attributes:
         kinds: the kind of each chain's start.
-        forms: the index of the form that each chain maximises.
-        score: the form's ratio at the end; -inf if no instance counted.
+        forms: the index of the form (version of the claim) whose ratio each chain maximises.
+        score: the ratio at the end of each chain; -inf if no instance counted.
         accepted: the number of steps that led to a worse instance.
         met: the number of steps to instances that met the hypotheses.
     """
@@ -78,14 +78,15 @@ def projected(bench: Bench, size: Size, /) -> Callable[[Instance], Instance]:
 def measuring(
     bench: Bench, size: Size, targets: np.ndarray, /
 ) -> Callable[[Instance], tuple[Instance, Measured, np.ndarray]]:
-    """Return a function that projects instances, measures each for its form, and scores it.
+    """Return a function that projects instances onto the hypotheses, and scores them.
 
-    The score is -inf for an instance that does not count, and for a violation that may be rounding.
+    The score is the ratio of the sides. The score is -inf for an instance that does not count, and
+    for a violation that may be rounding.
 
     Args:
         bench: the bench that measures.
         size: the size of the instances.
-        targets: the index of the form of each instance.
+        targets: for each instance, the index of the form (version of the claim) that scores it.
     """
     back, chain = projected(bench, size), np.arange(len(targets))
 
@@ -107,7 +108,10 @@ def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
 
 
 def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[Instance, np.ndarray]:
-    """Return the chains' starting points and their kinds; every form gets all kinds in turn."""
+    """Return the starting points of chains (sequences of moves), and the kinds of these points.
+
+    Every form (version of the claim) gets all kinds in turn.
+    """
     seed, index = at
     rng = np.random.default_rng([seed, index, 2])
     batch, measured = pool.of_size(index)
@@ -127,7 +131,7 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[In
 
 
 def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
-    """Return the first form's worst instances at the previous size, enlarged to the current shapes.
+    """Return the claim's worst instances at the previous size, enlarged to the current shapes.
 
     For the first size, and if the numbers of axes differ, the function returns drawn instances.
     """
@@ -169,11 +173,13 @@ def within_range_of(batch: Instance, /) -> InRange:
 def search_by_moves(
     bench: Bench, pool: Pool, budget: Budget, at: Place, /, *, again: bool
 ) -> FoundByMoves:
-    """Run one batch of chains of moves at a size, with equally many chains for each form.
+    """Run one batch of chains (sequences of random moves) at a size, equally many for each form.
+
+    A form is one version of the claim.
 
     Args:
         bench: the bench that measures.
-        pool: all draws and earlier results; the function adds the new results.
+        pool: all draws and earlier results; the function adds the chains' results.
         budget: the numbers of draws and search steps; the chains take the steps divided by `STEPS`.
         at: the seed and the index of the size.
         again: whether gradient ascent ran before.

@@ -1,10 +1,11 @@
 """Search by random moves toward vertices, ties, sparse arrays and other scales.
 
-The ratio of an inequality is often largest at such points. All chains run together. The program
-that measures the draws also measures the chains' instances, so the chains need no program of their
-own. In each step, all chains make the same kind of move in the same leaf, and each chain draws its
-own entries. A chain keeps a new instance if it is worse for the chain's form. The starting points
-are of several kinds, because a single kind may lead all chains to one local maximum.
+The ratio of an inequality is often largest at such points. All chains (runs of the search) advance
+together. The program that measures the draws also measures the chains' instances, so the chains
+need no program of their own. In each step, all chains make the same kind of move in the same leaf,
+and each chain draws its own entries. A chain keeps a new instance if it has a larger ratio in the
+chain's form (version of the claim). The starting points are of several kinds, because a single kind
+may lead all chains to one local maximum.
 """
 
 import functools
@@ -19,9 +20,10 @@ from jaxbounds.falsification.discrete import moved_leaf
 
 Rng = np.random.Generator
 Leaf = np.ndarray
-"""One array (leaf) of the instances of all chains, with the chains along its first axis."""
+"""One array (leaf) of the instances, for all chains (parallel runs) along the first axis."""
 LEAST = 1e-12
-"""Relative gain of the ratio that counts as progress. A larger value ends chains earlier."""
+"""Relative gain of the ratio that counts as progress. A larger value ends chains (runs of the
+search) earlier."""
 Move = Callable[[Leaf, Rng], Leaf]
 
 FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)
@@ -41,7 +43,7 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _largest(leaf: Leaf) -> np.ndarray:
-    """Return the largest absolute entry of each chain, or 1 if all entries are zero."""
+    """Return the largest absolute entry of each chain's (run's) leaf, or 1 for a leaf of zeros."""
     size = np.max(np.abs(_flat(leaf)), axis=1, keepdims=True)
     return np.where(size > 0, size, 1.0)
 
@@ -116,7 +118,7 @@ def scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def vertex(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Set each entry to its sign times the largest absolute entry, or to 0 if it is nearly zero."""
+    """Set each entry to its sign times the largest absolute entry, or to 0 if the entry is tiny."""
     largest, entries = _largest(leaf), _flat(leaf)
     ends = np.where(np.abs(entries) > 0.1 * largest, np.sign(entries), 0.0)
     return (largest * ends).reshape(leaf.shape)
@@ -131,7 +133,7 @@ def sparse(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def even(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Set all nonzero entries of a chain to their root mean square, and keep their signs."""
+    """Set all nonzero entries of a leaf (array) to their root mean square, and keep their signs."""
     entries = _flat(leaf)
     count = np.maximum(np.sum(entries != 0, axis=1, keepdims=True), 1)
     size = np.sqrt(np.sum(entries**2, axis=1, keepdims=True) / count)
@@ -187,11 +189,11 @@ def _grown(small: Any, large: Any, how: str) -> Leaf:
 
 
 class Chains(NamedTuple):
-    """The results of the chains.
+    """The results of the chains (parallel runs of random moves).
 
     Attributes:
         instances: the last instance of each chain.
-        score: the ratio of each chain's form; -inf if no instance counted.
+        score: each chain's last ratio of the sides; -inf if no instance counted.
         accepted: the number of steps of each chain that led to a worse instance.
         met: for each chain, the number of steps that gave a new instance which meets the
             hypotheses.
@@ -204,15 +206,16 @@ class Chains(NamedTuple):
 
 
 Score = Callable[[Instance], tuple[Instance, np.ndarray, np.ndarray]]
-"""A function of the instances of all chains. It returns the projected instances, the ratio of each
-chain's form (-inf if the instance does not count), and whether each meets the hypotheses.
+"""A function of the instances of all chains (parallel runs). It returns the projected instances,
+their ratios (-inf if the instance does not count), and whether each instance meets the hypotheses.
 """
 Step = Callable[[Sequence[Leaf], Rng], list[Leaf]]
-"""A function that proposes the next leaves of all chains from their current leaves."""
+"""A function that proposes the next leaves (arrays) of all chains (runs) from the current leaves.
+"""
 
 
 def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -> Chains:
-    """Run all chains, one move at a time.
+    """Run all chains (parallel searches), one random move at a time.
 
     Args:
         score: the function that scores the instances of all chains.
@@ -239,7 +242,7 @@ def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -
 
 
 def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
-    """Return a mask of the chains in which a leaf changed."""
+    """Return a mask of the chains (runs of the search) in which a leaf changed."""
     apart = [np.any(_flat(a) != _flat(b), axis=1) for a, b in zip(one, other) if a[0].size]
     return np.any(apart, axis=0)
 
@@ -252,7 +255,7 @@ def one_leaf(
     The other leaves stay unchanged.
 
     Args:
-        leaves: the leaves of all chains.
+        leaves: the leaves of all chains (parallel runs of the search).
         rng: the source of random moves.
         discrete: the indices of leaves in finite sets, which move to neighbours. Other leaves move
             only if they hold floats.

@@ -57,8 +57,8 @@ class Row(NamedTuple):
     Attributes:
         at: the origin of the instance.
         row: the index of the instance in the batch.
-        of_forms: the numbers of each form's sides.
-        judged: the numbers of each judged function's first result.
+        of_forms: the recorded numbers of the sides, for each form (version of the claim).
+        judged: the recorded numbers of each judged function's first result.
     """
 
     at: NotedAt
@@ -68,7 +68,7 @@ class Row(NamedTuple):
 
 
 def rows_of(source: str, count: int, /) -> tuple[int, ...]:
-    """Return the rows of a batch on which the engine records values: two draws, or four cases."""
+    """Return the rows on which the engine records values: two draws, or four hand-written cases."""
     if source != "cases":
         return tuple(range(min(DRAWN, count)))
     return tuple(dict.fromkeys(i * (count - 1) // 3 for i in range(4))) if count > 1 else (0,)
@@ -129,7 +129,7 @@ def numbers(value: Any, xp: Xp, /) -> Any:
 
 
 def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
-    """Return the numbers of the results of judged functions, by function.
+    """Return a dictionary from each judged function to the recorded numbers of its results.
 
     Under a trace the function skips results that do not depend on the instance, because a cache may
     hold them.
@@ -141,7 +141,9 @@ def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
 
 
 def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any], ...]:
-    """Return the numbers of each form's sides on one instance.
+    """Return the recorded numbers of each form's sides on one instance.
+
+    A form is one version of the claim.
 
     Sides that all forms share appear under the first form only.
     """
@@ -157,7 +159,7 @@ def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any],
 def values_of(
     statement: Statement, rows: Iterable[Row], form: int, /
 ) -> dict[str, dict[str, Numbers]]:
-    """Return a form's recorded values, keyed by instance and name.
+    """Return the recorded values of one form (a version of the claim), by instance and name.
 
     Only the first form's values include the sides that all forms share.
 

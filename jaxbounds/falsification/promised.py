@@ -24,8 +24,9 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 DRAWN = 8
-"""Each search may start from this many draws, and from this many extreme points. A larger value
-finds more witnesses in small sets and takes longer for each instance."""
+"""Each search may start from this many draws, and from this many extreme points, of the promised
+entries' sets. A larger value finds more witnesses (suitable entries) in small sets and takes longer
+for each instance."""
 CORNERS = 64
 """If the promised sets have at most this many corners, a search starts from every corner; a larger
 number takes longer."""
@@ -35,8 +36,8 @@ further instances get only `FEW` rounds. A larger value spends more time on clai
 undecided.
 """
 FEW = 6
-"""Number of rounds for an instance, after the searches for `OPEN` other instances found no witness.
-A larger number takes longer."""
+"""Number of rounds for an instance, after searches for `OPEN` other instances found no witness
+(entries that satisfy the claim). A larger number takes longer."""
 
 
 class Reads(Protocol):
@@ -58,18 +59,18 @@ class Reads(Protocol):
 
 
 class _Kept(NamedTuple):
-    """The promised entries found for an instance, and whether every trial missed a hypothesis."""
+    """The promised entries found for an instance, and whether all trials missed a hypothesis."""
 
     entries: list[np.ndarray]
     lost: bool
 
 
 class Promises:
-    """Measures instances with the best promised entries found for each form and the control.
+    """Measures instances with the best promised entries found for each version of the claim.
 
     Args:
         statement: a statement with `there_is`.
-        given: the bench that measures instances with all entries.
+        given: the bench, an object that measures instances with all entries.
         size: the size of the instances.
     """
 
@@ -84,9 +85,10 @@ class Promises:
 
     @np.errstate(all="ignore")  # an entry that overflows is no witness
     def __call__(self, batch: Instance, /) -> Measured:
-        """Measure each form and the control on instances stacked along a leading axis.
+        """Measure all claim versions on instances stacked along a leading axis.
 
-        The control of an `=`, and the engine's control, use the entries of the first form.
+        The control (a deliberately false version) of an `=`, and the engine's control, use the
+        entries of the first form (version).
         """
         forms = len(self.statement.forms)
         columns = [self._column(batch, index, index) for index in range(forms)]
@@ -98,21 +100,22 @@ class Promises:
 
     @property
     def _of_control(self) -> int:
-        """The index of the form whose promised entries the control takes."""
+        """The index of the claim version whose promised entries the false control takes."""
         own = bool(self.statement.control.strip()) and self.statement.is_bound
         return len(self.statement.forms) if own else 0
 
     @property
     def points(self) -> int | None:
-        """The number of points of the promised sets, all of which are tried; None for a search."""
+        """The number of values of the promised entries, if all are tried; None if a search runs."""
         return None if self.every is None else len(jax.tree.leaves(self.every)[0])
 
     def of_each(self, batch: Instance, forms: np.ndarray, /) -> Instance:
-        """Return instances with the best promised entries, each for its own form.
+        """Return instances with the best promised entries, each for its own form (claim version).
 
         Args:
             batch: the instances.
-            forms: the index of each instance's form; the number of forms means the control.
+            forms: the index of each instance's form; the number of forms means the control (a false
+                variant).
         """
         sought = np.where(forms == len(self.statement.forms), self._of_control, forms)
         filled = {
@@ -137,7 +140,10 @@ class Promises:
 
     @np.errstate(all="ignore")
     def filled(self, batch: Instance, index: int, /) -> Instance:
-        """Return the instances with the best promised entries that the search finds for a form."""
+        """Return the instances with the best promised entries that the search finds for a form.
+
+        A form is one version of the claim.
+        """
         return self._filled(batch, index)[0]
 
     def _filled(self, batch: Instance, index: int) -> tuple[Instance, np.ndarray]:
@@ -194,7 +200,7 @@ class Promises:
         return evaluated(self.given, self.size, own, leaves, batch, index, outside=outside)
 
     def _climbed(self, batch: Instance, index: int) -> Tried:
-        """Descend from the best starts of each instance."""
+        """Decrease the ratio from the best starting values of each instance's promised entries."""
         if index not in self._descents:
             self._descents[index] = Descent(self.given, self.size, tuple(self.sets), index)
         descent = self._descents[index]
@@ -210,7 +216,7 @@ class Promises:
         return found
 
     def _all_starts(self, batch: Instance) -> list[Instance]:
-        """Return a copy of the batch for each starting point of the search."""
+        """Return a copy of the batch for each starting value of the promised entries."""
         count, own = rows_of(batch), self._own(batch)
         if self._starts is None:
             self._starts = list(self._of_sets(own))
@@ -225,12 +231,12 @@ class Promises:
         return found + [dict(batch) | one for one in _copies(batch, own)]
 
     def _witness(self, instance: Instance) -> dict[str, Any]:
-        """Return the promised entries of an instance, with the values that the witness gives."""
+        """Return an instance's promised entries, with the values that `witness` gives for them."""
         given = witness_at(self.statement, instance, self.size)
         return self._own(instance) | given
 
     def _of_sets(self, own: Instance) -> list[dict[str, Any]]:
-        """Return starting points from the sets: draws, extreme points, corners, sparse points."""
+        """Return starting points in the promised entries' sets: drawn, extreme, corners, sparse."""
         sets, size = self.sets, self.size
 
         def make(key: jax.Array) -> tuple[Any, Any]:

@@ -86,7 +86,7 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     """Decide whether the exponent of lhs against rhs agrees with the claim.
 
     Args:
-        form: the form, which may give a band of exponents.
+        form: the form (version of the claim), which may give a range of exponents.
         sense: the claim about the exponent.
         m: the measurements of the form. Both sides must be positive, and larger than the error that
             `evaluate` states.

@@ -46,7 +46,7 @@ def _beside(batch: Instance) -> Iterator[Instance]:
 
 
 def reach(bench: Bench, pool: Pool, /) -> list[tuple[float, float]]:
-    """Return the least and largest lhs - rhs near the draws, for each form and the control."""
+    """Return the least and largest lhs - rhs near the draws, for each version of the claim."""
     statement, seen = bench.statement, []
     for index, size in enumerate(map(Size, statement.sizes)):
         for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):

@@ -41,9 +41,9 @@ HIDDEN = 1e300
 value so wide a bar that no change of the value counts; a smaller size would let some changes count.
 """
 OFTEN = 1e-8
-"""Least relative bar of the values of a program that NumPy does not run step by step. The program's
-solvers stop at about 1e-9, at a different point on each processor. A larger bar hides larger
-changes of a formula.
+"""Least relative error bar of the values of a program that NumPy does not run step by step. The
+program's solvers stop at about 1e-9, at a different point on each processor. A larger bar hides
+larger changes of a formula.
 """
 WORST, RESIDUAL = 1e6, 1e-12
 """WORST is the largest ratio that the library assumes between the terms of a host program and its
@@ -57,10 +57,10 @@ _NEAREST = 0
 
 
 class Bars(NamedTuple):
-    """The recorded values of one form, keyed by instance and name, with their error bars.
+    """The recorded values of one form (version of the claim), with their error bars.
 
     Attributes:
-        values: the values as in `Verdict.values`.
+        values: the values by instance and name, as in `Verdict.values`.
         bars: a bar for each value, in the same containers as `values`; infinite if rounding decides
             the value.
     """
@@ -118,8 +118,7 @@ def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
 
 
 Found = list[tuple[Row, Row]]
-"""For each recorded row, the pair of the row's values and the sizes of the terms in these
-values."""
+"""For each recorded instance, the pair of its values and the sizes of the terms in these values."""
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
@@ -243,7 +242,7 @@ def _bar(value: float, scale: float) -> float:
 def noted_with_bars(
     statement: Statement, /, *, seed: int = 0, programs: Programs = UNKEPT
 ) -> tuple[Bars, ...]:
-    """Return the recorded values of each form, with their error bars.
+    """Return the recorded values of each form (version of the claim), with their error bars.
 
     Args:
         statement: a statement of any kind.

@@ -39,17 +39,17 @@ MOST = 2**21
 many numbers. Five runs hold an array at once, so a larger limit takes more memory.
 """
 FIRST = 64
-"""The engine first checks this many violations of a form at one size, the largest ones. If one of
-these violations is more than rounding, the engine skips the smaller violations. A larger number
-takes longer.
+"""The engine first checks the largest violations at one size, at most this many for each version of
+the claim. If one of these violations is more than rounding, the engine skips the smaller
+violations. A larger number takes longer.
 """
 ROWS = 16
 """For an identity, the engine compares the sides entry by entry on this many instances. A larger
 number finds more wrong entries and takes longer.
 """
 NEARLY = 0.99
-"""Ratio above which an instance counts as reaching an equality case. A larger ratio counts fewer
-instances.
+"""Ratio above which the sides of an instance count as equal (an equality case). A larger ratio
+counts fewer instances.
 """
 SHAKES = 16
 """If the program has jumps or branches on floats, a violation must persist in this many runs with
@@ -64,7 +64,7 @@ share makes the engine check more instances.
 
 
 class Judged(NamedTuple):
-    """The measurements of one form on some instances, relative to the size of its terms.
+    """The measurements of one form (claim version) on some instances, relative to its terms' size.
 
     Attributes:
         value: the value as in `Measured`.
@@ -136,7 +136,7 @@ def _flat(x: Any) -> np.ndarray:
 
 
 def flat_sides(part: Reading, form: int, /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return both sides of a form, of shape (instances, entries), and the stated errors."""
+    """Return both sides of a claim version, shape (instances, entries), and the stated errors."""
     left, right, error = (_flat(of_form(side, form)) for side in part[:3])
     return left, right, np.max(error, axis=1, initial=0.0)
 
@@ -189,7 +189,7 @@ def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
 
 
 def sizes_of_terms(bench: Bench, batch: Instance, size: Size, form: int, /) -> np.ndarray:
-    """Return the size of the terms of a form's sides on some instances; NaN if a run gave NaN.
+    """Return the size of the terms that the sides sum on some instances; NaN if a run gave NaN.
 
     Raises:
         NotInterpreted: if NumPy cannot run the claim's program.
@@ -202,7 +202,7 @@ def sizes_of_terms(bench: Bench, batch: Instance, size: Size, form: int, /) -> n
 
 
 def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
-    """Measure one form on some instances, relative to the size of its terms.
+    """Measure one form (a version of the claim) on some instances, relative to its terms' size.
 
     A violation counts only if it persists under other roundings and exceeds the change that these
     roundings cause, because rounding may decide a jump (floor, a comparison).
@@ -248,9 +248,9 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
     """Choose a few instances at which one side of a bound is zero and the other side is smallest.
 
-    These instances matter if the form names an equality case that no other instance reaches. They
-    also matter if both sides are zero at all instances, because only terms then give a control its
-    size.
+    These instances matter if the claim names an equality case (instance with equal sides) that no
+    other instance reaches. They also matter if both sides are zero at all instances. Only terms
+    then give a control (false variant) its size.
     """
     reached = np.any(m.counted & (m.value >= NEARLY))
     zeros = not np.any(m.counted & ((m.lhs != 0) | (m.rhs != 0)))
@@ -280,7 +280,7 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
 def _looked_at(
     bench: Bench, batch: Instance, size: Size, form: int, m: Measured, large: bool = False
 ) -> tuple[Measured, np.ndarray]:
-    """Measure one form at one size relative to its terms; also return the size of the terms.
+    """Measure one form (claim version) at one size relative to its terms; also return their size.
 
     If `large` is true, the function measures all violations, also large ones.
     """
@@ -334,8 +334,11 @@ def _looked_at(
 def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Column]:
     """Measure doubtful instances of each form again, relative to their terms; return the columns.
 
-    The column of the control stays unchanged. All columns stay unchanged if NumPy cannot run the
-    claim's program. Promised entries (`there_is`) are the best that the search found.
+    A form is one version of the claim. A column holds a form's measurements.
+
+    The column of the control (a false variant) stays unchanged. All columns stay unchanged if NumPy
+    cannot run the claim's program. Promised entries (`there_is`) are the best that the search
+    found.
     """
     if not _has_terms(bench.statement):
         return columns
@@ -345,7 +348,10 @@ def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Colu
 
 
 def look_at_large_violations(bench: Bench, pool: Pool, column: Column, form: int, /) -> Column:
-    """Return a form's column with all violations measured relative to their terms."""
+    """Return a form's measurements, with all violations measured relative to their terms.
+
+    A form is one version of the claim.
+    """
     if not is_looked_at(bench.statement):
         return column
     return _of_form(bench, pool, column, form, large=True)
@@ -377,7 +383,7 @@ def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool
 
 
 def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -> Measured:
-    """Measure one form on one instance, as `second_look` does."""
+    """Measure one form (a version of the claim) on one instance, as `second_look` does."""
     batch = batch_of(instance)
     m = Measured(*(np.atleast_1d(field) for field in bench(batch, size).column(form)))
     if is_looked_at(bench.statement):

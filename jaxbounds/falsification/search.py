@@ -1,8 +1,8 @@
 """Search for the instance with the worst ratio, from given starting points.
 
-Each search maximises the score of one form: log(ratio), or the ratio itself if it is not positive.
-The search projects every candidate onto the hypotheses, and keeps the best candidate that counts.
-The result is a lower estimate of the supremum.
+Each search maximises the score of one form (version of the claim): log(ratio), or the ratio itself
+if it is not positive. The search projects every candidate onto the hypotheses, and keeps the best
+candidate that counts. The result is a lower estimate of the supremum.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,8 @@ class Found(NamedTuple):
 
 
 Slopes = tuple[Any, Any, list[Any]]
-"""The tuple (score of a form, reading or measurement, gradient along the float leaves)."""
+"""The tuple (score of a claim, its evaluated or compared sides, gradient along the float leaves).
+"""
 
 LEARNING_RATE = 0.1
 """Length of the first step of gradient ascent, relative to the root mean square of each leaf
@@ -64,6 +65,8 @@ def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: in
 
 def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
     """Return a function from an instance and a form's index to the form's score and gradient.
+
+    A form is one version of the claim.
 
     For a bound, the function compares only the sides of that form.
     """
@@ -102,7 +105,7 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 
 
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
-    """Map `slopes` over instances, each for its form.
+    """Map `slopes` over instances, each for its form (version of the claim).
 
     Also return a mask of the instances that count.
     """
@@ -123,7 +126,7 @@ def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[.
 
 
 class _Flat:
-    """One array with the float leaves of all chains side by side: a chain is a row of the array."""
+    """One array with the float leaves of all chains (runs of the search). Each row is a chain."""
 
     def __init__(self, leaves: Sequence[np.ndarray]) -> None:
         self.moving = _moving(leaves)
@@ -152,9 +155,9 @@ def gradient_search(
 ) -> Callable[..., Found]:
     """Return a search by Adam with a cosine schedule and steps relative to each float leaf's size.
 
-    A chain may instead take steps relative to each entry, which is a search in logarithms. All
-    chains run together. JAX compiles only the gradient, because a loop of all steps would take
-    longer to compile than to run.
+    All chains (runs of the search) run together. A chain may instead take steps relative to each
+    entry, which is a search in logarithms. JAX compiles only the gradient, because a loop of all
+    steps would take longer to compile than to run.
 
     Args:
         along: the function that `leading` returns, for all chains.

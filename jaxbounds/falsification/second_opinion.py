@@ -66,11 +66,12 @@ measurement. A larger value measures more violations again.
 TRUE = "the claim is true on this instance"
 """The reason that `jaxbounds.certify` gives for a true claim."""
 FLOATS_ONLY = "the violation is certain for these floats, which may miss a hypothesis by rounding"
-"""The reason that `jaxbounds.certify` gives if the projected instance violates no claim."""
+"""The reason that `jaxbounds.certify` gives if the projected instance does not violate the claim.
+"""
 
 
 class Referee(NamedTuple):
-    """The referee's answer about a form on an instance; the referee uses ball arithmetic.
+    """The answer of the referee (ball arithmetic) about one version of the claim on an instance.
 
     Attributes:
         word: "disproved", "disproved as coded", "undecided", or "absent" if ball arithmetic (the
@@ -100,11 +101,11 @@ class Referee(NamedTuple):
 
 
 Asked = Callable[[Statement, Form, Instance, Size], Referee]
-"""A referee, which judges a form on an instance of a size."""
+"""A referee: a function that judges a form (version of the claim) on an instance of a size."""
 
 
 def remembering(referee: Asked, /) -> Asked:
-    """Return a referee that remembers its answers, because each takes seconds."""
+    """Return a referee (a judge by ball arithmetic) that remembers its slow answers."""
     known: dict[Any, Referee] = {}
 
     def asked(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
@@ -119,7 +120,7 @@ def remembering(referee: Asked, /) -> Asked:
 
 
 def no_referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Answer in place of the referee if ball arithmetic is not installed."""
+    """Answer in place of the referee (a judge) if its ball arithmetic is not installed."""
     return Referee("absent", "ball arithmetic is not installed (pip install 'jaxbounds[certify]')")
 
 
@@ -171,10 +172,11 @@ def stands(
     """Return the reason why a violation is not enough for `fails`; empty if it is enough.
 
     Args:
-        bench: the bench that measures.
-        form: a form that fails.
+        bench: the bench, an object that measures instances.
+        form: a form (version of the claim) that fails.
         found: a violating instance, its size and the measured value.
-        referee: the referee, which decides about violations of the size of rounding.
+        referee: the referee (ball arithmetic), which decides about violations of the size of
+            rounding.
     """
     index = [f.name for f in bench.statement.forms].index(form.name)
     instance, size, value = found
@@ -253,7 +255,7 @@ def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Sta
 
 
 def is_at_projected(statement: Statement, /) -> bool:
-    """Return whether `at_projected` made a statement."""
+    """Return whether the function `at_projected` made this statement."""
     return isinstance(statement.evaluate, _There)
 
 
@@ -261,6 +263,8 @@ def _exactly_there(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, said: Referee
 ) -> Referee:
     """Return the referee's answer at the projected instance, which meets the hypotheses exactly.
+
+    The referee judges by ball arithmetic.
 
     The result is the first answer, `said`, if the projection runs on the host.
     """
@@ -276,7 +280,7 @@ def _exactly_there(
 def clears_at_the_set(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
 ) -> bool:
-    """Return whether the referee finds only rounding in a violation at the projected instance."""
+    """Return whether ball arithmetic finds only rounding in a projected instance's violation."""
     said = _at_the_set(statement, form, instance, size, referee)
     return said is not None and said.clears
 
@@ -341,8 +345,8 @@ def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) 
     The operation's error is relative to the size of the terms, which may cancel.
 
     Args:
-        bench: the bench that measures.
-        index: the index of a form that fails.
+        bench: the bench, an object that measures instances.
+        index: the index of a form (version of the claim) that fails.
         found: a violating instance, its size and the measured value.
     """
     statement, coarsest = bench.statement, bench.watch.coarsest

@@ -25,8 +25,8 @@ this size that is the square root of a cancelled difference has an error of abou
 value excludes more instances.
 """
 ASKED = 12
-"""The referee decides at most this many violating instances. Each takes tenths of seconds, so a
-larger number takes longer."""
+"""The referee (ball arithmetic) decides at most this many violating instances. Each takes tenths of
+seconds, so a larger number takes longer."""
 NAME = f"a side is at least {LEAST:g}"
 """The name of the second run's hypothesis in the verdict."""
 
@@ -35,11 +35,12 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
     """Return whether all violations have small sides and are, in a sample, only rounding.
 
     Args:
-        bench: the bench that measures instances.
+        bench: the bench, an object that measures instances.
         pool: the pool of measured instances.
         column: the measurements of the form on all instances.
-        form: a form that floats violate.
-        referee: the referee, which judges at most `ASKED` violations, large and small.
+        form: a form (version of the claim) that floats violate.
+        referee: the referee (ball arithmetic), which judges at most `ASKED` violations, large and
+            small.
     """
     statement, m = bench.statement, column.measured
     if statement.host or statement.kind in ON_AVERAGE or not statement.is_bound:
@@ -62,7 +63,7 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
 
 @dataclass(frozen=True)
 class _LargeSides:
-    """A statement's hypotheses, with one more: a side of its first form is at least `LEAST`."""
+    """A statement's hypotheses, with one more: a side of the claim is at least `LEAST`."""
 
     statement: Statement
     own: Hypotheses | None

@@ -59,7 +59,7 @@ CHANGES: tuple[Callable[[Leaf, Rng], Leaf], ...] = (
 
 
 def look_at_special_points(bench: Bench, pool: Pool, seed: int, /) -> None:
-    """Add to the pool of an identity the special points at which its sides differ.
+    """Add to an identity's pool of instances the special points at which its sides differ.
 
     The function skips points at which the sides agree or a side is NaN.
     """

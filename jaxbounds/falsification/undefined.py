@@ -77,8 +77,8 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
 
     Args:
         statement: a claim that one instance decides.
-        pool: the instances.
-        column: the measurements of a form on the pool.
+        pool: all measured instances.
+        column: the measurements of one form (version of the claim) on the pool.
 
     Returns:
         A reason; empty if no side is NaN, if the verdict fits a trend over sizes, or if no float

@@ -11,7 +11,7 @@ from jaxbounds.ground.to_json import to_json
 
 
 def beside(witness_file: str, /) -> str:
-    """Return the path of a witness's Rocq file, with a name that Rocq accepts."""
+    """Return the path of the Rocq file beside a witness, with a name that Rocq accepts."""
     folder, _, name = witness_file.rpartition("/")
     stem = re.sub(r"\W+", "_", name.removesuffix(".json"), flags=re.ASCII).strip("_")
     return f"{folder}/{stem}.v" if name else ""
@@ -28,7 +28,7 @@ class Verdict:
         label: the statement's label in print.
         kind: the statement's kind.
         relation: the comparison: "<=", ">=" or "="; "->" for limits.
-        form: the name of the form.
+        form: the name of the form (one version of the claim).
         expected: the status that the form should have.
         recorded: whether the form's declaration or the paper's records give the expected status.
             Otherwise a claim should hold, and a false twin (a deliberately false variant) should
@@ -59,16 +59,18 @@ class Verdict:
             measured only a part.
         checked: the names of the hypotheses that every instance was tested for.
         excluded: a dictionary from each reason of rejection to the number of rejected instances.
-        sources: the number of instances and the worst ratio of each sampler, cases and search.
+        sources: the number of instances and the worst ratio of each sampler, of the cases
+            (hand-written instances) and of the search.
         quantiles: the quantiles 0%, 5%, ..., 100% of the ratios of the draws and cases.
         drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count. A
             changed formula changes this mean.
-        values: the noted values of a few draws and cases, by instance and name ("lhs", "rhs", or a
-            judged function). For a value with many entries, the verdict stores two weighted sums.
-            Values that all forms share appear in the first form's verdict only.
+        values: the values recorded on a few draws and cases, keyed by instance and name ("lhs",
+            "rhs", or a judged function). For a value with many entries, the verdict stores two
+            weighted sums. Values that all forms share appear in the first form's verdict only.
         control: the status and the worst ratio of the deliberately false variant.
         certificate: the result of ball arithmetic, if `jaxbounds.certify` certified the form.
-        witness_file: the path of the witness in the output folder; empty without a witness.
+        witness_file: the path of the witness (a file from which any program can check the failure)
+            in the output folder; empty without a witness.
         counterexample_ratio: the ratio of the stored counterexample, or None.
         worst_file: the path of the worst instance in the output folder; empty if not saved.
         shrunk_ratio: the ratio of the shrunk failing instance, or None.
@@ -126,12 +128,12 @@ class Verdict:
 
     @property
     def theorem_file(self) -> str:
-        """The path of the disproof's Rocq file beside its witness; empty without a witness."""
+        """The path of the disproof's Rocq file (a formal proof); empty without a disproof."""
         return beside(self.witness_file)
 
     @property
     def is_twin(self) -> bool:
-        """Whether the form is a false twin: a deliberately false variant, which must fail."""
+        """Whether the form (claim version) is a false twin: a false variant, which must fail."""
         return Form(name=self.form).is_twin
 
     @property
@@ -141,7 +143,7 @@ class Verdict:
 
     @property
     def aside(self) -> str:
-        """The note beside an unexpected status: the recorded note, or that a twin must fail."""
+        """The note beside an unexpected status: the record's, or that a false variant must fail."""
         if self.as_expected:
             return ""
         if self.is_twin:
