@@ -64,8 +64,8 @@ def write_records(paper: Paper, name: str, content: dict[str, Any], /, *, depth:
         name: the file to write: RATIOS, VALUES or CONSTANTS.
         content: a dictionary from each statement's id to its record.
         depth: the number of nested levels whose entries get a line each: 1 writes a line for each
-            statement, 2 a line for each form. A larger number makes a longer file, whose diff shows
-            a change more exactly.
+            statement, 2 a line for each form (version of the claim). A larger number makes a longer
+            file, whose diff shows a change more exactly.
 
     Raises:
         Refused: if the paper was not loaded from a file.

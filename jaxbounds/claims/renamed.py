@@ -1,4 +1,7 @@
-"""Map old ids of statements and old names of forms, accepted for one release, to current ones."""
+"""Map old ids of statements and old names of forms, accepted for one release, to current ones.
+
+A form is one version of a statement's claim.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -146,7 +149,7 @@ FORMS: Mapping[tuple[str, str], str] = MappingProxyType(
         ("seqlength.appc.contraction", "printed"): "derived",
     }
 )
-"""Maps a statement and an old name of its form to the form's current name."""
+"""Maps a statement and an old name of its form (claim version) to the form's current name."""
 _BEFORE = {now: before for before, now in STATEMENTS.items()}
 
 
@@ -157,6 +160,8 @@ def current_id(name: str, /) -> str:
 
 def current_form(statement: str, form: str, /) -> str:
     """Return the current name of a form, given any of its names; an unknown name stays unchanged.
+
+    A form is one version of the claim.
 
     Args:
         statement: the current id of the form's statement.

@@ -240,7 +240,7 @@ def _one_name(norm: Any) -> Any:
 
 
 _OF_EIGENVALUES = {"operator": math.inf, "nuclear": 1, "frobenius": 2}
-"""The p of the l_p norm of the eigenvalues that is each norm."""
+"""A dictionary from the name of each norm to p; the norm is the l_p norm of the eigenvalues."""
 
 
 @dataclass(frozen=True)
@@ -299,8 +299,8 @@ class Symmetric(_OfMatrices):
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw a matrix of norm `at_most` whose nonzero eigenvalues have one absolute value.
 
-        For the nuclear norm its rank is one. For the operator norm a matrix that may have negative
-        eigenvalues has no eigenvalue zero.
+        For the nuclear norm its rank is one. For the operator norm no eigenvalue is zero, if
+        negative eigenvalues are allowed.
 
         Raises:
             Refused: if the bound `at_most` is infinite.

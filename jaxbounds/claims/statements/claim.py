@@ -39,8 +39,8 @@ _KINDS: Mapping[str, Kind] = {
 _BY_KIND: Any = None
 """The default of a field that `Statement` or `Form` fills later."""
 LONGEST_NAME = 40
-"""A twin's name has at most this many characters; the library cuts longer names. A larger number
-makes wider tables."""
+"""The name of a twin (a false variant of a claim) has at most this many characters; the library
+cuts longer names. A larger number makes wider tables."""
 
 
 def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
@@ -62,7 +62,7 @@ def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
 
 
 def _twins_of(false: Any) -> tuple[Form, ...]:
-    """Return the forms of the twins, or no form if the twins themselves are ill formed."""
+    """Return a form for each twin (false variant of the claim); empty for ill-formed twins."""
     with contextlib.suppress(*REFUSALS):
         return tuple(Form(name=name) for name, _ in _named(false))
     return ()
@@ -144,7 +144,7 @@ def claim(
         error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
         tolerance: the relative tolerance for rounding, as in `Statement`.
         budget: the numbers of draws and search steps, as in `Statement`.
-        expected: the status that the printed form should get, as in `Form`.
+        expected: the status that the printed form (the claim itself) should get, as in `Form`.
         counterexample: an instance on which the printed form fails, as in `Form`.
         erratum: the id of the erratum that the printed form exhibits, as in `Form`.
         note: a proof sketch of the printed form, or the text of its erratum.
@@ -220,13 +220,13 @@ def _by_name(hypotheses: Any, known: set[str]) -> Any:
 
 
 def _named(false: Twins) -> list[tuple[str, Twin]]:
-    """Return each twin with the name of its form; a repeated name gets a number.
+    """Return each twin (false variant of the claim) with its name; a repeated name gets a number.
 
     Raises:
         TypeError: if `false` is a single twin.
     """
     if callable(false) or not isinstance(false, Sequence | Mapping) or isinstance(false, str):
-        raise TypeError(f"false={false!r:.60}: expected a list of twins. Try false=[...]")
+        raise TypeError(f"false={false!r:.60}: expected a list of right sides. Try false=[...]")
     if isinstance(false, Mapping):
         named = [(str(name), twin) for name, twin in false.items()]
     else:
@@ -250,7 +250,10 @@ def _name_of(twin: Twin) -> str:
 
 
 def _refuse_sides(pairs: Mapping[str, tuple[Any, Any]], error: Any, known: set[str]) -> None:
-    """Refuse a side that is neither function nor number, and a twin without one or two sides."""
+    """Refuse a side that is neither function nor number, and a twin without one or two sides.
+
+    A twin is a false variant of the claim.
+    """
     refuse_other_side("error", error)
     refuse_other_arguments("error", error, known)
     for name, pair in pairs.items():

@@ -16,7 +16,7 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """A box on which `jaxbounds.certify` proves a form, up to `slack`.
+    """A box on which `jaxbounds.certify` proves a form (version of a claim), up to `slack`.
 
     Attributes:
         name: a description of the box in words ("one token pair, logits (t, 0), |t| <= 8").

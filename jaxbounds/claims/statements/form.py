@@ -15,11 +15,12 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.text import shortened
 
 LONGEST = 100
-"""In file names, an id or a form's name has at most this many characters. Longer names may exceed a
-limit of the file system."""
+"""In file names, an id or the name of a form (version of a claim) has at most this many characters.
+Longer names may exceed a limit of the file system."""
 Status = Literal["holds", "fails", "vacuous", "inconclusive", "consistent", "inconsistent", "error"]
 REJECTED: tuple[Status, ...] = ("fails", "inconsistent")
-"""The statuses that count as a rejection of a control or of a false twin."""
+"""The statuses that count as a rejection of a control or a false twin (deliberately false variants
+of a claim)."""
 Sense = Literal["at most", "at least", "exactly"]
 
 _BY_KIND: Any = None
@@ -30,7 +31,7 @@ _BY_STATEMENT: Any = None
 
 @dataclass(frozen=True, kw_only=True)
 class Counterexample(metaclass=Careful):
-    """An instance, small enough for a person, on which a form fails.
+    """An instance, small enough for a person, on which a form (version of a claim) fails.
 
     Attributes:
         instance: the inputs, as nested dicts of numbers, lists or arrays.
@@ -129,5 +130,8 @@ class Form(metaclass=Careful):
 
     @property
     def file_name(self) -> str:
-        """Return the form's name in file names: letters, digits, points and dashes, cut if long."""
+        """Return the form's name in file names: letters, digits, points and dashes, cut if long.
+
+        A form is one version of the claim.
+        """
         return shortened(re.sub(r"[^A-Za-z0-9.]+", "-", self.name), LONGEST)

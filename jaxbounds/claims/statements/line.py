@@ -63,7 +63,9 @@ class Line:
     error: Side = 0.0
 
     def statement(self, budget: Budget | None = None) -> Statement:
-        """Return the claim as a statement without a control of its own; the engine makes one.
+        """Return the claim as a statement.
+
+        The engine makes its control, a deliberately false variant.
 
         Args:
             budget: the numbers of draws, restarts and steps; the default is `Budget()`.

@@ -37,8 +37,8 @@ class Erratum:
         readings: for kind "reading": the false reading, then the true reading.
         consequence: the changes to later results of the paper.
         main: the effect on the paper's main theorems: "survive", or "changed to ...".
-        evidence: the id of the statement whose failing form shows the error, or the way in which we
-            found the error.
+        evidence: the id of the statement whose failing form (version of the claim) shows the error,
+            or the way in which we found the error.
     """
 
     id: str
@@ -131,8 +131,9 @@ class Paper:
         unchecked: the reason for each item that no statement checks, by the item's label in print.
         unjudged: the public functions of the paper's modules that no statement judges: for each
             reason, their full names within the paper ("model.head_norm").
-        codes: an explanation of each short name in forms and notes ("S6", "DM1"), in a sentence or
-            two; `jaxbounds show <paper>.S6` prints it. Errata explain their own ids.
+        codes: an explanation of each short name in forms (versions of claims) and notes ("S6",
+            "DM1"), in a sentence or two; `jaxbounds show <paper>.S6` prints it. Errata explain
+            their own ids.
         edition: the edition that we read, because errata depend on its words ("AISTATS 2024").
         links: a dictionary from a name ("arXiv", "DOI") to the address of the paper's text.
         bibtex: a BibTeX entry that cites the paper.

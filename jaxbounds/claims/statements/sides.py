@@ -14,7 +14,8 @@ class Sides(NamedTuple):
 
     Attributes:
         lhs: the measured side: a scalar for `<=`, an array of any shape for `=`. If the forms
-            measure different quantities, a mapping from form names (and `"control"`) to values.
+            (versions of the claim) measure different quantities, a mapping from form names (and
+            `"control"`, the false variant) to values.
         rhs: the right side of each form, by its name, and of `"control"`.
         error: the absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
             residual, a Monte Carlo half-width); a mapping if the forms differ. An instance decides
@@ -37,7 +38,7 @@ class Sides(NamedTuple):
         error: ArrayLike | Mapping[str, ArrayLike] = 0.0,
         trivial: ArrayLike | None = None,
     ) -> "Sides":
-        """Make `Sides` from a dict of form names to pairs (lhs, rhs)."""
+        """Make `Sides` from a dict of the names of forms (claim versions) to pairs (lhs, rhs)."""
         lhs = {name: left for name, (left, _) in pairs.items()}
         rhs = {name: right for name, (_, right) in pairs.items()}
         return cls(lhs=lhs, rhs=rhs, error=error, trivial=trivial)

@@ -44,14 +44,16 @@ FITTED = ("rate", "limit")
 """The kinds of claims that the engine decides by a trend over sizes. The best status of such a
 claim is `consistent`."""
 SCALED = ("inequality", "identity", "construction", "trajectory", "rate", "limit")
-"""The kinds of claims for which the engine makes a control if the statement names no control."""
+"""The kinds of claims for which the engine makes a control (a deliberately false variant) if the
+statement names no control."""
 ENGINES_CONTROL: Mapping[bool | str, str] = {
     True: "the right side, scaled until the worst instance exceeds it by 1%",
     False: "the right side, scaled by 1%",
     "limit": "the right side, moved by twice the largest distance of the sides",
     "rate": "the right side to the power that puts the fitted exponent at two, or at one half",
 }
-"""The engine's control in words: for a bound (True), an equality (False), a limit and a rate."""
+"""The engine's control (a deliberately false variant) in words: for a bound (True), an equality
+(False), a limit and a rate."""
 WIDEST = 1e-3
 """Largest relative tolerance that a statement may declare; rounding errors are smaller than this
 value. A larger value accepts tolerances that hide violations."""
@@ -64,7 +66,7 @@ TYPED = (
 checks."""
 ID = r"[a-z][a-z0-9_]*(\.[a-z0-9_\-]+)+"
 NAMED = r"(printed|corrected|sharpened|derived|false)\b"
-"""The beginning of the name of a form, as a pattern."""
+"""A pattern for the beginning of the name of a form (version of a claim)."""
 NO_ID = "refused.statement"
 """The id of a placeholder whose own id is unusable; the paper then gives the placeholder another
 id.
@@ -127,11 +129,11 @@ class Statement(metaclass=Careful):
             the draws of its entries; `project` and `hypotheses` add to the sets. `over={}` says
             that the claim is about its sizes alone, with one instance for each size.
         there_is: the sets of the entries that a claim only promises: "for each instance of `over`
-            there is ... such that". An inner search looks for the best entries, for each form and
-            instance, and stores them with the instance. If the search finds no suitable entries,
-            the form is inconclusive; it fails only if the sets are finite and all points were
-            tried. For an `=`, the engine compares the control at the entries that the search found
-            for the form.
+            there is ... such that". An inner search looks for the best entries, for each form
+            (version of the claim) and instance, and stores them with the instance. If the search
+            finds no suitable entries, the form is inconclusive; it fails only if the sets are
+            finite and all points were tried. For an `=`, the engine compares the control (the false
+            variant) at the entries that the search found for the form.
         witness: a start of that inner search, beside the search's own starts: the entries of
             `there_is` by name, or a function `witness(instance, size)` that returns them. A single
             entry needs no name. A wrong witness costs only the time to try it.
@@ -209,7 +211,10 @@ class Statement(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Statement":
-        """Return a placeholder with a refused statement's id, the names of its forms, a reason."""
+        """Return a placeholder with a refused statement's id, the names of its forms, and a reason.
+
+        A form is one version of the claim.
+        """
         words = {name: given.get(name) for name in ("id", "label", "formula", "source")}
         texts = {name: value for name, value in words.items() if isinstance(value, str)}
         name = texts.get("id", "")
@@ -272,7 +277,7 @@ class Statement(metaclass=Careful):
 
     @property
     def control_in_words(self) -> str:
-        """The statement's own control in words, or the engine's control."""
+        """The control (a deliberately false variant) in words: the statement's or the engine's."""
         own = ENGINES_CONTROL.get(self.kind, ENGINES_CONTROL[self.is_bound])
         return self.control.strip() or own
 
@@ -321,7 +326,8 @@ class Statement(metaclass=Careful):
 def _blank_forms(given: Any) -> tuple[Form, ...]:
     """Return forms with the names of a refused statement's forms, and nothing else.
 
-    The verdicts then say of each form, and of each false twin, that the run did not judge it.
+    The verdicts then say of each form (version of the claim), and of each false variant, that the
+    run did not judge it.
     """
     forms = [f for f in given if isinstance(f, Form)] if isinstance(given, tuple | list) else []
     named = {f.file_name: Form(name=f.name) for f in forms if re.match(NAMED, f.name)}

@@ -65,7 +65,7 @@ def owned(side: Side, /) -> bool:
 
 
 class TwoSides:
-    """An `evaluate` that computes both sides of each form.
+    """An `evaluate` that computes both sides of each form (version of the claim).
 
     Args:
         pairs: the left and the right side of each form, by the form's name.
@@ -85,7 +85,7 @@ class TwoSides:
             self.__wrapped__ = written[0]  # `inspect` then finds the file of a side
 
     def __call__(self, instance: Instance, size: Size) -> Sides:
-        """Return both sides of each form on one instance; a common side is computed once."""
+        """Return both sides of each claim version on one instance; compute a common side once."""
         entries, done = {**size, **instance}, dict[int, Any]()
 
         def value(side: Side) -> Any:
