@@ -1,8 +1,9 @@
 """Certificates and proofs of statements by ball arithmetic (needs the extra `certify`).
 
-`disprove` turns a violation into a certificate: balls enclose both sides on one instance, all
-hypotheses are certain, and the instance violates the claim by a margin. `enclose` evaluates any JAX
-function in ball arithmetic. `witness_of` writes an instance for an independent program to check.
+`disprove` turns a violation into a certificate. In a certificate, balls (intervals around floats)
+enclose both sides on one instance, all hypotheses are certain, and the instance violates the claim
+by a margin. `enclose` evaluates any JAX function in ball arithmetic. `witness_of` writes an
+instance for an independent program to check.
 """
 
 import jaxbounds.programs.balls  # noqa: F401 - says at once what is missing

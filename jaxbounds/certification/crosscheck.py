@@ -1,9 +1,10 @@
-"""Crosscheck of verdicts: compare float64 measurements with ball arithmetic on random draws.
+"""Check verdicts: compare float64 measurements with ball arithmetic (rigorous error bounds).
 
-The crosscheck tests every form that is expected to hold, on a few draws. The true difference of the
-sides may differ from the float64 difference by at most the error that `evaluate` states. A draw
-that counts in float64 must not certainly miss a hypothesis, and must not certainly violate an
-inequality. The enclosures of both sides of an identity must overlap.
+The crosscheck tests every form (version of a claim) that is expected to hold, on a few draws
+(random instances). The true difference of the sides may differ from the float64 difference by at
+most the error that `evaluate` states. A draw that counts in float64 must not certainly miss a
+hypothesis, and must not certainly violate an inequality. The enclosures of both sides of an
+identity must overlap.
 """
 
 import time
@@ -35,12 +36,13 @@ ROUNDING = 1e-13
 report fewer errors. If `evaluate` states no error, the check also allows the statement's tolerance.
 """
 BITS = 160
-"""Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""
+"""Precision of ball arithmetic (rigorous error bounds) in bits; a larger number gives sharper
+bounds and takes longer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crosscheck:
-    """The crosscheck of one form of a statement on one draw.
+    """The result of the check of one form (version of a claim) on one draw (random instance).
 
     Attributes:
         id: the id of the statement.
@@ -76,7 +78,7 @@ def _draws(statement: Statement, size: Size, count: int, seed: int) -> Iterator[
 def crosscheck(
     statement: Statement, /, *, draws: int = 2, seed: int = 0, seconds: float = 20.0
 ) -> list[Crosscheck]:
-    """Check every form that is recorded to hold, on draws of the smallest size.
+    """Check every form (claim version) that is recorded to hold, on draws of the smallest size.
 
     Args:
         statement: a statement of any kind; JAX must be able to trace its `evaluate`.

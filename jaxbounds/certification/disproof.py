@@ -64,14 +64,16 @@ violate the claim only because they meet the hypotheses up to a tolerance. A lar
 disproof need an exact point more often.
 """
 POINTS = 64
-"""Most points of promised finite sets (`there_is`) that the referee tries, each in tenths of
-seconds. A larger number decides more claims and takes longer.
+"""The referee (ball arithmetic) tries at most this many values of entries that a claim promises in
+finite sets (`there_is`). Each value takes tenths of seconds. A larger number decides more claims
+and takes longer.
 """
 SECONDS = 20.0
-"""Seconds after which the referee leaves an instance undecided; a larger number decides more."""
+"""Seconds after which the referee (ball arithmetic) leaves an instance undecided; a larger number
+decides more."""
 BITS = (192, 448)
-"""Precisions of the balls in bits; a disproof tries one after the other. Larger precisions give
-sharper bounds and take longer."""
+"""Precisions of ball arithmetic in bits; a disproof tries one after the other. Larger precisions
+give sharper bounds and take longer."""
 
 
 def _is_float(x: Any) -> bool:
@@ -147,7 +149,7 @@ def enclosures(function: Callable[[Any], Any], instance: Any, /, **options: Any)
 
 
 class Met(NamedTuple):
-    """The hypotheses of a form on an instance.
+    """The hypotheses of a form (version of a claim) on an instance.
 
     Attributes:
         words: a dictionary from each hypothesis to "certain", "open" (undecided) or "missed", over
@@ -169,6 +171,8 @@ def hypotheses_of(
     statement: Statement, form: Form, instance: Any, size: Size, /
 ) -> Callable[..., Met]:
     """Trace the hypotheses of a statement and a form; return a function that decides them.
+
+    A form is one version of the claim.
 
     Raises:
         NotSupported: in a call, if a hypothesis returns another type than booleans.
@@ -287,7 +291,7 @@ def disprove(
     seconds: float = 120.0,
     bits: tuple[int, ...] = BITS,
 ) -> Certificate:
-    """Try to disprove one form of a statement on one instance by ball arithmetic.
+    """Try to disprove one form (version of the claim) on one instance by ball arithmetic.
 
     Args:
         statement: a statement, or its id.
@@ -338,10 +342,10 @@ def confirmed(
 ) -> Certificate:
     """Run `disprove` on an instance whose floats are exact; a certain gap of any size is enough.
 
-    The referee calls this function for an instance from a search. No float of such an instance
-    stands for a rounded irrational number. The sides of an identity must differ by more than its
-    tolerance. If a claim promises an entry of a finite set with at most `POINTS` points, the
-    certificate must refute each point.
+    The referee, which judges small violations by ball arithmetic, calls this function for an
+    instance from a search. No float of such an instance stands for a rounded irrational number. The
+    sides of an identity must differ by more than its tolerance. If a claim promises an entry of a
+    finite set with at most `POINTS` points, the certificate must refute each point.
 
     Raises:
         Refused: as in `disprove`.
@@ -363,7 +367,7 @@ def confirmed(
 
 
 def _promised_points(statement: Statement, size: Size) -> Iterator[Instance]:
-    """Yield the points of the promised sets; nothing if a set is infinite or has many points."""
+    """Yield all values of promised entries; nothing if a set is infinite or has many points."""
     every = Over(statement.there_is).every(size) if statement.there_is else None
     for row in range(len(jax.tree.leaves(every)[0]) if every else 0):
         yield jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], every)
@@ -457,7 +461,7 @@ def _of_the_set(
     """Decide a small gap; it may exist only because floats meet the hypotheses up to rounding.
 
     The projected point, which meets the hypotheses exactly, must violate the claim as well. If the
-    projected point does not violate the claim, the word becomes "undecided".
+    projected point does not violate the claim, the certificate's word becomes "undecided".
     """
     unconditional = statement.hypotheses is None and form.hypotheses is None
     if unconditional or is_at_projected(statement):
@@ -479,10 +483,10 @@ def _of_the_set(
 def _of_machine_integers(
     statement: Statement, form: Form, instance: Any, size: Size
 ) -> dict[str, Any]:
-    """Weaken the result to "disproved as coded" if machine integers wrap in computing a side.
+    """Weaken the result to "disproved as coded" if machine integers wrap (overflow) in a side.
 
-    The word is also weaker if NumPy cannot run the program and the ranges of its integers allow
-    a wrap.
+    The function also weakens the result if NumPy cannot run the program and the ranges of its
+    integers allow a wrap.
     """
     traced = jax.jit(sides_of(statement, form, size)).trace(instance)
     leaves = jax.tree.leaves(instance)

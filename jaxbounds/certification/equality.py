@@ -36,12 +36,12 @@ EQUAL = 1e-11
 point of equality. A larger value makes the search accept more points.
 """
 MOST, LOOKS = 48, 96
-"""The largest number of points to try, each with a few descriptions, and of boxes to search. Larger
-numbers find more equalities and take longer.
+"""The search tries at most MOST points, each with a few descriptions, and at most LOOKS boxes.
+Larger numbers find more equalities and take longer.
 """
 SPELLINGS, FAILURES = 12, 32
-"""The largest number of descriptions of a point, and of boxes in a row for which `settles` may find
-no proof. Larger numbers find more equalities and take longer.
+"""The search tries at most SPELLINGS descriptions of a point. After FAILURES boxes in a row without
+a proof, `settles` tries no further box. Larger numbers find more equalities and take longer.
 """
 
 
@@ -51,7 +51,7 @@ def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJa
 
 
 class Equalities:
-    """Regions around points of equality, in which a Taylor polynomial proves the form.
+    """Regions around points of equality, in which a Taylor polynomial proves a claim.
 
     The proof of a domain asks for regions one by one. The search for regions may use half of the
     time that is left until the deadline `until`.

@@ -1,4 +1,7 @@
-"""Find the forms that fail and their instances, and add certificates to verdicts."""
+"""Find the forms that fail and their instances, and add certificates to verdicts.
+
+A form is one version of a claim. A certificate is a result of ball arithmetic.
+"""
 
 import contextlib
 import tempfile
@@ -27,7 +30,7 @@ number proves more and takes longer.
 
 
 class Failing(NamedTuple):
-    """A form that fails, and the instance on which it fails.
+    """A form (version of a claim) that fails, and the instance on which it fails.
 
     Attributes:
         form: the name of the form.
@@ -41,7 +44,7 @@ class Failing(NamedTuple):
 
 
 def stored(statement: Statement, /) -> tuple[Failing, ...]:
-    """Return the forms that are expected to fail and store a counterexample."""
+    """Return the forms (claim versions) that are expected to fail and store a counterexample."""
     return tuple(
         Failing(form.name, form.counterexample.instance, form.counterexample.size)
         for form in statement.forms
@@ -52,7 +55,7 @@ def stored(statement: Statement, /) -> tuple[Failing, ...]:
 def failed_in(
     statement: Statement, verdicts: Iterable[Verdict], folder: str | Path, /
 ) -> tuple[Failing, ...]:
-    """Return the forms that failed in a run, each with an instance on which it fails."""
+    """Return the forms (claim versions) that failed in a run, each with a failing instance."""
     known = {failing.form: failing for failing in stored(statement)}
     found = []
     for verdict in verdicts:
@@ -87,7 +90,10 @@ def failing_forms(
 def proofs(
     statement: Statement, /, *, seconds: float = 120.0, slack: str = ""
 ) -> tuple[Proof, ...]:
-    """Try to prove every form on each of its domains; a given `slack` replaces the domains' own."""
+    """Try to prove every form on each of its domains; a given `slack` replaces the domains' own.
+
+    A form is one version of the claim; a domain is a box of instances.
+    """
     return tuple(
         prove(statement, form.name, domain, seconds=seconds, boxes=MOST_BOXES, slack=slack or None)
         for form in statement.forms
@@ -96,7 +102,7 @@ def proofs(
 
 
 def _proved(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the certificate's entries for a form that is proved on all its domains."""
+    """Return the certificate's entries for a form (claim version) proved on all its domains."""
     upto = lambda p: f" up to {p.upto}" if p.upto else ""
     domains = "; ".join(f"{p.domain}{upto(p)} ({p.boxes} boxes)" for p in found)
     return {"word": PROVED, "reason": domains, "lhs": None, "proofs": [p.to_json() for p in found]}
@@ -119,7 +125,10 @@ def _write_theorem(
 
 
 def _open(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the certificate's entries, with reasons, for a form not proved on all its domains."""
+    """Return the certificate's entries, with reasons, for a form not proved on all its domains.
+
+    A form is one version of the claim; a domain is a box of instances.
+    """
     left = [p for p in found if p.word != PROVED]
     reason = "; ".join(f"{p.domain}: {p.reason or p.word}" for p in left)
     proofs_ = [p.to_json() for p in found]
@@ -137,7 +146,9 @@ def certified(
 ) -> tuple[Verdict, ...]:
     """Add certificates to the verdicts of status `fails`, and to verdicts on forms with domains.
 
-    The function writes the witness of a disproof beside the counterexamples.
+    A form is one version of the claim; a domain is a box of instances.
+
+    The function writes the witness of a disproof (a file to check it) beside the counterexamples.
 
     Args:
         statement: the statement that was judged.

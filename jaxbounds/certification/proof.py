@@ -39,7 +39,7 @@ Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecide
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """The result of branch and bound for a form on a domain.
+    """The result of branch and bound for a form (claim version) on a domain (a box of instances).
 
     Attributes:
         id: the id of the statement.
@@ -148,7 +148,10 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
 
 
 def _share(x: jax.Array, share: float) -> jax.Array:
-    """Return `share` times a number; a share rounded down to 26 bits is exact in balls."""
+    """Return `share` times a number.
+
+    Rounded down to 26 bits, the share is exact in ball arithmetic.
+    """
     mantissa, exponent = math.frexp(share)
     out = x * float(math.floor(mantissa * 2.0**26))
     for step in _powers(exponent - 26):
@@ -174,7 +177,7 @@ def prove(
     start: Sequence[Box] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Proof:
-    """Try to prove one form of a statement on a domain.
+    """Try to prove one form (version of the claim) on a domain (a box of instances).
 
     Args:
         statement: a statement or its id; its `evaluate` must run in JAX. Claims of the kinds
@@ -254,7 +257,7 @@ class _Asked(NamedTuple):
 
 
 def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
-    """Search under one reading of the constants (exact or rounded).
+    """Search for a proof under one reading of the constants (exact or rounded).
 
     Also return whether the reading widened a constant.
     """

@@ -8,7 +8,7 @@ from jaxbounds.falsification import Referee
 
 
 def referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Decide by ball arithmetic whether an instance certainly violates or satisfies a form."""
+    """Decide by ball arithmetic whether an instance certainly violates or satisfies a claim."""
     try:
         found = confirmed(statement, form.name, instance, size)
     except ValueError as problem:

@@ -44,7 +44,7 @@ def digest_of(witness: Mapping[str, Any], /) -> str:
 def witness_of(
     statement: Statement, instance: Instance, certificate: Certificate, /, citation: str = ""
 ) -> dict[str, Any]:
-    """Return the JSON-able witness of a certificate."""
+    """Return a certificate's witness (its instance, sides and hypotheses) as a dict for JSON."""
     form = statement.form(certificate.form)
     leaf = lambda x: not isinstance(x, Mapping)
     arrays = jax.tree.map(np.asarray, dict(instance), is_leaf=leaf)

@@ -39,7 +39,7 @@ def disproof_file(
 
     Args:
         statement: the statement whose form is false.
-        form: the name of the form.
+        form: the name of the form (version of the claim).
         instance: the instance on which the form is false.
         size: the static part of the instance.
         as_coded: whether the program's constants are exactly their floats. Otherwise a constant
@@ -81,6 +81,8 @@ def proof_file(
     boxes: int = 0,
 ) -> RocqFile:
     """Write the Rocq file of a form on a box; it is a proof only after Rocq's kernel checks it.
+
+    A form is one version of the claim.
 
     Args:
         statement: the statement of the form.

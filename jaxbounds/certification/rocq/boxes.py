@@ -1,4 +1,4 @@
-"""Write a form on a box of parameters as one goal for `interval`, a tactic of Rocq.
+"""Write a claim on a box of parameters as one goal for `interval`, a tactic of Rocq.
 
 Both sides are written as functions of the parameters, definition by definition. The theorem unfolds
 all definitions. `interval` cuts the box until the goal is proved, with derivatives along one
@@ -47,7 +47,7 @@ Proof. unfold Rmin, Rabs. destruct Rle_dec, Rcase_abs; lra. Qed."""
 
 
 class OnBox(NamedTuple):
-    """A form on a box of parameters.
+    """A form (version of a claim) on a box of parameters.
 
     Attributes:
         parameters: the coordinates.
@@ -63,7 +63,7 @@ class OnBox(NamedTuple):
 
 
 def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /) -> OnBox:
-    """Translate the program of a form on a box to scalar operations.
+    """Translate the program of a form (version of the claim) on a box to scalar operations.
 
     Raises:
         NotSupported: if an operation has no translation.
@@ -152,7 +152,7 @@ def box_file(
     citation: str = "",
     boxes: int = 0,
 ) -> RocqFile:
-    """Write the Rocq file that proves a form on a box.
+    """Write the Rocq file that proves a form (version of the claim) on a box.
 
     Args:
         statement: the statement of the form.
