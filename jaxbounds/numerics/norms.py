@@ -59,12 +59,12 @@ def entrywise_norm(a: Float[Array, "m n"], q: float, p: float, /) -> Scalar:
 
 
 def max_entry(a: Float[Array, "m n"], /) -> Scalar:
-    """Return max |A_ij|, the induced 1 -> infinity norm (||A||_{1,infinity} of multihead)."""
+    """Return max |A_ij|, the induced 1 -> infinity norm (paper multihead: ||A||_{1,infinity})."""
     return jnp.max(jnp.abs(a))
 
 
 def max_row_norm(a: Float[Array, "m n"], /) -> Scalar:
-    """Return max_i ||A_i||_2, the induced 2 -> infinity norm (||A||_{2,infinity} of multihead)."""
+    """Return max_i ||A_i||_2, the induced 2 -> infinity norm (multihead's ||A||_{2,infinity})."""
     return jnp.max(vector_norm(a))
 
 
