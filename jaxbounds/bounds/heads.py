@@ -1,4 +1,4 @@
-"""Apply Corollary 1 of multihead, a curvature bound, to a user's network if it is model (2).
+"""Apply Corollary 1 of the paper multihead, a curvature bound, to a network that is its model (2).
 
 Model (2) is H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, with the parameters U_h (T, d) and W_h (d,
 d). Attention with query, key, value and out matrices can compute a function of this form, with W_h

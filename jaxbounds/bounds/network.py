@@ -78,7 +78,7 @@ def _unreadable(model: Any) -> tuple[Reason, ...]:
 
 
 def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
-    """Return seqlength's bound on the generalization gap, or reasons why it does not apply."""
+    """Return the paper seqlength's bound on the generalization gap, or why it does not apply."""
     found = certificate.applicable(model, X, outputs=outputs, **options)
     bound = found.certificate
     if found.reasons or bound is None:
@@ -93,7 +93,7 @@ def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:
 
 
 def _span(model: Any, X: Any, **options: Any) -> PaperBound:
-    """Return qstr's lower bound on the risk, or reasons why the bound does not apply."""
+    """Return the paper qstr's lower bound on the risk, or reasons why the bound does not apply."""
     found = span.applicable(leaves_by_path(model), X, **options)
     if found.bound is None:
         return replace(TOKENS, reasons=found.reasons, details=found)
