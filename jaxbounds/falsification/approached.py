@@ -41,7 +41,7 @@ more factors find slower approaches. A way is a sequence of instances with scale
 CLOSE, FALLS = 1e-6, 1e-5
 """Distances of the ratio from one. CLOSE is the largest distance allowed along a way (a sequence of
 instances with scaled arrays); FALLS is the least distance that the opposite direction must reach. A
-larger FALLS makes the search mistake more approaches for equality cases.
+larger FALLS makes the search mistake more approaches for instances with equal sides.
 """
 CLOSER = 0.9
 """Share of the first ratio's distance from one that may be left at the last instance of a way (a
@@ -54,7 +54,7 @@ ROUNDED = 1e-12
 """Difference of the ratio from one that rounding may cause when the last instance of a sequence is
 projected onto its set. A larger value counts more projections as instances with equal sides."""
 LEAST = 1e-154
-"""Least absolute value of a side. The search ignores instances with a smaller side.
+"""Least absolute value of a side. The search ignores instances at which both sides are smaller.
 
 The value is about the square root of the least normal float64. A larger value makes the search
 ignore more instances near zero.
@@ -88,8 +88,8 @@ class _Way(NamedTuple):
     Attributes:
         words: a function from the names of the moved entries to the way's name, such as "x to 0".
         moved: a function from an instance to the sizes of its moved parts, by their names.
-        out: the instances on the way.
-        back: the instances in the opposite direction.
+        out: the instances on the way, in order.
+        back: the instances in the direction opposite to the way.
         end: the instance at the end of the way; None for a way to infinity.
     """
 
@@ -153,7 +153,7 @@ def _said(way: _Way, start: Instance, last: Instance) -> str:
     A set may stop a way, and the ratio then only comes near one at an end of the set.
 
     Args:
-        way: the way.
+        way: the way from `start` to `last`.
         start: the instance at the start of the way.
         last: the projection of the last instance on the way.
     """
@@ -249,7 +249,9 @@ def _is_plain(instance: Instance) -> bool:
 def plain_equalities(
     bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray, /
 ) -> Iterator[tuple[Instance, Size]]:
-    """Yield a few plain instances with equal float sides, which may be equality cases.
+    """Yield a few plain instances at which the sides are equal in floats, and perhaps exactly.
+
+    The entries of a plain instance are neither tiny nor huge (see `PLAIN`).
 
     An instance with two zero sides counts only if one side of the bound is always zero, and the
     sides sum nonzero terms.
@@ -286,7 +288,7 @@ def approached(
         bench: the bench, an object that measures instances.
         pool: all measured instances.
         column: the measurements of the form on all instances.
-        index: the index of the form.
+        index: the index of the form among the statement's forms (versions of the claim).
         form: the form (a version of the claim), which is a bound with a worst ratio near one.
         referee: the referee, which decides by ball arithmetic whether the sides certainly differ.
     """

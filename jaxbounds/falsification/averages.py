@@ -77,7 +77,7 @@ def judged_probability(groups: list[Group], level: float, edge: float, /) -> Ave
 
 
 class _Side(NamedTuple):
-    """The upper confidence bound on the mean difference of the sides, from draws of one size.
+    """The upper confidence bound on the sides' mean difference, from random draws of one size.
 
     Attributes:
         bound: the upper confidence bound on the mean of lhs - rhs, or of rhs - lhs.

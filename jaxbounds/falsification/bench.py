@@ -339,7 +339,7 @@ class Bench:
 
         Args:
             batch: instances of one size, stacked.
-            size: the size of the instances.
+            size: the size of the instances (the numbers that give their shapes).
             at: the index of the size, and the source of the instances.
             total: the number of all instances of that source; the batch may hold only a part of
                 them.
@@ -513,7 +513,7 @@ class Pool:
         """Return the instance that one row of a `Column` of measurements describes.
 
         Raises:
-            IndexError: if the pool has no such row.
+            IndexError: if the pool of instances has no such row.
         """
         for batch in self.instances:
             if index < length(batch):

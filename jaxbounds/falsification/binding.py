@@ -103,7 +103,7 @@ def _variants(
 
 
 def few_draws(statement: Statement, budget: Budget) -> Bench:
-    """Return a bench for draws and hand-written instances; the bench stores no compiled program."""
+    """Return a measuring bench for draws and hand-written instances that stores no program."""
     return Bench(statement, budget.batch, UNKEPT, calls=calls_of(statement, budget))
 
 
@@ -130,9 +130,9 @@ def bindings(
     """Return for each function whether a mistake in it changes a verdict or ratio of the statement.
 
     A change of a ratio counts if it exceeds the statement's tolerance. The ratio is the worst
-    ratio, the recorded mean over the draws (`Verdict.drawn`), or the ratio of a counterexample. An
-    evaluation that raises counts as a change. All variants are measured on the instances that the
-    correct functions give.
+    ratio, the recorded mean over the random draws (`Verdict.drawn`), or the ratio of a
+    counterexample. An evaluation that raises counts as a change. All variants are measured on the
+    instances that the correct functions give.
 
     Args:
         statement: a statement of any kind.
@@ -211,7 +211,7 @@ def is_bound_to(
 def _notices(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> bool:
-    """Return whether one mistake changes a decision or a ratio on a few draws."""
+    """Return whether one mistake changes a decision or a ratio on a few random draws."""
 
     def found() -> tuple:
         with float64_on_cpu():

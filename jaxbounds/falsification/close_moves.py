@@ -40,10 +40,10 @@ A larger number reaches rarer scales and overflows more often.
 """
 BETWEEN = 16
 """If an instance is a single number, the search tries this many points between two neighbouring
-draws; a larger number finds narrower spikes."""
+random draws; a larger number finds narrower spikes."""
 HELD = 2
 """The search asks ball arithmetic about at most this many violations at one size, far from all
-draws. Each question takes seconds, so a larger number takes longer."""
+random draws. Each question takes seconds, so a larger number takes longer."""
 
 
 def _along(factors: np.ndarray, leaf: Leaf) -> np.ndarray:
@@ -107,7 +107,7 @@ def one_step(leaves: Sequence[Leaf], rng: Rng, /) -> list[Leaf]:
 
 
 def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.ndarray]:
-    """Return starting points for chains of random moves: each form's worst instance, and draws."""
+    """Return starting points for random moves: each claim version's worst instance, and draws."""
     (batch, measured), rng = pool.of_size(at[1]), np.random.default_rng([*at, 7])
     value = np.where(measured.counted & ~np.isnan(measured.value), measured.value, -np.inf)
     order = np.argsort(-value, axis=0, kind="stable")
@@ -120,7 +120,7 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.nd
 
 
 class _Held:
-    """Keeps, for each version of the claim, the largest violations that lie far from all draws."""
+    """Keeps, for each version of the claim, the largest violations far from all random draws."""
 
     def __init__(self, forms: int) -> None:
         self.rows: list[list[tuple[float, Any]]] = [[] for _ in range(forms)]
@@ -181,7 +181,7 @@ def search_close(
 
 
 def look_between(bench: Bench, pool: Pool, index: int, /) -> None:
-    """If an instance is one number, measure points between the draws; keep the worst points."""
+    """If an instance is one number, measure points between random draws; keep the worst."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     batch, measured = pool.of_size(index)
     leaves, structure = jax.tree.flatten(batch)

@@ -79,8 +79,8 @@ class Tried(NamedTuple):
 
     Attributes:
         leaves: the trial entries, each of shape (tried, instances, *shape).
-        value: the form's ratio, shape (tried, instances); infinite for a trial that does not count
-            or gives NaN.
+        value: the ratio of the sides, shape (tried, instances); infinite for a trial that does not
+            count or gives NaN.
         gap: the amount by which the sides violate the relation, with the shape of `value`; for an
             `=`, the largest difference of the sides.
         outer: whether each instance meets the hypotheses that do not depend on promised entries,
@@ -119,12 +119,12 @@ def evaluated(
 
     Args:
         given: the bench (measuring object) for instances that contain the promised entries.
-        size: the size of the instances.
+        size: the size of the instances (the numbers that give their shapes).
         own: the promised entries that the instances already contain; they give the pytree structure
             of `leaves`.
         leaves: the trial values, each of shape (tried, instances, *shape).
         batch: the instances.
-        index: the index of the form.
+        index: the index of the form among the statement's forms (versions of the claim).
         outside: whether to compare also the trials of an instance that misses a hypothesis about
             its other entries, for example a point outside its set.
     """
@@ -161,9 +161,9 @@ class Descent:
 
     Args:
         given: the bench (measuring object) for instances that contain the promised entries.
-        size: the size of the instances.
+        size: the size of the instances (the numbers that give their shapes).
         names: the names of the promised entries.
-        index: the index of the form.
+        index: the index of the form among the statement's forms (versions of the claim).
 
     Attributes:
         rounds: the largest number of rounds for an instance.

@@ -237,7 +237,7 @@ def _without_small_sides(
 
 
 def _checked(found: Findings) -> list[tuple[str, ...]]:
-    """Return, for each form (claim version), the names of the statement's and own hypotheses."""
+    """Return, for each form (claim version), the names of the hypotheses that it assumes."""
     statement, first = found.bench.statement, found.pool.instance(0)
     named = lambda form: hypothesis_names(statement, form, first)
     common = functools.cache(lambda: named(None))

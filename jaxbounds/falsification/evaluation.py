@@ -204,11 +204,12 @@ def read(
 ) -> Callable[[Instance], Reading]:
     """Return the function that evaluates an instance of the given size.
 
-    The function is pure. JAX can `jit` and `vmap` it, unless the statement runs on the host.
+    The function has no side effects. JAX can `jit` and `vmap` it, unless the statement runs on the
+    host.
 
     Args:
         statement: the statement to evaluate.
-        size: the size of the instances.
+        size: the size of the instances (the numbers that give their shapes).
         returned: a function from the array module to a few numbers, which summarise the last
             results of the functions that the statement judges.
 

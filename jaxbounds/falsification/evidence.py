@@ -18,11 +18,11 @@ Evidence = Literal[
 ]
 """The kinds of evidence, from weak to strong.
 
-"sampled": draws only. "searched": draws, and a search that found a worse instance. "enumerated":
-all instances of a finite set. "approached": the ratio tends to one along a sequence of instances,
-and no instance reaches one. "attained": both sides of an instance were equal up to rounding at an
-equality case, so the form is sharp. "violated": the form fails. "not seen": a fit shows another
-rate than the claim.
+"sampled": random draws only. "searched": draws, and a search that found a worse instance.
+"enumerated": all instances of a finite set. "approached": the ratio tends to one along a sequence
+of instances, and no instance reaches one. "attained": both sides of an instance were equal up to
+rounding, so the claim is sharp. "violated": the claim fails. "not seen": a fit shows another rate
+than the claim.
 """
 
 SHRUNK = 0.01
@@ -31,8 +31,9 @@ SHRUNK = 0.01
 A larger share makes a control that is easier to reject.
 """
 CLOSE = 1e-6
-"""Relative distance from one. A draw's ratio, or a search's final ratio, confirms an equality case
-of another instance if it is at most this far from one. A larger value calls more forms attained.
+"""Relative distance from one. A draw's ratio, or a search's final ratio, confirms that the sides of
+another instance are equal if it is at most this far from one. A larger value calls more claims
+attained.
 """
 MOVED = 1e-6
 """The near-control (a slightly wrong variant) of an `=` moves one side by this share of the largest

@@ -1,4 +1,4 @@
-"""Fill the pool (all instances) with draws, hand-written cases and results of searches."""
+"""Fill the pool (all instances) with random draws, hand-written cases and results of searches."""
 
 import functools
 import math
@@ -63,7 +63,7 @@ If the squared product is at least this large, `_most` traces the sampler to fin
 draw. A larger value avoids the trace for more statements.
 """
 NO_ROOM = "room in memory"
-"""The name under which a verdict counts the draws that did not fit into memory."""
+"""The name under which a verdict counts the random draws that did not fit into memory."""
 
 
 def _key(seed: int, *names: str | int) -> jax.Array:
@@ -86,7 +86,7 @@ class _Sampling:
 
 @functools.lru_cache(maxsize=256)
 def _sampler(of: _Sampling) -> Callable:
-    """Return a function that maps (key, count, batch length) to draws.
+    """Return a function that maps (key, count, batch length) to random instances (draws).
 
     The function returns NumPy arrays if memory suffices.
     """
@@ -107,7 +107,7 @@ def _sampler(of: _Sampling) -> Callable:
 
 
 def _most(draw: Callable, size: Size) -> int:
-    """Return the number of draws that fit into memory."""
+    """Return the number of random draws that fit into memory."""
     if math.prod(max(1, abs(value)) for value in size.values()) ** 2 < ASKED_FROM:
         return sys.maxsize
     leaves = jax.tree.leaves(jax.eval_shape(draw, jax.random.key(0)))
@@ -187,7 +187,7 @@ def _missing(statement: Statement, batches: list[tuple[str, Instance]], budget: 
 
 
 def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, int]:
-    """Fill the pool with draws and hand-written instances (cases).
+    """Fill the pool of instances with random draws and hand-written instances (cases).
 
     Return, for each reason of rejection, the number of rejected instances.
     """
@@ -208,8 +208,8 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
 
 
 MOMENT = 0.5
-"""If the run has a time limit, it measures draws on the host in portions that should take this many
-seconds. A larger value loses more measurements at the limit."""
+"""If the run has a time limit, it measures random draws on the host in portions that should take
+this many seconds. A larger value loses more measurements at the limit."""
 
 
 class _Portion(NamedTuple):
@@ -246,9 +246,9 @@ def _starts(
     """Choose starting points of searches; return their rows, and their kinds (such as "worst").
 
     Half of the starts are the worst instances so far, without repeated ratios. The other starts are
-    random. Half of the random starts are wide (entries of very different sizes), if the pool has
-    wide draws. If no instance is worse than the `equality` case (sides are equal), a single worst
-    instance starts, and three quarters of the other starts are wide.
+    random. Half of the random starts are wide (entries of very different sizes), if the pool (all
+    instances) has wide draws. If no instance is worse than the `equality` case (sides are equal), a
+    single worst instance starts, and three quarters of the other starts are wide.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
@@ -305,7 +305,7 @@ class Searched(NamedTuple):
 
 
 class DistantInstance(NamedTuple):
-    """An instance far from all draws, and the index of its size."""
+    """An instance far from all random draws, and the index of its size."""
 
     size: int
     instance: Instance
@@ -390,7 +390,7 @@ def _steps_for(points: int | None, steps: int) -> int:
 def _with_close(
     bench: Bench, pool: Pool, budget: Budget, at: Place, searched: Searched
 ) -> Searched:
-    """Search by the moves of `close_moves`, and add their results to `searched`."""
+    """Search by the moves of `close_moves`, and add the results to `searched`."""
     look_between(bench, pool, at[1])
     found, distant = search_close(bench, pool, budget, at)
     far = tuple(DistantInstance(at[1], instance) for instance in distant)
@@ -410,7 +410,7 @@ def _with_moves(searched: Searched, hopped: FoundByMoves) -> Searched:
 def _slopes(
     bench: Bench, pool: Pool, budget: Budget, at: Place, near: InRange, searched: Searched
 ) -> Searched:
-    """Run gradient ascent or random moves at one size; add the best instances to the pool."""
+    """Run gradient ascent or random moves at one size; add the best to the pool of instances."""
     statement, index = bench.statement, at[1]
     size, rng = Size(statement.sizes[index]), np.random.default_rng(at)
     (batch, measured), spread = pool.of_size(index), 0

@@ -1,8 +1,9 @@
-"""Try instances far beyond the draws.
+"""Try instances far beyond the random draws.
 
 An instance counts only if ball arithmetic confirms its violation. Far from the draws, a difference
 of large float64 numbers may be rounding, so a violation there is no evidence by itself. The engine
-asks the ball-arithmetic referee, and discards a violation that the referee does not confirm.
+asks the referee, which uses ball arithmetic. The engine discards a violation that the referee does
+not confirm.
 """
 
 from collections.abc import Iterator
@@ -65,11 +66,13 @@ def confirm_extrapolated(
 ) -> dict[str, str]:
     """Add to the pool the instances that searches found far from the draws.
 
+    The pool holds all measured instances; draws are random instances.
+
     An instance counts only if the referee (ball arithmetic) confirms its violation.
 
     Returns:
-        A dictionary from the name of each form (version of the claim) that the referee cannot
-        decide to the reason.
+        A dictionary of reasons. Each key is the name of a form (version of the claim) that the
+        referee cannot decide.
     """
     statement, doubts = bench.statement, dict[str, str]()
     for column, form in enumerate(statement.forms):
@@ -97,6 +100,8 @@ def confirm_extrapolated(
 
 def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
     """Add to the pool scaled instances whose violation the referee (ball arithmetic) confirms.
+
+    The pool holds all measured instances.
 
     The function skips a form (version of the claim) that the pool already violates, or that no
     single instance decides.

@@ -31,8 +31,8 @@ larger value includes more instances.
 """
 TRIED, SHORT = 256, 2
 """TRIED is the largest number of instances among which the search looks for instances on the grid.
-SHORT is the largest number of instances on the grid that the referee decides. Larger numbers find
-more equality cases and take longer.
+SHORT is the largest number of instances on the grid that the referee (ball arithmetic) decides.
+Larger numbers find more instances with equal sides and take longer.
 """
 NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
 """Reason of a verdict on a bound that holds and has no known equality case (instance with equal
@@ -63,7 +63,7 @@ def cleared(
         bench: the bench, an object that measures instances.
         pool: all measured instances.
         column: the measurements of the form on all instances.
-        index: the index of the form.
+        index: the index of the form among the statement's forms (versions of the claim).
         form: a form (version of the claim) that names no equality case (instance with equal sides).
         referee: the referee, which must find the claim true, or the sides equal, at each of the
             worst instances.

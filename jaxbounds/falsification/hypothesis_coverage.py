@@ -90,12 +90,14 @@ def _given(statement: Statement, size: Size) -> Iterator[Instance]:
 def never_missed(statement: Statement, /) -> tuple[str, ...]:
     """Return the hypotheses of the statement and its forms that every moved instance meets.
 
+    A form is one version of the claim.
+
     The engine draws instances and changes one leaf at a time: it scales, shifts or moves one entry,
     by a millionth and by large amounts. An instance that the engine does not try might miss the
     hypothesis. A name in the result is therefore a question to the author, not a proven fault.
 
     Args:
-        statement: the statement with the hypotheses.
+        statement: the statement, which declares the claim and its hypotheses.
     """
     wanted = [h for h in (statement.hypotheses, *(f.hypotheses for f in statement.forms)) if h]
     left: dict[str, bool] = {}

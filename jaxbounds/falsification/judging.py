@@ -123,7 +123,7 @@ def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee
     A violation with two infinite sides counts if the referee confirms it. If the referee finds the
     claim true at every instance with an overflow, these instances do not count. The referee decides
     at most `FAR` instances. If there are more instances with an overflow, all of them count, and
-    the form cannot hold.
+    the claim cannot hold.
     """
     m, statement = column.measured, bench.statement
     far = np.isinf(m.lhs) | np.isinf(m.rhs)
@@ -192,7 +192,7 @@ class Findings(NamedTuple):
         columns: the measurements of each form (version of the claim) as a `Column`, then those of
             the control (a false variant).
         decisions: the decision on each form, and the ratio of its stored counterexample or None.
-        controls: the decision on each form's control.
+        controls: the decision on the control of each form.
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         searched: the results of the searches.
         near: for each form, whether the rules rejected the near-control (a slightly wrong variant).

@@ -1,5 +1,8 @@
 """Measure a statement on one instance: the ratio of each form, and whether the instance counts.
 
+A form is one version of the claim. An instance counts if it meets the hypotheses and its sides
+exceed their stated error.
+
 A program computes a `Reading`, which holds the sides and the hypotheses. The comparison of the
 sides runs separately, for all forms at once. For NumPy instances the comparison runs in NumPy,
 without a compilation.
@@ -155,8 +158,8 @@ def measured(
     hypotheses.
 
     Args:
-        statement: the statement that was read.
-        reading: the reading of the instance.
+        statement: the statement to which the reading belongs.
+        reading: the evaluated sides and hypotheses of the instance.
         instance: the instance; it counts only if all its floats are finite.
         xp: the array module of all arguments.
         axes: the number of leading axes.
@@ -219,7 +222,7 @@ def counts_for(
     The result agrees with `measured`, which compares all forms of each reading.
 
     Args:
-        statement: the statement that was read.
+        statement: the statement to which the reading belongs.
         reading: the readings of the instances, stacked.
         instances: the instances, stacked.
         forms: the index of each instance's form.
@@ -240,8 +243,9 @@ def counts_for(
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
     """Return the function from an instance of the given size to its `Measured`.
 
-    The function is pure. JAX can `jit` and `vmap` it, unless the statement runs on the host. The
-    function measures the promised entries of the instance, without a search for better entries.
+    The function has no side effects. JAX can `jit` and `vmap` it, unless the statement runs on the
+    host. The function measures the promised entries of the instance, without a search for better
+    entries.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.
@@ -264,9 +268,10 @@ def hypothesis_names(
     """Return the names of a statement's hypotheses by evaluating them on one instance.
 
     Args:
-        statement: the statement.
-        form: a form; the result includes its own hypotheses, too.
-        instance: the instance to evaluate on; the default is a draw or case of the first size.
+        statement: the statement, which declares the claim as data.
+        form: a form (version of the claim); the result includes its own hypotheses, too.
+        instance: the instance to evaluate on; the default is a random or hand-written instance of
+            the first size.
     """
     wanted = [h for h in (statement.hypotheses, form and form.hypotheses) if h]
     if not wanted:

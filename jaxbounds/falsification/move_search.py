@@ -1,4 +1,4 @@
-"""Run chains (sequences) of random moves on instances, and add the results to the pool."""
+"""Run chains (sequences) of random moves on instances; add the results to the instance pool."""
 
 import functools
 from collections.abc import Callable
@@ -41,14 +41,15 @@ factor lets searches reach numbers so large that their differences are only roun
 Place = tuple[int, int]
 """A pair of the run's seed and the index of the size."""
 InRange = Callable[[Instance], np.ndarray]
-"""A function from stacked instances to a mask of the instances that are not far from the draws."""
+"""A function from stacked instances to a mask of the instances that are not far from the random
+draws."""
 
 
 class FoundByMoves(NamedTuple):
     """The results of the chains (sequences of random moves) at a size, of shape (chains,) each.
 
     Attributes:
-        kinds: the kind of each chain's start.
+        kinds: the kind of each chain's starting point.
         forms: the index of the form (version of the claim) whose ratio each chain maximises.
         score: the ratio at the end of each chain; -inf if no instance counted.
         accepted: the number of steps that led to a worse instance.
@@ -85,7 +86,7 @@ def measuring(
 
     Args:
         bench: the bench that measures.
-        size: the size of the instances.
+        size: the size of the instances (the numbers that give their shapes).
         targets: for each instance, the index of the form (version of the claim) that scores it.
     """
     back, chain = projected(bench, size), np.arange(len(targets))
@@ -100,7 +101,7 @@ def measuring(
 
 
 def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
-    """Return a batch of draws whose entries have very different sizes."""
+    """Return a batch of random instances whose entries have very different sizes."""
     seed, index = at
     rng, (batch, _) = np.random.default_rng([seed, index, 1]), pool.of_size(index)
     drawn = take(batch, rng.integers(length(batch), size=bench.batch))

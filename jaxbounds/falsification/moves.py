@@ -43,7 +43,7 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _largest(leaf: Leaf) -> np.ndarray:
-    """Return the largest absolute entry of each chain's (run's) leaf, or 1 for a leaf of zeros."""
+    """Return the largest absolute entry of a leaf for each chain (run); 1 for a leaf of zeros."""
     size = np.max(np.abs(_flat(leaf)), axis=1, keepdims=True)
     return np.where(size > 0, size, 1.0)
 

@@ -35,7 +35,8 @@ For a longer array, the program computes the weights itself. A larger number mak
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
 Noted = Mapping[str, Any]
-"""A dictionary of vectors. A key is "lhs", "rhs", or the name of a judged function."""
+"""A dictionary of vectors. A key is "lhs", "rhs", or the name of a function that the statement
+judges."""
 
 
 class NotedAt(NamedTuple):
@@ -68,7 +69,7 @@ class Row(NamedTuple):
 
 
 def rows_of(source: str, count: int, /) -> tuple[int, ...]:
-    """Return the rows on which the engine records values: two draws, or four hand-written cases."""
+    """Return the rows on which the engine records values: two random, or four hand-written ones."""
     if source != "cases":
         return tuple(range(min(DRAWN, count)))
     return tuple(dict.fromkeys(i * (count - 1) // 3 for i in range(4))) if count > 1 else (0,)
@@ -131,6 +132,8 @@ def numbers(value: Any, xp: Xp, /) -> Any:
 def of_judged(returned: Mapping[str, Any], xp: Xp, /) -> dict[str, Any]:
     """Return a dictionary from each judged function to the recorded numbers of its results.
 
+    A statement judges the functions that its claim is about.
+
     Under a trace the function skips results that do not depend on the instance, because a cache may
     hold them.
     """
@@ -165,7 +168,7 @@ def values_of(
 
     Args:
         statement: the statement of the instances.
-        rows: the noted rows.
+        rows: the rows whose values were recorded.
         form: the index of the form.
     """
     found = {}
@@ -182,8 +185,8 @@ def noted(
     """Record values on some instances of one batch.
 
     Args:
-        statement: the statement.
-        readings: the reading of each noted row.
+        statement: the statement, which declares the claim as data.
+        readings: the reading (evaluated sides and hypotheses) of each noted row.
         at: the origin of the rows.
         rows: the indices of the rows in the batch.
     """

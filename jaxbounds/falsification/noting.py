@@ -27,7 +27,7 @@ class Few(NamedTuple):
 
     Attributes:
         at: the origin of the instances.
-        size: the size of the instances.
+        size: the size of the instances (the numbers that give their shapes).
         batch: the instances, stacked.
         rows: the indices of the instances in the whole batch.
     """
@@ -60,7 +60,7 @@ def noted_alone(
 
     Args:
         statement: a statement of any kind.
-        seed: the seed of the draws.
+        seed: the seed of the random draws.
         programs: the compiler, which may store draws.
     """
     found: list[Row] = []

@@ -1,4 +1,4 @@
-"""Plant a mistake in a judged function, in every module that holds the function."""
+"""Plant a mistake in a function that a claim is about, in every module that holds the function."""
 
 import contextlib
 import functools

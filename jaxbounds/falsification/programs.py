@@ -1,7 +1,7 @@
 """Run the programs of statements in NumPy or compiled, whichever takes less time.
 
 A run has hundreds of small programs that take milliseconds, and most of them run a few times. A
-folder may store compiled programs and draws.
+folder may store compiled programs and random draws.
 """
 
 import contextlib
@@ -46,8 +46,8 @@ MANY = 100
 """Number of calls of a program that the library expects by default; a larger number compiles more
 programs."""
 SMALL = 2**23
-"""The folder stores at most this many bytes of draws under one name. A larger limit fills more
-disk."""
+"""The folder stores at most this many bytes of random draws under one name. A larger limit fills
+more disk."""
 
 
 class _Options:
@@ -92,7 +92,7 @@ class Programs:
     """
 
     def __init__(self, folder: str | Path | None = None, /) -> None:
-        """Store programs and draws in `folder`; without a folder, store nothing."""
+        """Store compiled programs and random draws in `folder`; without a folder, store nothing."""
         self._folder = None if folder is None else Path(folder)
 
     def __call__(

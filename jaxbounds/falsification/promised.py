@@ -71,7 +71,7 @@ class Promises:
     Args:
         statement: a statement with `there_is`.
         given: the bench, an object that measures instances with all entries.
-        size: the size of the instances.
+        size: the size of the instances (the numbers that give their shapes).
     """
 
     def __init__(self, statement: Statement, given: Reads, size: Size) -> None:
@@ -255,7 +255,7 @@ class Promises:
 
 
 def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[str, Any]:
-    """Return the promised entries that a statement's witness gives for one instance.
+    """Return the promised entries that a statement's function `witness` gives for one instance.
 
     Raises:
         Refused: if the witness gives an entry that is not promised, or an entry of another shape.

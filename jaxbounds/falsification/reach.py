@@ -1,4 +1,4 @@
-"""Measure the range of lhs - rhs near the draws, for a claim about a mean.
+"""Measure the range of lhs - rhs near the random draws, for a claim about a mean.
 
 Rare large values may decide a mean, and n draws do not show values rarer than 1/n. The engine
 measures instances just beyond the extremes of each coordinate, which show some of the rare values.

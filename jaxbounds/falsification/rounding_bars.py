@@ -106,8 +106,8 @@ Run = Callable[[Instance], Reading]
 def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
     """Evaluate moved instances, or use other rounding modes.
 
-    Yield each reading with the relative move. The function skips a moved instance on which the
-    program raises.
+    Yield each reading (evaluated sides and hypotheses) with the relative move. The function skips a
+    moved instance on which the program raises.
     """
     for seed, way in ((1, 1), (1, -1), (2, 1), (2, -1)):
         with contextlib.suppress(Exception):
@@ -170,9 +170,9 @@ def _without_steps(value: Row, moved: Row, step: float) -> Row:
     platform does not.
 
     Args:
-        value: the values of the instance.
-        moved: the change of each value.
-        step: the relative move of the instance.
+        value: the recorded values of the instance.
+        moved: the change of each value on the moved instance.
+        step: the relative amount by which the instance was moved.
     """
 
     def sizes(numbers: dict[str, Numbers], far: dict[str, Numbers]) -> dict[str, Numbers]:
@@ -246,7 +246,7 @@ def noted_with_bars(
 
     Args:
         statement: a statement of any kind.
-        seed: the seed of the draws.
+        seed: the seed of the random draws.
         programs: the compiler, which may store draws.
     """
     values: list[Row] = []

@@ -113,7 +113,7 @@ def problems_of(paper: Paper) -> tuple[str, ...]:
     - Every item of the paper has a statement, an erratum, a definition in code, or a reason for its
       omission.
     - Errata are in the order of their kinds, the heaviest first, and their evidence exists.
-    - If the evidence of an erratum is a statement, a form cites the erratum.
+    - If the evidence of an erratum is a statement, a form (claim version) cites the erratum.
     - A printed form names its place, if the paper has a citation.
     - A counterexample meets all assumptions of the paper.
 

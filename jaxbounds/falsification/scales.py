@@ -3,8 +3,8 @@
 A side may be zero, or small relative to its terms. Rounding then determines the digits of the side,
 and the ratio of the sides means nothing. `summands` computes the size s of the terms with the
 claim's own program. A few units of rounding of s become the error bar, and s replaces a side that
-is zero. The engine computes s only for instances that seem to violate a form, or at which a side is
-zero.
+is zero. The engine computes s only for instances that seem to violate the claim, or at which a side
+is zero.
 """
 
 import contextlib
@@ -48,8 +48,7 @@ ROWS = 16
 number finds more wrong entries and takes longer.
 """
 NEARLY = 0.99
-"""Ratio above which the sides of an instance count as equal (an equality case). A larger ratio
-counts fewer instances.
+"""Ratio above which the sides of an instance count as equal. A larger ratio counts fewer instances.
 """
 SHAKES = 16
 """If the program has jumps or branches on floats, a violation must persist in this many runs with
@@ -151,7 +150,7 @@ def _compared(
     """Compare the sides of many instances relative to the size of their terms, entry by entry.
 
     Args:
-        statement: the statement.
+        statement: the statement, which declares the claim as data.
         sides: both sides, of shape (instances, entries).
         size: the size of the terms of both sides.
         error: the stated error of each instance.

@@ -55,7 +55,7 @@ CURE = "Try error= with the rounding error of the sides, or compare squares inst
 """The advice for a violation that rounding may explain."""
 BESIDE = 1e-9
 """Share of the largest entry (at least 1) by which rounding may move an instance off its set. A
-larger share asks the referee about more instances at their projections.
+larger share asks the referee (ball arithmetic) about more instances at their projections.
 """
 DEAR = 1e-2
 """Relative size of a violation. A larger violation of a statement on the host needs no second
@@ -105,7 +105,7 @@ Asked = Callable[[Statement, Form, Instance, Size], Referee]
 
 
 def remembering(referee: Asked, /) -> Asked:
-    """Return a referee (a judge by ball arithmetic) that remembers its slow answers."""
+    """Return a referee (judge by ball arithmetic) that stores its answers; each takes seconds."""
     known: dict[Any, Referee] = {}
 
     def asked(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:

@@ -1,7 +1,7 @@
 """Measure identities at special points: integers, halves, ties, zeros, equal rows.
 
 A continuous draw misses these points with probability one. The engine makes special points from
-draws, and projects them onto the hypotheses.
+random draws, and projects them onto the hypotheses.
 """
 
 from collections.abc import Callable

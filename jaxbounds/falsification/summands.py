@@ -210,7 +210,7 @@ class Terms(NamedTuple):
     """The results of a program, and the sizes of its terms.
 
     Attributes:
-        values: the results.
+        values: the results of the program.
         sizes: for each entry of a float result, the size of its summed terms, and never less than
             the entry's absolute value; NaN if a run gave NaN.
     """
@@ -257,7 +257,7 @@ def terms(traced: Any, given: Any, /) -> Terms:
 
     Args:
         traced: the result of `jax.jit(function).trace`.
-        given: the argument.
+        given: the argument of the traced function.
 
     Raises:
         NotInterpreted: if NumPy cannot run the program.
@@ -355,7 +355,7 @@ def shaken(traced: Any, given: Any, seed: int, /) -> Any:
 
     Args:
         traced: the result of `jax.jit(function).trace`.
-        given: the argument.
+        given: the argument of the traced function.
         seed: the seed of the roundings.
 
     Raises:

@@ -1,4 +1,7 @@
-"""The trace watch: it records which judged functions run, and where a program rounds coarsely."""
+"""The trace watch: it records which judged functions run, and where a program rounds coarsely.
+
+A statement judges the functions that its claim is about.
+"""
 
 import functools
 import sys
@@ -87,7 +90,10 @@ class TraceWatch:
 
     @property
     def never(self) -> tuple[str, ...]:
-        """The judged functions that the program has not called, as far as the watch could see."""
+        """The judged functions that the program has not called, as far as the watch could see.
+
+        A statement judges the functions that its claim is about.
+        """
         return tuple(name for name in dict.fromkeys(self._of.values()) if name not in self.called)
 
     @property

@@ -1,4 +1,4 @@
-"""The verdict on one form of a statement."""
+"""The verdict on one form (version of the claim) of a statement."""
 
 import re
 from dataclasses import dataclass, field, fields
@@ -20,7 +20,7 @@ def beside(witness_file: str, /) -> str:
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The verdict on one form of a statement, with its evidence.
+    """The verdict on one form (version of the claim) of a statement, with its evidence.
 
     Attributes:
         id: the id of the statement.
@@ -28,7 +28,7 @@ class Verdict:
         label: the statement's label in print.
         kind: the statement's kind.
         relation: the comparison: "<=", ">=" or "="; "->" for limits.
-        form: the name of the form (one version of the claim).
+        form: the name of the form.
         expected: the status that the form should have.
         recorded: whether the form's declaration or the paper's records give the expected status.
             Otherwise a claim should hold, and a false twin (a deliberately false variant) should
