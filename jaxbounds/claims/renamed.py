@@ -171,5 +171,5 @@ def current_form(statement: str, form: str, /) -> str:
 
 
 def drawn_as(name: str, /) -> str:
-    """Return the id that seeds a statement's draws: the statement's oldest id."""
+    """Return the id that seeds a statement's random draws: the statement's oldest id."""
     return _BEFORE.get(name, name)

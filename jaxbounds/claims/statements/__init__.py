@@ -1,4 +1,4 @@
-"""Data types of a claim: papers, statements, forms, instances and errata."""
+"""Data types of a claim: papers, statements, forms (versions of a claim), instances and errata."""
 
 from jaxbounds.claims.statements.domain import Domain
 from jaxbounds.claims.statements.form import Counterexample, Form, Sense, Status

@@ -80,7 +80,7 @@ class Domain:
             sets: the sets by the names of an instance's entries, as in `Statement.over`.
             size: the static part of the instances.
             name: the name of the domains in words; the default names the sets and the size.
-            slack: the slack of each domain.
+            slack: the slack of each domain (the amount by which the proved claim may be weaker).
             beyond: the text `beyond` of each domain.
 
         Raises:
@@ -109,6 +109,9 @@ class Domain:
 
     def with_slack(self, slack: str | float) -> "Domain":
         """Return the domain with a new slack: a number, or words like "1e-9 relative".
+
+        A domain is a box of instances; its slack is the amount by which the proved claim may be
+        weaker.
 
         Raises:
             Refused: if the slack is neither a number nor a text like "1e-9 relative".

@@ -107,7 +107,7 @@ class Form(metaclass=Careful):
 
     refused: str = field(default="", init=False, repr=False)
     recorded: bool = field(default=False, init=False, repr=False)
-    """Whether the declaration gives the expected status; the form's statement sets this field."""
+    """Whether the form's declaration gives the expected status; the statement sets this field."""
     filled: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -85,7 +85,7 @@ class Budget:
 
     Attributes:
         samples: the number of instances drawn from each sampler.
-        restarts: the number of starting points of the search for each form.
+        restarts: the number of starting points of the search for each form (version of the claim).
         steps: the number of steps of the search from each starting point.
         batch: the number of instances evaluated at once; a smaller number needs less memory.
     """

@@ -134,8 +134,9 @@ def _value(side: Side, entries: Mapping[str, Any]) -> Any:
 def _as_it_is_now(side: Callable[..., Any]) -> Callable[..., Any]:
     """Return the wrapper that a module now holds in place of the function `side`, else `side`.
 
-    The search for a judged function's effect puts such wrappers into the module for a while. The
-    lookup ignores an unrelated function that was given the same name after the declaration.
+    The search for a judged function's effect on the verdict puts such wrappers into the module for
+    a while. The lookup ignores an unrelated function that was given the same name after the
+    declaration.
     """
     found: Any = sys.modules.get(getattr(side, "__module__", None) or "")
     for part in getattr(side, "__qualname__", "").split("."):
