@@ -82,7 +82,7 @@ def crosscheck(
 
     Args:
         statement: a statement of any kind; JAX must be able to trace its `evaluate`.
-        draws: the number of draws from each sampler, and the number of cases.
+        draws: the number of random draws from each sampler, and of hand-written cases.
         seed: the seed of the draws.
         seconds: the time after which the check of the statement ends.
     """

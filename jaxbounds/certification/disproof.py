@@ -235,8 +235,8 @@ def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: b
 
     Args:
         relation: "<=", ">=" or "="; for a bound `lhs` is the side claimed to be smaller.
-        lhs: the left side, in balls.
-        rhs: the right side, in balls.
+        lhs: the left side, in ball arithmetic.
+        rhs: the right side, in ball arithmetic.
         error: the error of lhs - rhs that `evaluate` states.
         by_entry: whether the gap of each entry of an identity is relative to the sides of that
             entry.
@@ -298,7 +298,7 @@ def disprove(
         form: the name of one of the statement's forms.
         instance: the inputs, as in `Counterexample.instance`; a float stands for its exact binary
             value. The default is the form's stored counterexample.
-        size: the static part of the instance.
+        size: the static part of the instance (its shapes and other Python numbers, by name).
         seconds: the time in seconds after which the form is undecided.
         bits: the precisions in bits to try in turn.
 

@@ -53,8 +53,8 @@ def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJa
 class Equalities:
     """Regions around points of equality, in which a Taylor polynomial proves a claim.
 
-    The proof of a domain asks for regions one by one. The search for regions may use half of the
-    time that is left until the deadline `until`.
+    The proof on a domain (a box of instances) asks for regions one by one. The search for regions
+    may use half of the time that is left until the deadline `until`.
 
     Attributes:
         regions: the proved regions.

@@ -35,7 +35,7 @@ class Failing(NamedTuple):
     Attributes:
         form: the name of the form.
         instance: the stored counterexample, or the shrunk instance of a search.
-        size: the static part of the instance.
+        size: the static part of the instance (its shapes and other Python numbers, by name).
     """
 
     form: str

@@ -63,7 +63,7 @@ class Proof:
             the proof.
         touching: the points of equality around which a Taylor polynomial proves the form.
         looked: the number of points at which float64 measurements checked the proof.
-        bits: the precision of the balls in bits.
+        bits: the precision of ball arithmetic in bits.
         seconds: the processor time in seconds.
     """
 
@@ -99,7 +99,7 @@ class Proof:
 
     @property
     def upto(self) -> str:
-        """The slack in words; empty without a slack."""
+        """The slack (the excess that the proof allows) in words; empty without a slack."""
         if self.relative_slack:
             both = f"{number(self.slack)} and " if self.slack else ""
             return f"{both}{number(self.relative_slack)} relative"
@@ -114,8 +114,8 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
     """Return a function from a point to (margin, larger side, error, whether the point counts).
 
     The margin is `rhs - lhs`, minus the error that `evaluate` states, plus the relative slack. The
-    form holds up to the absolute slack if margin + slack >= 0. A point counts if it meets the
-    hypotheses.
+    claim holds up to the absolute slack (an allowed excess) if margin + slack >= 0. A point counts
+    if it meets the hypotheses.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -187,7 +187,7 @@ def prove(
         domain: the box, its chart and its slack.
         boxes: the largest number of boxes to enclose.
         seconds: the processor time in seconds after which the form is undecided.
-        bits: the precision of the balls in bits.
+        bits: the precision of ball arithmetic in bits.
         slack: a slack that replaces the domain's: absolute (1e-9), or relative ("1e-9 relative").
         start: the boxes that an earlier proof left undecided; if empty, the proof starts from the
             whole domain.
@@ -305,7 +305,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
 
 
 def _reason(search: BoxSearch, slack: float) -> str:
-    """Say where the proof fails, how large a violation may be there, and which slack suffices."""
+    """Say where the proof fails, how large a violation may be, and which slack would suffice."""
     worst = search.worst
     if worst is None:
         return "" if search.inside else "no instance of the domain meets the hypotheses"

@@ -1,4 +1,4 @@
-"""The arrays of an instance, and both sides of a form as one function."""
+"""The arrays of an instance, and both sides of a claim as one function."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

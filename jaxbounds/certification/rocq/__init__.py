@@ -41,7 +41,7 @@ def disproof_file(
         statement: the statement whose form is false.
         form: the name of the form (version of the claim).
         instance: the instance on which the form is false.
-        size: the static part of the instance.
+        size: the static part of the instance (its shapes and other Python numbers, by name).
         as_coded: whether the program's constants are exactly their floats. Otherwise a constant
             that may have been rounded stands for any number near the constant, if the proof allows
             this reading.
@@ -86,8 +86,9 @@ def proof_file(
 
     Args:
         statement: the statement of the form.
-        form: the form.
-        domain: the box and its slack.
+        form: the form (version of the claim) to write.
+        domain: the box of parameters, and its slack (the amount by which the proved claim is
+            weaker).
         as_coded: whether the program's constants are exactly their floats.
         citation: the paper's title.
         operations: the largest number of scalar operations in the file, at most 400.

@@ -156,8 +156,9 @@ def box_file(
 
     Args:
         statement: the statement of the form.
-        form: the form.
-        domain: the box and its slack.
+        form: the form (version of the claim) to write.
+        domain: the box of parameters, and its slack (the amount by which the proved claim is
+            weaker).
         as_coded: whether the program's constants are exactly their floats.
         citation: the paper's title.
         boxes: the number of boxes of this library's own proof, from which the file estimates its

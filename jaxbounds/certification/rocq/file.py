@@ -107,7 +107,7 @@ class Contents:
 
 
 def digest_of(about: Translated, /) -> str:
-    """Return the SHA-256 of the statement's id, the form, the size and the exact instance."""
+    """Return the SHA-256 of the statement's id, the form's name, the size, the exact instance."""
     entries = {
         name: [str(x.exact) for x in values.ravel()] for name, values in about.instance.items()
     }

@@ -27,7 +27,7 @@ DIGITS = (12, 24, 48)
 """Numbers of decimal digits of the bounds; the translation tries these numbers one after the other.
 More digits give sharper bounds and larger files."""
 BITS = 320
-"""Precision of the balls in bits; a larger number gives sharper bounds and takes longer."""
+"""Precision of ball arithmetic in bits; a larger number gives sharper bounds and takes longer."""
 READINGS: tuple[Reading, ...] = ("ulp", "exact")  # "ulp" encloses "exact"
 
 
@@ -37,8 +37,8 @@ class Translated:
 
     Attributes:
         statement: the statement whose form is false.
-        form: the form.
-        size: the static part of the instance.
+        form: the false form (version of the claim).
+        size: the static part of the instance (its shapes and other Python numbers, by name).
         instance: the leaves of the instance by name, each an array of exact numbers.
         ledger: the record of all numbers and comparisons, in the order of the program.
         hypotheses: the hypotheses by name.
