@@ -39,7 +39,7 @@ class Group(NamedTuple):
 
 
 class Average(NamedTuple):
-    """A decision about a mean: its status, the ratio, and the reason."""
+    """A decision about a frequency or a mean: the status, the measured ratio, and the reason."""
 
     status: Status
     ratio: float

@@ -264,8 +264,8 @@ class Bench:
     """A bench measures the instances of one statement, in batches that all have the same length.
 
     Because of the equal lengths, each size needs only one compiled program. Sampling, search,
-    shrinking and replay share this program. They therefore measure an instance with equal bits. The
-    bench measures statements on the host one instance at a time.
+    shrinking and replay share this program. They therefore measure an instance with equal bits. If
+    a statement runs on the host (outside JAX), the bench measures one instance at a time.
 
     Args:
         statement: the statement to measure.
@@ -448,8 +448,8 @@ class Column(NamedTuple):
         sizes: the index of each instance's size.
         sources: the source of each instance: the name of a sampler, "cases" or "search".
         labels: a number for each instance, equal for equal instances of one size.
-        reach: the least and the largest difference of the sides at instances near the draws; NaN if
-            the engine measured no instance beside the draws.
+        reach: the least and the largest difference of the sides at instances near the random draws;
+            NaN if the engine measured no instance beside the draws.
         scale: for each instance, the largest absolute term in the computation of both sides. The
             value is NaN at an instance without computed terms. The field is None until the engine
             computes terms.

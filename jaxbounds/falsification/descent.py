@@ -55,7 +55,7 @@ BELOW = 2.0
 have negative scores. A larger number has no effect.
 """
 PROGRESS = 1e-9
-"""Relative decrease of a ratio that counts as progress; a larger value ends a descent sooner."""
+"""Relative decrease of a ratio that counts as progress; a larger value ends the search sooner."""
 PARTS = (3.0, 1.0, 0.3, 0.03)
 """Lengths of a round's trial steps along a gradient, as multiples of the last successful step."""
 
@@ -64,11 +64,11 @@ FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
 """In a trial step on a simplex, the entries are multiplied by factors up to e^x, for each x in this
 tuple. More exponents take longer."""
 TINY = 1e-9
-"""The descent raises smaller entries of a simplex's point to this share of the sum before it
-evaluates a gradient. A larger value hides more of the function near a vertex."""
+"""Before the search evaluates a gradient at a point of a simplex, it raises smaller entries to this
+share of their sum. A larger value hides more of the function near a vertex."""
 EXACT = 1e-3
-"""The descent solves an `=` until the sides differ by at most this share of the tolerance; a larger
-share is less exact."""
+"""For an `=`, the search for promised entries ends when the sides differ by at most this share of
+the tolerance; a larger share is less exact."""
 AGAIN = (0.5, 1.0, 4.0)
 """A round also repeats the last step, multiplied by each of these numbers, because a valley of the
 ratio may be long."""
@@ -99,7 +99,7 @@ def rows_of(batch: Any, /) -> int:
 
 
 def taken(batch: Any, index: Any, /) -> Any:
-    """Return the chosen rows of a batch."""
+    """Return the chosen rows (instances) of a batch."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[index], batch)
 
 

@@ -144,7 +144,8 @@ def _nearer(amounts: np.ndarray, sides: np.ndarray, floor: float, side: float) -
         amounts: the violation of each instance.
         sides: the larger side of each instance.
         floor: the least violation that counts.
-        side: the larger side of the worst instance, which must be further from one.
+        side: the larger side of the worst instance; the function returns only instances whose
+            larger side is nearer to one.
     """
     with np.errstate(all="ignore"):
         far = np.abs(np.log(sides))

@@ -39,7 +39,7 @@ class Reading(NamedTuple):
             control (a false variant); a single entry if all forms share it.
         rhs: the side claimed to be larger, given like `lhs`.
         error: the error of the sides that `evaluate` states, given like `lhs`.
-        trivial: the trivial bound, or None.
+        trivial: a bound on `lhs` that needs no theory, or None.
         met: the hypotheses by name: the statement's, then each form's own.
         judged: a few numbers from the result of each function that the statement judges, if a
             `TraceWatch` noted them.

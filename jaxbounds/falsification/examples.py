@@ -40,7 +40,7 @@ class Examples(NamedTuple):
         folder: a folder with a file `<source>/<id>.<form>.<size>.npz` for each example, where
             <source> identifies the files that define the statement. If None, a run neither reads
             nor keeps examples.
-        every: whether a run uses all examples, or only examples that violated their form.
+        every: whether a run uses all examples, or only examples that violated their claim.
     """
 
     folder: Path | None

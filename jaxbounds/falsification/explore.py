@@ -247,8 +247,8 @@ def _starts(
 
     Half of the starts are the worst instances so far, without repeated ratios. The other starts are
     random. Half of the random starts are wide (entries of very different sizes), if the pool (all
-    instances) has wide draws. If no instance is worse than the `equality` case (sides are equal), a
-    single worst instance starts, and three quarters of the other starts are wide.
+    instances) has wide draws. If no instance is worse than the `equality` case (sides are equal),
+    only one worst instance is a start, and three quarters of the other starts are wide.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
@@ -326,9 +326,10 @@ class End(NamedTuple):
 
 
 def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
-    """Count, for each kind of starting point, the searches that reached the worst ratio, and all.
+    """Return (searches that reached the worst ratio, all searches) for each kind of start.
 
-    The function counts only searches at the size with the worst ratio.
+    A start is the starting point of a search. The function counts only searches at the size with
+    the worst ratio.
     """
     own = [(end.kind[end.form == form], end.value[end.form == form]) for end in searched.ends]
     own = [(kind, value) for kind, value in own if np.any(np.isfinite(value))]

@@ -30,9 +30,9 @@ GRID = 2.0**10
 larger value includes more instances.
 """
 TRIED, SHORT = 256, 2
-"""TRIED is the largest number of instances among which the search looks for instances on the grid.
-SHORT is the largest number of instances on the grid that the referee (ball arithmetic) decides.
-Larger numbers find more instances with equal sides and take longer.
+"""TRIED is the largest number of instances among which the search looks for instances on the grid
+(of floats with few digits). SHORT is the largest number of instances on the grid that the referee
+(ball arithmetic) decides. Larger numbers find more instances with equal sides and take longer.
 """
 NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
 """Reason of a verdict on a bound that holds and has no known equality case (instance with equal
@@ -43,7 +43,7 @@ number makes longer reasons."""
 
 
 class Cleared(NamedTuple):
-    """The referee's (ball arithmetic's) finding about a bound with a worst ratio of about one.
+    """The finding of the referee (ball arithmetic) about a bound with a worst ratio of about one.
 
     Attributes:
         reason: the reason why the bound holds; empty if the referee cannot decide.

@@ -236,7 +236,7 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
 
 
 def _cure(watch: TraceWatch) -> str:
-    """Return why a program rounds in a narrow type, if a constant shows it, and what to try."""
+    """If a constant shows that a program rounds in a narrow type, return this reason and advice."""
     if not watch.constants:
         return "try to leave out astype and dtype= there"
     return (

@@ -172,7 +172,7 @@ def measured(
         return functools.reduce(operator.and_, every, common)
 
     def row(part: Sequence[Any]) -> Any:
-        """Stack the numbers of the forms along a last axis; repeat a number that forms share."""
+        """Stack the numbers of the claim versions along a last axis; repeat shared numbers."""
         return xp.stack(xp.broadcast_arrays(*part), axis=-1)
 
     def floats(part: Sequence[Any]) -> list[Any]:
@@ -223,7 +223,7 @@ def counts_for(
 
     Args:
         statement: the statement to which the reading belongs.
-        reading: the readings of the instances, stacked.
+        reading: the readings (evaluated sides and hypotheses) of the instances, stacked.
         instances: the instances, stacked.
         forms: the index of each instance's form.
     """

@@ -85,7 +85,7 @@ def measuring(
     for a violation that may be rounding.
 
     Args:
-        bench: the bench that measures.
+        bench: the bench, an object that measures instances.
         size: the size of the instances (the numbers that give their shapes).
         targets: for each instance, the index of the form (version of the claim) that scores it.
     """
@@ -179,7 +179,7 @@ def search_by_moves(
     A form is one version of the claim.
 
     Args:
-        bench: the bench that measures.
+        bench: the bench, an object that measures instances.
         pool: all draws and earlier results; the function adds the chains' results.
         budget: the numbers of draws and search steps; the chains take the steps divided by `STEPS`.
         at: the seed and the index of the size.

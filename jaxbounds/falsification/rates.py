@@ -20,8 +20,9 @@ SLOWLY = 0.9
 factor explains more by lower-order terms. For example, n beside n^2 gives the factor 0.71.
 """
 STAYS = 0.75
-"""Share of the fitted exponent's distance from one. If the last local exponent's distance is at
-least this share, the exponent does not tend to one. A larger share calls fewer rates inconsistent.
+"""Share of the fitted exponent's distance from one. If the distance of the last local exponent
+(from the last two sizes) is at least this share, the exponent does not tend to one. A larger share
+calls fewer rates inconsistent.
 """
 
 
@@ -87,7 +88,7 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
 
     Args:
         form: the form (version of the claim), which may give a range of exponents.
-        sense: the claim about the exponent.
+        sense: the claim about the exponent: "at most", "at least" or "exactly" one.
         m: the measurements of the form. Both sides must be positive, and larger than the error that
             `evaluate` states.
         sizes: the index of each instance's size; the last size is the asymptotic end.

@@ -34,8 +34,8 @@ larger changes of a formula.
 """
 LONGEST, MOST = 100_000, 2**22
 """NumPy runs a program step by step only up to two limits: LONGEST, the executed equations, and
-MOST, the numbers in an array. A program above a limit runs on moved instances instead. A larger
-limit lets runs take minutes."""
+MOST, the numbers in an array. A program above a limit runs on slightly perturbed instances instead.
+A larger limit lets runs take minutes."""
 HIDDEN = 1e300
 """The size of terms that the library assumes for a value if a run gave NaN. The size gives the
 value so wide a bar that no change of the value counts; a smaller size would let some changes count.
@@ -85,7 +85,7 @@ def _rounding(mode: int) -> Iterator[None]:
 
 
 def _beside(instance: Instance, seed: int, way: int) -> Instance:
-    """Return an instance with floats moved by `MOVED`; floats of few digits stay exact."""
+    """Return an instance with floats perturbed by `MOVED`; floats of few digits stay exact."""
     rng = np.random.default_rng(seed)
 
     def moved(leaf: Any) -> Any:
@@ -104,10 +104,10 @@ Run = Callable[[Instance], Reading]
 
 
 def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
-    """Evaluate moved instances, or use other rounding modes.
+    """Evaluate perturbed instances, or use other rounding modes.
 
-    Yield each reading (evaluated sides and hypotheses) with the relative move. The function skips a
-    moved instance on which the program raises.
+    Yield each reading (evaluated sides and hypotheses) with the relative perturbation. The function
+    skips a perturbed instance on which the program raises.
     """
     for seed, way in ((1, 1), (1, -1), (2, 1), (2, -1)):
         with contextlib.suppress(Exception):
@@ -142,7 +142,7 @@ def _largest(row: Row) -> Row:
 
 
 def _by_moves(bench: Bench, few: Few) -> Found:
-    """Find the sizes of terms by further runs of a program on moved instances."""
+    """Find the sizes of terms by further runs of a program on perturbed instances."""
     reader = bench.reader(few.size)
     run: Run = bench.watch.calls(reader)
     if not bench.statement.host:
@@ -166,13 +166,13 @@ def _without_steps(value: Row, moved: Row, step: float) -> Row:
     """Return the sizes of terms that explain the changes of values.
 
     A change that is too large for rounding counts as zero. A program on the host may jump at exact
-    numbers, such as ceil(log2(4)). A moved instance crosses the jump, but rounding on another
+    numbers, such as ceil(log2(4)). A perturbed instance crosses the jump, but rounding on another
     platform does not.
 
     Args:
         value: the recorded values of the instance.
-        moved: the change of each value on the moved instance.
-        step: the relative amount by which the instance was moved.
+        moved: the change of each value on the perturbed instance.
+        step: the relative amount by which the instance was perturbed.
     """
 
     def sizes(numbers: dict[str, Numbers], far: dict[str, Numbers]) -> dict[str, Numbers]:

@@ -30,9 +30,9 @@ SMALL = 1e-6
 ball arithmetic.
 """
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
-"""MOVED is the number of moves of an instance's floats. Half of the moves are by up to ULPS units
-in the last place. The others are NEAR times as large, like the rounding of a sum with larger
-numbers. Larger values mistake more violations for rounding.
+"""The engine perturbs the floats of an instance MOVED times. Half of the perturbations are by up to
+ULPS units in the last place. The others are NEAR times as large, like the rounding of a sum with
+larger numbers. Larger values mistake more violations for rounding.
 """
 ROOT = 2.0**-26
 """Absolute value of a side. If the instance's entries have size 1, a side up to this value may be
@@ -44,12 +44,13 @@ number counts as this number, because it may have other units. A larger limit mi
 violations for rounding.
 """
 ALONE = 0.5
-"""This share of a violation may disappear when the engine measures the instance alone, or after
-projecting it. A larger share lets more differences of compilers pass.
+"""This share of a violation may disappear when the engine measures the instance alone, or measures
+its projection onto the hypotheses. A larger share lets more differences of compilers pass.
 """
 CERTAIN = 1e3
-"""Multiple of a coarse operation's error that the worst ratio must exceed. A larger multiple leaves
-more violations undecided.
+"""Multiple of the error of a coarse operation, which rounds to fewer digits than float64. A
+violation counts only if it exceeds this multiple. A larger multiple leaves more violations
+undecided.
 """
 CURE = "Try error= with the rounding error of the sides, or compare squares instead of roots"
 """The advice for a violation that rounding may explain."""
@@ -58,8 +59,8 @@ BESIDE = 1e-9
 larger share asks the referee (ball arithmetic) about more instances at their projections.
 """
 DEAR = 1e-2
-"""Relative size of a violation. A larger violation of a statement on the host needs no second
-measurement. A larger value measures more violations again.
+"""Relative size of a violation. A larger violation of a statement that runs on the host (outside
+JAX) needs no second measurement. A larger value measures more violations again.
 """
 
 
@@ -341,6 +342,8 @@ def _projected_nearby(statement: Statement, instance: Instance, size: Size) -> I
 
 def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) -> bool:
     """Return whether the error of a coarse operation may explain a violation.
+
+    A coarse operation rounds to fewer digits than float64.
 
     The operation's error is relative to the size of the terms, which may cancel.
 

@@ -21,8 +21,8 @@ SMALL = 0.1
 so, and tries more instances.
 """
 DECADES = range(1, 13)
-"""Powers of ten by which `enlarged` scales an instance. A longer range finds larger instances for
-smaller ones, and measures more instances.
+"""Powers of ten by which `enlarged` scales an instance. A longer range can enlarge smaller
+instances, and measures more instances.
 """
 
 

@@ -73,7 +73,7 @@ class TraceWatch:
     """
 
     def __init__(self, statement: Statement) -> None:
-        """Watch the functions that a statement judges."""
+        """Watch the functions that a statement judges (those that its claim is about)."""
         self.called: set[str] = set()
         self.narrow: tuple[str, ...] = ()
         self.constants: tuple[str, ...] = ()

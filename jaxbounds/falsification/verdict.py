@@ -25,8 +25,8 @@ class Verdict:
     Attributes:
         id: the id of the statement.
         paper: the id of the paper.
-        label: the statement's label in print.
-        kind: the statement's kind.
+        label: the statement's label in print, such as "Lemma 1".
+        kind: the statement's kind, such as "inequality" or "rate".
         relation: the comparison: "<=", ">=" or "="; "->" for limits.
         form: the name of the form.
         expected: the status that the form should have.
@@ -34,7 +34,7 @@ class Verdict:
             Otherwise a claim should hold, and a false twin (a deliberately false variant) should
             fail.
         out_of_time: whether the time limit ended the run; the form is then inconclusive.
-        status: the status of the form.
+        status: the status of the form, such as "holds" or "fails".
         reason: the reason for the status, in one sentence.
         worst_ratio: the worst ratio, which depends on the kind of the claim. For `<=` it is the
             largest lhs/rhs, for `>=` the largest rhs/lhs, for `=` the largest relative difference.
