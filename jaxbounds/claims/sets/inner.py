@@ -53,7 +53,7 @@ def best_point(
         objective: the function to maximise, from a point to a number; NaN counts as minus infinity.
         over: the sets, by the names of the point's entries.
         size: the numbers that the sets' shapes name.
-        given: one more starting point.
+        given: a further starting point of the search.
         starts: the number of draws and extreme points to start from.
         steps: the number of steps from each starting point.
     """

@@ -22,7 +22,7 @@ def on_spectrum(function: Scalar, matrix: jax.Array, parameter: jax.Array) -> ja
 
     Args:
         function: f, a function of an eigenvalue and the parameter, applied entry by entry.
-        matrix: shape (d, d); the function uses its symmetric part.
+        matrix: the matrix, of shape (d, d); the function uses its symmetric part.
         parameter: a number that f takes.
     """
     values, vectors = jnp.linalg.eigh(matrix)
@@ -58,7 +58,7 @@ def on_singular_values(function: Scalar, matrix: jax.Array, parameter: jax.Array
 
     Args:
         function: f, a function of a singular value and the parameter, applied entry by entry.
-        matrix: shape (m, n).
+        matrix: the matrix, of shape (m, n).
         parameter: a number that f takes.
     """
     left, values, right = jnp.linalg.svd(matrix, full_matrices=False)

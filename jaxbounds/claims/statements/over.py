@@ -16,7 +16,7 @@ class Drawn:
     """A sampler that draws those entries from sets that the statement's own sampler does not draw.
 
     Attributes:
-        over: the sets.
+        over: the sets, by the names of the entries.
         own: the statement's own sampler, for entries without a set or with a special distribution.
         law: whether the claim is about a frequency or a mean. If so, the distribution of the draws
             matters, and the statement's own sampler must draw every entry.

@@ -434,7 +434,7 @@ def _problems(s: Statement) -> Iterable[str]:
         yield "sizes is empty, expected at least one size. Try ({'T': 2, 'd': 2},)"
     if not s.sample and s.cases is None:
         law = s.kind in ("probability", "expectation") and s.over
-        why = "sample={}: a set has no law, and kind needs one. Try sample=..." if law else (
+        why = "sample={}: a set has no law, and this kind needs one. Try sample=..." if law else (
             "it has neither sample nor cases nor over, so it has no instance. Try over={...}, or "
             "over={} for a claim about its sizes alone"
         )  # fmt: skip
@@ -444,7 +444,10 @@ def _problems(s: Statement) -> Iterable[str]:
     if s.enumerates and (s.cases is None or s.sample):
         yield "enumerates says that the cases exhaust a class. Try cases=..., and no sample"
     if s.enumerates and s.search != "none":
-        yield "enumerates says that the cases exhaust a class. Try search='none'"
+        yield (
+            "enumerates says that the cases exhaust a class, so no search is needed. "
+            "Try search='none'"
+        )
     if s.host and s.search == "gradient":
         yield "a statement with host=True has no gradient. Try search='random'"
     if s.search == "random" and not s.host and not s.sample:
@@ -516,7 +519,10 @@ def _quantifier_problems(s: Statement) -> Iterable[str]:
     if s.there_is and not bound and s.kind != "identity":
         yield f"there_is needs an inequality or an identity, got kind={s.kind!r}"
     if s.witness is not None and not s.there_is:
-        yield "witness is where the search for the entries of there_is starts. Try there_is={...}"
+        yield (
+            "witness is where the search for the entries of there_is starts, but there_is is "
+            "missing. Try there_is={...}"
+        )
     if s.there_is and s.host:
         yield "there_is needs gradients of evaluate, got host=True. Try an evaluate in JAX"
     if set(s.estimates) - {"lhs", "rhs"} or set(s.estimates.values()) - set(get_args(Estimate)):
