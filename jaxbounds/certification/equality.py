@@ -57,7 +57,7 @@ class Equalities:
     may use half of the time that is left until the deadline `until`.
 
     Attributes:
-        regions: the proved regions.
+        regions: the regions in which the claim is proved.
         points: the centres of the regions, in floats.
     """
 

@@ -33,7 +33,7 @@ class Failing(NamedTuple):
     """A form (version of a claim) that fails, and the instance on which it fails.
 
     Attributes:
-        form: the name of the form.
+        form: the name of the form that fails.
         instance: the stored counterexample, or the shrunk instance of a search.
         size: the static part of the instance (its shapes and other Python numbers, by name).
     """
@@ -154,7 +154,7 @@ def certified(
         statement: the statement that was judged.
         verdicts: the verdicts of its forms.
         folder: the folder of the run's instances.
-        citation: the paper's title, for the witnesses.
+        citation: the paper's title, which the witnesses name.
         seconds: the processor time after which a form is undecided.
     """
     found = tuple(verdicts)

@@ -50,10 +50,10 @@ class OnBox(NamedTuple):
     """A form (version of a claim) on a box of parameters.
 
     Attributes:
-        parameters: the coordinates.
-        pairs: both sides, entry by entry.
+        parameters: the coordinates of the box.
+        pairs: the pairs of the left and the right side, entry by entry.
         error: the error of the sides that `evaluate` states.
-        ledger: the list of all operations.
+        ledger: the list of all scalar operations of the program.
     """
 
     parameters: list[Real]

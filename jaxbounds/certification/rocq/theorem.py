@@ -41,14 +41,14 @@ class Translated:
         size: the static part of the instance (its shapes and other Python numbers, by name).
         instance: the leaves of the instance by name, each an array of exact numbers.
         ledger: the record of all numbers and comparisons, in the order of the program.
-        hypotheses: the hypotheses by name.
+        hypotheses: the translated hypotheses by name.
         opened: the position in the ledger (the list of all operations) at which the operations of
             the sides begin.
         lhs: the left side; for an equation, the entry at which the sides differ.
         rhs: the right side; for an equation, the entry at which the sides differ.
-        error: the stated error of the sides.
+        error: the error of the sides that `evaluate` states.
         entry: the index of the entry that differs in the flattened sides; -1 for scalar sides.
-        reading: the reading of the program's constants.
+        reading: the reading of the program's constants, which are exact or rounded.
     """
 
     statement: Statement
