@@ -29,8 +29,8 @@ HEADS = PaperBound(
 )
 
 FORM = (
-    "train U (H, T, d) and W (H, d, d) themselves, as `jaxbounds.multihead.model` has them; of a"
-    " loss of any network `jb.weak_convexity` measures the same from below, and"
+    "train U (H, T, d) and W (H, d, d) themselves, as `jaxbounds.multihead.model` does; for the"
+    " loss of any network, `jb.weak_convexity` gives a lower estimate of this curvature, and"
     " `jaxbounds.networks.curvature.convexity_certificate` bounds it"
 )
 OTHER = "remove it: model (2) applies attention alone, to the unchanged tokens"
@@ -40,10 +40,10 @@ seqlength; the values are the advice for the paper multihead."""
 
 RUN = (
     "Theorems 3 and 4 (training, generalization gap) need gradient descent from a start, with"
-    " enough heads and a small step; the weights do not show this, but"
+    " enough heads and a small step; the weights do not show these conditions, but"
     " `multihead.descent_certificate` computes the number of heads"
 )
-FUNCTION = "whether the network computes model (2) of U and W: only their names suggest so"
+FUNCTION = "whether the network computes model (2) of U and W: only the names U, W suggest it"
 
 AGREE = 1e-3
 """A network's outputs count as the outputs of model (2) if they differ by at most this value,
@@ -87,7 +87,7 @@ def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
     reasons = []
     if np.ndim(U) != 3 or np.shape(W) != (len(U), U.shape[-1], U.shape[-1]):
         what = f"U of shape {np.shape(U)} and W of shape {np.shape(W)}, not (H, T, d) and (H, d, d)"
-        change = "give each token its own row of U; for one u for all tokens (pooling), see E14"
+        change = "give each token its own row of U; for one u for all tokens, see erratum E14"
         reasons.append(Reason(what, ("U", "W"), change))
     elif X is not None and X.shape[1:] != U.shape[1:]:
         what = f"data of shape {X.shape}, but U needs (n, {U.shape[1]}, {U.shape[2]})"

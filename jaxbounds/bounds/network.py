@@ -33,8 +33,8 @@ MARGINS = PaperBound(
     of="0-1 risk",
     reasons=(
         Reason(
-            "no given network: its bounds need the all-layer margin from below at each sample,"
-            " which the library certifies for compiled circuits and Turing machines only",
+            "no given network: its bounds need a lower bound on the all-layer margin at each"
+            " sample, which the library certifies for compiled circuits and Turing machines only",
             (),
             "if you have such margins, `smapprox.generalization.margin_profile_bound` is a bound"
             " for any network of at most a given l_1 norm",
