@@ -1,6 +1,6 @@
 """Check verdicts: compare float64 measurements with ball arithmetic (rigorous error bounds).
 
-The crosscheck tests every form (version of a claim) that is expected to hold, on a few draws
+This crosscheck tests every form (version of a claim) that is expected to hold, on a few draws
 (random instances). The true difference of the sides may differ from the float64 difference by at
 most the error that `evaluate` states. A draw that counts in float64 must not certainly miss a
 hypothesis, and must not certainly violate an inequality. The enclosures of both sides of an

@@ -344,8 +344,8 @@ def confirmed(
 
     The referee, which judges small violations by ball arithmetic, calls this function for an
     instance from a search. No float of such an instance stands for a rounded irrational number. The
-    sides of an identity must differ by more than its tolerance. If a claim promises an entry of a
-    finite set with at most `POINTS` points, the certificate must refute each point.
+    sides of an identity must differ by more than its tolerance. If a claim promises that an entry
+    exists in a finite set of at most `POINTS` points, the certificate must refute each point.
 
     Raises:
         Refused: as in `disprove`.
