@@ -2,7 +2,7 @@
 
 All constants are explicit. The argument `radius` is R, the largest token norm. The argument
 `scores` is sum_t ||X u_t||_infinity (see `summed_scores`). The argument `size` is
-||theta||_{2,infinity} in Corollary 1. In Lemma 6 and in every sharpened form, max_h ||U_h||_F
+||theta||_{2,infinity} in Corollary 1. In Lemma 6 and in every sharpened bound, max_h ||U_h||_F
 suffices for `size`: the attention weights W_h do not enter (sharpening S7).
 
 Codes such as S1 and E14 name sharpenings and errata; `jaxbounds show multihead.S1` explains one.
@@ -18,25 +18,35 @@ from jaxbounds.multihead.model import Readout
 from jaxbounds.numerics.arrays import array_module
 
 C_STAR = 4 / (3 * math.sqrt(3))
-"""The constant c* = 4 / (3 sqrt(3)), least with |kappa_3(A, B, B)| <= c* max|A| max|B|^2 (S3).
+"""The least constant c* with |kappa_3(A, B, B)| <= c* max|A| max|B|^2: c* = 4 / (3 sqrt(3)).
 
-Here kappa_3 is the third central moment. The sharpened Hessian bounds use this pure number; a
-larger value loosens these bounds.
+Here kappa_3 is the third central moment of bounded random variables A and B (sharpening S3). The
+sharpened Hessian bounds use this pure number; a larger value loosens these bounds.
 """
 
 
 def covariance_bound(scores: Float[Array, " T"], radius: ArrayLike, /) -> Float[Array, ""]:
-    """Return 2 ||X u||_infinity R, which bounds ||X^T phi' X u|| for one vector u, eq. (42)."""
+    """Return 2 ||X u||_infinity R, which bounds ||X^T phi' X u|| for one vector u, eq. (42).
+
+    Here phi' is the derivative of the softmax at one query's attention logits.
+    """
     return 2 * covariance_sharp(scores, radius)
 
 
 def covariance_sharp(scores: Float[Array, " T"], radius: ArrayLike, /) -> Float[Array, ""]:
-    """Return ||X u||_infinity R, half of eq. (42), because X^T phi' X u is a covariance (S1)."""
+    """Return ||X u||_infinity R, half of the bound (42) (sharpening S1).
+
+    The vector X^T phi' X u is a covariance of tokens, and a covariance is at most the product of
+    the standard deviations.
+    """
     return jnp.max(jnp.abs(scores)) * radius
 
 
 def covariance_half_range(scores: Float[Array, " T"], radius: ArrayLike, /) -> Float[Array, ""]:
-    """Return R (max X u - min X u) / 2, eq. (42) sharpened by Popoviciu's inequality (S1)."""
+    """Return R (max X u - min X u) / 2, a smaller bound than eq. (42) (sharpening S1).
+
+    Popoviciu's inequality bounds the standard deviation of X u by half of the range of X u.
+    """
     return (jnp.max(scores) - jnp.min(scores)) / 2 * radius
 
 
@@ -67,7 +77,7 @@ def readout_inner_gradient(
 ) -> ArrayLike:
     """Return a bound on ||grad_W Phi||_F: R^2 ||u|| times `outer_gradient_bound` (S1).
 
-    For a full U, the result is half of eq. (46). For U = 1_T u^T or e_T u^T, the result is
+    For a full U, the result is half of the bound (46). For U = 1_T u^T or e_T u^T, the result is
     `inner_gradient_sharp` with ||X u||_infinity <= R ||u||.
     """
     return outer_gradient_bound(radius, T=T, readout=readout) * radius**2 * size
@@ -84,7 +94,7 @@ def inner_gradient_sharp(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
 
 
 def gradient_bound(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
-    """Return the bound (43) + (37) on ||grad Phi||, eq. (44)."""
+    """Return the sum of the bounds (43) and (37), which bounds ||grad Phi||, eq. (44)."""
     return inner_gradient_bound(radius, scores) + outer_gradient_bound(radius, T=T)
 
 
@@ -131,7 +141,7 @@ def mixed_hessian_sharp(radius: ArrayLike, /, *, T: int) -> ArrayLike:
 
 
 def hessian_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
-    """Bound ||Hess Phi|| by the bound S4 on its block in W and the bound S5 on its mixed block."""
+    """Bound ||Hess Phi|| by S5, from bounds on the block in W (S4) and on the mixed block (S5)."""
     return two_block_norm(inner_hessian_sharp(radius, scores), mixed_hessian_sharp(radius, T=T))
 
 
@@ -183,9 +193,10 @@ def self_bounded_smoothness(
 
 
 def convexity_horizon(curvature: ArrayLike, /) -> ArrayLike:
-    """Return sec(sqrt(k) / 2), which bounds max g on a segment over the larger g at its ends (S8).
+    """Return sec(sqrt(k) / 2), a factor that bounds a function g along a segment (sharpening S8).
 
-    The bound holds if g'' >= -k g on the segment and k < pi^2. Sturm's comparison theorem proves
-    it. Proposition 4 has k <= 1/2 and prints 4/3.
+    On the segment, g is at most this factor times the larger of the two end values of g. The bound
+    holds if g'' >= -k g on the segment and k < pi^2. Sturm's comparison theorem proves it.
+    Proposition 4 has k <= 1/2 and prints the factor 4/3.
     """
     return 1 / jnp.cos(jnp.sqrt(curvature) / 2)

@@ -62,7 +62,7 @@ def cumulants(weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /) -> C
 
 
 def third_cumulant(moments: Cumulants, directions: Float[Array, "T d"], /) -> Float[Array, "T d d"]:
-    """Return the third central moment contracted with u_t: kappa_3(u_t . x, x, x) for each t."""
+    """Return the third central moment kappa_3(u_t . x, x, x) of the tokens for each query t."""
     along = jnp.einsum("tsi,ti->ts", moments.centred, directions)
     return jnp.einsum("ts,tsi,tsj->tij", moments.weights * along, moments.centred, moments.centred)
 
@@ -72,7 +72,9 @@ def head_gradient(
 ) -> tuple[Float[Array, "T d"], Float[Array, "d d"]]:
     """Return the gradients of Phi in U and in W (Lemma 4 (1), (2)).
 
-    The gradient in U has the rows mean_t. The gradient in W is sum_t x_t (Cov_t u_t)^T.
+    Row t of the gradient in U is mean_t, the mean token under the attention weights of query t. The
+    gradient in W is sum_t x_t (Cov_t u_t)^T, where Cov_t is the tokens' covariance under these
+    weights.
     """
     moments = cumulants(weights, tokens)
     pulled = jnp.einsum("tij,tj->ti", moments.covariance, projection)
@@ -102,10 +104,11 @@ def head_hessian(
 def hessian_certificate(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> Float[Array, ""]:
-    """Bound ||Hess Phi|| in T^2 d^2 operations, at least as sharply as S5 (sharpening S11).
+    """Return sharpening S11's bound on ||Hess Phi||, which is at least as sharp as the bound S5.
 
     The bound uses ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t ||x_t||^2
-    ||K3_t(u_t)||, where K3_t(u_t) is `third_cumulant`.
+    ||K3_t(u_t)||. Here Cov_t is the tokens' covariance under the attention weights of query t, and
+    K3_t(u_t) is `third_cumulant`. The sums take T^2 d^2 operations.
     """
     moments = cumulants(weights, tokens)
     squares = jnp.sum(tokens**2, axis=1)

@@ -50,7 +50,7 @@ class GoodInitialisation(NamedTuple):
 
 
 def tied_direction(direction: Params, copies: Copies, /) -> Params:
-    """Scale each direction of a group of equal heads by 1 / sqrt(copies), for a single head."""
+    """Return the direction of a single head of each group: the group's direction / sqrt(copies)."""
     return jax.tree.map(lambda leaf: leaf / jnp.sqrt(copies)[:, None, None], direction)
 
 
@@ -64,7 +64,8 @@ def good_initialisation(
         params: theta^(1), one head for each group.
         copies: the number of equal heads in each group, shape (G,).
         data: {"X": (n, T, d), "y": (n,)}.
-        direction: one head's share of a theta* of norm sqrt(2).
+        direction: the part of theta* that belongs to one head of each group; over all H heads,
+            theta* has norm sqrt(2).
     """
     outputs = jax.vmap(tied_output, in_axes=(None, None, 0))(params, copies, data["X"])
 
@@ -153,10 +154,11 @@ def corollary5(
     corrected: bool,
     heads: ArrayLike | None = None,
 ) -> DescentCertificate:
-    """Return the certificate of Corollary 5 with g_0 = G as printed, or g_0 = sqrt(2) G (E5).
+    """Return Corollary 5's certificate with g_0 = G as printed, or g_0 = sqrt(2) G (erratum E5).
 
-    The certificate is Corollary 3 at g_0(1/K) and g(1/K). Corollary 5 needs B_2 times the sqrt(H)
-    of eq. (84). `corollary4_gap(g_0, eta, n)` gives Corollary 5's bound on the generalization gap.
+    The certificate holds a number of heads, a step size and a loss bound. It is that of Corollary 3
+    at g_0(1/K) and g(1/K). The sqrt(H) of Corollary 5 is B_2 times the sqrt(H) of eq. (84).
+    `corollary4_gap(g_0, eta, n)` gives Corollary 5's bound on the generalization gap.
 
     Args:
         good: the constants of Definition 1.
@@ -187,7 +189,8 @@ class Pipeline(NamedTuple):
         good: the constants of Definition 1.
         distance: sqrt(2) G, the distance of theta(1/K) from theta^(1).
         certificates: a dictionary from the name of the constants ("printed", "corrected",
-            "sharpened", "sharpened S8") to the certificate with these constants.
+            "sharpened", "sharpened S8") to the certificate (heads, step size and bounds) with these
+            constants.
         params: theta^(1), with one head of each sign.
         direction: theta* of Definition 1 for these two heads.
     """
@@ -203,7 +206,7 @@ class Pipeline(NamedTuple):
 
 @jax.jit
 def _started(first: Data, second: Data) -> tuple[Params, Array, Array]:
-    """Return theta^(1) with one head of each sign, its loss, and the R of the second phase."""
+    """Return theta^(1) with one head of each sign, its loss, and R >= 1 for the second phase."""
     params, tokens = first_step(first, balanced_signs(2)), second["X"]
     radius = jnp.maximum(max_row_norm(tokens.reshape(-1, tokens.shape[-1])), 1.0)
     return params, tied_risk(params, jnp.ones(2), second), radius
@@ -216,8 +219,8 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
     """Certify K gradient steps on `second` from theta^(1), the result of one step on `first`.
 
     Args:
-        first: samples of the first phase.
-        second: samples of the second phase.
+        first: the samples {"X", "y"} of the first phase.
+        second: the samples {"X", "y"} of the second phase.
         K: number of gradient steps.
 
     Raises:

@@ -158,8 +158,8 @@ def gap_certificate(
 ) -> GapCertificate:
     """Compute the certificate of Theorem 4 at its least H and largest eta; constants are explicit.
 
-    The target is as in `descent_certificate`. The numbers of the target must be valid for every
-    training set.
+    The arguments are those of `descent_certificate`. The bounds on the target theta must be valid
+    for every training set of n samples.
 
     Raises:
         Refused: if n < 1.

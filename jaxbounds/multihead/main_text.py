@@ -2,8 +2,8 @@
 
 The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. First, R, D = ||theta
 - theta_0|| and ||theta||_{2,infinity} are at least 1 (for Corollary 2: R, B_2 and g_0 >= B_2).
-Second, T <= d R^2. Without either condition the printed orders are wrong (erratum E11). Let s =
-||theta||_{2,infinity}. If R, D and s are at least 1, then
+Second, T <= d R^2. If one of the two conditions fails, the printed orders are wrong (erratum E11).
+Let s = ||theta||_{2,infinity}. If R, D and s are at least 1, then
 
     3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D.
 
@@ -11,8 +11,8 @@ Also
 
     alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D.
 
-Therefore sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies (74). The factor 256 * 13 instead of 36 *
-13 implies (84). At these heads
+Therefore sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies the condition (74) of Theorem 3. The factor
+256 * 13 instead of 36 * 13 implies the condition (84) of Theorem 4. At these heads
 
     rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2,
 

@@ -35,7 +35,10 @@ def gamma_attention(dm1: Assumption3, tolerance: Real, /) -> Real:
 
 
 def term_one_bounds(dm1: Assumption3, /) -> tuple[Real, Real]:
-    """Return the lower bounds (112) and (113) on the two parts of Term I in (107)."""
+    """Return the lower bounds (112) and (113) on the two parts of Term I in (107).
+
+    Term I is the part of y <grad_W Phi, W*> without the deviation p, and the bounds are for U = U*.
+    """
     S, z, m, v, off = dm1.S, dm1.zeta, dm1.Z_mu, dm1.Z_nu, 1 - dm1.zeta
     first = (
         z * S**6
@@ -53,7 +56,7 @@ def term_one_bounds(dm1: Assumption3, /) -> tuple[Real, Real]:
 
 
 def term_two_bound(dm1: Assumption3, size: Real, /) -> Real:
-    """Return the upper bound (114) on Term II in (107)."""
+    """Return the upper bound (114) on Term II in (107), the part that contains the deviation p."""
     z, S, far = dm1.zeta, dm1.S, dm1.S + dm1.Z
     lengths = (z * S + (1 - z) * far) * (z * S**2 + (1 - z) * far**2)
     return weights_norm(dm1) * size * dm1.T**2.5 * lengths
@@ -80,7 +83,7 @@ def deviation_part_sharp(dm1: Assumption3, size: Real, /) -> Real:
 
 
 def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
-    """Return the brace of (115) over ||W*||, a lower bound on y <grad_W Phi, W*> / ||W*||.
+    """Return a lower bound on y <grad_W Phi, W*> / ||W*||, from the expression in braces in (115).
 
     The bound holds at alpha = 1, for U^(1) around the printed centre (zeta / 2) u*. Eq. (116)
     multiplies the bound by |alpha| and then halves it, which gives the first two terms of gamma*.
@@ -172,7 +175,9 @@ def target_slacks(
     *,
     scaling: Real = 0.5,
 ) -> TargetSlacks:
-    """Return the slacks of U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt in Theorem 1.
+    """Return the factors by which Section 5.3's target meets its requirements, as logarithms.
+
+    The target is U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt.
 
     Args:
         log_signal: log S, for the norm S of the patterns.

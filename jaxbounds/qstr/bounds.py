@@ -37,7 +37,7 @@ def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
 
 
 def _moment_order(r: Any, d: int, C_x: float) -> Any:
-    """Return the moment order r^2 / (C_x e d) of Lemma 12. Under a JAX trace of r, e is exp(1)."""
+    """Return the moment order r^2 / (C_x e d) of Lemma 12, with Euler's number e = exp(1)."""
     return r**2 / (C_x * (jnp.exp(1.0) if traced(r) else math.e) * d)
 
 

@@ -62,7 +62,7 @@ def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
 
     The bound is m log(1 + 2 L/eps_a) + m (H De + 1) log(1 + 2 L/eps_w), with L = r_a R_w |(h, 1)|.
     The bound uses |f - f'| <= |(h, 1)| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) on |h| <= sqrt(H)
-    r_z. The function splits the scale eps = eps_a + eps_w in proportion to the numbers of
+    r_z. The function divides the scale eps into eps_a + eps_w in proportion to the numbers of
     parameters. All constants are explicit.
     """
     of_a, of_w, _ = f.parameters

@@ -29,9 +29,9 @@ from jaxbounds.qstr.rnn_construction import exact_transition, readout
 
 
 def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
-    """Return the least value of a bound over 101 scales up to `largest`.
+    """Return the least value of a bound over 101 scales eps up to `largest`.
 
-    The bound is valid at each scale.
+    The bound is valid at each scale eps.
     """
     return float(np.min(value(largest * np.exp(np.linspace(-50.0, 0.0, 101)))))
 

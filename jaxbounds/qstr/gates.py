@@ -124,7 +124,7 @@ def printed_product_norms(*, de: int, eps: float) -> Norms:
 
 
 def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
-    """Build the network (x, s_1, .., s_q) -> 2 x relu(s_l - 1/2) in slot l, with error at most eps.
+    """Build a network (x, s_1, .., s_q) -> 2 x relu(s_l - 1/2) in output block l, up to eps.
 
     The network is Lemma 25's network, (C.8) and (C.9).
 
@@ -143,9 +143,9 @@ def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) ->
     """Build the four layers of Proposition 26.
 
     The layers are those of Lemma 23, those of Lemma 25 with error eps/4, and a threshold at eps/2.
-    Slot l of the output is within eps of x_i if t_l = i, and otherwise exactly 0. This holds for
-    unit encodings of coherence at most 1/2. Inner products err by at most eps/(4 |A_2^T|_{1,inf}
-    |W_2^T|_{1,inf}).
+    Block (slot) l of the output is within eps of x_i if t_l = i, and otherwise exactly 0. This
+    holds for unit encodings of coherence at most 1/2. Inner products err by at most eps/(4
+    |A_2^T|_{1,inf} |W_2^T|_{1,inf}).
 
     Raises:
         Refused: if eps/4 is not between 0 and radius.

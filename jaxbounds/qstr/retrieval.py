@@ -18,7 +18,7 @@ from jaxbounds.numerics.norms import vector_norm
 from jaxbounds.qstr.links import TwoLayer
 
 ROUNDING = 1e-6
-"""Encodings with a signed coherence above 1 - ROUNDING count as equal.
+"""Two encodings count as equal if their inner product (signed coherence) exceeds 1 - ROUNDING.
 
 A larger value refuses more encodings. The value is a relative difference. `inverse_temperature` and
 `rnn_construction` read it. Float32 cannot resolve smaller differences.
@@ -143,8 +143,8 @@ def retrieval_error_bound(
     All constants are explicit.
 
     Args:
-        x: tokens.
-        omega: encodings.
+        x: the tokens x_i of a prompt, as rows.
+        omega: the encodings w_i of the tokens, as rows.
         alpha: inverse temperature.
         q: number of relevant tokens of each position.
         coherence: mu, an upper bound on the coherence of encodings of unit norm, which is not

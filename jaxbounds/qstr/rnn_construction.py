@@ -1,9 +1,9 @@
 """The bidirectional RNN that solves simple-qSTR (Propositions 26 and 28), as exact weights.
 
-The transition ignores the state: slot l of f(z_i) is x_i if t_l = i, and otherwise 0. So slot l of
-the forward state h->_i is x_{t_l} if t_l < i. Slot l of the backward state h<-_i is x_{t_l} if t_l
-> i. The sum h->_i + h<-_i + f(z_i) holds every relevant token. Tokens are encoded without the
-factor sqrt(d/q): z_i = (x_i, w_i, w_{t_1}, .., w_{t_q}).
+The transition ignores the state. Slot l, the l-th block of d numbers, of f(z_i) is x_i if t_l = i,
+and otherwise 0. So slot l of the forward state h->_i is x_{t_l} if t_l < i. Slot l of the backward
+state h<-_i is x_{t_l} if t_l > i. The sum h->_i + h<-_i + f(z_i) holds every relevant token. Tokens
+are encoded without the factor sqrt(d/q): z_i = (x_i, w_i, w_{t_1}, .., w_{t_q}).
 """
 
 from typing import Any
@@ -47,7 +47,8 @@ def _check(coherence: float, radius: float) -> None:
 def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) -> Layer:
     """Build the layer that gates the inner products s = inner v + constant, and passes +-x on.
 
-    The unit of slot l is relu((s_l - mu)/(1 - mu)), where mu is `coherence`.
+    The unit of slot l, which holds one relevant token, is relu((s_l - mu)/(1 - mu)). Here mu is
+    `coherence`.
     """
     width = inner.shape[1]
     scale = 1.0 / (1.0 - coherence)

@@ -22,7 +22,7 @@ from jaxbounds.qstr.transformer import attention
 MARGIN_SLACK = 1e-9
 """The share of the largest margin that `separating_direction` gives up to be safe from rounding.
 
-A larger share leaves more room for rounding and returns a smaller margin.
+A larger share is safer from rounding, and returns a smaller margin.
 """
 
 

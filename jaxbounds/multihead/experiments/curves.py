@@ -1,7 +1,7 @@
 """The training of Figures 2 to 5, which records losses and other quantities along the way.
 
 The paper's heads start at zero and therefore stay equal. The module `EqualHeads` stores one head
-for all H heads, so a curve costs an equal amount of time at every H. A lane is one trial at one
+for all H heads, so the time that a curve takes does not depend on H. A lane is one trial at one
 number of heads H. H and the step size are inputs of a lane, so one compiled program serves all
 lanes.
 """

@@ -53,7 +53,7 @@ class Lesson(NamedTuple):
     measure: Measure
 
     def begin(self, lane: Lane, /) -> Training:
-        """Return the state of a lane before the first step."""
+        """Return the state of a lane (one trial at one H) before the first step."""
         return begin(self.start(lane), self.rule(lane))
 
     def step(self, lane: Lane, state: Training, /) -> Training:
@@ -62,7 +62,7 @@ class Lesson(NamedTuple):
         return train_step(loss, self.rule(lane), state)
 
     def record(self, lane: Lane, state: Training, /) -> dict[str, Array]:
-        """Return the measurements of a state."""
+        """Return the measurements of a training state of a lane (one trial at one H)."""
         return self.measure(lane, state.params)
 
 
@@ -113,13 +113,13 @@ def lessons(
     """Yield the training programs (lessons) of one optimiser, in the order of the lanes.
 
     Args:
-        student: the name of the student.
+        student: the name of the student, the network that the programs train.
         rule: the name of the optimiser.
-        heads: H.
+        heads: the number of heads H.
         lanes: the inputs of all lanes (one trial at one H), ordered by H and then by trial. The
             sample axis of the data is last.
         keys: the random keys of the lanes' data. A student other than the equal heads derives the
-            keys of its start from them.
+            keys of its start from these keys.
         measure: further records of the equal heads.
     """
     if student == EQUAL_HEADS:

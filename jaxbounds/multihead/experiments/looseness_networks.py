@@ -21,7 +21,7 @@ Family = Literal["random", "aligned"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
 
 SKEW = math.log((1 + 1 / math.sqrt(3)) / (1 - 1 / math.sqrt(3)))
-"""The log odds log(p / (1 - p)) with 8 p (1 - p) (2 p - 1) = c* = 4 / (3 sqrt(3))."""
+"""The log odds log(p / (1 - p)) of the attention p with 8 p (1 - p) (2 p - 1) = 4 / (3 sqrt(3))."""
 SHARE = 6.0
 """The log odds, in nats, of the attention in the heads that make the margin positive.
 

@@ -43,7 +43,7 @@ def _bent(axis: str, power: float) -> Control:
 
 
 def _at(share: float, bound: str) -> Control:
-    """Return false data, in which each measured quantity is a given share of its bound, error 0."""
+    """Return false data: each measured quantity is a given fraction of its bound, with error 0."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         left = share * dataset[bound]
@@ -144,7 +144,7 @@ def _radius(dataset: xr.Dataset) -> Finding:
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
     """Return the largest ratio of a measured quantity, less its error, to its bound.
 
-    Return the place of the network in the data too.
+    Also return the place of this network in the data.
     """
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):

@@ -94,7 +94,7 @@ def _starts(key: jax.Array, config: NTK, model: SparseContext) -> dict:
 
 
 def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
-    """Compute margins and separated shares of held-out samples, over (start, n, seed)."""
+    """Compute margins, and shares of held-out samples that are separated, over (start, n, seed)."""
     with enable_x64(True):
         return _run(config, key)
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 SEPARATED = 0.999
-"""The share of held-out samples that a direction must separate; a larger one is harder to reach."""
+"""The share of held-out samples that a direction must separate; a larger share is harder to reach.
+"""
 
 SETTINGS = default_settings(
     least={"samples": 400, "heads": 64, "scales": 1.0, "held_out": 2000, "seeds": 2},
@@ -40,7 +41,7 @@ CONTROLS: dict[str, Control] = {
 """Data in which the claims are false.
 
 The variants make the margins vanish, make them small at random starts, or halve them at the largest
-n. For memorised data, the separated share of held-out samples is 0.9.
+n. A further variant is for memorised data: the separated share of held-out samples is 0.9.
 """
 
 
@@ -157,7 +158,7 @@ def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
 
 
 def _looks(names: list[str]) -> Iterator[dict]:
-    """Yield the style of each start."""
+    """Yield the line style of each start."""
     random = [name for name in names if name.startswith("random")]
     heads = sorted({_heads(name) for name in random})
     scales = sorted({name.rsplit(" ", 1)[1] for name in random}, key=float)

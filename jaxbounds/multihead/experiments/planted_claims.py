@@ -36,7 +36,7 @@ On a fifth of the paper's samples, a head of 75 parameters overfits and does not
 EXCHANGED = scaled(-1.0, "log10_train_loss")
 """Data in which the claims are false: the sign of each difference is reversed.
 
-Heads and panels therefore exchange their order.
+Any two numbers of heads, and any two panels (optimisers), therefore exchange their order.
 """
 
 CONTROLS: dict[str, Control] = {

@@ -32,7 +32,7 @@ A larger ratio needs longer runs.
 EXCHANGED = scaled(-1.0, "log10_train_loss", "log10_test_loss", "margin", "attention")
 """Data in which the claims are false: the sign of each difference is reversed.
 
-Heads and panels therefore exchange their order.
+Any two numbers of heads, and any two panels (optimisers), therefore exchange their order.
 """
 
 

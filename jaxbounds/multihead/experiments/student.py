@@ -57,7 +57,7 @@ def attention_mass(
 
 
 class EqualHeads(nn.Module):
-    """Eq. (2) with H equal heads, over n sequences at once; H is an input, not a shape.
+    """The model (2) with H equal heads, over n sequences at once; H is an input, not a shape.
 
     Attributes:
         scale: standard deviation of the initial parameters; 0 gives the paper's theta^(0).

@@ -102,7 +102,7 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
 
     Args:
         name: a name from `STUDENTS`.
-        heads: H.
+        heads: the number of heads H.
         tokens: the shape (n, T, d) and dtype of the tokens.
 
     Raises:

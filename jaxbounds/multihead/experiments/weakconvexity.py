@@ -66,7 +66,7 @@ class WeakConvexityCurves:
     Attributes:
         heads: the numbers of heads H, divisors of the dimension.
         arms: the ways to make heads, "split" (the width divided by H) and "fixed" (a fixed width).
-        dimension: d.
+        dimension: d, the width of the network.
         layers: the number of blocks.
         nonlinear: whether GELU layers and a last norm follow the attention.
         tokens: T, the number of tokens of the data (DM1).

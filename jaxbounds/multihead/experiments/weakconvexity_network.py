@@ -16,7 +16,7 @@ class HeadSum(nn.Module):
     """Self-attention as a sum over heads.
 
     Attributes:
-        heads: H.
+        heads: the number of heads H.
         arm: "split": heads of width d / H, summed (this equals the standard layer, which
             concatenates the heads' outputs and projects them). "fixed": heads of width `width`,
             summed and divided by sqrt(H), as in eq. (2) of the paper.
@@ -68,9 +68,9 @@ class Encoder(nn.Module):
     """Embedding, pre-LN blocks with residuals and a GELU layer, mean over tokens, one output.
 
     Attributes:
-        heads: H.
+        heads: the number of heads H.
         arm: see `HeadSum`.
-        dimension: d.
+        dimension: d, the width of the network.
         layers: the number of blocks.
         width: the width of each head in the arm "fixed".
         nonlinear: whether GELU layers and a last norm follow the attention. Without them, and with

@@ -1,6 +1,6 @@
-"""Boxes of numbers on which interval arithmetic proves forms of statements.
+"""Boxes of numbers on which interval arithmetic proves forms (versions of a claim).
 
-A function maps each point of a box to an instance.
+A function maps each point of a box to an instance, the input on which the claim is evaluated.
 """
 
 import jax
@@ -20,7 +20,7 @@ def _margins(point: jax.Array, size: Size) -> Instance:
 
 
 def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") -> Domain:
-    """Return the domain of n data with any margins between -`largest` and `largest`."""
+    """Return the domain of n samples with any margins between -`largest` and `largest`."""
     return Domain(
         name=f"n = {n}, {'margin t, |t|' if n == 1 else 'margins t_1, t_2, |t_i|'} <= {largest:g}",
         chart=_margins,
@@ -33,7 +33,7 @@ def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") ->
 
 
 def signs(outcomes: int, /, *, slack: float) -> Domain:
-    """Return the domain of kappa_3 with A = B = (1, -1, .., -1) and free logits.
+    """Return the domain of the third central moment at A = B = (1, -1, .., -1), with free logits.
 
     The last logit is 0. The other logits are at most 6 (two outcomes) or 4 in absolute value.
     """
@@ -86,7 +86,7 @@ def two_logits(*, slack: float) -> Domain:
 
 
 def two_tokens(*, slack: float = 0.0) -> Domain:
-    """Return the domain of one head with |W| <= 3 and u = 1 on the two real tokens 1 and b."""
+    """Return the domain of one head with |W| <= 3 and u = 1 on the two scalar tokens 1 and b."""
 
     def chart(point: jax.Array, size: Size) -> Instance:
         tokens = jnp.stack([1.0, point[0]])[:, None]

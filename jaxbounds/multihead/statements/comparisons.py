@@ -76,7 +76,7 @@ def _no_target(instance: Instance, size: Size) -> Sides:
 
 
 def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Section 5.3's target on noise-free DM1: T = 10, zeta = 1/10, M = 1, d = 4.
+    """Check Section 5.3's target on DM1 data without noise: T = 10, zeta = 1/10, M = 1, d = 4.
 
     The tolerance is epsilon = 1/n. The data are two sequences, one of each label. The check uses
     every constant of Proposition 3 and the factor d sqrt(T) R^5 of (3), and computes the margins
@@ -122,10 +122,10 @@ TARGET = Statement(
             name="printed",
             cites="Section 5.3, below eq. (12): 'no possible choices for p and C'",
             note=(
-                "The form assumes eq. (12) for the target W_h = C H^{-p} W_opt. Saturated "
-                "attention needs S^2 >= H^p / C, which makes ||W|| >= sqrt(H) / S^2, so (12) "
-                "forces S >= H. For ||U|| = log(n) / S, eq. (12) also needs sqrt(H) >= S^2 "
-                "log(n)^3, which contradicts S >= H. The form covers the paper's case ||W|| >= "
+                "This version of the claim assumes eq. (12) for the target W_h = C H^{-p} W_opt. "
+                "Saturated attention needs S^2 >= H^p / C, which makes ||W|| >= sqrt(H) / S^2, so "
+                "(12) forces S >= H. For ||U|| = log(n) / S, eq. (12) also needs sqrt(H) >= S^2 "
+                "log(n)^3, which contradicts S >= H. This version covers the paper's case ||W|| >= "
                 "||U||, and the opposite case, which the paper omits."
             ),
         ),

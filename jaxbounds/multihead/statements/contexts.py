@@ -54,7 +54,7 @@ class Context(Assumption3):
 
     @property
     def data(self) -> dict[str, Array]:
-        """The sequences with a leading axis, and their labels."""
+        """The sequences X, shape (n, T, d), and their labels; n = 1 for one sequence."""
         return {"X": self.X.reshape(-1, *self.X.shape[-2:]), "y": self.y.reshape(-1)}
 
     @property
@@ -71,7 +71,7 @@ class Context(Assumption3):
 
 
 def _scales(key: Array, d: int) -> Array:
-    """Draw noise scales relative to S: one for mu_+ and mu_-, one for all nu, one for the rest."""
+    """Draw noise scales relative to S: for mu_+ and mu_-, for all nu, and for other directions."""
     scales = jnp.exp(jax.random.uniform(key, (3,), minval=-6.0, maxval=0.0))
     return jnp.concatenate([scales[:1], scales[:1], jnp.full(d - 3, scales[1]), scales[2:]])
 
@@ -139,7 +139,7 @@ def by_hand(
 
 
 def keep_context(instance: Instance, size: Size) -> Instance:
-    """Project a point of a search: signal strength S in [1/4, 8], noise norm at most 2 S."""
+    """Move a point of a search into its domain: S in [1/4, 8], and noise of norm at most 2 S."""
     signal = jnp.clip(instance["S"], 0.25, 8.0)
     return {**instance, "S": signal, "z": jnp.clip(instance["z"], -2 * signal, 2 * signal)}
 

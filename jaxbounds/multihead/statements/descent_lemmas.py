@@ -51,8 +51,8 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
     """Bound the effect of rounding on L(theta_k) and on the step to theta_{k+1}, for every k.
 
     A margin is a sum over H heads divided by sqrt(H). Each head has an error of eps times the
-    head's terms. The groups may cancel, so the error is eps times sqrt(H) max_h sum_t |u_t| |x_t|
-    and not eps times the margin.
+    head's terms. The terms of different groups may cancel, so the error is eps times sqrt(H) max_h
+    sum_t |u_t| |x_t| and not eps times the margin.
     """
     _, largest, _ = sizes_along(run, instance["copies"])
     s = setting(instance)
@@ -62,7 +62,10 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
 
 @jax.jit
 def _smooth_steps(instance: Instance) -> tuple[Run, dict[str, Array]]:
-    """Return a mask over forms and k < STEPS: eta <= 1 / rho_k and the step exceeds rounding."""
+    """Return the run, and for each form (version of the claim) a mask of the steps that count.
+
+    A step counts if eta <= 1 / rho_k and its promised decrease exceeds the rounding error.
+    """
     run, s, step = descend(instance), setting(instance), instance["step"]
     norms, largest, squares = sizes_along(run, instance["copies"])
     visible = step / 2 * run.slopes**2 >= MEASURABLE * rounding_of_losses(instance, run)
@@ -135,7 +138,8 @@ def descends(instance: Instance, size: Size) -> dict[str, Array]:
 def _penalties(instance: Instance) -> dict[str, Array]:
     """Compute max(beta_3(theta), beta_3(theta_k)) ||theta - theta_k||^2 / sqrt(H) for each k.
 
-    The printed form takes the printed beta_3, and the sharpened form takes the sharpened beta_3.
+    The printed form (version of the claim) takes the printed beta_3, and the sharpened form takes
+    the sharpened beta_3.
     """
     run, copies, s = descend(instance), instance["copies"], setting(instance)
     norms, largest, _ = sizes_along(run, copies)
@@ -161,7 +165,7 @@ def _segment_maxima(instance: Instance) -> Array:
 def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
     """Return both sides of eq. (70) at the k < K at which their ratio is largest.
 
-    If the distance decreases, its change moves to the right side, so no term is negative.
+    If the distance to theta decreases, its change moves to the right side, so no term is negative.
     """
     run, s, step = descend(instance), setting(instance), instance["step"]
     away = distances(run, target_of(instance), instance["copies"]) ** 2

@@ -93,7 +93,7 @@ def _definition_1(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 @functools.lru_cache
 def _certificates(K: int, n: int) -> dict[str, GapCertificate]:
-    """Return the head count, step size and bound of each form.
+    """Return the head count, step size and bound of each form (version of the claim).
 
     These numbers do not depend on a training set.
     """
@@ -154,7 +154,8 @@ EXPECTED_GAP = Statement(
         Form(
             name="corrected",
             expected="vacuous",
-            note="The factor 34 replaces 17, since g_0 = sqrt(2) G. " + ALMOST_NOTHING,
+            note="In the bound (101) the factor 34 replaces 17, since g_0 = sqrt(2) "
+            "G. " + ALMOST_NOTHING,
         ),
         Form(
             name=SHARP,
@@ -187,7 +188,7 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that the claim holds at each number, and fails with one sample or two heads less."""
+    """Check that each number is enough, and that one sample or two heads less are not enough."""
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))
     constants, start = [B, b, part * math.sqrt(2 * T) * R], math.log(2.0)

@@ -42,7 +42,7 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 DATA_SETS = ({"n": 4}, {"n": 8}, {"n": 16}, {"n": 32}, {"n": 64})
-"""The numbers n1 of first-phase samples to which the check fits the rate of ||p||."""
+"""The numbers n1 of first-phase samples at which the check measures how fast ||p|| falls."""
 
 
 def _first_step(instance: Instance, size: Size) -> Sides:
@@ -93,7 +93,7 @@ LEMMA_16 = on_sequences(
         Form(
             name="printed",
             cites="Lemma 16, eq. (120), Appendix D.3",
-            note="The form reads n in (120) as n1, and columns as rows.",
+            note="This version of the claim reads n in (120) as n1, and columns as rows.",
         ),
         Form(
             name="printed, l'(0) = 1/2",
@@ -112,7 +112,8 @@ LEMMA_16 = on_sequences(
         ),
         Form(
             name="derived",
-            note="The form is U^(1) = alpha 1_T ((1 / 2 n1) sum_i y_i mean_t x_it)^T.",
+            note="This version of the claim is U^(1) = alpha 1_T ((1 / 2 n1) sum_i y_i mean_t "
+            "x_it)^T.",
         ),
     ),
     control="twice the step",
@@ -205,9 +206,9 @@ LEMMA_2 = Statement(
             sense="at least",
             exponent=(0.999, 1.001),
             note=(
-                "The form measures p from the true mean (zeta / 4) u*. The deviation p is then a "
-                "mean of n1 independent vectors of mean zero, so its root mean square falls "
-                "exactly like 1 / sqrt(n1)."
+                "This version of the claim measures p from the true mean (zeta / 4) u*. The "
+                "deviation p is then a mean of n1 independent vectors of mean zero, so its root "
+                "mean square falls exactly like 1 / sqrt(n1)."
             ),
         ),
     ),
@@ -223,7 +224,10 @@ LEMMA_2 = Statement(
 
 
 def _many(key: jax.Array, size: Size) -> Instance:
-    """Draw DM1, or DM1 without noise and with one relevant token, which makes p nearly largest."""
+    """Draw DM1 data, or DM1 data without noise and with a single relevant token.
+
+    Without noise and with one relevant token, the deviation p is nearly as long as possible.
+    """
     drawn = {**sequences(key, size), "delta": 0.1 * jnp.ones(())}
     if size["noise"]:
         return drawn
@@ -258,8 +262,9 @@ LEMMA_17 = on_sequences(
         Form(
             name="corrected, C = 1 / sqrt 2",
             note=(
-                "The form takes the bound (6) about the centre (zeta/4) u*, the true mean. This "
-                "bound is at least P#, the sharpened bound of S13, because R <= S + Z."
+                "This version of the claim takes the bound (6) about the centre (zeta/4) u*, the "
+                "true mean. This bound is at least P#, the sharpened bound of S13, because R <= S "
+                "+ Z."
             ),
         ),
         Form(
@@ -320,8 +325,8 @@ LEMMA_17_TAIL = Statement(
         ),
         Form(
             name="sharpened S15",
-            note="The form evaluates Pinelis' tail bound 2 exp(-r^2 / (2 n1 R^2)) at r = 2 n1 "
-            "||p||.",
+            note="This version of the claim evaluates Pinelis' tail bound 2 exp(-r^2 / (2 n1 R^2)) "
+            "at r = 2 n1 ||p||.",
         ),
     ),
     control="delta^2 for delta",

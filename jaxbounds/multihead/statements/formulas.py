@@ -270,8 +270,8 @@ LEMMA_1_WW = on_head(
         Form(
             name="derived",
             note=(
-                "The form computes the sum over t with the third central moment kappa_3(u_t.x, "
-                "b.x, x) of the tokens."
+                "This version of the claim computes the sum over t with the third central moment "
+                "kappa_3(u_t.x, b.x, x) of the tokens."
             ),
         ),
     ),

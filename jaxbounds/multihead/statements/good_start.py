@@ -192,20 +192,21 @@ PROPOSITION_2_P1 = searched_sequence(
         Form(
             name="printed",
             cites="Proposition 2, P1, Section 5.1",
-            note="The form centres the rows of U^(1) at the printed (zeta / 2) u*.",
+            note="The rows of U^(1) have the printed centre (zeta / 2) u*.",
         ),
         Form(
             name="printed, D.2.1",
             cites="the display of Appendix D.2.1",
             equality="p parallel to u*",
             note=(
-                "The bound is sqrt(T) (zeta S / sqrt(2) + P), since ||u*|| = sqrt(2) S. The form "
-                "centres the rows of U^(1) at the printed (zeta / 2) u*."
+                "The bound is sqrt(T) (zeta S / sqrt(2) + P), since ||u*|| = sqrt(2) S. This "
+                "version of the claim centres the rows of U^(1) at the printed (zeta / 2) u*."
             ),
         ),
         Form(
             name="corrected",
-            note="The form centres the rows of U^(1) at their true mean (zeta / 4) u*.",
+            note="This version of the claim centres the rows of U^(1) at their true mean (zeta / "
+            "4) u*.",
         ),
         Form(
             name="sharpened",

@@ -79,7 +79,7 @@ def _several_steps(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _guaranteed(
     name: str, constants: descent.Constants, note: str, moved: str
 ) -> tuple[Form, Form]:
-    """Return the forms for the loss and for the distance, each with its own head count and step."""
+    """Return forms (versions of the claim) for the loss and the distance, with their H and eta."""
     kept = certified(constants)
     cites = "Theorem 3, eq. (79), Appendix B.4" if constants.printed else ""
     distance = Form(name=f"{name}, distance", cites=cites, hypotheses=kept, note=moved)
@@ -114,9 +114,9 @@ THEOREM_3 = on_runs(
             name="printed, last iterate",
             cites="Theorem 3, eq. (79), Appendix B.4",
             hypotheses=_several_steps,
-            note="The form is L(theta_K) <= (1/K) sum_k L(theta_k), the first part of (79). The "
-            "check subtracts both sides from L(theta_0). It takes K >= 2, because both sides "
-            "are equal at K = 1.",
+            note="This version of the claim is L(theta_K) <= (1/K) sum_k L(theta_k), the first "
+            "part of (79). The check subtracts both sides from L(theta_0). It takes K >= 2, "
+            "because both sides are equal at K = 1.",
         ),
         Form(
             name="printed, (80)",
@@ -275,7 +275,7 @@ COROLLARY_3 = on_runs(
             hypotheses=_sharp_conditions,
             note=(
                 "The bound is Lemma 9 with the factor q of S8, L(theta) = 1/K and D = g_0(1/K). "
-                "The form takes the H and eta that its own constants certify."
+                "This version of the claim takes the H and eta that its own constants certify."
             ),
         ),
     ),

@@ -111,9 +111,9 @@ POLYLOGARITHMIC = on_orders(
             sense="at most",
             exponent=(0.97, 1.03),
             note=(
-                "The form adds the two bounds of Corollary 2 at Corollary 5's step size. The "
-                "product of n and this sum is of order log^4 n, so the test loss is O~(1/n), as "
-                "Section 1 says (E28)."
+                "This version of the claim adds the two bounds of Corollary 2 at Corollary 5's "
+                "step size. The product of n and this sum is of order log^4 n, so the test loss is "
+                "O~(1/n), as Section 1 says (E28)."
             ),
         ),
         Form(
@@ -122,9 +122,9 @@ POLYLOGARITHMIC = on_orders(
             "of heads leads to O~(1/(eta gamma*^2 n)) train loss and expected generalization gap'",
             sense="at most",
             exponent=(0.85, 1.0),
-            note="The form takes gamma = gamma*/2 and the B_Phi of Proposition 2, which is of "
-            "order sqrt(log n). Then eta gamma*^2 n times the sum of the bounds is of order "
-            "log^2 n. The measured growth approaches this order from below.",
+            note="This version of the claim takes gamma = gamma*/2 and the B_Phi of Proposition 2, "
+            "which is of order sqrt(log n). Then eta gamma*^2 n times the sum of the bounds is of "
+            "order log^2 n. The measured growth approaches this order from below.",
         ),
     ),
     control="log^5 K heads",
@@ -178,8 +178,8 @@ SIGNAL = on_orders(
             sense="at most",
             exponent=(0.98, 1.02),
             note=(
-                "The form multiplies the bound P of (6) by S. This P bounds the distance from the "
-                "true centre (E2)."
+                "This version of the claim multiplies the bound P of (6) by S. This P bounds the "
+                "distance from the true centre (E2)."
             ),
         ),
     ),

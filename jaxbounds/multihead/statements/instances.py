@@ -55,7 +55,7 @@ def _head(key: jax.Array, T: int, d: int, radius: Array) -> dict[str, Array]:
 def single_generic(key: jax.Array, size: Size) -> Instance:
     """Draw one head, with scales of U and W from e^-4 to e^3.
 
-    Each bound has its largest ratio at its own scale.
+    For each bound, the ratio of the two sides is largest at a different scale.
     """
     token_key, head_key = jax.random.split(key)
     T, d = size["T"], size["d"]

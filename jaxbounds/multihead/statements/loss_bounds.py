@@ -63,7 +63,7 @@ BY_SIZE = (
         note="The bound has max_h ||U_h||_F in place of ||theta||_{2,inf}.",
     ),
 )
-"""The forms of Corollary 1 and of Lemma 6."""
+"""The forms (versions) of Corollary 1 and of Lemma 6 that the statements check."""
 
 
 def _derivatives(instance: Instance) -> tuple[Array, Array, Array]:
@@ -205,7 +205,7 @@ EQ_24_CURVATURE = on_margins(
 def gradient_sides(
     params: Params, copies: Array, radius: Array, loss: Array, T: int, /
 ) -> dict[str, ArrayLike]:
-    """Return the right sides of Corollary 1 (1) and a control, for heads in groups.
+    """Return the right sides of Corollary 1 (1) and of a false variant, for heads in groups.
 
     Group g consists of `copies[g]` equal heads.
     """
@@ -221,7 +221,7 @@ def gradient_sides(
 def smoothness_sides(
     params: Params, copies: Array, radius: Array, loss: Array, size: Size, /
 ) -> dict[str, ArrayLike]:
-    """Return the right sides of Corollary 1 (2) and a control, for heads in groups.
+    """Return the right sides of Corollary 1 (2) and of a false variant, for heads in groups.
 
     Group g consists of `copies[g]` equal heads.
     """
@@ -256,7 +256,7 @@ def convexity_sides(
 
 
 def _alone(instance: Instance) -> tuple[Params, Array, Array, Array]:
-    """Return the heads, one in each group, R and L."""
+    """Return one head of each group, the largest token norm R, and the loss L."""
     params = params_of(instance)
     loss = empirical_risk(params, training_set(instance))
     return params, jnp.ones(params["U"].shape[0]), token_radius(instance), loss

@@ -209,8 +209,8 @@ THEOREM_1 = on_runs(
         ),
         Form(
             name="derived, distance",
-            note="The form bounds the distance of the iterates from "
-            "the start: ||theta_k - theta_0|| <= 4 D.",
+            note="This version of the claim bounds the distance of the iterates from the start: "
+            "||theta_k - theta_0|| <= 4 D.",
         ),
         Form(
             name="derived, (74)",

@@ -120,16 +120,17 @@ GRADIENT = on_sequence(
             name="printed",
             cites="Section 5.2, the display below 'it follows from Lemma 1 that'",
             note=(
-                "The form applies Lemma 1 at W = 0 and U = alpha 1_T ((zeta/2) u* + p)^T. Here "
-                "phi'(0) = (1/T) (I - 11^T / T); the paper omits the factor 1/T (E15)."
+                "This version of the claim applies Lemma 1 at W = 0 and U = alpha 1_T ((zeta/2) u* "
+                "+ p)^T. Here phi'(0) = (1/T) (I - 11^T / T); the paper omits the factor 1/T (E15)."
             ),
         ),
         Form(
             name="printed, logits",
             cites="Section 5.2: 'governed by the following term'",
             note=(
-                "The form takes the first term of the gradient's inner product with W*, which is "
-                "alpha zeta/2 sum_t u*^T X^T phi'(0) r_t. Both sides leave out the factor y."
+                "This version of the claim takes the first term of the gradient's inner product "
+                "with W*, which is alpha zeta/2 sum_t u*^T X^T phi'(0) r_t. Both sides leave out "
+                "the factor y."
             ),
         ),
     ),

@@ -28,7 +28,7 @@ NOTHING = ANTIPODAL + ", U = W = 0"
 
 
 def _zero_heads(size: Size) -> Instance:
-    """Return identical tokens, then two tokens +-2 v, with U = W = 0: `NO_U` and `NOTHING`."""
+    """Return two instances with U = W = 0: identical tokens (`NO_U`), tokens +-2 v (`NOTHING`)."""
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     signs = np.stack([np.ones(T), (-1.0) ** np.arange(T)])[:, None, :, None]
     tokens = np.broadcast_to(2 * signs * np.eye(1, d), (2, n, T, d))
@@ -57,7 +57,7 @@ def _gradients(instance: Instance) -> tuple[Array, Array, Array]:
 
 
 def _by_blocks(cites: str, note: str) -> tuple[Form, Form]:
-    """Return two forms of a bound on a gradient: printed, and sharpened by orthogonal blocks."""
+    """Return two forms (versions) of a gradient bound: printed, and with orthogonal blocks."""
     sharp = Form(name="sharpened S2", equality=NO_U, note=note)
     return Form(name="printed", cites=cites, equality=NO_U), sharp
 
@@ -266,8 +266,8 @@ PROP_5_A2 = on_model(
         Form(
             name="sharpened S5",
             equality=NOTHING,
-            note="The form takes the bound of S5, and bounds sum_t ||X u_t||_inf by sqrt(T) R "
-            "||U||_F.",
+            note="This version of the claim takes the bound of S5, and bounds sum_t ||X u_t||_inf "
+            "by sqrt(T) R ||U||_F.",
         ),
         Form(
             name="sharpened S6",

@@ -46,7 +46,7 @@ def _one_token(key: jax.Array, size: Size) -> Instance:
 
 
 class _Line(NamedTuple):
-    """The start -offset / ||x||^2 x in U, spread over the heads, with Definition 1's constants."""
+    """The start U = -offset / ||x||^2 x, spread over the heads, with Definition 1's constants."""
 
     good: GoodInitialisation
     heads: Array
@@ -89,7 +89,7 @@ def _nearest(instance: Instance, size: Size) -> Sides:
 
 
 def _keep_good(instance: Instance, size: Size) -> Instance:
-    """Project an instance of a search onto `_one_token_good`, 1 <= ||x|| <= 3."""
+    """Move an instance of a search into the range of `_one_token_good`, with 1 <= ||x|| <= 3."""
     length = jnp.maximum(vector_norm(instance["x"]), 1e-3)
     return {
         "x": instance["x"] * jnp.clip(length, 1 + 1e-9, 3.0) / length,
@@ -159,7 +159,7 @@ PROPOSITION_7 = Statement(
                 meets=_everything,
             ),
         ),
-        Form(name="corrected", note="The form has the distance g_0 = sqrt(2) G."),
+        Form(name="corrected", note="This version of the claim has the distance g_0 = sqrt(2) G."),
     ),
     control="within 0.9 g_0",
     assumptions="n = T = 1, where attention is the identity and the nearest theta is known; every "

@@ -183,8 +183,8 @@ COROLLARY_1 = Statement(
             name=f"{name} {part}",
             cites=_CITES.get(name, "").format(part=part),
             note=(
-                "The form checks, at the paper's sizes, a bound that the statements on Corollary 1 "
-                "check at small sizes."
+                "This version of the claim checks, at the paper's sizes, a bound that the "
+                "statements on Corollary 1 check at small sizes."
             ),
         )
         for part, names in (

@@ -1,7 +1,7 @@
 """The bounds of Sections 3, 4 and 6 at the sizes of the paper's experiments.
 
 DM1 has T = 10, d = 4 and n = 100 (Figures 2 and 3). DM2 has T = 10, d = 5 and n = 1000 (Figures 4
-and 5). The search and the proofs are at smaller sizes, at which each bound has its own row.
+and 5). The search and the proofs are at smaller sizes, at which each bound has its own statement.
 """
 
 import jax

@@ -166,7 +166,8 @@ POOLING_INNER = on_model(
         ),
         Form(
             name="corrected",
-            note="The bound is T R^3 ||u||. The factor 2 of (46) is unnecessary, as S1 explains.",
+            note="The bound on the gradient in W is T R^3 ||u||. The factor 2 of (46) is "
+            "unnecessary, as sharpening S1 explains.",
         ),
         Form(
             name="sharpened S1",
@@ -191,8 +192,16 @@ LAST_INNER = on_model(
         Form(
             name="printed", cites="Section 2, footnote to eq. (1): '(iii) Last-token output'; (46)"
         ),
-        Form(name="sharpened", note="The bound is R^3 ||u||.", equality=ANTIPODAL),
-        Form(name="sharpened S1", note="The bound is R^2 ||X u||_inf.", equality=ANTIPODAL),
+        Form(
+            name="sharpened",
+            note="The bound on the gradient in W is R^3 ||u||.",
+            equality=ANTIPODAL,
+        ),
+        Form(
+            name="sharpened S1",
+            note="The bound on the gradient in W is R^2 ||X u||_inf.",
+            equality=ANTIPODAL,
+        ),
     ),
     control="half of the bound of the form 'sharpened S1'",
     source="Section 2, footnote to eq. (1); Proposition 5 (1), eqs. (43), (46)",

@@ -104,7 +104,7 @@ PROPOSITION_7_DISTANCE = on_good_starts(
         Form(
             name="corrected",
             equality="always: it is the distance",
-            note="The form bounds the distance by sqrt(2) g_0.",
+            note="This version of the claim bounds the distance by sqrt(2) g_0.",
         ),
     ),
     control="1.3 for sqrt(2)",
@@ -238,7 +238,7 @@ CERTIFICATES = {
     "sharpened S6, S9, S10": "sharpened",
     "sharpened S2, S6, S8, S10": "sharpened S8",
 }
-"""The certificate that each form of Corollary 5 judges."""
+"""A dictionary from each form (version) of Corollary 5 to the certificate that the form judges."""
 
 
 def _certified(instance: Instance, size: Size) -> Sides:
@@ -279,19 +279,20 @@ COROLLARY_5 = Statement(
         ),
         Form(
             name="corrected",
-            note="The form has g_0 = sqrt(2) G. In terms of G, 5/2 replaces 5/4 and 34 replaces "
-            "17. In the step size 8 replaces 4, and H has (4 sqrt(2) G + B_2).",
+            note="This version of the claim has g_0 = sqrt(2) G. Written with G, the loss bound "
+            "has 5/2 in place of 5/4, and the gap bound has 34 in place of 17. The limit on the "
+            "step size has 8 in place of 4, and the head count has the term 4 sqrt(2) G + B_2.",
         ),
         Form(
             name="sharpened S6, S9, S10",
-            note="The form is Theorem 3 with beta_3#, and its iterates stay within sqrt(13/3) D "
-            "of the target. Its bound on the smoothness is O(T R^6 B^2) in place of O(d T^2 "
-            "R^12 B^2), so the step size may be larger.",
+            note="This version of the claim is Theorem 3 with beta_3#, and its iterates stay "
+            "within sqrt(13/3) D of the target. Its bound on the smoothness is O(T R^6 B^2) in "
+            "place of O(d T^2 R^12 B^2), so the step size may be larger.",
         ),
         Form(
             name="sharpened S2, S6, S8, S10",
-            note="The form also has the factor sec(sqrt(1/2)/2) of S8 and the root mean square "
-            "over heads of S2.",
+            note="This version of the claim is Theorem 3 with beta_3# and two further gains: the "
+            "factor sec(sqrt(1/2)/2) of S8, and the root mean square over heads of S2.",
         ),
     ),
     control="2/K alone",

@@ -60,7 +60,7 @@ SHARP_BETAS = "sharpened S2, S6"
 def _curvatures(
     params: Params, copies: Array, radius: Array, size: Size
 ) -> dict[str, tuple[Array, Array]]:
-    """Return the printed and the sharpened pair (beta_3 / sqrt(H), beta_2) at one point."""
+    """Return the pairs (beta_3 / sqrt(H), beta_2) at one point, as printed and as sharpened."""
     norm, largest, squares = head_sizes(params, copies)
     T, d, H = size["T"], size["d"], jnp.sum(copies)
     weak = beta3(norm, radius, T=T, d=d), beta3_sharp(largest, radius, T=T)

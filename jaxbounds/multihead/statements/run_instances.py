@@ -1,4 +1,4 @@
-"""Problems for gradient descent (Section 4): certified head counts and step sizes, and others.
+"""Problems for gradient descent (Section 4): with certified and with other head counts and steps.
 
 The problems have the form of `jaxbounds.multihead.runs`. For Corollaries 3 and 4, the problems also
 have fresh data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. There are two
@@ -26,7 +26,8 @@ from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 
 BELOW = 1 - 1e-12
-"""The factor on the largest certified step; with a larger factor, rounding may refuse the step."""
+"""A run's step is at most this factor times the largest certified step. A larger factor lets
+rounding errors violate the condition on the step."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
@@ -130,7 +131,7 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
 
 
 def realizable(key: jax.Array, size: Size) -> Instance:
-    """Draw DM1 from zero initialisation, with theta(1/K), H and eta of Corollaries 3 and 4.
+    """Draw a run from zero on DM1 data, with theta(1/K), H and eta of Corollaries 3 and 4.
 
     H comes from (81) or (95), or from the sharpened constants; g(eps) = g_0(eps) / sqrt(H). There
     are sixteen times as many fresh sequences {"X_test", "y_test"} as training sequences.
@@ -178,7 +179,10 @@ def realized(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def enough_heads(
     s: descent.Setting, constants: descent.Constants, equation: str
 ) -> dict[str, ArrayLike]:
-    """Return (74) or (81) for training, (84) or (95) for stability, with beta_3 or with beta_3#."""
+    """Return the condition on H: (74) or (81) for training, (84) or (95) for stability.
+
+    Sharpened constants replace beta_3 by beta_3# in the condition.
+    """
     root = descent.root_heads(s, constants, stability=equation in ("(84)", "(95)"))
     name = equation if constants.printed else f"{equation} with beta_3#"
     return {name: jnp.asarray(s.heads) >= root**2}
@@ -193,7 +197,7 @@ def short_enough(
 
 
 def certified(constants: descent.Constants, equation: str = "(74)") -> Hypotheses:
-    """Return the conditions on head count and step size for these constants."""
+    """Return the hypotheses on the head count and the step size for these constants."""
 
     def hypotheses(instance: Instance, size: Size) -> dict[str, ArrayLike]:
         s = setting(instance)
@@ -230,7 +234,7 @@ SHARP = "sharpened S2, S6, S9, S10"
 
 
 def worst_step(lhs: Array, rhs: Array, mask: Array, *others: ArrayLike) -> Any:
-    """Return both sides, and the other values, at the entry of the mask with the largest ratio."""
+    """Return both sides, and the other values, at the masked entry with the largest ratio."""
     mask = jnp.broadcast_to(mask, lhs.shape)
     at = jnp.argmax(jnp.where(mask, lhs / jnp.maximum(rhs, 1e-300), -jnp.inf))
     return tuple(jnp.ravel(x)[at] for x in (lhs, rhs, *others))

@@ -147,7 +147,7 @@ LEMMA_18 = Statement(
         Form(
             name="corrected",
             hypotheses=_positive,
-            note="The form assumes A > 0 and Gamma >= 0.",
+            note="This version of the claim assumes A > 0 and Gamma >= 0.",
             domains=(
                 Domain(
                     name="T = 3, L = 1, epsilon = e^-2, relevances (2 + a, b, 0), a in [0, 2], "
@@ -283,13 +283,14 @@ PROPOSITION_3_MASS = on_quiet(
         Form(
             name="sharpened S14",
             hypotheses=noise_eighth,
-            note="The factor 16/7 replaces 8/3, because A - B >= 7 S^4 / 16.",
+            note="In the condition on Gamma the factor 16/7 replaces 8/3, because the gap A - B of "
+            "the scores is at least 7 S^4 / 16.",
         ),
         Form(
             name="sharpened S14, relaxed",
             note=(
-                "The form uses the gap A - B = S^4 - 4 S^2 Z - 4 Z^2 without further bounds on it, "
-                "and needs only Z < .207 S^2."
+                "This version of the claim uses the gap A - B = S^4 - 4 S^2 Z - 4 Z^2 without "
+                "further bounds on it, and needs only Z < .207 S^2."
             ),
             equality="no noise, eps to 0",
         ),
@@ -368,7 +369,7 @@ PROPOSITION_3_MARGIN = on_quiet(
         ),
         Form(
             name="sharpened S14, relaxed",
-            note="The form needs only Z < .207 S^2.",
+            note="This version of the claim needs only noise with Z < .207 S^2.",
             equality="none but in the limit of large S",
         ),
     ),

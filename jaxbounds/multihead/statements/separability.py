@@ -98,15 +98,15 @@ LEMMA_13 = searched_sequence(
             name="printed",
             cites="Lemma 13, eqs. (102), (116), (119), Appendix D.2.3",
             equality="no noise and p = 0",
-            note="The form reads the lemma as the division in (116) suggests: alpha is uniform "
-            "on [-1, 1], and U^(1) = alpha 1_T ((zeta/2) u* + p)^T. By E2 this p is at least "
-            "zeta S sqrt(2) / 4, and then gamma* < gamma_lin.",
+            note="This version of the claim reads the lemma as the division in (116) suggests: "
+            "alpha is uniform on [-1, 1], and U^(1) = alpha 1_T ((zeta/2) u* + p)^T. By E2 this p "
+            "is at least zeta S sqrt(2) / 4, and then gamma* < gamma_lin.",
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 13, eqs. (102), (119), Appendix D.2.3",
-            note="The form reads alpha literally as a sign, about the printed centre (zeta/2) "
-            "u*. The first term of gamma* could then be twice as large.",
+            note="This version of the claim reads alpha literally as a sign, about the printed "
+            "centre (zeta/2) u*. The first term of gamma* could then be twice as large.",
         ),
         Form(
             name="printed, (118)",

@@ -99,10 +99,8 @@ SMOOTHNESS = on_runs(
         Form(
             name=SHARPEST,
             hypotheses=certified(descent.SHARPEST),
-            note="The bound is rho#, the "
-            "sharpened rho of S10, "
-            "with the root mean "
-            "square over heads (S2).",
+            note="The bound is rho#, the smoothness constant rho as sharpened by S10, with the "
+            "root mean square over heads (S2).",
         ),
     ),
     control="rho / 1000",

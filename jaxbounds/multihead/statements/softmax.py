@@ -101,7 +101,8 @@ AT_ZERO = Statement(
         Form(name="corrected"),
         Form(
             name="derived",
-            note="The form evaluates eq. (25), the derivative of the softmax, at zero.",
+            note="This version of the claim evaluates eq. (25), the derivative of the softmax, at "
+            "zero.",
         ),
     ),
     control="without the rank-one term",

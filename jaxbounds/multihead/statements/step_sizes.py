@@ -102,7 +102,7 @@ EQ_116 = searched_sequence(
             erratum="E3",
             reading="uniform",
             equality="always: E|alpha| = 1/2",
-            note="The form reads Unif(+-1) as the uniform law on [-1, 1].",
+            note="This version of the claim reads Unif(+-1) as the uniform law on [-1, 1].",
         ),
         Form(
             name="printed, alpha = +-1",
@@ -134,8 +134,8 @@ EQ_116 = searched_sequence(
             cites="eq. (116), Appendix D.2.3, its first line against its last",
             equality="no noise and p = 0",
             note=(
-                "The form bounds the mean of the margin, instead of the brace in (116), for alpha "
-                "uniform on [-1, 1]."
+                "This version of the claim bounds the mean of the margin, instead of the brace in "
+                "(116), for alpha uniform on [-1, 1]."
             ),
         ),
         Form(

@@ -19,9 +19,9 @@ from jaxbounds.claims.statements import (
 )
 
 SHORT = 0.99
-"""The share of a left side that the control uses as a false bound.
+"""The control claims a false bound: this fraction of the left side.
 
-A larger share makes the control harder to refute.
+A larger fraction makes the control harder to refute.
 """
 
 
@@ -30,9 +30,9 @@ def _name(part: Statement, form: Form) -> str:
 
 
 def _form(part: Statement, form: Form) -> Form:
-    """Return a form of one part (statement), without equality cases and boxes for proofs.
+    """Return a form (version of the claim) of one part, a statement, for use at a large size.
 
-    The equality cases and boxes belong to the smaller sizes.
+    The function removes equality cases and boxes for proofs, which belong to smaller sizes.
     """
     asked = [h for h in (part.hypotheses, form.hypotheses) if h]
     both: Hypotheses | None = (lambda i, size: _joined(asked, i, size)) if asked else None
@@ -42,7 +42,7 @@ def _form(part: Statement, form: Form) -> Form:
         hypotheses=both,
         equality="",
         domains=(),
-        note=f"The form repeats the form of the statement {part.id}.",
+        note=f"This version of the claim repeats a version in the statement {part.id}.",
     )
 
 
@@ -73,7 +73,7 @@ def together(
     horizon: str = "",
     without: tuple[str, ...] = (),
 ) -> Statement:
-    """Return one statement whose forms are the forms of the parts that hold.
+    """Return one statement that joins the forms (versions of a claim) of the parts that hold.
 
     Args:
         parts: bounds of one kind, about instances of one kind.

@@ -124,7 +124,7 @@ UNBALANCED = Statement(
                 "E5 explains."
             ),
         ),
-        Form(name="corrected", note="The form has the distance g_0 = sqrt(2) G."),
+        Form(name="corrected", note="This version of the claim has the distance g_0 = sqrt(2) G."),
         Form(
             name=SHARP,
             note="The bound is the sharpened Theorem 3 at D = sqrt(2) G, as in multihead.cor5.",

@@ -1,9 +1,10 @@
 """One figure of the paper's explicit weights, and of two constructions that contradict the paper.
 
-Three panels show constructions of the paper: attention that retrieves, with its tail bound; the
-recurrent network, exact, biased and rectified; and the interpolating network. Two panels show
-constructions that contradict the paper. Two heads suffice where the paper's condition "H >= q",
-read for every d, demands q heads. The random-code network breaks the operator-norm bound of
+Three panels show constructions of the paper. The first panel shows the attention that retrieves the
+relevant tokens, with the bound on its error. The second panel shows the recurrent network in three
+variants: exact, biased and rectified. The third panel shows the interpolating network. Two panels
+show constructions that contradict the paper. Two heads suffice where the paper's condition "H >=
+q", read for every d, demands q heads. The random-code network breaks the operator-norm bound of
 Proposition 8.
 """
 

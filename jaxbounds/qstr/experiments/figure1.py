@@ -1,10 +1,11 @@
 """Figure 1: samples until the test risk is low, against the length of the prompt.
 
 Preset `published` is the public code's protocol: all runs share one link and one set of encodings,
-and the test data are simple. Preset `check` repeats this protocol at two lengths, over several
-draws of the shared task. The draw of the task moves the feedforward mean by 10%. The preset also
-repeats the protocol with a test set of the training law. Preset `honest` tests on the training law
-with a task for each run. Preset `quick` is a small version of `honest` that takes minutes.
+and the test prompts are simple (all positions share their relevant tokens). Preset `check` repeats
+this protocol at two lengths, over several draws of the shared task. The draw of the task changes
+the mean of the feedforward networks by 10%. The preset also repeats the protocol with a test set of
+the training law. Preset `honest` tests on the law of the training data, and draws a task for each
+run. Preset `quick` is a small version of `honest` that takes minutes.
 """
 
 import itertools
@@ -86,7 +87,7 @@ class Figure1:
         return tuple(pair for pair in pairs if not skip(*pair))
 
     def protocols(self) -> dict[str, Protocol]:
-        """Return a dictionary from each ending of variable names to the protocol behind them."""
+        """Return a dictionary from endings of variable names to the protocols of the variables."""
         honest = replace(self.protocol, test_on="same")
         return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
 

@@ -47,7 +47,10 @@ OCCLUDED = {
 """The larger errors, in samples, of means that were hard to digitise: their markers overlap."""
 
 LEAST_TASKS = 3
-"""The least number of tasks from which an interval may decide a claim; a larger one is stricter."""
+"""The least number of tasks from which an interval may decide a claim.
+
+A larger number is stricter.
+"""
 
 LINEAR = 0.8
 """Growth with an exponent below this number counts as slower than linear.
@@ -158,7 +161,7 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
 
 
 def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> Iterator[Finding]:
-    """Decide whether the mean is near the published mean, and whether that mean is likely."""
+    """Decide whether the mean is near the published mean, and if the published mean is likely."""
     samples, censored = _at_least(dataset, name, N)
     means, published = samples.groupby("task").mean().values, PUBLISHED[panel][name][N]
     error = OCCLUDED.get((panel, name, N), READ_ERROR[panel])

@@ -11,7 +11,7 @@ from jaxbounds.experiments.controls import scaled
 from jaxbounds.experiments.experiment import Control
 
 MANY = 50.0
-"""The factor by which the control multiplies samples, to break a claim about their number.
+"""The factor by which the false data multiply samples, to break a claim about their number.
 
 A larger factor breaks a claim more easily.
 """

@@ -92,7 +92,7 @@ def _trained(
 ) -> tuple[online.Run, np.ndarray, int]:
     """Train all seeds.
 
-    Return the runs, their last test risks, and the number of training chunks.
+    Return the runs, their last test risks, and the number of chunks (groups of training steps).
     """
     protocol = config.protocol
     keys, shared = jax.random.split(key, config.seeds), jax.random.fold_in(key, 0)

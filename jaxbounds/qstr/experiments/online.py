@@ -110,7 +110,7 @@ class Task(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The state of one seed's training between two chunks."""
+    """The state of one seed's training between two chunks (groups of `check_every` steps)."""
 
     key: Array
     training: Training
@@ -210,7 +210,7 @@ def side_by_side(
 ) -> tuple[Callable[[Array, Array], Run], Callable[[Run], tuple[Run, Array]]]:
     """Return the compiled functions that start all seeds and train all seeds for one chunk.
 
-    The second function overwrites the runs that it receives. Cells that differ only in threshold or
-    budget share the compiled functions.
+    The second function overwrites the runs that it receives. Cells (an architecture at one N) that
+    differ only in threshold or budget share these functions.
     """
     return _compiled(name, N, replace(protocol, threshold=0.0, max_samples=1))

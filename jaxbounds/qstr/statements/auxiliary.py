@@ -60,7 +60,7 @@ NORMS = searched(
             name=name,
             cites="Lemma 39, Appendix D",
             equality=_ALIGNED,
-            note=f"The form takes Lemma 39 at r, s, p = {', '.join(f'{v:g}' for v in triple)}.",
+            note=f"The check takes Lemma 39 at r, s, p = {', '.join(f'{v:g}' for v in triple)}.",
         )
         for name, triple in _EXPONENTS.items()
     ),

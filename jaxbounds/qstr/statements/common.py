@@ -1,4 +1,4 @@
-"""Shared parts of the statements: budgets, draws and encodings."""
+"""Parts that the statements share: numbers of instances to draw, draws, and encodings."""
 
 import functools
 from collections.abc import Mapping

@@ -116,7 +116,10 @@ def tokens_of(i: Instance, size: Size) -> tuple[Array, dict[str, Any]]:
 
 
 def _gated(i: Instance, size: Size) -> tuple[Array, Array]:
-    """Return two arrays of slots: x_i in every slot, and x_i only in the slots with t_il = i."""
+    """Return two arrays of q slots: x_i in every slot, and x_i only in the slots with t_il = i.
+
+    A slot is a block of d numbers, which holds one relevant token.
+    """
     N, q, d = size["N"], size["q"], size["d"]
     here = i["t"] == jnp.arange(N, dtype=i["t"].dtype)[:, None]
     own = jnp.broadcast_to(i["x"][:, None, :], (N, q, d))
@@ -167,8 +170,8 @@ GATE = on_prompts(
         ),
         Form(
             name="derived rectified",
-            note="The rectified transition of (C.2) makes an error "
-            "only in the slots with t_il = i.",
+            note="The rectified transition of (C.2) makes an error only in the slots (blocks of "
+            "the state) with t_il = i.",
         ),
     ),
     control="the gate always open",

@@ -74,8 +74,8 @@ COVERS = searched_on_host(
         Form(
             name="printed",
             cites="Lemma 14: m_g H De log(1 + poly(R)/eps)",
-            note="The polynomial is poly(R) = 2 (H De + 2) r_a R_w s, and the class has m (H De "
-            "+ 2) parameters.",
+            note="The polynomial is poly(R) = 2 (H De + 2) r_a R_w s, where s is the root of H "
+            "r_z^2 + 1. The class has m (H De + 2) parameters.",
         ),
         Form(
             name="derived",
@@ -87,9 +87,9 @@ COVERS = searched_on_host(
         Form(
             name="derived split",
             note=(
-                "The form splits eps between the two parts in proportion to their numbers of "
-                "parameters. This split is never worse than eps/2 for each part. The bound then "
-                "reads m (H De + 2) log(1 + 4L/eps)."
+                "This version of the claim splits eps between the two parts in proportion to their "
+                "numbers of parameters. This split is never worse than eps/2 for each part. The "
+                "bound then reads m (H De + 2) log(1 + 4L/eps)."
             ),
         ),
         Form(

@@ -53,9 +53,9 @@ _GROUPS = "networks and attentions in two groups of near copies, at radii betwee
 
 
 def _groups_case(size: Size) -> Instance:
-    """Return two networks and two attentions.
+    """Return two networks and two attention matrices.
 
-    Each has a near copy in the same ball of a cover.
+    Each of them has a near copy in the same ball of a cover.
     """
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
     rng = np.random.default_rng(5)

@@ -135,7 +135,8 @@ BLOCK_NORMS = on_settings(
         Form(
             name="printed |A_2|",
             cites="Lemma 25, Appendix C.1",
-            note="The form repeats the bound on the width, but with the hidden constant 2.",
+            note="This version of the claim repeats the bound on the width, with the hidden "
+            "constant 2 in place of 1.",
         ),
         Form(
             name="printed |W|, |b|",

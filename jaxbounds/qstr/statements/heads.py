@@ -91,8 +91,8 @@ PROPOSITION_3 = random_weights(
             name="printed",
             cites="Proposition 3, Section 3.1",
             note="The heads reveal H (q + d) linear images of (x_1; ..; x_q). The denominator is "
-            "illegible in the text at hand. The form uses the stronger version that the "
-            "proof gives.",
+            "illegible in the text at hand. The check uses the stronger version that the proof "
+            "gives.",
         ),
         Form(
             name="sharpened",

@@ -107,7 +107,7 @@ LIPSCHITZ = Statement(
         Form(
             name="derived prediction",
             equality=_ALIGNED,
-            note="The number r_a R_w s bounds a prediction.",
+            note="The number r_a R_w s, where s is the root of H r_z^2 + 1, bounds a prediction.",
         ),
     ),
     control="a twentieth of the bound of the form 'derived ball'",

@@ -52,7 +52,7 @@ AM_GM = searched(
         Form(
             name="sharpened",
             equality="equal rank-one layers",
-            note="The form has |U|_F in place of |U|_op.",
+            note="This version of the claim has |U|_F in place of |U|_op.",
         ),
     ),
     control="twice the left side",

@@ -115,12 +115,12 @@ THEOREM_9 = Statement(
             cites="the remark after Theorem 9: 'possible to remove the subexponential bound on "
             "|vec(Theta_RNN)| by allowing the learner to search over families of RNN architectures "
             "with arbitrary d_h <= e^{N^c} rather than fixing a single d_h'",
-            note="The form needs no bound on |vec Theta|, and d_h is free, below e^{N^c} or not. "
-            "The family contains networks of n or more units that fit all samples; the check "
-            "builds them. The least-norm member of the family costs no more than these "
+            note="This version of the claim needs no bound on |vec Theta|, and d_h is free, below "
+            "e^{N^c} or not. The family contains networks of n or more units that fit all samples; "
+            "the check builds them. The least-norm member of the family costs no more than these "
             "networks, whatever its d_h. The bound `unlearned_risk` does not depend on d_h. "
-            "Theorem 9 needs its bounds only for d_h < n, where perhaps no network of small "
-            "norm fits.",
+            "Theorem 9 needs its bounds only for d_h < n, where perhaps no network of small norm "
+            "fits.",
         ),
         Form(
             name="sharpened",
@@ -187,9 +187,9 @@ COMPUTED = Statement(
         Form(
             name="derived",
             expected="vacuous",
-            note="The form is the paper's chain: Lemma 38 along one direction, embedded at the "
-            "squared norm 2|a|^2 + |w|^2 + |b|^2 + 2 L_y - 4. The bound is informative only "
-            "from N of the order of n^9 on, as qstr.thm9.length shows.",
+            note="This version of the claim is the paper's chain: Lemma 38 along one direction, "
+            "embedded at the squared norm 2|a|^2 + |w|^2 + |b|^2 + 2 L_y - 4. The bound is "
+            "informative only from N of the order of n^9 on, as qstr.thm9.length shows.",
         ),
         Form(
             name="sharpened",

@@ -70,7 +70,7 @@ LABELS = Statement(
         ),
         Form(
             name="derived Assumption 2",
-            note="Links that come with an exact network have eps_2NN = 0.",
+            note="Links that come with an exact network have the approximation error eps_2NN = 0.",
         ),
         Form(name="derived radii", note="The linear link has r_a = 2 and r_w = 1."),
         Form(

@@ -1,10 +1,10 @@
 """Statements that compare the printed orders of growth with the paper's own chain of lemmas.
 
 Proposition 17, Lemmas 18, 20, 32 and 34, Corollaries 19, 31 and 33, and Theorems 4, 7 and 10 hide
-their constants. The chain has every constant. A form lets one letter of the problem grow and
-compares the explicit bound, which the lemmas prove, with the printed order. If the explicit bound
-were of a larger order, the lemmas would not prove the printed order. A form evaluates formulas only
-and draws no data.
+their constants. The chain has every constant. A form (one version of a claim) lets one letter of
+the problem grow and compares the explicit bound, which the lemmas prove, with the printed order. If
+the explicit bound were of a larger order, the lemmas would not prove the printed order. A form
+evaluates formulas only and draws no data.
 """
 
 import functools
@@ -39,7 +39,7 @@ def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
 def _forms(
     letters: dict[str, tuple[float, float]], cites: str, prefix: str = ""
 ) -> tuple[Any, ...]:
-    """Return a form for each growing letter, with the range of exponents that the check accepts."""
+    """Return a form (version of the claim) for each growing letter, with the accepted exponents."""
     return tuple(
         Form(
             name=f"printed {prefix}{letter}",

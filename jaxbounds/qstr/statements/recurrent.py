@@ -259,7 +259,8 @@ APART = Statement(
             equality="the last layers are zero, and one bias of theirs alone differs",
         ),
         Form(
-            name="derived poly(R)", note="The form writes the polynomial poly(R) out, at depth 3."
+            name="derived poly(R)",
+            note="This version of the claim writes the polynomial poly(R) out, at depth 3.",
         ),
     ),
     control="a tenth of poly(R)",

@@ -288,7 +288,7 @@ CONSTANTS = searched_on_host(
         ),
         Form(
             name="derived width",
-            note="The form is the volume bound on a packing of the 2^{bN} states.",
+            note="This version of the claim is the volume bound on a packing of the 2^{bN} states.",
         ),
         Form(
             name="derived width of one number",
@@ -300,7 +300,10 @@ CONSTANTS = searched_on_host(
             note="Sudakov's inequality bounds the log of the number of "
             "states, which are spread/L apart.",
         ),
-        Form(name="corrected", note="The form solves Sudakov's inequality for |U|_F."),
+        Form(
+            name="corrected",
+            note="This version of the claim solves Sudakov's inequality for |U|_F.",
+        ),
         Form(
             name="derived printed with |U|_F",
             note="The second bound is true with |U|_F in place of |U|_op.",

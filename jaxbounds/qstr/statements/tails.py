@@ -149,9 +149,9 @@ SMALL_RADIUS = cases_on_host(
             },
             equality="|x| in {0, r} with the largest probability that Assumption 1 allows, one "
             "token",
-            note="The form assumes nN >= 2 or r^2 >= C_x e d. If nN >= 2, the bound exceeds 2 "
-            "exp(-1/2) > 1 below the threshold. If r^2 >= C_x e d, the moment order is at "
-            "least 1.",
+            note="This version of the claim assumes nN >= 2 or r^2 >= C_x e d. If nN >= 2, the "
+            "bound exceeds 2 exp(-1/2) > 1 below the threshold. If r^2 >= C_x e d, the moment "
+            "order is at least 1.",
         ),
     ),
     control="the bound at 5/4 of the radius",

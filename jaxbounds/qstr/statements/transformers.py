@@ -219,17 +219,19 @@ ASSEMBLY = searched_on_host(
         ),
         Form(
             name="derived Proposition 17",
-            note="The form combines Lemmas 13 and 15 with R_{2,1} = H r_QK. If the norm sums "
-            "over columns, the norm of the heads side by side is the sum of the heads' "
-            "norms.",
+            note="This version of the claim combines Lemmas 13 and 15 with R_{2,1} = H r_QK. If "
+            "the norm sums over columns, the norm of the heads side by side is the sum of the "
+            "heads' norms.",
         ),
         Form(
             name="derived Theorem 10",
-            note="The form takes H = q, De = d + q and r_QK = q/d, and logarithms of at least 1.",
+            note="This version of the claim takes H = q, De = d + q and r_QK = q/d, and logarithms "
+            "of at least 1.",
         ),
         Form(
             name="derived Lemma 32",
-            note="The form applies Massart's lemma at eps = 1/n, with the radius of one layer.",
+            note="This version of the claim applies Massart's lemma at eps = 1/n, with the radius "
+            "of one layer.",
         ),
     ),
     control="Proposition 17 without its attention part",

@@ -40,7 +40,7 @@ CONTROLS: dict[str, Control] = {
 }
 """Data in which the claims are false: the sign of each difference is reversed.
 
-Any two H therefore exchange their order.
+A quantity that rises with the number of heads H in the given data then falls with H.
 """
 
 

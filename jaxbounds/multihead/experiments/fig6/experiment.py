@@ -21,7 +21,7 @@ from jaxbounds.multihead.roberta import RobertaShape
 
 
 def _refuse_what_cannot_run(config: Figure6, data: Prepared) -> None:
-    """Check every pair of arm and head count before the first run, so that no later run fails."""
+    """Check every pair of an arm (way to make heads) and a head count before the first run."""
     for arm in config.arms:
         for heads in config.heads:
             network(config, arm, heads, data.vocabulary)
@@ -40,9 +40,9 @@ def run(
 
     Returns:
         `train_loss`, `test_loss`, `train_accuracy` and `test_accuracy` over (panel, H, trial,
-        step), where a panel is an arm. The training losses and accuracies are over as many training
-        sentences as there are test sentences. The result also has the test accuracies of simple
-        rules over (trial,).
+        step), where a panel is an arm (a way to make H heads). The training losses and accuracies
+        are over as many training sentences as there are test sentences. The result also has the
+        test accuracies of simple rules over (trial,).
 
     Raises:
         Refused: if data or weights are missing, damaged or do not fit, or the folder to resume

@@ -37,7 +37,7 @@ class State(NamedTuple):
 
 
 def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> RobertaShape:
-    """Return the network of an arm at one head count.
+    """Return the network of an arm (a way to make heads) at one head count.
 
     Raises:
         Refused: if the arm has no network with this number of heads.
@@ -111,16 +111,16 @@ def train_arm(
     folder: Place | None,
     resume: bool,
 ) -> Swept:
-    """Train all trials of one arm at one head count.
+    """Train all trials of one arm (a way to make heads) at one head count.
 
     Args:
         config: the settings.
         key: the key of the experiment, for the fingerprint.
-        data: the result of `prepare`.
+        data: the sentences of all trials, from `prepare`.
         arm: the name of the arm.
-        heads: H.
+        heads: the number of heads H.
         folder: the folder of the progress.
-        resume: continue from the folder.
+        resume: whether to continue from the folder instead of clearing the folder.
 
     Returns:
         The recorded losses and accuracies, without the networks' states, which the folder stores.
