@@ -72,7 +72,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Curves:
-    """The configuration of the curves: networks, data, length of training, and records.
+    """The configuration of the curves: networks, data, length of training, and recorded steps.
 
     Attributes:
         panels: the optimisers; each has its own row of the figure.
@@ -144,7 +144,7 @@ def run_curves(
     folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Train a network for every panel (optimiser), H and trial, and return the labelled records.
+    """Train a network for every panel (optimiser), H and trial, and return the recorded quantities.
 
     Args:
         config: the settings.
@@ -234,7 +234,7 @@ def _recorded(
 
 
 def _labelled(config: Curves, swept: list[Swept]) -> xr.Dataset:
-    """Label the records of all lessons (training programs) with the axes (H, trial, step)."""
+    """Label the recorded quantities of all lessons (training programs) by (H, trial, step)."""
     shape, dims = (len(config.heads), config.trials, -1), ("H", "trial", "step")
     data = {
         name: (dims, np.concatenate([part.metrics[name] for part in swept]).reshape(shape))

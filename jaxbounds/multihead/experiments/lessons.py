@@ -110,7 +110,7 @@ def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
 def lessons(
     student: str, rule: Rule, heads: Sequence[int], lanes: Lane, keys: Array, measure: Measure, /
 ) -> Iterator[Lesson]:
-    """Yield the training programs (lessons) of one optimiser, in the order of the lanes.
+    """Yield the training programs (lessons) of one optimiser, in the order of their lanes.
 
     Args:
         student: the name of the student, the network that the programs train.

@@ -63,7 +63,7 @@ CONTROLS: dict[str, Control] = {
 }
 """Data in which the claims are false.
 
-The data have other exponents, other shares of the bounds, or a run in reverse order.
+The data have other exponents, other ratios to the bounds, or a run in reverse order.
 """
 
 

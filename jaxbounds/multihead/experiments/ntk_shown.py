@@ -111,7 +111,9 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw margin and unseparated share against n: the worst seed as a line, all seeds as a band.
+    """Draw the margin, and the share of samples that are not separated, against n.
+
+    The worst seed is a line, and all seeds are a band.
 
     Each H has a colour, and each scale of a random start has a dash pattern. The other starts are
     grey.

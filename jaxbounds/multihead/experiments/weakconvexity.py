@@ -144,6 +144,8 @@ def run(
 ) -> xr.Dataset:
     """Compute the ratios -lambda_min / L over (arm, H, seed, step, block of parameters).
 
+    An arm is one way to make H heads.
+
     The folder keeps the result of each finished pair of arm and H.
 
     Raises:
@@ -244,7 +246,10 @@ def _bounded_claim(dataset: xr.Dataset) -> Finding:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the claims about both arms' exponents in H, and about a bounded ratio in training."""
+    """Decide the claims: the exponents in H of both arms, and a bounded ratio in training.
+
+    An arm is one way to make H heads.
+    """
     found = [_exponent_claim(dataset, arm, arm == "fixed") for arm in dataset.arm.values.tolist()]
     bounded = (_bounded_claim(dataset),)
     return (*AT_THE_START.judged(dataset, found), *ALONG_TRAINING.judged(dataset, bounded))
@@ -265,7 +270,7 @@ CONTROLS: dict[str, Control] = {
     "arm 'fixed'": _law(0.0),
     "stays within a factor 30": scaled(100, "ratio", step=lambda step: step == step.max()),
 }
-"""Data in which the claims are false: each arm has the other arm's exponents.
+"""Data in which the claims are false: each arm (way to make heads) has the other arm's exponents.
 
 The ratio grows along training.
 """

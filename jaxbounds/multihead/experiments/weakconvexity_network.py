@@ -17,9 +17,9 @@ class HeadSum(nn.Module):
 
     Attributes:
         heads: the number of heads H.
-        arm: "split": heads of width d / H, summed (this equals the standard layer, which
-            concatenates the heads' outputs and projects them). "fixed": heads of width `width`,
-            summed and divided by sqrt(H), as in eq. (2) of the paper.
+        arm: the way to make heads. "split": heads of width d / H, summed (this equals the standard
+            layer, which concatenates the heads' outputs and projects them). "fixed": heads of width
+            `width`, summed and divided by sqrt(H), as in eq. (2) of the paper.
         width: the width of each head in the arm "fixed".
     """
 
@@ -69,7 +69,7 @@ class Encoder(nn.Module):
 
     Attributes:
         heads: the number of heads H.
-        arm: see `HeadSum`.
+        arm: the way to make heads, "split" or "fixed" (see `HeadSum`).
         dimension: d, the width of the network.
         layers: the number of blocks.
         width: the width of each head in the arm "fixed".

@@ -20,7 +20,7 @@ def _margins(point: jax.Array, size: Size) -> Instance:
 
 
 def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") -> Domain:
-    """Return the domain of n samples with any margins between -`largest` and `largest`."""
+    """Return a box of instances: n samples with any margins between -`largest` and `largest`."""
     return Domain(
         name=f"n = {n}, {'margin t, |t|' if n == 1 else 'margins t_1, t_2, |t_i|'} <= {largest:g}",
         chart=_margins,
@@ -33,9 +33,10 @@ def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") ->
 
 
 def signs(outcomes: int, /, *, slack: float) -> Domain:
-    """Return the domain of the third central moment at A = B = (1, -1, .., -1), with free logits.
+    """Return a box of instances of the third central moment at A = B = (1, -1, .., -1).
 
-    The last logit is 0. The other logits are at most 6 (two outcomes) or 4 in absolute value.
+    The logits are the free numbers. The last logit is 0. The other logits are at most 6 (two
+    outcomes) or 4 in absolute value.
     """
     largest = 6.0 if outcomes == 2 else 4.0
 
@@ -73,7 +74,7 @@ def scores(point: jax.Array, size: Size) -> Instance:
 
 
 def two_logits(*, slack: float) -> Domain:
-    """Return the domain of the softmax map whose two logits are t and 0."""
+    """Return a box of instances of the softmax map, whose two logits are t and 0."""
     return Domain(
         name="T = 2, logits (t, 0), |t| <= 8",
         chart=lambda point, size: {"v": jnp.append(point, 0.0)},
@@ -86,7 +87,7 @@ def two_logits(*, slack: float) -> Domain:
 
 
 def two_tokens(*, slack: float = 0.0) -> Domain:
-    """Return the domain of one head with |W| <= 3 and u = 1 on the two scalar tokens 1 and b."""
+    """Return a box of instances: one head, |W| <= 3 and u = 1, on the two scalar tokens 1 and b."""
 
     def chart(point: jax.Array, size: Size) -> Instance:
         tokens = jnp.stack([1.0, point[0]])[:, None]

@@ -26,7 +26,7 @@ on_model = functools.partial(
     hypotheses=radius_at_least_one,
     assumptions="R = max_t ||x_t|| >= 1",
 )
-"""A bound on one head and one sequence."""
+"""Settings of statements that bound a quantity of one head on one sequence."""
 
 on_tokens = functools.partial(
     Statement,
@@ -36,7 +36,7 @@ on_tokens = functools.partial(
     sizes=({"T": 4, "d": 3},),
     assumptions="none: any tokens, of any norm",
 )
-"""A bound on one head and one sequence that needs no Assumption 1."""
+"""Settings of statements about one head on one sequence that do not need Assumption 1."""
 
 LOSS_ASSUMED = "Assumption 1 with R = max ||x_t|| >= 1; labels in {-1, +1}"
 on_loss = functools.partial(
@@ -49,7 +49,7 @@ on_loss = functools.partial(
     assumptions=LOSS_ASSUMED,
     budget=Budget(samples=128, restarts=6, steps=120),
 )
-"""A bound on the training loss."""
+"""Settings of statements that bound the training loss or its derivatives."""
 
 
 def token_radius(instance: Instance) -> Float[Array, ""]:

@@ -200,7 +200,7 @@ def _exponent(instance: Instance, size: Size) -> Sides:
 
 
 def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses of Section 5.3 for the display: the case ||W|| >= ||U||.
+    """Return the hypotheses of Section 5.3 for the display below (12), where ||W|| >= ||U||.
 
     H and n are integers only up to .002, because a float of log 10^12 fixes the number up to .0018.
     """

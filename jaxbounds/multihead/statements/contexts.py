@@ -237,11 +237,11 @@ def noise_limit(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 on_sequence = functools.partial(
     Statement, sample=sequence, sizes=SIZES, assumptions="DM1, Assumption 3"
 )
-"""Settings of a statement about one sequence."""
+"""Settings that statements about one sequence share."""
 on_sequences = functools.partial(
     Statement, sample=sequences, sizes=DATA_SIZES, assumptions="DM1, Assumption 3"
 )
-"""Settings of a statement about a data set."""
+"""Settings that statements about a data set share."""
 _FEW_STARTS = Budget(samples=128, restarts=4, steps=80)
 searched_sequence = functools.partial(
     Statement,
@@ -252,7 +252,7 @@ searched_sequence = functools.partial(
     assumptions="DM1, Assumption 3",
     budget=_FEW_STARTS,
 )
-"""Settings of an inequality about one sequence. A search tries it from few starting points."""
+"""Settings of inequalities about one sequence, which a search tries from few starting points."""
 searched_sequences = functools.partial(
     Statement,
     kind="inequality",
@@ -263,7 +263,7 @@ searched_sequences = functools.partial(
     budget=_FEW_STARTS,
 )
 
-"""Settings of an inequality about a data set. A search tries it from few starting points."""
+"""Settings of inequalities about a data set, which a search tries from few starting points."""
 on_quiet = functools.partial(
     Statement,
     kind="inequality",
@@ -275,5 +275,5 @@ on_quiet = functools.partial(
     "epsilon up to 1.6, and every Gamma that the form allows",
     budget=Budget(samples=256, restarts=4, steps=100),
 )
-"""Settings of an inequality of Appendix E about a sequence with little noise."""
+"""Settings of the inequalities of Appendix E about a sequence with little noise."""
 DRAWS = Budget(samples=256, restarts=0)

@@ -129,7 +129,8 @@ LEMMA_11 = on_runs(
 def _gap_within(instance: Instance, rhs: dict[str, ArrayLike]) -> Sides:
     """Compare the generalization gap at theta_K with bounds on the gap.
 
-    The gap is the loss on fresh data minus the training loss. The control claims a gap of at most
+    The gap is the loss on fresh data minus the training loss. The control, a deliberately false
+    variant, claims a gap of at most
     0. The loss on fresh data bounds the gap without any theory, because losses are positive.
     """
     run, K = descend(instance), instance["K"]

@@ -129,7 +129,7 @@ CONSTANTS = Statement(
 def _main_text_run(key: jax.Array, size: Size) -> Instance:
     """Draw a run from zero with the H and eta of Theorem 1.
 
-    One head moves by 1, and the others share a class direction.
+    Towards the target, one head moves by 1, and all other heads move along one class direction.
     """
     data_key, head_key, number_key = jax.random.split(key, 3)
     T, d, numbers = size["T"], size["d"], jax.random.uniform(number_key, (4,))

@@ -122,7 +122,8 @@ def _inner(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
 def _attending_to_both(size: Size) -> Instance:
     """Return sequences of tokens x and -x: as many x as -x with W = 0, or a single -x.
 
-    In the second case, x attends to the single -x as much as to all other tokens together.
+    In the sequence with a single -x, the token x attends to -x as much as to all other tokens
+    together.
     """
     T, d = size["T"], size["d"]
     x, t = np.eye(d)[0], np.arange(T)

@@ -47,7 +47,8 @@ QUASI_CONVEXITY = 4 / 3
 class Segment(NamedTuple):
     """The segment [theta_1, theta_2]: its ends, step, points, length, and the loss L at the points.
 
-    The attributes `printed` and `sharp` are the larger beta_3 / sqrt(H) of the two ends.
+    The attributes `printed` and `sharp` are the larger beta_3 / sqrt(H) of the two ends, with the
+    printed and with the sharpened beta_3.
     """
 
     first: Params
@@ -107,7 +108,8 @@ on_segments = functools.partial(
 )
 """Settings of a bound along [theta_1, theta_2]."""
 FEW_MOVES = Budget(samples=96, restarts=2, steps=40, batch=32)
-"""The search budget of bounds on eigenvalues along a segment.
+"""The search budget (numbers of draws and of starting points) of bounds on eigenvalues along a
+segment.
 
 The gradients of these bounds take long to compile.
 """

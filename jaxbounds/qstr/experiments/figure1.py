@@ -59,7 +59,7 @@ class Figure1:
     beside: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a grid without cells, unordered lengths and unknown architectures.
+        """Refuse an empty grid, unordered lengths and unknown architectures.
 
         Raises:
             Refused: with the setting that is wrong.

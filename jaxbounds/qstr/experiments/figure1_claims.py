@@ -65,7 +65,8 @@ A larger factor accepts more pairs.
 LUCK = 2.0
 """The draw of one task does not change a mean by this factor.
 
-A larger factor leaves more cells undecided. The largest change in 18 cells was a factor of 1.67.
+A larger factor leaves more cells (architecture and N) undecided. The largest change in 18 cells was
+a factor of 1.67.
 """
 
 _CAPTION = {"protocol.d": 10, "protocol.q": 1, "protocol.link": "linear"}

@@ -49,7 +49,10 @@ def _curves(dataset: xr.Dataset) -> Iterator[tuple[int, str, str]]:
 
 
 def table(dataset: xr.Dataset, /) -> str:
-    """Return the mean, least and largest samples of each cell, one line for each cell."""
+    """Return the mean, least and largest samples of each cell, with a line for each cell.
+
+    A cell is an architecture at one prompt length N.
+    """
     lines = [dataset.attrs.get("protocol", "")]
     for _, name, ending in _curves(dataset):
         test = ", honest test" if ending else ""

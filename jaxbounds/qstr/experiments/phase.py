@@ -55,7 +55,7 @@ class Phase:
 
 
 def _predict(params: dict, mask: dict, z: Array) -> Array:
-    """Return the masked Transformer's prediction at the last position."""
+    """Return the last position's prediction with only the heads and weights that `mask` keeps."""
     W = params["W_QK"] * mask["block"]
     logits = jnp.einsum("bd,hde,bje->bhj", z[:, -1], W, z)
     f = jnp.einsum("bhj,bje->bhe", jax.nn.softmax(logits, axis=-1), z)
@@ -109,7 +109,7 @@ def _masks(q: int, config: Phase) -> dict:
 
 
 def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return trained risks and lower bounds over (attention, H) at one sparsity q."""
+    """Return trained risks and lower bounds over (attention class, H) at one sparsity q."""
     shape = 2, len(config.heads)
     keys = jax.random.split(jax.random.fold_in(key, q), (config.restarts, shape[0] * shape[1]))
     train = lambda key, mask: _train(key, mask, q, config)
@@ -125,7 +125,7 @@ def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(config: Phase, key: Array, /) -> xr.Dataset:
-    """Return trained risks and lower bounds of both attention classes, over (attention, H, q)."""
+    """Return both attention classes' trained risks and lower bounds, over (attention, H, q)."""
     columns = []
     with progress(len(config.sparsities), "sparsities") as report:
         for done, q in enumerate(config.sparsities):

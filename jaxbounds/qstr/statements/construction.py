@@ -57,8 +57,8 @@ INNER_PRODUCT = searched(
             name="printed",
             cites="Lemma 22, Appendix C.1, its first display; Lemma 23 for each slot",
             note="An explicit network replaces the network of Lemma 42. Each of its squares "
-            "exceeds the true square by at most s^2/4, and is never below the true square. "
-            "The statement qstr.lem22.norms is about its norms.",
+            "exceeds the true square by at most s^2/4, and is never below the true square. The "
+            "statement qstr.lem22.norms is about the norms of this network.",
             domains=(
                 Domain(
                     name="de = 3, unit vectors (cos a, sin a, 0) and (cos b, 0, sin b), |a| and "

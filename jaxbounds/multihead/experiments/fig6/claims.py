@@ -91,7 +91,7 @@ def judge(
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide whether more heads "speed up the optimization and generalization".
 
-    Each arm has three claims.
+    Each arm (way to make heads) has three claims.
     """
     found: list[Finding] = []
     if dataset.sizes["H"] < 2:

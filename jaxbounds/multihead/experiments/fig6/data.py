@@ -115,8 +115,8 @@ def prepare(config: Figure6, key: Array, /) -> Prepared:
 
     Args:
         config: the settings.
-        key: the key of all draws. A trial's data, order and first weights do not depend on H or the
-            arm.
+        key: the key of all draws. A trial's data, order and first weights do not depend on the
+            number of heads H or on the arm (way to make heads).
 
     Raises:
         Refused: if the source is a file and no file is given, or the file holds too few sentences.

@@ -1,4 +1,4 @@
-"""The run of Figure 6 over every arm, head count and trial, and the entry for `jaxbounds run`."""
+"""The run of Figure 6 over every arm (way to make heads), head count and trial."""
 
 from dataclasses import replace
 

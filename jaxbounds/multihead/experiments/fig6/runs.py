@@ -1,4 +1,4 @@
-"""The networks that Figure 6 trains: one sweep for each arm and head count."""
+"""The networks that Figure 6 trains: one sweep for each arm (way to make heads) and head count."""
 
 import hashlib
 from collections.abc import Callable
