@@ -110,8 +110,8 @@ def realizing_heads(
 ) -> ArrayLike:
     """Return the number of heads H of Proposition 7, eq. (98).
 
-    The constant 5 of eq. (98) is so large that eq. (98) is true without the factor sqrt(2) of
-    erratum E5.
+    The constant 5 of eq. (98) is so large that the condition (98) suffices without the factor
+    sqrt(2) of erratum E5.
     """
     G = target_scale(good, tolerance)
     shape = 5 / 2 * beta3(1.0, radius, T=T, d=d)

@@ -163,7 +163,7 @@ def root_heads(
 
 
 def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, /) -> ArrayLike:
-    """Return the least x = sqrt(H) with x >= threshold(spread / x), for an affine threshold.
+    """Return the least x = sqrt(H) with x >= threshold(spread / x), for threshold(s) = a + b s.
 
     A target spread evenly over the heads has ||theta||_{2,infinity} = spread / sqrt(H). Eq. (74)
     then holds for all x = sqrt(H) with x^2 >= a x + b spread.
@@ -308,7 +308,7 @@ def generalization_gap(
 ) -> ArrayLike:
     """Return the gap bound (4 / n) (2 K L(theta) + 9 D^2 / (4 eta)) of eq. (93).
 
-    The sharpened bound is 2 beta_1# `stability`.
+    The sharpened bound is 2 beta_1# times the result of `stability`.
     """
     if constants.printed:
         return 4 / n * (2 * K * s.loss_target + 9 * s.distance**2 / (4 * step))

@@ -127,7 +127,7 @@ def draw_sentences(grammar: Grammar, key: Array, count: int, /) -> Sentences:
     Args:
         grammar: frequencies of the kinds of sentences.
         key: random key of the draws.
-        count: number of sentences.
+        count: number of sentences to draw.
 
     Raises:
         Refused: if the grammar does not give enough different sentences.

@@ -161,7 +161,7 @@ def held_out_margins(
         cross: the result of `ntk_gram(params, X_held_out, X)`.
         labels: labels of the samples from which `margin` was computed.
         held_out: labels of the other samples.
-        margin: the result of `best_ntk_margin`.
+        margin: the best margin with its weights q, from `best_ntk_margin`.
     """
     kernel: Array = jnp.asarray(cross)
     as_floats = lambda values: jnp.asarray(values).astype(kernel.dtype)

@@ -120,7 +120,10 @@ def read_shape(folder: str | Path, /) -> RobertaShape:
 
 
 def _stored_names(file: Any, path: Path) -> dict[str, str]:
-    """Map each full name to the name in the file, which may have an older prefix or norm names."""
+    """Return a dictionary from each parameter's full name to its name in the file.
+
+    Older files have another prefix, or other names of the norms.
+    """
     names = {}
     for name in file.keys():  # noqa: SIM118 (not a mapping)
         full = name.replace("LayerNorm.gamma", "LayerNorm.weight")

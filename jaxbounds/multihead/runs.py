@@ -34,7 +34,7 @@ class Run(NamedTuple):
 
     Attributes:
         params: theta_k, one head per group.
-        losses: the training losses L(theta_k).
+        losses: the training losses L(theta_k) of all steps.
         slopes: the gradient norms ||grad L(theta_k)|| over all heads.
     """
 

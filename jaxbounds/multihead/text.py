@@ -28,7 +28,7 @@ class Sentences(NamedTuple):
     """Texts and their labels.
 
     Attributes:
-        texts: (n,) the unchanged texts.
+        texts: the n texts, unchanged.
         labels: (n,) int32, 1 for praise and 0 for blame.
     """
 

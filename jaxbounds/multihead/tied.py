@@ -34,7 +34,7 @@ def tied_output(
     Args:
         params: one head for each group.
         copies: the number of heads in each group.
-        tokens: one sequence.
+        tokens: one sequence of tokens, shape (T, d).
         single: the parameters of one head of each group, if this head may differ from its group. At
             `single` = `params`, the gradient in `single` is the gradient that one head receives.
 

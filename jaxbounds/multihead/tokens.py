@@ -51,7 +51,7 @@ def byte_pairs(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
     """Train a byte-level byte-pair encoding like RoBERTa's on `texts`.
 
     Args:
-        texts: the training texts.
+        texts: the texts from which the code learns its byte pairs.
         size: the size of the code, the four special tokens included.
 
     Raises:
@@ -115,7 +115,7 @@ def to_arrays(
     """Encode sentences between `<s>` and `</s>`, cut and padded to one length.
 
     Args:
-        sentences: texts and labels.
+        sentences: the texts of the sentences, with their labels.
         tokenizer: the code that turns texts into ids.
         length: T, the two special tokens included.
 

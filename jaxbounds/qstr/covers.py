@@ -24,7 +24,7 @@ class TransformerClass(NamedTuple):
 
     Attributes:
         m: width of the two-layer network.
-        H: number of heads.
+        H: number of attention heads.
         De: dimension of an encoded token.
         r_a: bound on |a|, the norm of the outer weights.
         R_w: bound on |(W, b)|_F, the norm of the inner weights and biases.

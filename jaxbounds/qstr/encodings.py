@@ -39,7 +39,7 @@ def greedy_signs(
     """Draw N sign vectors with |<s_i, s_j>| <= target * de for all pairs, as int8 of shape (N, de).
 
     Args:
-        rng: NumPy's random generator.
+        rng: NumPy's random generator, from which candidates are drawn.
         N: number of vectors.
         de: dimension of a vector.
         target: the largest allowed coherence, which is the largest |<s_i, s_j>| / de.

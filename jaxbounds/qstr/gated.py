@@ -80,7 +80,7 @@ def recur(
         start: the state before the first token.
         inputs: projected inputs of each gate, time first.
         W: recurrent weights, with the gates stacked.
-        b: recurrent biases.
+        b: recurrent biases, with the gates stacked.
     """
     return _scan(cell, start, inputs, W, b)[0][0]
 

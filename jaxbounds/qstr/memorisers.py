@@ -150,12 +150,12 @@ def least_variation(
     points or close points, as for Lemma 38's network.
 
     Args:
-        x: points, shape (n, d).
+        x: the points through which the network must pass, shape (n, d).
         y: the values at the points, shape (n,).
         seed: seed of the random neurons.
         units: the number of neurons that the function draws, and the largest number that it adds,
             in a round.
-        rounds: number of linear programs.
+        rounds: the number of linear programs that the search solves.
 
     Raises:
         Refused: if x and y are not finite arrays of these shapes, or two points coincide.

@@ -50,7 +50,7 @@ def first_layer(
     """Return the path of the matrix W that takes `inputs` numbers, W, and objections in words.
 
     Args:
-        weights: the arrays by path.
+        weights: a dictionary from the path of each parameter to its array.
         inputs: number of entries of the flattened prompt, as the network receives it.
         first: path of the layer, needed if several matrices take `inputs` numbers.
     """

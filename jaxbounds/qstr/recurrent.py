@@ -40,7 +40,7 @@ def exclusive_states(
 
     Args:
         transition: f(h, z), the increment of the state.
-        z: encoded tokens.
+        z: the encoded tokens of the prompts.
         hidden: dimension d_h of the state.
         radius: radius of the ball onto which states are projected.
         reverse: whether to read from the last token, as h<- does.
@@ -57,7 +57,7 @@ def exclusive_states(
 def exclusive_sums(
     increments: Float[Array, "*batch N dh"], /, *, reverse: bool = False
 ) -> Float[Array, "*batch N dh"]:
-    """Return the states of `exclusive_states` for increments that ignore the state.
+    """Return the states before each token is read, for increments that do not depend on the state.
 
     The states are not projected.
     """
@@ -73,7 +73,7 @@ class BidirectionalRNN(nn.Module):
     Attributes:
         hidden: d_h, dimension of the state.
         transition_widths: hidden widths of f-> and f<-.
-        readout_widths: hidden widths of f_y.
+        readout_widths: hidden widths of the readout f_y.
         radius: r_h, the radius of the ball onto which states are projected.
     """
 

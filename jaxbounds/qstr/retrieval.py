@@ -145,7 +145,7 @@ def retrieval_error_bound(
     Args:
         x: the tokens x_i of a prompt, as rows.
         omega: the encodings w_i of the tokens, as rows.
-        alpha: inverse temperature.
+        alpha: the inverse temperature of the attention.
         q: number of relevant tokens of each position.
         coherence: mu, an upper bound on the coherence of encodings of unit norm, which is not
             checked; the paper has 1/2. The default measures 1 - mu as the least |w_t|^2

@@ -51,7 +51,7 @@ def least_ridge_network(
     |a|_2 sqrt(m) is at most sqrt 2 |a|_1 for m units.
 
     Args:
-        x: points of the disc.
+        x: the points of the disc at which the network is fitted, as rows.
         values: values of the function at the points.
         eps: largest error at the points.
         radius: R, the radius of the disc.

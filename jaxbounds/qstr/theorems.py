@@ -34,7 +34,7 @@ def theorem_4(
     estimation: float,
     power: int = 2,
 ) -> float:
-    """Return approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
+    """Return `approximation` eps_2NN + `estimation` C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
 
     This is the bound of Theorem 4. The factor C_1 is R^2 q d in the theorem, and R^4 q d in
     Appendix A (erratum E12). The arguments hold all constants that the theorem hides.
@@ -63,7 +63,7 @@ def theorem_7(
     approximation: float,
     polynomial: Callable[[float], float],
 ) -> float:
-    """Return Theorem 7's bound approximation eps_2NN + sqrt(poly(.., log(nN)) / n).
+    """Return Theorem 7's bound, `approximation` eps_2NN + sqrt(poly(.., log(nN)) / n).
 
     The arguments hold all constants that the theorem hides.
 
@@ -92,7 +92,7 @@ def theorem_10(
     approximation: float,
     estimation: float,
 ) -> float:
-    """Return approximation eps_2NN + estimation C_1 sqrt((m_g q (d + q) + min(..)) / n).
+    """Return `approximation` eps_2NN + `estimation` C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
     This is the bound of Theorem 10. C_1 = q r_a^2 r_w^2 r_x^2. The minimum is over r_x^6 r_a^2
     r_w^2 q^4 / d^2 and q (q^2 + d^2). The arguments hold all constants that the theorem hides.
@@ -165,7 +165,7 @@ def theorem_4_explicit(
 def least_radius(
     n: float, setting: Setting, /, *, de: int, m: int, r_a: float, r_w: float, eps: float
 ) -> tuple[float, float]:
-    """Return the least R such that Theorem 4's class holds Lemma 11's network, and its alpha.
+    """Return the least R at which Theorem 4's class contains Lemma 11's network, and its alpha.
 
     Args:
         n: number of prompts, with one position each; a token exceeds its radius with probability at

@@ -43,7 +43,7 @@ class Panel:
     Attributes:
         rule: "gd", "momentum" (coefficient 0.9, which the paper does not state), "adam" or "adamw".
         step_size: eta at H = 1.
-        exponent: eta is `step_size` H^exponent.
+        exponent: the power of H in the step size; eta is `step_size` H^exponent.
     """
 
     rule: Rule = "gd"
@@ -54,7 +54,7 @@ class Panel:
         """Refuse an unknown rule.
 
         Raises:
-            Refused: with the known rules.
+            Refused: if the rule is unknown; the message lists the known rules.
         """
         if self.rule not in get_args(Rule):
             raise Refused(
@@ -103,7 +103,7 @@ class Curves:
         """Refuse settings that are impossible.
 
         Raises:
-            Refused: with the name of the wrong setting.
+            Refused: if a setting is wrong; the message names the setting.
         """
         if not self.panels:
             raise Refused("panels=() is empty, expected at least one. Try panels=(Panel(),)")
@@ -147,7 +147,7 @@ def run_curves(
     """Train a network for every panel (optimiser), H and trial, and return the recorded quantities.
 
     Args:
-        config: the settings.
+        config: the settings of the curves.
         key: the key of all draws; a trial's data do not depend on H or the panel.
         draw: a function from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": {"X",
             "y"}} and further data for `measure`, in float32.

@@ -55,7 +55,7 @@ def draw_curves(
     """Draw means over trials (geometric means of losses) and every trial as a thin line.
 
     Args:
-        dataset: the result of `run_curves`.
+        dataset: the recorded quantities, from `run_curves`.
         quantities: the columns; a quantity that the data set lacks is omitted.
         apart: flags over (panel, H, trial); the thin lines of the flagged trials are dashed.
         apart_label: the property of the flagged trials, in words.

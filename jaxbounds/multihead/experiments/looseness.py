@@ -1,9 +1,9 @@
 """The looseness of Section 3's bounds against H, T, d, R and training time.
 
-One size varies at a time around a base point. Autograd measures the quantities that the bounds
-bound, the left sides. A factor of a bound is needed if the left side grows like the factor along
-one family of networks. A factor is not needed if a sharpened bound, which holds at all networks,
-lacks the factor.
+One size varies at a time around a base point. Autograd measures the left sides, which are the
+quantities that the bounds limit. A factor of a bound is needed if the left side grows like the
+factor along one family of networks. A factor is not needed if a sharpened bound, which holds at all
+networks, lacks the factor.
 """
 
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ class Looseness:
         """Refuse sizes that no aligned network has, and grids too short for an exponent.
 
         Raises:
-            Refused: with the name of the field.
+            Refused: if a field is wrong; the message names the field.
         """
         refuse_unless_increasing(self, "heads", "tokens", "dimensions", "radii")
         short = [n for n in ("heads", "tokens", "dimensions", "radii") if len(getattr(self, n)) < 3]
@@ -204,7 +204,7 @@ def _labelled(config: Looseness, points: list, rows: list, along: list) -> xr.Da
 EXPERIMENT = Experiment(
     id="multihead.looseness",
     label="Lemma 6 and Corollary 1, their looseness",
-    title="Bounds of Section 3 over what autograd measures, against H, T, d, R and training time",
+    title="Ratio of Section 3's bounds to measured values, against H, T, d, R and training time",
     config=Looseness(),
     presets={
         "quick": Looseness(

@@ -85,11 +85,11 @@ def exponent(
     """Compute the exponent with which a side of a bound grows along an axis, from means over seeds.
 
     Args:
-        dataset: the result of `looseness.run`.
+        dataset: the measured and the bounding quantities, from `looseness.run`.
         side: "left" (the measured quantity), "printed" or "sharp" (the two bounds).
         family: the kind of networks, "random" or "aligned".
         axis: the size that grows, "H", "T", "d" or "R".
-        quantity: a name from `looseness_measured.QUANTITIES`.
+        quantity: the name of a bounded quantity, from `looseness_measured.QUANTITIES`.
         last: only this number of the largest sizes enter the fit; 0 uses all sizes.
     """
     part = dataset[side].sel(family=family, quantity=quantity)

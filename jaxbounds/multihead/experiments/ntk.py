@@ -45,7 +45,7 @@ class NTK:
         scales: the standard deviations of the entries of the random starts.
         first_samples: n1, the number of samples of the first phase.
         held_out: the number of fresh samples.
-        seeds: the number of repetitions.
+        seeds: the number of repetitions with fresh data and starts.
     """
 
     tokens: int = 10

@@ -126,8 +126,8 @@ def along_heads(
     """Decide the claim that a quantity rises (falls) from each H to the next, at each step.
 
     Args:
-        dataset: the result of `run_curves`.
-        name: the quantity.
+        dataset: the recorded quantities, from `run_curves`.
+        name: the name of the quantity in the data set.
         text: the text of the claim.
         panel: the index of the panel.
         steps: the steps of the claim; only recorded steps count.

@@ -101,7 +101,7 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
     """Build the named student with H heads, and check its output on tokens of this shape.
 
     Args:
-        name: a name from `STUDENTS`.
+        name: the name of the student, from `STUDENTS`.
         heads: the number of heads H.
         tokens: the shape (n, T, d) and dtype of the tokens.
 

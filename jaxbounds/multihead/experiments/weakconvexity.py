@@ -67,7 +67,7 @@ class WeakConvexityCurves:
         heads: the numbers of heads H, divisors of the dimension.
         arms: the ways to make heads, "split" (the width divided by H) and "fixed" (a fixed width).
         dimension: d, the width of the network.
-        layers: the number of blocks.
+        layers: the number of Transformer blocks.
         nonlinear: whether GELU layers and a last norm follow the attention.
         tokens: T, the number of tokens of the data (DM1).
         distractors: M, the number of distractors of the data.

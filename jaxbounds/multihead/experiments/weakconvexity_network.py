@@ -71,7 +71,7 @@ class Encoder(nn.Module):
         heads: the number of heads H.
         arm: the way to make heads, "split" or "fixed" (see `HeadSum`).
         dimension: d, the width of the network.
-        layers: the number of blocks.
+        layers: the number of Transformer blocks.
         width: the width of each head in the arm "fixed".
         nonlinear: whether GELU layers and a last norm follow the attention. Without them, and with
             one block, the output is linear in the heads, as in the paper's model.

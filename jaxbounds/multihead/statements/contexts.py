@@ -38,7 +38,7 @@ class Context(Assumption3):
 
     Attributes:
         X: the tokens, of shape (T, d) for one sequence or (n, T, d) for a data set.
-        y: the labels as floats.
+        y: the labels +1 and -1, as floats.
         patterns: the patterns mu_+, mu_-, nu_1, ..., nu_M, as rows.
         classifier: the oracle classifier u* = mu_+ - mu_-.
         direction: the oracle parameters U* and W*, each scaled to norm one.

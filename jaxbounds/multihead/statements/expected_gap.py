@@ -188,7 +188,10 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that each number is enough, and that one sample or two heads less are not enough."""
+    """Check that each number of samples or heads is enough, and that slightly fewer are not.
+
+    Slightly fewer means one sample or two heads less.
+    """
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))
     constants, start = [B, b, part * math.sqrt(2 * T) * R], math.log(2.0)

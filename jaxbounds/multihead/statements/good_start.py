@@ -305,7 +305,7 @@ def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 _ORDERED = Form(
     name="derived",
     note=(
-        "The threshold of the sharpened form is at most the threshold of the corrected form, "
+        "The threshold of the sharpened version is at most the threshold of the corrected version, "
         "because ||x_t|| <= R."
     ),
 )

@@ -83,7 +83,8 @@ def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the assumptions of `_regime`, and gamma* > gamma_attn at the P of a first phase.
 
-    The first phase has n1 = 10^12 samples. This function takes Z = 0, as `_ordering` does.
+    The first phase has n1 = 10^12 samples, and P is the bound (6). There is no noise (Z = 0), as in
+    `_ordering`.
     """
     dm1, n1, d = _setting_of(instance), 1e12, instance["M"] + 2
     P = (2 * dm1.S + dm1.Z) * (jnp.sqrt(d / n1) + jnp.sqrt(jnp.log(1 / 0.1) / n1))
@@ -207,7 +208,7 @@ def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _both_in_regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check `_regime` and the order of the margins at both sparsities."""
+    """Check the assumptions of `_regime`, and the order of the margins at both sparsities."""
     at = {"zeta": instance, "zeta'": {**instance, "zeta": instance["less"]}}
     met: dict[str, ArrayLike] = {"zeta' < zeta": instance["less"] < instance["zeta"]}
     for name, setting in at.items():

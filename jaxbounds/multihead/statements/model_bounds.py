@@ -228,7 +228,7 @@ PROP_5_A1 = on_model(
             name="printed, (45)",
             cites="eq. (45), Appendix A.1",
             equality=NO_U,
-            note="The bound is 2 R^2 sum_t ||X u_t||_inf + sqrt(T) R.",
+            note="The bound on ||grad Phi|| is 2 R^2 sum_t ||X u_t||_inf + sqrt(T) R.",
         ),
     ),
     control="the sharpened bound times 0.9",
@@ -261,7 +261,7 @@ PROP_5_A2 = on_model(
         Form(
             name="printed, (59)",
             cites="eq. (59), Appendix A.1",
-            note="The bound is 6 d R^4 sum_t ||X u_t||_inf + 2 sqrt(T d) R^3.",
+            note="The bound on ||Hess Phi|| is 6 d R^4 sum_t ||X u_t||_inf + 2 sqrt(T d) R^3.",
         ),
         Form(
             name="sharpened S5",

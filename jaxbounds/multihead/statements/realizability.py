@@ -1,6 +1,6 @@
 """Proposition 7 and Corollary 2 / Corollary 5: from a good start to a guarantee.
 
-The statements judge Corollary 5 in the form in which `certified_run` computes it from data alone.
+The statements judge Corollary 5 as `certified_run` computes its numbers from data alone.
 """
 
 import math
@@ -272,8 +272,8 @@ COROLLARY_5 = Statement(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4",
             note=(
-                "The check takes the least H and the largest eta. In the check, the bound holds "
-                "with much room. The printed bound is unproved, because its proof takes the "
+                "The check takes the least H and the largest eta. In the check, the loss is far "
+                "below the bound. The printed bound is unproved, because its proof takes the "
                 "distance G in place of g_0 = sqrt(2) G (E5)."
             ),
         ),

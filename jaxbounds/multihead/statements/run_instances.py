@@ -197,7 +197,7 @@ def short_enough(
 
 
 def certified(constants: descent.Constants, equation: str = "(74)") -> Hypotheses:
-    """Return the hypotheses on the head count and the step size for these constants."""
+    """Return the hypotheses on the head count and the step size for the given constants."""
 
     def hypotheses(instance: Instance, size: Size) -> dict[str, ArrayLike]:
         s = setting(instance)

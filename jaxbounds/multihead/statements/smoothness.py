@@ -94,7 +94,7 @@ SMOOTHNESS = on_runs(
         Form(
             name=SHARP,
             hypotheses=certified(descent.LARGEST_HEAD),
-            note="The bound is rho#, the sharpened rho of S10.",
+            note="The bound is rho#, the smoothness constant rho as sharpened by S10.",
         ),
         Form(
             name=SHARPEST,

@@ -99,8 +99,8 @@ def _one_free_unit(size: Size) -> Instance:
     """Return instances at which the bound is an equality.
 
     One saturated unit makes every margin 9, and the other units are zero. The Hessian of a zero
-    unit has eigenvalues +-||x||, and the gradient vanishes there. A network of only one unit has
-    the zero unit.
+    unit has eigenvalues +-||x||, and the gradient vanishes there. If the network has only one unit,
+    then this unit is zero.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))

@@ -19,7 +19,7 @@ class Exponent(NamedTuple):
     """The fitted exponent `slope` of n = c N^slope, with a 95% interval.
 
     Attributes:
-        slope: the maximum-likelihood exponent.
+        slope: the maximum-likelihood estimate of the exponent.
         low: lower end, from the 2.5% quantile of the resampled exponents or from Student's law.
         high: upper end, from the 97.5% quantile or from Student's law.
         censored: the number of runs that did not learn, which entered the fit as "more than the
@@ -77,7 +77,7 @@ def fit_exponent(
         groups: a label for each seed; the bootstrap resamples whole groups, because the seeds of a
             group share a task. The default makes each seed a group.
         resamples: number of resamples of the groups, for the interval.
-        seed: seed of the resampling.
+        seed: the random seed of the resampling.
 
     Raises:
         Refused: if all lengths are equal, or every run is censored.

@@ -40,7 +40,7 @@ class Figure1:
 
     Attributes:
         protocol: what is trained and how.
-        architectures: names from `jaxbounds.qstr.architectures`.
+        architectures: the names of the networks, from `jaxbounds.qstr.architectures`.
         lengths: the prompt lengths N, increasing.
         longest_gru: the largest length of gated networks; 0 trains them at all lengths.
         seeds: number of runs of each cell; the runs share one task if the protocol's `shared_task`
@@ -62,7 +62,7 @@ class Figure1:
         """Refuse an empty grid, unordered lengths and unknown architectures.
 
         Raises:
-            Refused: with the setting that is wrong.
+            Refused: if a setting is wrong; the message names the setting.
         """
         refuse_unless_positive(self, "seeds", "draws")
         if not self.architectures:
@@ -177,7 +177,7 @@ def run(
     test set of the training law.
 
     Args:
-        config: the grid.
+        config: the grid of cells (architecture and N).
         key: key of all draws; a cell's key depends on its draw and N only.
         folder: the folder in which every cell has its own folder. A cell is stored once a minute
             and at its end. A larger grid therefore resumes from the cells of a smaller grid.

@@ -43,7 +43,7 @@ class Figure2:
         protocol: what is trained and how.
         N: length of the prompts.
         samples: number of prompts seen in total.
-        seeds: number of runs.
+        seeds: number of runs, each with its own seed.
     """
 
     protocol: online.Protocol
@@ -66,7 +66,7 @@ def block_metrics(matrix: np.ndarray, omega: np.ndarray, /, *, d: int) -> dict[s
 
     Args:
         matrix: W_Q^T W_K, of shape (De, De) with q = 1.
-        omega: the encodings.
+        omega: the positional encodings of the tokens, as rows.
         d: dimension of a token.
     """
     de = omega.shape[1]
@@ -130,8 +130,8 @@ def run(
     """Train, and return the matrices with their metrics for each seed.
 
     Args:
-        config: the settings.
-        key: key of all draws.
+        config: the settings of Figure 2.
+        key: the random key of all draws.
         folder: the folder in which the function stores the training, once a minute.
         resume: whether to continue the training in the folder instead of clearing the folder.
 

@@ -33,7 +33,7 @@ class Protocol:
     Attributes:
         d: dimension of a token.
         q: number of relevant tokens.
-        link: name of the link.
+        link: name of the link, the function from relevant tokens to a label.
         simple: whether the training data come from the paper's simple task (simple-qSTR), where all
             positions share t.
         test_on: the law of the test data: "same" (the law of the training data), or "simple" (as in

@@ -32,7 +32,7 @@ class Cell(NamedTuple):
     Attributes:
         samples: number of samples drawn when the test risk was first read below the threshold; inf
             if it was never below.
-        risk: the last test risk.
+        risk: the last test risk of each run.
         seen: number of samples that each run of the cell drew; the runs stop together.
         history: the test risks after every chunk, of shape (chunks, seeds).
     """
@@ -63,11 +63,11 @@ def samples_to_threshold(
     """Train `seeds` runs side by side until all have learned or the budget is spent.
 
     Args:
-        name: an architecture (`jaxbounds.qstr.architectures`).
+        name: the name of an architecture (`jaxbounds.qstr.architectures`).
         N: length of the prompts.
         protocol: what is trained and how.
         key: key of the cell; seed i uses the key's i-th split, whatever the number of seeds.
-        seeds: number of runs.
+        seeds: number of runs, each with its own seed.
         store: the place where the function stores this cell. If the store holds a part of this
             cell, training continues from that part.
 

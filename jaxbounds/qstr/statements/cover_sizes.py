@@ -117,10 +117,10 @@ N, DE = 12, 40
 def _branches(i: Instance, size: Size) -> Sides:
     """Compare the least covers of two families of matrices with Lemma 16's bounds.
 
-    Prompts are encoded, (x; enc) with |x| = r_x. The radius eps of the covers is half of |x|. The
-    first family is Theta = u e_1^T, for |u| <= 1, on the tokens x of an r_x/2-net of the sphere |x|
-    = r_x. The second family is Theta = e_1 v^T on the token x = r_x e_1. Both families act only on
-    the block of the token, so the encodings have no effect.
+    An encoded token is (x; enc), with |x| = r_x and the encoding enc. The radius eps of the covers
+    is half of |x|. The first family is Theta = u e_1^T, for |u| <= 1, on the tokens x of an
+    r_x/2-net of the sphere |x| = r_x. The second family is Theta = e_1 v^T on the token x = r_x
+    e_1. Both families act only on the block of the token, so the encodings have no effect.
     """
     d = int(i["d"])
     De = d + 2 * DE

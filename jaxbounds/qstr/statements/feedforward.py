@@ -185,7 +185,11 @@ OFF_SPAN = Statement(
             "descent with an l2 penalty therefore only shrinks W. A stationary point has no "
             "part outside the span.",
         ),
-        Form(name="derived share", note="The check multiplies |W - W P|_F^2 / |W|_F^2 by |W|_F^2."),
+        Form(
+            name="derived share",
+            note="The check multiplies |W - W P|_F^2 / |W|_F^2, the share "
+            "of W outside the span, by |W|_F^2.",
+        ),
     ),
     control="no shrinkage",
     sizes=({"n": 4, "k": 7, "m": 5, "steps": 40},),

@@ -68,7 +68,7 @@ def _ball_climb(objective: Callable[[dict[str, Array]], Array], size: Size) -> A
 
 
 def _signs_covering(size: Size) -> LogCovering:
-    """Return the log covering numbers of the ball of parameters, on these prompts.
+    """Return the log covering numbers of the ball of parameters, on the prompts of two signs.
 
     The prompts have r_z^2 = 1 + d (1 + 1/q) = 3.
     """

@@ -91,7 +91,8 @@ ASSUMPTION_2 = Statement(
             name="derived xor",
             equality="on either side of the jump, where the network is 0",
             hypotheses=lambda i, size: {"there is a jump": vector_norm(i["u"][: size["d"]]) > 1e-6},
-            note="The link jumps by 2, so that no continuous network has eps_2NN < 1.",
+            note="The link jumps by 2, so that no continuous network has an approximation error "
+            "eps_2NN below 1.",
         ),
     ),
     control="half of eps_2NN for the squares",

@@ -47,7 +47,7 @@ def _minimiser(i: Instance, units: int = 32, rounds: int = 3) -> TwoLayer:
 
 @functools.partial(jax.jit, static_argnames="depth")
 def _printed(i: Instance, depth: int) -> tuple[TwoLayer, ArrayLike]:
-    """Return the paper's network (Lemma 38 along v), and the L^2 |U|_F^2 that its cost allows."""
+    """Return the paper's network (Lemma 38 along v), and the L^2 |U|_F^2 that its norm allows."""
     network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
     layers = interpolator.embed_in_rnn(network, i["v"], depth)
     total = sum(jnp.sum(jnp.asarray(leaf) ** 2) for leaf in jax.tree.leaves(layers))
@@ -56,7 +56,7 @@ def _printed(i: Instance, depth: int) -> tuple[TwoLayer, ArrayLike]:
 
 
 def _allowed(network: TwoLayer, depth: int) -> float:
-    """Return the largest L^2 |U|_F^2 at this network's cost, in a network of balanced layers."""
+    """Return the largest L^2 |U|_F^2 at this network's cost (squared norm) in balanced layers."""
     return memorisers.memorising_product(float(memorisers.variation(network)), depth)
 
 
@@ -64,7 +64,7 @@ def _allowed(network: TwoLayer, depth: int) -> float:
 def _in_the_family(network: TwoLayer, i: Instance, width: int, depth: int) -> Array:
     """Return the largest L^2 |U|_F^2 of networks of `width` units at this network's cost.
 
-    The cost is the cost of the network itself, padded with zero units. The result is infinite if
+    The cost is the squared norm of this network, padded with zero units. The result is infinite if
     the network does not pass through the samples.
     """
     more = width - len(network.a)
@@ -125,10 +125,10 @@ THEOREM_9 = Statement(
         Form(
             name="sharpened",
             note="Some network of n units fits all samples at |vec|^2 <= L_y (2^{L_y - 2} "
-            "V^2)^{1/L_y}. Linear programs find V, so this number is an upper estimate of "
-            "the least norm. Every min-norm eps-ERM costs no more. The AM-GM inequality "
-            "bounds its L^2 |U|_F^2 by 2^{L_y - 2} V^2. No RNN of that size has a smaller "
-            "risk than `unlearned_risk`.",
+            "V^2)^{1/L_y}. Linear programs find V, so this number is an upper estimate of the "
+            "least norm. Every min-norm eps-ERM costs no more. The AM-GM inequality bounds its L^2 "
+            "|U|_F^2 by 2^{L_y - 2} V^2. No RNN with such an L^2 |U|_F^2 has a smaller risk than "
+            "`unlearned_risk`.",
         ),
     ),
     control="prompts of N/100 tokens",

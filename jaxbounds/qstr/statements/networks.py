@@ -188,7 +188,8 @@ NETWORKS = Statement(
         ),
         Form(
             name="derived gru gradient",
-            note="The check compares a gradient that is written by hand with autograd.",
+            note="The check compares the gradient that is written by hand with the gradient of "
+            "autograd.",
         ),
     ),
     control="predictions one place off",

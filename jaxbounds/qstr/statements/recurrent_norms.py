@@ -306,7 +306,7 @@ CONSTANTS = searched_on_host(
         ),
         Form(
             name="derived printed with |U|_F",
-            note="The second bound is true with |U|_F in place of |U|_op.",
+            note="The second bound of Proposition 8 is true with |U|_F in place of |U|_op.",
         ),
     ),
     control="half the operator norm in place of |U|_F",

@@ -225,7 +225,8 @@ NORMS = Statement(
             name="printed, rows",
             cites="Lemma 11, second display, were it ||W_QK^T||_{2,1}: rows",
             equality="always",
-            note="For the block alpha I, the sums over rows and over columns are equal.",
+            note="For the block alpha I, the sum of the norms of the rows equals the sum of the "
+            "norms of the columns.",
         ),
         Form(
             name="derived Frobenius",

@@ -68,7 +68,7 @@ def judge(
     decision is False if the whole interval has the other sign, and None otherwise.
 
     Args:
-        heads: (count,) increasing.
+        heads: the increasing numbers of heads H, shape (count,).
         values: (count, trials), the quantity at each H in each trial.
         rising: whether the claim is a rise; False means a fall.
         least: the least change that counts, positive.

@@ -78,7 +78,7 @@ class Figure6:
         """Refuse settings that are impossible.
 
         Raises:
-            Refused: with the name of the wrong setting.
+            Refused: if a setting is wrong; the message names the setting.
         """
         if not self.arms or len(set(self.arms)) < len(self.arms) or set(self.arms) - _ARMS:
             raise Refused(

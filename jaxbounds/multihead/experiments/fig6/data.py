@@ -114,7 +114,7 @@ def prepare(config: Figure6, key: Array, /) -> Prepared:
     """Read or draw the sentences of every trial, and code them.
 
     Args:
-        config: the settings.
+        config: the settings of Figure 6.
         key: the key of all draws. A trial's data, order and first weights do not depend on the
             number of heads H or on the arm (way to make heads).
 

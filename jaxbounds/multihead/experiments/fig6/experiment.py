@@ -33,7 +33,7 @@ def run(
     """Train a network for every arm, number of heads H and trial, and record losses and accuracies.
 
     Args:
-        config: the settings.
+        config: the settings of Figure 6.
         key: the key of all draws; a trial's data and order do not depend on the arm or H.
         folder: the folder of the progress.
         resume: continue from the folder instead of clearing it.

@@ -114,7 +114,7 @@ def train_arm(
     """Train all trials of one arm (a way to make heads) at one head count.
 
     Args:
-        config: the settings.
+        config: the settings of Figure 6.
         key: the key of the experiment, for the fingerprint.
         data: the sentences of all trials, from `prepare`.
         arm: the name of the arm.
