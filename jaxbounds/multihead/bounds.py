@@ -53,7 +53,10 @@ def covariance_half_range(scores: Float[Array, " T"], radius: ArrayLike, /) -> F
 def third_moment_bound(
     first: Float[Array, " S"], second: Float[Array, " S"], /
 ) -> Float[Array, ""]:
-    """Return c* max|A| max|B|^2, which bounds the third central moment |kappa_3(A, B, B)| (S3)."""
+    """Return c* max|A| max|B|^2, which bounds the third central moment |kappa_3(A, B, B)|.
+
+    The bound is sharpening S3.
+    """
     return C_STAR * jnp.max(jnp.abs(first)) * jnp.max(jnp.abs(second)) ** 2
 
 
@@ -75,7 +78,7 @@ def outer_gradient_bound(radius: ArrayLike, /, *, T: int, readout: Readout = "fu
 def readout_inner_gradient(
     radius: ArrayLike, size: ArrayLike, /, *, T: int, readout: Readout = "full"
 ) -> ArrayLike:
-    """Return a bound on ||grad_W Phi||_F: R^2 ||u|| times `outer_gradient_bound` (S1).
+    """Return a bound on ||grad_W Phi||_F: R^2 ||u|| times `outer_gradient_bound` (sharpening S1).
 
     For a full U, the result is half of the bound (46). For U = 1_T u^T or e_T u^T, the result is
     `inner_gradient_sharp` with ||X u||_infinity <= R ||u||.
@@ -89,7 +92,10 @@ def inner_gradient_bound(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
 
 
 def inner_gradient_sharp(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
-    """Return R^2 sum_t ||X u_t||_infinity, half of the bound (43) on ||grad_W Phi||_F (S1)."""
+    """Return R^2 sum_t ||X u_t||_infinity, half of the bound (43) on ||grad_W Phi||_F.
+
+    Sharpening S1 saves the factor of two.
+    """
     return radius**2 * scores
 
 
@@ -108,9 +114,9 @@ def gradient_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayL
 
 
 def two_block_norm(inner: ArrayLike, mixed: ArrayLike, /) -> Float[Array, ""]:
-    """Return (c + sqrt(c^2 + 4 b^2)) / 2, a bound on the spectral norm of [[0, B], [B^T, C]] (S5).
+    """Return (c + sqrt(c^2 + 4 b^2)) / 2, a bound on the spectral norm of [[0, B], [B^T, C]].
 
-    The arguments are `inner` c >= ||C|| and `mixed` b >= ||B||.
+    The arguments are `inner` c >= ||C|| and `mixed` b >= ||B||. Sharpening S5 uses this bound.
     """
     return (jnp.sqrt(inner**2 + 4 * mixed**2) + inner) / 2
 
@@ -185,7 +191,7 @@ def beta2_sharp(
 def self_bounded_smoothness(
     size: ArrayLike, squares: ArrayLike, radius: ArrayLike, *, T: int, H: ArrayLike
 ) -> ArrayLike:
-    """Return beta_3# / sqrt(H) + beta_1#^2; the product with the loss L bounds ||Hess L|| (S6).
+    """Return beta_3# / sqrt(H) + beta_1#^2; the product with the loss L bounds ||Hess L||.
 
     The bound uses l'' <= |l'| <= l for the logistic loss l.
     """

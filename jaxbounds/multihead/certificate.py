@@ -122,9 +122,9 @@ def realizing_heads(
 def realizing_heads_sharp(
     good: GoodInitialisation, tolerance: ArrayLike, radius: ArrayLike, /, *, T: int
 ) -> ArrayLike:
-    """Return the least number of heads H with ||Hess Phi|| ||theta - theta_0||^2 / 2 <= B_Phi (S6).
+    """Return the least number of heads H with ||Hess Phi|| ||theta - theta_0||^2 / 2 <= B_Phi.
 
-    The bound on ||Hess Phi|| along the segment is beta_3# / sqrt(H).
+    The bound on ||Hess Phi|| along the segment is beta_3# / sqrt(H), from sharpening S6.
     """
     distance = realized_distance(good, tolerance)
     size = realized_size(good, distance)

@@ -94,7 +94,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """A choice between the paper's constants and sharpened constants (S6, S7, S9, S10).
+    """A choice between the paper's constants and those of the sharpenings S6, S7, S9 and S10.
 
     Attributes:
         printed: whether to use Theorem 3, Lemma 11 and Theorem 4 as printed.
@@ -130,7 +130,10 @@ def sharp_weight(curvature: ArrayLike, /) -> ArrayLike:
 
 
 def reach(weight: ArrayLike, /) -> ArrayLike:
-    """Return sqrt(3 + 2 q), with which ||theta_k - theta|| <= reach D (S9); the paper prints 3."""
+    """Return reach = sqrt(3 + 2 q), with which ||theta_k - theta|| <= reach D (sharpening S9).
+
+    The paper prints 3 in place of this factor.
+    """
     return jnp.sqrt(3 + 2 * jnp.asarray(weight))
 
 
@@ -186,12 +189,13 @@ def alpha(s: Setting, /) -> ArrayLike:
 def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     """Return rho, a bound on the smoothness along the run for step sizes eta <= 1 / rho.
 
-    Theorem 3 prints (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound (S10) uses
-    eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 / beta_1# <= 4 / (sqrt(T) R).
-    Therefore beta_2# is needed only within B = reach D + 4 / (sqrt(T) R) of the target. Within this
-    distance, a head differs from the target's head by at most B. The root mean square of ||U_h||_F
-    over the heads differs by at most B / sqrt(H). Without `mean_square`, the bound adds B itself to
-    the largest head norm. This bound therefore grows with D for any number of heads.
+    Theorem 3 prints (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound
+    (sharpening S10) uses eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 /
+    beta_1# <= 4 / (sqrt(T) R). Therefore beta_2# is needed only within B = reach D + 4 / (sqrt(T)
+    R) of the target. Within this distance, a head differs from the target's head by at most B. The
+    root mean square of ||U_h||_F over the heads differs by at most B / sqrt(H). Without
+    `mean_square`, the bound adds B itself to the largest head norm. This bound therefore grows with
+    D for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)
@@ -282,8 +286,8 @@ def stability(
 ) -> ArrayLike:
     """Return the stability bound (2 eta beta~_1 / n) (2 K L(theta) + 9 D^2 / (4 eta)), Lemma 11.
 
-    The sharpened bound (S2, S6, S9) is exp(sum_k alpha_k) eta beta_1# / n (K averaged_loss +
-    L(theta_0)). Here sum_{k=1}^{K-1} alpha_k <= (8/3) eta beta_3# / sqrt(H) K times
+    The sharpened bound (sharpenings S2, S6 and S9) is exp(sum_k alpha_k) eta beta_1# / n (K
+    averaged_loss + L(theta_0)). Here sum_{k=1}^{K-1} alpha_k <= (8/3) eta beta_3# / sqrt(H) K times
     `averaged_loss`. At the least certified H, this sum is at most 1/4; the paper has log 2.
     """
     gradient, weak = ball_constants(s, constants)

@@ -72,11 +72,12 @@ def descent_certificate(
 ) -> dict[str, DescentCertificate]:
     """Compute the certificate of Theorem 3 for each set of `CONSTANTS`; all constants are explicit.
 
-    The constants "printed" are those of Theorem 3. The constants "sharpened" use S6, S7, S9 and S10
-    with the factor 4/3. The constants "sharpened S8" use the factor sec(sqrt(kappa) / 2) = 1.0659
-    and the root mean square of S2. The target theta has ||theta||_{2,infinity} <= size + spread /
-    sqrt(H). For a target at distance D from zero, spread evenly over the heads, take size 0 and
-    spread D. For a target of fixed norm in each head, take spread 0.
+    The constants "printed" are those of Theorem 3. The constants "sharpened" use the sharpenings
+    S6, S7, S9 and S10 with the factor 4/3. The constants "sharpened S8" use the factor
+    sec(sqrt(kappa) / 2) = 1.0659 and the root mean square of S2. The target theta has
+    ||theta||_{2,infinity} <= size + spread / sqrt(H). For a target at distance D from zero, spread
+    evenly over the heads, take size 0 and spread D. For a target of fixed norm in each head, take
+    spread 0.
 
     Args:
         T: number of tokens.

@@ -47,7 +47,7 @@ def centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " 
 def printed_centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
     """Return (zeta / 2) u*, the centre of Lemma 2 and eq. (102).
 
-    The true mean is half of the printed centre (E2).
+    The true mean is half of the printed centre (erratum E2).
     """
     return sparsity / 2 * classifier
 
@@ -58,7 +58,7 @@ def deviation(data: Data, classifier: Float[Array, " d"], sparsity: Real, /) -> 
 
 
 def deviation_bound(radius: Real, samples: Real, failure: Real, /) -> Array:
-    """Return P#, an explicit bound on ||p|| that holds with probability 1 - delta (S13).
+    """Return P#, an explicit bound on ||p|| that holds with probability 1 - delta (sharpening S13).
 
     The vector 2 p is a mean of n1 independent vectors y xbar - E[y xbar], where ||y xbar|| is at
     most R. The expectation of the norm of 2 p is at most R / sqrt(n1). McDiarmid's inequality with
@@ -81,13 +81,14 @@ def deviation_bound_dimension(
 
 
 def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Array:
-    """Return R sqrt(log(2 / delta) / (2 n1)), which bounds ||p|| with probability 1 - delta (S15).
+    """Return R sqrt(log(2 / delta) / (2 n1)), which bounds ||p|| with probability 1 - delta.
 
-    The vector 2 n1 p is a sum of independent vectors y xbar - (zeta / 2) u*. Each vector is y times
-    a mean over the tokens. A relevant token contributes +-(mu_+ + mu_-) / 2, which is shorter than
-    mu_+. An irrelevant token contributes x_t. Therefore no vector is longer than R. Let r > 0. A
-    sum of n1 such vectors of mean zero has norm r or more with probability at most 2 exp(-r^2 / (2
-    n1 R^2)). This is Theorem 3.5 of Pinelis (1994), for a Hilbert space.
+    The bound is sharpening S15. The vector 2 n1 p is a sum of independent vectors y xbar - (zeta /
+    2) u*. Each vector is y times a mean over the tokens. A relevant token contributes +-(mu_+ +
+    mu_-) / 2, which is shorter than mu_+. An irrelevant token contributes x_t. Therefore no vector
+    is longer than R. Let r > 0. A sum of n1 such vectors of mean zero has norm r or more with
+    probability at most 2 exp(-r^2 / (2 n1 R^2)). This is Theorem 3.5 of Pinelis (1994), for a
+    Hilbert space.
     """
     return radius * jnp.sqrt(jnp.log(2 / jnp.asarray(failure)) / (2 * samples))
 
@@ -130,7 +131,10 @@ def model_bound(dm1: Assumption3, size: Real, failure: Real, /) -> Real:
 
 
 def balanced_signs(heads: int, /) -> Float[Array, " H"]:
-    """Return equally many signs +1 and -1: the model then vanishes at theta^(1), so P2 holds (S12).
+    """Return equally many signs +1 and -1.
+
+    The model then vanishes at theta^(1), so that the good-start condition P2 holds (sharpening
+    S12).
 
     Raises:
         Refused: if the number of heads is odd or less than 2.
@@ -151,20 +155,20 @@ def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> 
     """Return 2 (2 R^3 T (S + P) + sqrt(T) R) sqrt(2 log(1 / delta) / H), Lemma 14's loss of margin.
 
     Lemma 14 subtracts this loss from gamma*. If all alpha are +1 or -1, there is no such loss
-    (S12).
+    (sharpening S12).
     """
     return 2 * _slope(dm1, size) * jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / heads)
 
 
 def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
-    """Return |A| sqrt(2 log(1/delta) / (3 H)), Lemma 14's loss of margin for |alpha_h| <= 1 (S16).
+    """Return |A| sqrt(2 log(1/delta) / (3 H)), Lemma 14's loss of margin for |alpha_h| <= 1.
 
-    A is `attention_part`, and the alpha_h are uniform on [-1, 1]. Let m <= 1 be the mean of
-    |alpha_h|. The margin's part in W is m times its value at |alpha_h| = 1. If U^(1) is centred at
-    (zeta / 2) u*, this value is at least 2 A minus the term that gamma* subtracts for p. The margin
-    is therefore at least gamma* - (1 - 2 m) A. Since |alpha_h| is uniform on [0, 1], it is strictly
-    sub-Gaussian with variance 1/12. Therefore m exceeds 1/2 + t with probability at most exp(-6 H
-    t^2), and is below 1/2 - t with at most this probability.
+    The bound is sharpening S16. A is `attention_part`, and the alpha_h are uniform on [-1, 1]. Let
+    m <= 1 be the mean of |alpha_h|. The margin's part in W is m times its value at |alpha_h| = 1.
+    If U^(1) is centred at (zeta / 2) u*, this value is at least 2 A minus the term that gamma*
+    subtracts for p. The margin is therefore at least gamma* - (1 - 2 m) A. Since |alpha_h| is
+    uniform on [0, 1], it is strictly sub-Gaussian with variance 1/12. Therefore m exceeds 1/2 + t
+    with probability at most exp(-6 H t^2), and is below 1/2 - t with at most this probability.
     """
     spread = jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / (3 * heads))
     return jnp.abs(attention_part(dm1)) * spread
@@ -174,6 +178,7 @@ def heads_for_margin(dm1: Assumption3, size: Real, margin: Real, failure: Real, 
     """Return the H of Lemma 15, which keeps half of `margin` > 0 at one sample.
 
     Proposition 2 has R^4 in place of Lemma 15's power of R. For n samples, pass delta / n as
-    `failure`. If all alpha are +1 or -1, the margin does not need this number of heads (S12).
+    `failure`. If all alpha are +1 or -1, the margin does not need this number of heads (sharpening
+    S12).
     """
     return (4 * _slope(dm1, size) / margin) ** 2 * 2 * jnp.log(1 / jnp.asarray(failure))

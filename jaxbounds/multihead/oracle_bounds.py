@@ -75,7 +75,7 @@ def deviation_part(dm1: Assumption3, size: Real, /) -> Real:
 
 
 def deviation_part_sharp(dm1: Assumption3, size: Real, /) -> Real:
-    """Return P T R^3 ||W*|| / ||W*||_F, the sharpened second term of the margin gamma* (S13).
+    """Return P T R^3 ||W*|| / ||W*||_F, the second term of the margin gamma* in sharpening S13.
 
     The proof uses ||X^T phi'(0) X|| <= R^2.
     """
@@ -106,7 +106,8 @@ def lemma_18(lowest: Real, share: Real, tolerance: Real, /) -> Real:
     """Return the least Gamma of Lemma 18, (2 / A) log((T / L - 1) / epsilon), with `share` = L / T.
 
     `lowest` is A, which bounds the scores of the L relevant tokens from below. Gamma is negative if
-    exactly one of the logarithm and A is negative. The lemma needs A > 0 and Gamma >= 0 (E25).
+    exactly one of the logarithm and A is negative. The lemma needs A > 0 and Gamma >= 0 (erratum
+    E25).
     """
     return 2 / lowest * jnp.log((1 / share - 1) / tolerance)
 

@@ -1,7 +1,7 @@
 """Section 5.3: which conditions on the head count the scaled oracle satisfies.
 
 No scaling of the oracle satisfies eq. (12) or Theorem 3. Some scalings satisfy the condition (3) of
-Theorem 1 (E27).
+Theorem 1 (erratum E27).
 """
 
 from typing import Any
@@ -167,8 +167,8 @@ TARGET = Statement(
             name="sharpened S5",
             note=(
                 "No target exists even under the weaker condition sqrt(H) >= S^3 ||theta||^2, "
-                "which the sharpened bound on the Hessian's mixed block (S5) leaves. The "
-                "resulting inequalities S >= sqrt(H) and sqrt(H) >= S log(n)^2 contradict each "
+                "which the sharpened bound on the Hessian's mixed block (sharpening S5) leaves. "
+                "The resulting inequalities S >= sqrt(H) and sqrt(H) >= S log(n)^2 contradict each "
                 "other for n >= 3."
             ),
         ),

@@ -26,9 +26,9 @@ from jaxbounds.numerics.norms import vector_norm
 SIZES = ({"T": 5, "d": 5},)
 DATA_SIZES = ({"n": 3, "T": 4, "d": 4},)
 NOISE_LIMIT = 2**-0.5 - 0.5
-"""The largest noise ratio Z / S^2 of S14, .2071; a larger limit allows more noise.
+"""The largest noise ratio Z / S^2 of sharpening S14, .2071; a larger limit allows more noise.
 
-The ratio follows from S^4 - 4 S^2 Z - 4 Z^2 > 0. Proposition 3 requires Z <= S^2 / 8.
+The largest ratio follows from S^4 - 4 S^2 Z - 4 Z^2 > 0. Proposition 3 requires Z <= S^2 / 8.
 """
 
 

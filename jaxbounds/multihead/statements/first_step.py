@@ -263,7 +263,7 @@ LEMMA_17 = on_sequences(
             name="corrected, C = 1 / sqrt 2",
             note=(
                 "This version of the claim takes the bound (6) about the centre (zeta/4) u*, the "
-                "true mean. This bound is at least P#, the sharpened bound of S13, because R <= S "
+                "true mean. This bound is at least P#, the bound of sharpening S13, because R <= S "
                 "+ Z."
             ),
         ),

@@ -262,8 +262,8 @@ COROLLARY_3 = on_runs(
             name="printed",
             cites="Corollary 3, eq. (82), Appendix B.5",
             hypotheses=corollary_conditions(3, "(81)"),
-            note="The proof takes ||theta(eps) - theta_0|| = g_0(eps) (E12). The check also "
-            "covers ||theta(eps) - theta_0|| < g_0(eps).",
+            note="The proof takes ||theta(eps) - theta_0|| = g_0(eps) (erratum E12). The check "
+            "also covers ||theta(eps) - theta_0|| < g_0(eps).",
         ),
         Form(
             name="printed, distance",
@@ -274,8 +274,9 @@ COROLLARY_3 = on_runs(
             name=MEAN,
             hypotheses=_sharp_conditions,
             note=(
-                "The bound is Lemma 9 with the factor q of S8, L(theta) = 1/K and D = g_0(1/K). "
-                "This version of the claim takes the H and eta that its own constants certify."
+                "The bound is Lemma 9 with the factor q of sharpening S8, L(theta) = 1/K and D = "
+                "g_0(1/K). This version of the claim takes the H and eta that its own constants "
+                "certify."
             ),
         ),
     ),

@@ -113,7 +113,7 @@ POLYLOGARITHMIC = on_orders(
             note=(
                 "This version of the claim adds the two bounds of Corollary 2 at Corollary 5's "
                 "step size. The product of n and this sum is of order log^4 n, so the test loss is "
-                "O~(1/n), as Section 1 says (E28)."
+                "O~(1/n), as Section 1 says (erratum E28)."
             ),
         ),
         Form(
@@ -179,7 +179,7 @@ SIGNAL = on_orders(
             exponent=(0.98, 1.02),
             note=(
                 "This version of the claim multiplies the bound P of (6) by S. This P bounds the "
-                "distance from the true centre (E2)."
+                "distance from the true centre (erratum E2)."
             ),
         ),
     ),

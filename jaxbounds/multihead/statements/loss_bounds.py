@@ -307,7 +307,7 @@ COROLLARY_1_2 = on_loss(
             name="sharpened S6",
             note=(
                 "The bound is beta_3# / sqrt(H) + beta_1#^2 / 4. The proof is the proof of "
-                "Corollary 1 (3), with |l'| <= 1, l'' <= 1/4 and S2."
+                "Corollary 1 (3), with |l'| <= 1, l'' <= 1/4 and sharpening S2."
             ),
             equality="two opposite tokens of one head, W = 0, U along them and large",
         ),
@@ -346,12 +346,12 @@ COROLLARY_1_3 = on_loss(
         Form(
             name="sharpened S6",
             note="Hess L = mean l''_i grad Phi_i grad Phi_i^T + mean l'_i y_i Hess Phi_i. The "
-            "first term is positive semidefinite, and |l'| <= l. The Hessian of Phi has no "
-            "blocks that mix heads, so ||Hess Phi|| is the largest H^{-1/2} ||Hess Phi_h||. "
-            "S5 bounds ||Hess Phi_h|| by C + B (Proposition 1 (2)), with B = sqrt(T) R^3 and "
-            "C = c* R^4 sum_t ||X u_t||_inf <= c* sqrt(T) R^5 ||U_h||_F. So beta_3# = "
-            "sqrt(T) R^3 (c* R^2 max_h ||U_h||_F + 1). Its two terms are smaller than those "
-            "of beta_3 by factors of 7.8 d and 2 sqrt(d).",
+            "first term is positive semidefinite, and |l'| <= l. The Hessian of Phi has no blocks "
+            "that mix heads, so ||Hess Phi|| is the largest H^{-1/2} ||Hess Phi_h||. Sharpening S5 "
+            "bounds ||Hess Phi_h|| by C + B (Proposition 1 (2)), with B = sqrt(T) R^3 and C = c* "
+            "R^4 sum_t ||X u_t||_inf <= c* sqrt(T) R^5 ||U_h||_F. So beta_3# = sqrt(T) R^3 (c* R^2 "
+            "max_h ||U_h||_F + 1). Its two terms are smaller than those of beta_3 by factors of "
+            "7.8 d and 2 sqrt(d).",
         ),
     ),
     control="the factor sqrt(T) of the sharpened bound is dropped",

@@ -121,7 +121,8 @@ GRADIENT = on_sequence(
             cites="Section 5.2, the display below 'it follows from Lemma 1 that'",
             note=(
                 "This version of the claim applies Lemma 1 at W = 0 and U = alpha 1_T ((zeta/2) u* "
-                "+ p)^T. Here phi'(0) = (1/T) (I - 11^T / T); the paper omits the factor 1/T (E15)."
+                "+ p)^T. Here phi'(0) = (1/T) (I - 11^T / T); the paper omits the factor 1/T "
+                "(erratum E15)."
             ),
         ),
         Form(

@@ -256,8 +256,8 @@ EQ_9 = Statement(
         ),
         Form(
             name="derived",
-            note="The check covers ||W*|| = S^2 sqrt(2 M + 1), which S13 uses, and the unit "
-            "directions of Lemma 13. The theta* of Lemma 13 has norm sqrt(2) for any signs "
+            note="The check covers ||W*|| = S^2 sqrt(2 M + 1), which sharpening S13 uses, and the "
+            "unit directions of Lemma 13. The theta* of Lemma 13 has norm sqrt(2) for any signs "
             "alpha.",
         ),
         Form(

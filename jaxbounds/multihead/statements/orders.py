@@ -142,7 +142,7 @@ GAIN = Statement(
             sense="at least",
             exponent=(0.95, 1.05),
             note="P = O(1) needs the true centre (zeta/4) u* and n1 >~ S^2 d. About the printed "
-            "centre P is at least zeta S sqrt(2) / 4 (E2), and then gamma* < gamma_lin.",
+            "centre P is at least zeta S sqrt(2) / 4 (erratum E2), and then gamma* < gamma_lin.",
         ),
     ),
     control="Omega(S^5)",

@@ -145,8 +145,9 @@ PROPOSITION_7_LOSS = on_good_starts(
             cites="Proposition 7, eq. (98), Appendix C.3",
             note=(
                 "The check takes the least H that (98) allows. The printed constant 5 is right "
-                "even after the correction E5. On the segment from theta_0 to theta(eps), beta_3 "
-                "is at most 2 (1 + sqrt 2) sqrt(T d) R^3 (3 sqrt(d) R^2 + 1) B_2 max(1, G)."
+                "even after the correction of erratum E5. On the segment from theta_0 to "
+                "theta(eps), beta_3 is at most 2 (1 + sqrt 2) sqrt(T d) R^3 (3 sqrt(d) R^2 + 1) "
+                "B_2 max(1, G)."
             ),
         ),
         Form(
@@ -274,7 +275,7 @@ COROLLARY_5 = Statement(
             note=(
                 "The check takes the least H and the largest eta. In the check, the loss is far "
                 "below the bound. The printed bound is unproved, because its proof takes the "
-                "distance G in place of g_0 = sqrt(2) G (E5)."
+                "distance G in place of g_0 = sqrt(2) G (erratum E5)."
             ),
         ),
         Form(
@@ -292,7 +293,7 @@ COROLLARY_5 = Statement(
         Form(
             name="sharpened S2, S6, S8, S10",
             note="This version of the claim is Theorem 3 with beta_3# and two further gains: the "
-            "factor sec(sqrt(1/2)/2) of S8, and the root mean square over heads of S2.",
+            "factor sec(sqrt(1/2)/2) of sharpening S8, and the root mean square over heads of S2.",
         ),
     ),
     control="2/K alone",

@@ -191,7 +191,7 @@ def enough_heads(
 def short_enough(
     s: descent.Setting, instance: Instance, constants: descent.Constants
 ) -> dict[str, ArrayLike]:
-    """Return the step size condition of Theorem 3, or its sharpened version S10."""
+    """Return the step size condition of Theorem 3, or its sharpened version (sharpening S10)."""
     name = "eta of Theorem 3" if constants.printed else "eta <= 1 / rho# and (73)"
     return {name: instance["step"] <= descent.largest_step(s, horizon(instance), constants)}
 

@@ -245,7 +245,8 @@ EQ_16 = on_segments(
         Form(
             name="printed",
             cites="eq. (16), Section 6.1",
-            note="The right side of (16) prints theta_1, theta_2 in place of theta, theta_k (E22).",
+            note="The right side of (16) prints theta_1, theta_2 in place of theta, theta_k "
+            "(erratum E22).",
         ),
         Form(name="sharpened S6"),
     ),
@@ -328,8 +329,8 @@ PROPOSITION_4 = on_segments(
             name="sharpened S6, S8",
             hypotheses=_apart,
             note=(
-                "The bound is that of S8 with beta_3# in place of beta_3. The number k of this "
-                "bound is smaller by a factor of at least 2 sqrt(d)."
+                "The bound is that of sharpening S8 with beta_3# in place of beta_3. The number k "
+                "of this bound is smaller by a factor of at least 2 sqrt(d)."
             ),
         ),
     ),

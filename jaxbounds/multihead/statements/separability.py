@@ -99,8 +99,8 @@ LEMMA_13 = searched_sequence(
             cites="Lemma 13, eqs. (102), (116), (119), Appendix D.2.3",
             equality="no noise and p = 0",
             note="This version of the claim reads the lemma as the division in (116) suggests: "
-            "alpha is uniform on [-1, 1], and U^(1) = alpha 1_T ((zeta/2) u* + p)^T. By E2 this p "
-            "is at least zeta S sqrt(2) / 4, and then gamma* < gamma_lin.",
+            "alpha is uniform on [-1, 1], and U^(1) = alpha 1_T ((zeta/2) u* + p)^T. By erratum E2 "
+            "this p is at least zeta S sqrt(2) / 4, and then gamma* < gamma_lin.",
         ),
         Form(
             name="printed, alpha = +-1",

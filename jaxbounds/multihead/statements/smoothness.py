@@ -87,9 +87,9 @@ SMOOTHNESS = on_runs(
             cites="Section 6.1: '(beta_3(theta) v beta_3(theta_k)) <~ ||theta - theta_0|| + "
             "||theta||_{2,inf}'",
             hypotheses=PRINTED,
-            note="Lemma 10 has the bound 2 sqrt(T d) R^3 (3 sqrt(d) R^2 (3 D + "
-            "||theta||_{2,inf}) + 1). The last 1 may be dropped only if D or "
-            "||theta||_{2,inf} is at least of order one (E11).",
+            note="Lemma 10 has the bound 2 sqrt(T d) R^3 (3 sqrt(d) R^2 (3 D + ||theta||_{2,inf}) "
+            "+ 1). The last 1 may be dropped only if D or ||theta||_{2,inf} is at least of order "
+            "one (erratum E11).",
         ),
         Form(
             name=SHARP,

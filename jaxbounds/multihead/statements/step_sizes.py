@@ -94,7 +94,7 @@ EQ_116 = searched_sequence(
             cites="eq. (115), Appendix D.2.3, its last line",
             equality="no noise and p = 0",
             note="The check takes alpha = 1 and divides both sides by ||W*||. For alpha < 0 the "
-            "inequality is reversed (E33).",
+            "inequality is reversed (erratum E33).",
         ),
         Form(
             name="printed",
