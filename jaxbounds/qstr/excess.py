@@ -181,10 +181,10 @@ def minimiser_risk(
     The term 2 n exp(-tail) allows that a token or a label of one of n prompts exceeds its radius.
     Some member of the class has squared errors of at most `fitted` on prompts whose tokens stay
     within their radius. The empirical risk of the minimiser is therefore at most `fitted`. Let sqrt
-    tau be the label radius plus `largest`. The form "symmetrised" starts from `fitted` +
-    `truncated_gap`. The other two forms start from `truncated_risk` at the empirical risk `fitted`.
-    Each form then adds tau exp(-tail), for prompts with larger tokens, and `truncation_error`. All
-    constants are explicit.
+    tau be the label radius plus `largest`. The bound named "symmetrised" starts from `fitted` +
+    `truncated_gap`. The other two bounds start from `truncated_risk` at the empirical risk
+    `fitted`. Each bound then adds tau exp(-tail), for prompts with larger tokens, and
+    `truncation_error`. All constants are explicit.
 
     Args:
         covering: log covering number of the class, on prompts whose tokens stay within their
@@ -198,7 +198,7 @@ def minimiser_risk(
         tail: each radius is exceeded with probability at most exp(-tail) (see `moment_radius`).
         delta: probability that the statistical bound fails.
         form: "symmetrised" (the paper's chain of inequalities), "covered" (`truncated_risk`), or
-            "clipped". The form "clipped" is `truncated_risk` for predictions clipped to the label
+            "clipped". The bound "clipped" is `truncated_risk` for predictions clipped to the label
             radius, which replaces `largest` and `fourth` (first remark after Theorem 4).
 
     Raises:

@@ -46,8 +46,8 @@ def revealing_weights(
 ) -> Float[Array, "d De De"]:
     """Return W_QK of the d heads, without zero blocks, for positions with t_1 = the first token.
 
-    Head k gives the key j the logit selectivity <direction, w_j> + beta x_jk. The query enters
-    through its columns w_{t_1}, so these weights are not block-diagonal.
+    The logit of head k for the key j is `selectivity` <direction, w_j> + `beta` x_jk. The query
+    enters through its columns w_{t_1}, so these weights are not block-diagonal.
     """
     de, scale = omega.shape[1], jnp.sqrt(jnp.asarray(d / q, omega.dtype))
     De = d + (q + 1) * de

@@ -141,7 +141,7 @@ def least_variation(
     units: int = 64,
     rounds: int = 6,
 ) -> Memorised:
-    """Find a network of small variation through n points by linear programs with growing neurons.
+    """Find a network of small variation through n points, by linear programs over neurons.
 
     The first dictionary holds the affine interpolant (if it exists), Lemma 38's neurons along one
     direction, and random neurons. The random neurons are in the span of the data, which contains

@@ -47,8 +47,8 @@ def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
     """Bound the log packing number of {U h: |h->|, |h<-| <= 1} at distance `separation`.
 
     The proof compares with M independent normals, whose maximum has mean >= sqrt(log M / (pi log
-    2)) for M >= 2. The comparison gives separation sqrt(log M / (2 pi log 2)) <= sqrt(2) |U|_F, the
-    width of the set. All constants are explicit.
+    2)) for M >= 2. The comparison shows that `separation` times sqrt(log M / (2 pi log 2)) is at
+    most sqrt(2) |U|_F, which bounds the width of the set. All constants are explicit.
     """
     return 4 * math.pi * math.log(2) * (frobenius_norm / separation) ** 2
 

@@ -72,7 +72,8 @@ def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
     Args:
         rule: the name of the optimiser.
         lanes: the inputs of all lanes; a lane is one trial at one H.
-        measure: further records, from the lane and the parameters of one head.
+        measure: a function from a lane and the parameters of one head to further recorded
+            quantities.
     """
     module, key = EqualHeads(), jax.random.key(0)  # the start is zero, so any key will do
     tokens = lambda lane: lane["train"]["X"]
@@ -120,7 +121,8 @@ def lessons(
             sample axis of the data is last.
         keys: the random keys of the lanes' data. A student other than the equal heads derives the
             keys of its start from these keys.
-        measure: further records of the equal heads.
+        measure: a function from a lane and the parameters of one head to further recorded
+            quantities of the equal heads.
     """
     if student == EQUAL_HEADS:
         yield equal_heads(rule, lanes, measure)

@@ -57,10 +57,15 @@ LOGISTIC = Statement(
     over={"margin": Box(-30, 30, "n")},
     sizes=({"n": 5},),
     forms=(
-        Form(name="derived, slope", note="The check compares the closed form of l' with autograd."),
+        Form(
+            name="derived, slope",
+            note="The check compares the closed form of l', the derivative "
+            "of the logistic loss, with autograd.",
+        ),
         Form(
             name="derived, curvature",
-            note="The check compares the closed form of l'' with autograd.",
+            note="The check compares the closed form of l'', the second derivative of the logistic "
+            "loss, with autograd.",
         ),
     ),
     control="the sign of the margin is exchanged",

@@ -1,4 +1,6 @@
-"""Instances of DM1 for Section 5 and Appendices D, E: one sequence, or n that share S and zeta.
+"""Instances (inputs of statements) from DM1: one sequence, or n sequences with equal S and zeta.
+
+They serve Section 5 and Appendices D and E.
 
 Noise has independent scales along mu, along nu and outside the patterns' span. A noise coordinate
 is uniform, equal to plus or minus the scale, or zero. The constants Z_mu, Z_nu and Z of Assumption

@@ -1,4 +1,4 @@
-"""Instances for Sections 2 and 3: random and extremal networks, iterates of runs, and segments.
+"""Instances (inputs of statements) for Sections 2 and 3: networks, iterates of runs, and segments.
 
 Samplers take (key, size). The argument `size` is {"T", "d"} for one head and one sequence, or {"n",
 "T", "d", "H"} for a data set and H heads.
@@ -151,7 +151,7 @@ def _trained(
 def sparse_context(size: Size, *, signal: float = 2.0, noise: float = 0.1) -> SparseContext:
     """Return DM1 with one relevant token and d - 2 distractors.
 
-    The number `noise` is Z_mu and Z_nu.
+    The number `noise` is both Z_mu and Z_nu.
     """
     return SparseContext(
         tokens=size["T"], dimension=size["d"], relevant=1, distractors=size["d"] - 2,

@@ -157,7 +157,7 @@ _CITES = {
     "printed": "Corollary 1 {part}, Section 3",
     "printed, Lemma 6": "Lemma 6 {part}, Appendix A.2; the footnote to Corollary 1, Section 3",
 }
-"""The citation of each printed form: the place in the paper at which a reader finds it."""
+"""The citation of each printed form (version of the claim): its place in the paper."""
 
 COROLLARY_1 = Statement(
     id="multihead.cor1.sizes",

@@ -1,9 +1,9 @@
 """Starts as in Definition 1 and targets as in Proposition 7: instances, and their hypotheses.
 
 The data are from the data model DM1. The start theta^(1) has H heads with alpha = +1 or -1, and b
-sqrt(H) more heads with +1 than with -1. The direction theta* is Lemma 13's, with its margin
-measured. The heads of each sign are equal. An instance therefore stores two heads, and H can be as
-large as the conditions require.
+sqrt(H) more heads with +1 than with -1. The direction theta* is that of Lemma 13, and the instance
+holds its measured margin. The heads of each sign are equal. An instance therefore stores two heads,
+and H can be as large as the conditions require.
 """
 
 import functools

@@ -208,7 +208,7 @@ def certified(constants: descent.Constants, equation: str = "(74)") -> Hypothese
 
 
 def head_count(constants: descent.Constants) -> Hypotheses:
-    """Return eq. (74) alone."""
+    """Return the condition (74) on the number of heads, without a condition on the step size."""
     return lambda instance, size: enough_heads(setting(instance), constants, "(74)")
 
 

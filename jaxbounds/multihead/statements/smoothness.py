@@ -1,4 +1,4 @@
-"""Section 6.1, the end of the sketch: bounds on beta_2 and beta_3 along the run."""
+"""Section 6.1, the end of the proof sketch: bounds on beta_2 and beta_3 along the run."""
 
 import jax.numpy as jnp
 from jax.typing import ArrayLike

@@ -183,7 +183,10 @@ NETWORKS = Statement(
             note="The states are h_i = sum_{j <= i} decay^{i-j} input_j.",
         ),
         *(
-            Form(name=f"derived {name}", note="The check applies one cell after the other.")
+            Form(
+                name=f"derived {name}",
+                note="The check applies the cell to one token after the other.",
+            )
             for name in _GATED
         ),
         Form(

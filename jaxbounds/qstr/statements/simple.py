@@ -140,7 +140,8 @@ NORMS = Statement(
 
 
 _EPS_2NN = 0.01
-"""Squared error of Assumption 2, in units of the label's variance; a larger value allows more."""
+"""Squared error of Assumption 2, in units of the label's variance; a larger value allows a larger
+error."""
 
 
 def _within(eps: float, sizes: Mapping[str, Any]) -> Network:

@@ -96,9 +96,9 @@ def _small_radius(i: Instance, size: Size) -> Sides:
 
 
 def _meets_lemma_12(i: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses of Lemma 12, each with whether this example meets it.
+    """Return the hypotheses of Lemma 12, and whether the example meets each hypothesis.
 
-    In this example, X is uniform on the sphere of radius sqrt(d), n = N = 1 and y = <u, x>. The
+    In the example, X is uniform on the sphere of radius sqrt(d), n = N = 1 and y = <u, x>. The
     hypothesis q < N (Section 2) is the only one that the proof of Lemma 34 drops.
     """
     d = size["d"]
