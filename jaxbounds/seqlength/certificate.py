@@ -1,8 +1,8 @@
 """A generalization certificate for a trained network: the bound with the network's own norms.
 
-The norms of a trained network depend on the data. A certificate therefore rounds each norm up to a
-grid 2^j B_0 and divides the failure probability delta among all j (a union bound). Without the
-union bound the computed value is only a diagnostic.
+The norms of a trained network depend on the data. A certificate therefore rounds each norm up to
+the next number of the grid 2^j B_0 (j = 0, 1, ..). The certificate divides the failure probability
+delta among all j (a union bound). Without the union bound the computed value is only a diagnostic.
 """
 
 import math
@@ -39,13 +39,14 @@ class GeneralizationCertificate(NamedTuple):
         bound: the bound on the gap, not clipped at the trivial value.
         trivial: the range of the loss, which the gap never exceeds.
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
-        rademacher: the bound on the complexity of the scalar output.
+        rademacher: the bound on the Rademacher complexity of the network's scalar output.
         tail: the term of the bound that depends on the failure probability delta.
-        certified: whether norms were rounded up and delta was divided among the grid.
+        certified: whether the norms were rounded up and delta was divided among the grid's norms.
+            Otherwise `gap` is only a diagnostic.
         delta: the allowed failure probability.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial
             value with these norms; None if it exceeds 2^60.
-        norms: the norms that entered the bound.
+        norms: the norms of matrices and tokens that entered the bound, by name.
     """
 
     gap: float
@@ -119,8 +120,9 @@ def generalization_certificate(
     Args:
         network: a network from `extract_norms.extract_network`.
         X: the training inputs.
-        readout: a vector; the loss sees readout . outputs. For two-class cross entropy use [-1, 1],
-            where `lipschitz` is 1.
+        readout: a vector with one entry per output; the loss depends on the outputs only through
+            the scalar readout . outputs. For two-class cross entropy use [-1, 1], where `lipschitz`
+            is 1.
         loss_range: the length of an interval that contains the loss (clip the loss).
         lipschitz: the Lipschitz constant of the loss in the scalar that it sees.
         delta: the allowed probability of failure.
@@ -169,7 +171,7 @@ def generalization_certificate(
 
 
 def certificate_text(certificate: GeneralizationCertificate, /) -> str:
-    """Write a table of the bound, the trivial value, m*, the parts of the bound, and the norms."""
+    """Write a table of the bound, its parts, the trivial value, the sample size m* and norms."""
     c = certificate
     certified, diagnostic = "certified (norms rounded up, union paid)", "diagnostic, not certified"
     says = "says something" if c.ratio < 1 else "vacuous"
@@ -190,15 +192,16 @@ def certificate_text(certificate: GeneralizationCertificate, /) -> str:
 
 
 class Applicability(NamedTuple):
-    """Whether the paper's bounds cover a model: the network that was read, or every reason against.
+    """The result of `applicable`: the model as a network with a bound, or the reasons against one.
 
     Attributes:
         network: the model as a network that the bounds cover, or None.
         norms: the norms of the network's matrices, by name; empty if `network` is None.
         certificate: the bound, if inputs were given and the model fits.
         reasons: every reason why the model does not fit; empty if it fits.
-        unseen: the parts that parameters do not show and no output decided. The bound assumes that
-            the model lacks them.
+        unseen: the parts that the model may have but that its parameters cannot show, for example
+            residual connections. The given outputs did not decide whether the model has these
+            parts, and the bound assumes that the model lacks them.
     """
 
     network: AttentionNetwork | None
@@ -238,19 +241,21 @@ def applicable(
     Args:
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, or nested
             dicts.
-        X: the training inputs (m, T, d) as the attention sees them. Without X only the norms are
-            measured.
+        X: the training inputs, of shape (m, T, d), as they enter the attention layer. Without X,
+            the function only measures the norms.
         dense: the paths of the dense layers in order, each with the activation before it
-            ("identity", "relu", "tanh"). Without `dense`, the widths decide the order. If `outputs`
-            do not decide the activations either, the bound takes relu.
+            ("identity", "relu", "tanh"). Without `dense`, the function infers the order from the
+            layers' widths. If `outputs` do not decide the activations either, the bound assumes
+            relu.
         heads: the number of heads, needed if projections are matrices and no module has
             `num_heads`.
         cls: the index of the token that the network reads.
         outputs: the model's own outputs on `X`, before the loss. The outputs decide whether the
             model has parts that parameters do not show (a residual connection, a mask,
             activations). Without outputs, `unseen` names these parts.
-        readout: a vector; the loss sees readout . outputs. The default is [1] for one output and
-            [-1, 1] for two outputs.
+        readout: a vector with one entry per output; the loss depends on the outputs only through
+            the scalar readout . outputs. The default is [1] for one output and [-1, 1] for two
+            outputs.
         loss_range: the length of an interval that contains the loss (clip the loss).
         lipschitz: the Lipschitz constant of the loss in the scalar that it sees.
         delta: the allowed probability of failure.

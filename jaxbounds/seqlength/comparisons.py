@@ -1,8 +1,9 @@
 """A comparison of the paper's single-layer bounds with a log(T) bound and parameter counting.
 
-All bounds are for one class of networks, remove the outer matrices by one argument (peeling), and
-chain covers in one way. The bounds differ only in the covering number of the attention map x ->
-W_QK^T x. The comparison therefore isolates the effect of the covering number.
+The log(T) bound is by Edelman et al. and grows with the logarithm of the sequence length T. All
+bounds are for the same class of networks. All bounds remove the outer matrices by the same argument
+(peeling), and chain covers in the same way. The bounds differ only in the covering number of the
+attention map x -> W_QK^T x. The comparison therefore isolates the effect of the covering number.
 """
 
 import bisect
@@ -48,7 +49,7 @@ class Setting:
             most ||W_QK||_{1,1}, so this favours the paper's bound.
         heads: H, the number of heads.
         outer: the norms of the matrices around the attention weights.
-        hidden_constant: the factor that the log(T) bound hides.
+        hidden_constant: the constant factor that the O(.) of the log(T) bound hides.
     """
 
     m: int = 100_000
@@ -67,9 +68,10 @@ class Setting:
 
 
 def theorem_bound(setting: Setting, /) -> float:
-    """Compute the corrected Theorem 4.1 with Lemma 3.6 and c = 12, capped at the trivial value.
+    """Compute the bound of the corrected Theorem 4.1, capped at the trivial value.
 
-    The bound is certified.
+    Lemma 3.6 gives the cover of W_QK, and Dudley's integral has the factor c = 12. The bound is
+    certified: it is proved, with every constant explicit.
     """
     s = setting
     C = lemma_3_6(s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -87,8 +89,8 @@ def _bound(setting: Setting, covering: LogCovering, **sharpenings: float) -> flo
 def sharpened_bound(setting: Setting, /) -> float:
     """Compute the sharpened bound, which is certified.
 
-    The bound uses Lemma 3.6 with exact counts, the softmax constant 1, chaining, and Massart's
-    lemma for uniform attention.
+    The bound uses Lemma 3.6 with an exact count of the cover's members, and the Lipschitz constant
+    1 of softmax. It also uses chaining, and Massart's lemma for uniform attention.
     """
     s = setting
     covering = at_scale(lemma_3_6_sharp, s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -97,7 +99,7 @@ def sharpened_bound(setting: Setting, /) -> float:
 
 
 def same_method_bound(setting: Setting, /) -> float:
-    """Compute the bound from the printed Lemma 3.6, with the chaining of the two rival bounds."""
+    """Compute the bound from the printed Lemma 3.6, with chaining, as in the log(T) bound."""
     s = setting
     return _bound(s, at_scale(lemma_3_6, s.B_QK * s.B_x, k=s.d, d=s.d))
 
@@ -151,11 +153,11 @@ All bounds but the first use chaining and the Lipschitz constant 1 of softmax.
 def compare(
     setting: Setting, /, *, over: str, values: Sequence[float], bounds: Sequence[str] = ()
 ) -> "xarray.Dataset":
-    """Evaluate every bound along one coordinate of the setting.
+    """Evaluate every bound while one field of the setting varies.
 
-    The dataset has one variable per bound, "trivial", and "winner". The winner is the name of the
-    least bound, or "trivial" if no bound is below the trivial value. Each bound's attribute
-    "certified" says whether its constants are explicit.
+    The dataset has one variable for each bound, a variable "trivial" (the trivial bound), and a
+    variable "winner". The winner is the name of the least bound, or "trivial" if no bound is below
+    the trivial value. Each bound's attribute "certified" says whether its constants are explicit.
 
     Raises:
         Refused: if `over` is not a field of the setting, or a bound is unknown.

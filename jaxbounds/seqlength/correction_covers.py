@@ -45,8 +45,8 @@ class Letter(NamedTuple):
 def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Matrix:
     """Project V onto {||V^T||_{2,1} <= B} in the norm sum_j ||v_j||^2 / weights_j.
 
-    The projection shortens row j by t weights_j, or to zero. The number t is the least t >= 0 at
-    which the result is in the class.
+    The projection shortens row j by t weights_j, or to zero. Here weights_j is the weight of row j,
+    and t >= 0 is the least number at which the result is in the class.
     """
     lengths = np.linalg.norm(V, axis=1)
     if lengths.sum() <= B:
@@ -60,7 +60,10 @@ def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Ma
 def _decode(
     V: Matrix, weights: np.ndarray, letter: Letter, X: np.ndarray, B: float, step: float, q: float
 ) -> Matrix:
-    """Apply one more correction to V with step `step` sqrt(weight / B); store the row's weight."""
+    """Add one more correction to a row of V, project V onto the class, and store the row's weight.
+
+    The correction is +- `step` sqrt(weight / B) times the letter's point.
+    """
     row, point, sign, level = letter
     weights[row] = B * q**-level
     V = V.copy()
@@ -78,7 +81,7 @@ def decode_corrections(
     *,
     ratio: float = 2.0,
 ) -> Matrix:
-    """Compute a member of the cover from its code alone."""
+    """Compute a member of the cover from its code (its list of corrections) alone."""
     V, weights = np.zeros((k, X.shape[1])), np.ones(k)
     step = epsilon / (np.linalg.norm(X, axis=1).max() ** 2 or 1.0)
     for letter in letters:
@@ -89,7 +92,10 @@ def decode_corrections(
 def encode_corrections(
     W: Matrix, X: Float[np.ndarray, "N d"], B: float, epsilon: float, /, *, ratio: float = 2.0
 ) -> tuple[Letter, ...]:
-    """Compute the code of a member of the cover that is l_2-within `epsilon` of W at every point.
+    """Compute the code of a member of the cover that is near W.
+
+    At every point, the values of W and of this member are less than `epsilon` apart in the l_2
+    norm.
 
     Args:
         W: a matrix with ||W^T||_{2,1} <= B.

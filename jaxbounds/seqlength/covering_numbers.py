@@ -58,11 +58,10 @@ def sup_distances(
 def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> int | Array:
     """Compute the least number of rows of `covers` that together have a True in every column.
 
-    If some column cannot be reached, the result for traced input is the number of rows plus one.
+    If some column has no True, the result for traced input is the number of rows plus one.
 
     Raises:
-        Refused: if there are more than 16 rows, or some column of untraced input cannot be
-            reached.
+        Refused: if there are more than 16 rows, or some column of untraced input has no True.
     """
     centres, members = covers.shape
     if centres > LARGEST_CLASS:

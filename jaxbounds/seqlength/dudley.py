@@ -1,9 +1,9 @@
 """Dudley's entropy integral: exact for step functions, in closed form, and sharpened.
 
 For classes with values in [-B, B], Rad_m <= c inf_delta (delta + int_delta^B sqrt(ln N(epsilon) /
-m) d epsilon). The paper leaves c open. The bound is certified for c = 12. The form 4 delta + 12 int
-is certified and smaller. A function without an argument for c returns the bracket, which is the
-bound with c = 1.
+m) d epsilon). The paper leaves c open. The bound is certified (proved, with explicit constants) for
+c = 12. The variant 4 delta + 12 int, with the same integral, is certified too, and it is smaller. A
+function without an argument for c returns the bracket, which is the bound with c = 1.
 """
 
 import functools
@@ -26,11 +26,11 @@ CERTIFIED = 12.0
 def staircase_dudley(
     staircase: Staircase, m: int, B: float, /, *, near: float = 1.0, far: float = 1.0
 ) -> float:
-    """Minimise near delta + far int_delta^B sqrt(ln N / m) over delta, exactly.
+    """Minimise `near` delta + `far` int_delta^B sqrt(ln N / m) over delta, exactly.
 
-    The objective is piecewise linear in delta. Its minimum is therefore at a radius of the
-    staircase, at 0 or at B. `near=4, far=12` is the refined certified form. `near=far=12` is the
-    paper's form with c = 12.
+    The objective is piecewise linear in delta. Its minimum is therefore at 0, at B, or at a radius
+    where the covering number N jumps. `near=4, far=12` gives the smaller certified bound.
+    `near=far=12` gives the paper's bound with c = 12.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -70,7 +70,10 @@ def interior_value(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Arra
 
 
 def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
-    """Return the minimiser of `with_offset`: b / (1 - a) if a < 1 and b < B (1 - a), else B."""
+    """Return the delta that minimises delta + (B - delta) a + b ln(B / delta) on (0, B].
+
+    The minimiser is b / (1 - a) if a < 1 and b < B (1 - a), and B otherwise.
+    """
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)
     inside = (a < 1) & (b < B * (1.0 - a))
@@ -110,8 +113,9 @@ def dudley(
 ) -> float:
     """Bound inf_delta (near delta + far int_delta^B sqrt(ln N / m)) from above; at most B.
 
-    The integral is replaced by its upper sum on a geometric grid, because ln N decreases in
-    epsilon. The value is therefore certified if `log_covering` is certified.
+    An upper sum on a geometric grid replaces the integral. The sum is at least the integral,
+    because ln N decreases in epsilon. The value is therefore certified if `log_covering` is
+    certified.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -127,9 +131,10 @@ def dudley(
 
 
 def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 400) -> float:
-    """Minimise delta + B sqrt(2 ln N(delta) / m), one cover with Massart's lemma; at most B.
+    """Minimise delta + B sqrt(2 ln N(delta) / m) over delta: one cover with Massart's lemma.
 
-    The value is certified, because members of an internal cover have values in [-B, B].
+    The value is at most B. It is certified, because members of an internal cover have values in
+    [-B, B].
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -145,8 +150,8 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
 def best_certified(log_covering: LogCovering, m: int, B: float, /) -> float:
     """Return the least of Dudley's bound, chaining, the one-scale bound and B.
 
-    Dudley's bound is 4 delta plus 12 times the integral. The value is certified, and all constants
-    are explicit.
+    Dudley's bound is 4 delta plus 12 times the integral. The one-scale bound uses a single cover
+    and Massart's lemma. The value is certified, and all constants are explicit.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.

@@ -36,9 +36,9 @@ more time.
 """
 
 DEEPEST = 12
-"""The function finds the order of at most this many dense layers; of more, the caller gives it.
+"""The function finds the order of the dense layers if their number is at most this number.
 
-A larger number tries more orders.
+Otherwise the caller gives the order. A larger number tries more orders.
 """
 
 AGREE = 1e-3
@@ -54,7 +54,8 @@ class Folded(NamedTuple):
     Attributes:
         network: the network, or None if the model does not fit.
         reasons: every reason why the model does not fit.
-        unseen: the parts that parameters do not show and no output decided.
+        unseen: the parts (for example residual connections) that parameters cannot show, and that
+            the given outputs did not decide either.
     """
 
     network: AttentionNetwork | None
@@ -131,7 +132,10 @@ def _blocks(layers: Layers) -> list[Reason]:
 
 
 def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
-    """List the unseen parts without parameters, except residual connections that widths exclude."""
+    """List the parts that parameters cannot show.
+
+    The list omits residual connections if the widths exclude them.
+    """
     seen = []
     for path, parts in layers.attention.items():
         takes, gives = _widths(parts)
@@ -143,7 +147,7 @@ def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
 
 
 def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
-    """Return the only order of the dense layers that fits their widths, or reasons against."""
+    """Return the only order of the dense layers that fits their widths, or why there is none."""
     shapes = {path: layer["kernel"].shape for path, layer in layers.dense.items()}
     orders = _orders(shapes, width) if len(shapes) <= DEEPEST else ((), ())
     if len(orders) == 1:
@@ -160,7 +164,7 @@ def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
 def _matching(
     networks: Iterable[AttentionNetwork], X: np.ndarray, outputs: np.ndarray
 ) -> tuple[AttentionNetwork | None, float]:
-    """Return the first network that reproduces the outputs (or None) and the least difference."""
+    """Return the first network that reproduces the outputs (or None), and the least difference."""
     least, scale = math.inf, max(float(np.abs(outputs).max()), 1e-300)
     for network in networks:
         found = network(X)
@@ -182,7 +186,7 @@ def fold(
     X: np.ndarray | None = None,
     outputs: np.ndarray | None = None,
 ) -> Folded:
-    """Read a model of any library as attention and dense layers, or list every reason against.
+    """Read a model of any library as attention and dense layers, or list why it is no such model.
 
     Args:
         model: a pytree of parameters, or a module that is a pytree.
@@ -194,7 +198,7 @@ def fold(
         X: inputs (m, T, d).
         outputs: the model's own outputs on `X`. The function chooses the activations that reproduce
             these outputs. If the largest difference is at most a thousandth of the largest output,
-            no part stays unseen.
+            the outputs decide about every part.
     """
     layers = read_layers(model)
     if layers.reasons and not layers.reasons[0].paths:  # the model has no parameters

@@ -11,8 +11,9 @@ from jaxbounds.seqlength.linear_bounds import Values
 def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Values | Array:
     """Compute 3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m), for |l| <= c.
 
-    McDiarmid's inequality is used three times, at delta/3 each: for both signs of the gap, and for
-    Rad. The deviation of Rad enters twice.
+    Here l is the loss. The proof uses McDiarmid's inequality three times, each time at delta/3: for
+    both signs of the gap, and for the Rademacher complexity Rad. The deviation of Rad enters the
+    bound twice.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

@@ -1,7 +1,7 @@
 """The paper's bounds on the logarithm of covering numbers of {x -> W x}, W in R^{k x d}.
 
-Every function takes x = B_w B_x / epsilon. A function works on the host in float64 for arrays of x,
-or traced in x and in the dimensions. The docstring of a function names the norms that B_w and B_x
+Every function takes x = B_w B_x / epsilon. A function computes on the host in float64, or under a
+JAX trace of x and the dimensions. The docstring of a function names the norms that B_w and B_x
 bound. If the log size is C / epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value
 at x = B_w B_x. `at_scale` turns a bound into a function of epsilon for Dudley's integral.
 """
@@ -66,12 +66,15 @@ def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 
 
 def lemma_3_3_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Compute d ceil(x^2) ln(2k + 1): Lemma 3.3 with Maurey's radius B / sqrt K, rounded up."""
+    """Compute d ceil(x^2) ln(2k + 1), Lemma 3.3's log size with Maurey's own radius B / sqrt K.
+
+    This radius needs K terms, where K is x^2 rounded up.
+    """
     return real(d) * array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * k + 1, x)
 
 
 def lemma_3_3_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Return the log size of `linear_covers.columns_cover`; at most `lemma_3_3`."""
+    """Return the log size of the cover `linear_covers.columns_cover`; it is at most `lemma_3_3`."""
     return real(d) * log_counts_signed(k, sparsity_needed(_checked(x, k=k, d=d)))
 
 
@@ -126,9 +129,9 @@ def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Arr
 def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
     """Compute ln(2^s C(N, s)) with s = floor(x^2 / 4), a lower bound on every cover of one row.
 
-    The cover is on N <= d orthonormal points (B_x = 1). The rows (B_w / sqrt s) times a sum of s
-    signed points differ by B_w / sqrt s >= 2 epsilon at some point. An open ball of radius epsilon
-    therefore contains at most one of these rows.
+    The value bounds the log size of every cover of one-row maps on N <= d orthonormal points (B_x =
+    1). The rows (B_w / sqrt s) times a sum of s signed points differ by B_w / sqrt s >= 2 epsilon
+    at some point. An open ball of radius epsilon therefore contains at most one of these rows.
     """
     scale, xp = _checked(x, points=points), array_module(x, points)
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, points) else scipy.special.gammaln
@@ -159,12 +162,15 @@ def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 
 
 def lemma_3_6_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Compute ceil(x^2) ln(2dk + 1): Lemma 3.6 with Maurey's radius B / sqrt K, rounded up."""
+    """Compute ceil(x^2) ln(2dk + 1), Lemma 3.6's log size with Maurey's own radius B / sqrt K.
+
+    This radius needs K terms, where K is x^2 rounded up.
+    """
     return array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * d * k + 1, x)
 
 
 def lemma_3_6_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Return the log size of `linear_covers.entries_cover`; at most `lemma_3_6`."""
+    """Return the log size of the cover `linear_covers.entries_cover`; it is at most `lemma_3_6`."""
     return log_counts_signed(k * d, sparsity_needed(_checked(x, k=k, d=d)))
 
 

@@ -30,7 +30,7 @@ def cover_l1_ball(
     zero vector.
 
     Raises:
-        Refused: if ||v||_1 is known and above B.
+        Refused: if v is not traced and ||v||_1 is above B.
     """
     require_norm(jnp.sum(jnp.abs(v)), B, of="||v||_1")
     if K == 0:
@@ -57,7 +57,8 @@ def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     W has ||W||_{1,infinity} <= B. Every column moves by at most B / (1 + sqrt K).
 
     Raises:
-        Refused: if the norm is known and above B. Every map of this module raises this error.
+        Refused: if W is not traced and its norm is above B. Every map of this module raises this
+            error.
     """
     require_norm(column_norm(W, 1, math.inf), B, of="||W||_{1,infinity}")
     return jax.vmap(cover_l1_ball, (1, None, None), 1)(W, B, K)

@@ -116,8 +116,9 @@ def corollary_D_0_2_explicit(
 ) -> float:
     """Compute 2 B min(B_x, 12 E), Corollary D.0.2 with its logarithms.
 
-    `product` is B = B_w B_Wc L_sigma B_Wv over columns (erratum E4). The value is certified, and
-    all constants are explicit.
+    E is the bracket of Dudley's bound in closed form (`logarithmic_dudley`). `product` is B = B_w
+    B_Wc L_sigma B_Wv over columns (erratum E4). The value is certified, and all constants are
+    explicit.
     """
     entropy = entropy_D_0_2(B_x, B_QK, d, softmax_constant=softmax_constant)
     E = logarithmic_dudley(entropy, m, B_x, signs=2 * d)
@@ -152,10 +153,12 @@ def corollary_F_0_2_explicit(
     *,
     softmax_constant: float = 2.0,
 ) -> float:
-    """Compute min(B_w, 12 x Dudley), Corollary F.0.2 with its logarithms.
+    """Compute Corollary F.0.2 with its logarithms: 12 times the bracket of Dudley's bound.
 
-    B_w is ||w||_2 of `norms`. Tokens leave every layer in the l_1 unit ball. The value is
-    certified, and all constants are explicit.
+    The value is at most B_w.
+
+    Here B_w bounds ||w||_2 and is a field of `norms`. Tokens leave every layer in the l_1 unit
+    ball. The value is certified, and all constants are explicit.
     """
     entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
     B_w = float(np.asarray(norms.B_w))

@@ -34,7 +34,8 @@ def _uniform(limit: float) -> nn.initializers.Initializer:
 def glorot_limit(shape: tuple[int, ...], /) -> float:
     """Compute sqrt(6 / (fan_in + fan_out)), the limit of uniform initial weights.
 
-    Each fan is the size of its last axis times the sizes of all leading axes.
+    fan_in is the size of the second-last axis, and fan_out is the size of the last axis. Both are
+    multiplied by the sizes of all other axes.
     """
     field = math.prod(shape[:-2])
     return math.sqrt(6.0 / (field * (shape[-2] + shape[-1])))

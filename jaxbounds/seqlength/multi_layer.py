@@ -123,7 +123,7 @@ def divide_scale(
 
 
 def _layers_after(layers: int, xp: Any) -> Float[Array | np.ndarray, "layers"]:
-    """Count the layers that follow each layer."""
+    """Return for each of the L layers the number of layers that follow."""
     return xp.arange(layers - 1, -1, -1).astype(float)
 
 
@@ -204,9 +204,9 @@ def terms_corrected(
 
     Each matrix has its own constant. Inputs have norm at most B_x in layer 1, and at most L_sigma
     before W_c. The W_QK term of layer i uses a cover for inputs of norm r_i. The term also has the
-    factor r_i^2: one r_i for the keys, and one r_i for the values. Here r_1 = B_x, and r_i = 1 in
-    later layers. `softmax_constant=1.0` sharpens the list. If there are H heads, each matrix occurs
-    H times, and a layer passes on the sum of H perturbations.
+    factor r_i^2: the keys contribute one r_i, and the values contribute one r_i. Here r_1 = B_x,
+    and r_i = 1 in later layers. `softmax_constant=1.0` sharpens the list. If there are H heads,
+    each matrix occurs H times, and a layer passes on the sum of H perturbations.
 
     Raises:
         Refused: if there is no layer or no head.

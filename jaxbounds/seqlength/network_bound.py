@@ -31,7 +31,7 @@ from jaxbounds.seqlength.single_layer import attention_bound, residual_range
 
 
 class TokenNorms(NamedTuple):
-    """The largest norms over a sample's tokens: l_2 norm, entry, and two norms of (x_cls, 1)."""
+    """The largest norms over a sample's tokens: l_2 norm, absolute entry, norms of (x_cls, 1)."""
 
     l2: float
     entry: float
@@ -92,7 +92,11 @@ def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> Attention
 
 
 def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> dict[str, float]:
-    """Compute the named norms that enter a bound; X shows whether the CLS token is constant."""
+    """Compute the named norms that enter a bound.
+
+    The function reads only the CLS tokens of `X`. If they are all equal, the result also has the
+    l_1 norm of each head's map applied to the token.
+    """
     norms: dict[str, float] = {}
     constant = bool(np.all(X[:, network.cls] == X[:1, network.cls]))
     query = np.append(X[0, network.cls], 1.0)
@@ -148,10 +152,11 @@ def network_rademacher(
     *,
     coverings: Sequence[LogCovering] = (),
 ) -> float:
-    """Bound the complexity of the worst signed output unit by the chain of this module.
+    """Bound the complexity U of the output units layer by layer, as in this module's docstring.
 
-    The bound is certified for the class of networks of this shape within `norms`, on samples within
-    `tokens`. `coverings` is a result of `map_coverings`, which several sample sizes can share.
+    The bound is certified for all networks of this shape with norms at most `norms`, on samples
+    with token norms at most `tokens`. `coverings` is a result of `map_coverings`, which several
+    sample sizes can share.
     """
     heads, d, _ = network.maps.shape
     coverings = coverings or map_coverings(network, norms, tokens)
@@ -176,7 +181,10 @@ def network_rademacher(
 
 
 def norm_product(network: AttentionNetwork, norms: dict[str, float], /) -> float:
-    """Compute the sum over heads of the factors with which E_h enters the bound on the output."""
+    """Compute the factor of the attention's complexity in the bound on the output's complexity.
+
+    The factor is summed over the heads h; E_h is the complexity of the attention of head h.
+    """
     product = sum(norms[f"value {h} columns (1,inf)"] for h in range(len(network.maps)))
     for i, layer in enumerate(network.dense):
         product *= norms[f"dense {i} columns (1,inf)"] * _contraction(layer.activation)

@@ -44,7 +44,7 @@ class Onset(NamedTuple):
 
     Attributes:
         printed: the paper's bound. If the paper prints O(.), the bound has the constants of the
-            paper's proof, with c = 12.
+            paper's proof, and Dudley's constant c = 12.
         sharpened: the smallest of this library's certified bounds.
         trivial: a value that the complexity never exceeds.
     """
@@ -65,11 +65,11 @@ def _constant(terms: Terms) -> float:
 
 
 def onsets(setting: Setting, /, *, layers: int = 2, words: int = 10) -> dict[str, Onset]:
-    """Return the onset of every main theorem at one setting.
+    """Return for every main theorem its bounds as functions of the sample size, at one setting.
 
-    All norms that `setting` does not give are 1, k = d, and K = `words`. Theorem 4.2's printed
-    number is false (erratum E10). Theorem 5.1's factor sqrt(K) lacks its logarithms. The sharpened
-    bounds are certified.
+    All norms that `setting` does not give are 1, k = d, and K = `words`. The bound that Theorem 4.2
+    prints is false (erratum E10). The factor sqrt(K) of Theorem 5.1 is taken without its
+    logarithms. The sharpened bounds are certified.
     """
     return _onsets(setting, layers, words)
 

@@ -17,9 +17,9 @@ Tokens = Float[Array, "T d"]
 def softmax_distance(half_range: ArrayLike, /) -> Array:
     """Compute 2 tanh(h / 2), a sharp bound on ||softmax(theta_1) - softmax(theta_2)||_1.
 
-    h is half the range of theta_1 - theta_2. Lemma C.1 has 2 ||theta_1 - theta_2||_infinity; this
-    bound is at most ||theta_1 - theta_2||_infinity. The two entries theta_2 = -theta_1 = (h/2,
-    -h/2) attain the bound.
+    h is half the range of theta_1 - theta_2. Lemma C.1 prints the bound 2 ||theta_1 -
+    theta_2||_infinity. The sharp bound is at most half of the printed bound. The two entries
+    theta_2 = -theta_1 = (h/2, -h/2) attain the bound.
     """
     return 2.0 * jnp.tanh(jnp.asarray(half_range, float) / 2.0)
 

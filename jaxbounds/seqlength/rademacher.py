@@ -20,7 +20,10 @@ Scalar = Float[Array, ""] | np.float64
 Support = Callable[[Float[Array, "m"]], Scalar]
 
 LARGEST_ENUMERATION = 18
-"""The most sample points whose signs are enumerated; one more point doubles the time."""
+"""The largest number of sample points for which all signs are enumerated.
+
+One more point doubles the time.
+"""
 
 
 class Estimate(NamedTuple):
@@ -79,7 +82,7 @@ def rademacher_monte_carlo(key: Array, support: Support, m: int, /, *, draws: in
 
 
 def with_negation(values: Float[Array, "functions m"], /) -> Float[Array, "doubled m"]:
-    """Return the values of the class F united with -F."""
+    """Return the values of the union of the classes F and -F on the sample."""
     return jnp.concatenate([values, -values])
 
 

@@ -111,7 +111,8 @@ def attention_expectation_corrected(
 ) -> Values | Array:
     """Compute the corrected bound on E without Dudley's constant c, in closed form; at most B_inf.
 
-    12 times this value bounds E (`dudley.CERTIFIED`).
+    E is the Rademacher complexity of the attention class. It is at most 12 times this value
+    (`dudley.CERTIFIED`).
     """
     return with_offset(*entropy_terms(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf))
 
@@ -122,7 +123,7 @@ def attention_expectation(
     """Compute Appendix C's last display, b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
     If the minimum over delta is not inside its range, the value is negative or NaN (erratum E5).
-    This name formerly meant `attention_expectation_corrected`.
+    Earlier versions of the library gave this name to `attention_expectation_corrected`.
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
 
@@ -134,8 +135,8 @@ def theorem_4_1(
     """Compute the printed bound B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)).
 
     `product` is B = B_w B_Wc L_sigma B_Wv. The O(.) of the paper hides a constant, which is 1 here.
-    The value is not clipped and may be negative (erratum E5). This name formerly meant
-    `theorem_4_1_corrected`.
+    The value is not clipped and may be negative (erratum E5). Earlier versions of the library gave
+    this name to `theorem_4_1_corrected`.
     """
     (a, b, B), xp = entropy_terms(B_x, C, m, d), array_module(product, B_x, C, m, d)
     return xp.asarray(product, float) * (b * (1.0 + xp.log(B / b)) + B * a)
@@ -154,8 +155,8 @@ def theorem_4_1_corrected(
 ) -> Values | Array:
     """Compute 2 B min(B_inf, 12 E), the certified correction of Theorem 4.1 with every constant.
 
-    `product` is B = B_w B_Wc L_sigma B_Wv. `softmax_constant=1.0` and B_inf = max |X_tj| sharpen
-    the bound.
+    Here E is `attention_expectation_corrected`, and `product` is B = B_w B_Wc L_sigma B_Wv.
+    `softmax_constant=1.0` and B_inf = max |X_tj| sharpen the bound.
     """
     E = attention_expectation_corrected(
         B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf
@@ -166,9 +167,11 @@ def theorem_4_1_corrected(
 
 
 def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
-    """Compute the printed alpha B_QK sqrt(2 ln(2 d^2 + 1)), too small by sqrt 2 (erratum E7).
+    """Compute Corollary 4.1.1's printed alpha, B_QK sqrt(2 ln(2 d^2 + 1)).
 
-    This name formerly meant `alpha_4_1_1_corrected`.
+    The printed alpha is too small by the factor sqrt 2 (erratum E7).
+
+    Earlier versions of the library gave this name to `alpha_4_1_1_corrected`.
     """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
@@ -176,21 +179,30 @@ def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
 
 
 def alpha_4_1_1_corrected(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
-    """Compute alpha = 2 B_QK sqrt(ln(2 d^2 + 1)), for ||W_QK||_{1,1} <= B_QK."""
+    """Compute the corrected alpha = 2 B_QK sqrt(ln(2 d^2 + 1)) of Corollary 4.1.1.
+
+    The norm bound is ||W_QK||_{1,1} <= B_QK.
+    """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
     return 2.0 * B_QK * xp.sqrt(xp.log(2.0 * d**2 + 1.0))
 
 
 def alpha_D_0_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
-    """Compute alpha = 2 B_QK sqrt(d ln(2d + 1)), for column l_1 norms and ||x||_1 <= B_x."""
+    """Compute alpha = 2 B_QK sqrt(d ln(2d + 1)) of Corollary D.0.1.
+
+    B_QK bounds the l_1 norms of columns, and tokens have ||x||_1 <= B_x.
+    """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
     return 2.0 * B_QK * xp.sqrt(d * xp.log(2.0 * d + 1.0))
 
 
 def alpha_D_0_2_leading(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
-    """Compute the leading term of alpha, 2 B_QK sqrt(2 ln d), for l_2 norms of the map's rows."""
+    """Compute the leading term 2 B_QK sqrt(2 ln d) of Corollary D.0.2's alpha.
+
+    B_QK bounds the sum of the l_2 norms of the map's rows.
+    """
     xp = array_module(B_QK, d)
     return 2.0 * xp.asarray(B_QK, float) * xp.sqrt(2.0 * xp.log(xp.asarray(d, float)))
 
@@ -251,10 +263,12 @@ def attention_bound(
 ) -> float:
     """Compute the smallest of this library's certified bounds on E, from a cover of x -> W_QK^T x.
 
-    The bound is the minimum of three bounds (12 times Dudley, chaining, one scale) and the range
-    B_inf. If `residual` bounds |f_W - f_0| (see `residual_range`), a further candidate adds two
-    terms: Massart's bound for uniform attention f_0, and the three bounds for the rest. All
-    constants are explicit.
+    E is the Rademacher complexity of the attention class.
+
+    The bound is the minimum of the range B_inf and of three bounds: 12 times Dudley's bracket,
+    chaining, and a single cover with Massart's lemma. If `residual` bounds |f_W - f_0| (see
+    `residual_range`), a further candidate adds two terms: Massart's bound for uniform attention
+    f_0, and the three bounds for the rest. All constants are explicit.
 
     Raises:
         Refused: if m < 1 or a norm is negative or not finite.

@@ -41,8 +41,8 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
     """Compute 2 sum_s Rad(F_s), an upper bound on the complexity of the cross entropy.
 
     The factor 2 is Maurer's sqrt 2 times the l_2 Lipschitz constant sqrt 2. The sum runs over the
-    last axis. The complexities are taken on the sample itself; the bound holds for any K. All
-    constants are explicit.
+    last axis of the argument. The complexities are taken on the sample itself; the bound holds for
+    any K. All constants are explicit.
     """
     xp = array_module(scalar_rademachers)
     return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
@@ -95,7 +95,7 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
     """Compute the sqrt(K) bound of Theorem 5.1 with every constant.
 
     The log size of the cover is K times `scalar_entropy`; Dudley's integral follows. The value is
-    at most 2 B, because the loss is within 2 B of ln K. Its order is sqrt(K) R log^2(m).
+    at most 2 B, because the loss differs from ln K by at most 2 B. Its order is sqrt(K) R log^2(m).
     `theorem_5_1_l2` is smaller unless K is very large. The value is certified, and all constants
     are explicit.
 

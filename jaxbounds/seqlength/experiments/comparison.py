@@ -26,7 +26,11 @@ Theorem 4.1 needs m >= 590,336 for this.
 """
 
 OURS = ("theorem_4_1_corrected", "lemma_3_6", "sharpened")
-"""The names of the paper's own bounds: printed, with the other bounds' chaining, sharpened."""
+"""The names of the three variants of the paper's own bound.
+
+The variants are the printed bound, the bound with the chaining of the other bounds, and the
+sharpened bound.
+"""
 
 
 def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
@@ -36,6 +40,8 @@ def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """A class of single-layer Transformers, and three lines of settings for the comparison.
+
+    Along a line, one of T, m and B_QK varies, and all other quantities stay fixed.
 
     Attributes:
         setting: the point through which the lines go.
@@ -50,10 +56,10 @@ class Comparison:
     B_QK: tuple[float, ...] = _powers(1e-2, 1e3, 11)
 
     def __post_init__(self) -> None:
-        """Refuse lines that have fewer than two values or values that do not increase.
+        """Refuse a list of T, m or B_QK that has fewer than two values or does not increase.
 
         Raises:
-            Refused: with the name of the line.
+            Refused: with the name of the list.
         """
         for name in ("T", "m", "B_QK"):
             line = getattr(self, name)
@@ -150,7 +156,10 @@ SETTINGS = default_settings(
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
-    """Return false data for a control: the paper's bounds, changed to grow by at most 0.1%."""
+    """Return false data: the paper's bounds, changed to grow by at most 0.1% along a line.
+
+    The claims must reject these data; the data are a control of the claims.
+    """
     slope = 1 + 1e-3 * np.log(data["T"] / data["T"].min()) / np.log(data["T"].max())
     grown = (data["over_T"] * slope).where(data["bound"].isin(OURS), data["over_T"])
     return data.assign(over_T=grown.transpose(*data["over_T"].dims))
@@ -175,7 +184,10 @@ CONTROLS: dict[str, Control] = {
     "where each wins, by norm": turned("B_QK", "winner_over_B_QK"),
     "smaller cover": valued(np.inf, "crossover"),
 }
-"""False variants of the data: bounds that grow, bounds that do not grow, and other winners."""
+"""False variants of the data, which the claims must reject.
+
+In the variants some bounds grow, some bounds do not grow, or other bounds win.
+"""
 
 
 def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:

@@ -28,8 +28,8 @@ class SparseMajority:
         every: the number of epochs between validations. Training does not depend on `every`, so the
             validation after an epoch gives equal numbers at any `every`. A larger number takes less
             time and finds the best epoch among fewer epochs.
-        chunk: the number of validations between checkpoints; training at a length may end at a
-            checkpoint.
+        chunk: the number of validations between two checkpoints. Training at one length stops early
+            only at a checkpoint.
         group: the number of runs trained side by side on a device.
         batch: the batch size; the last batch of an epoch may be smaller.
         loss: "sigmoid" (the public code's mean of two binary cross entropies) or "softmax" (the

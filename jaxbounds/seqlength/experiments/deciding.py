@@ -9,14 +9,15 @@ from jaxbounds.seqlength.trends import trend
 
 
 class Decision(NamedTuple):
-    """Whether values rise (or fall) with x, and the number of runs that would decide the question.
+    """The answer of `decide`: whether values rise or fall with x, or how many runs would decide.
 
     Attributes:
-        present: True if the slope is significant and has the sign of `change`. False if the slope
-            is not significant with that sign, and the test excludes a slope as large as that of
-            `change`. None otherwise.
-        runs: the estimated number of runs per row that would decide, a multiple of the present
-            number; None if the estimate is more than 16 times the present number.
+        present: True if the slope is significant and has the sign of `change`, the change in the
+            values that `decide` looks for. False if the slope is not significant with that sign,
+            and the test excludes a slope as large as that of `change`. None otherwise.
+        runs: the estimated number of runs at each x that would decide the question. The number is a
+            multiple of the present number of runs. None if the estimate is more than 16 times the
+            present number.
     """
 
     present: bool | None
@@ -33,7 +34,7 @@ def decide(
     change: float,
     level: float,
 ) -> Decision:
-    """Decide whether values change with the sign of `change`, or certainly by less than `change`.
+    """Decide whether values change along x with the sign of `change`, or by less than `change`.
 
     `trend` tests the values, and then the values minus a straight line with the slope of `change`.
     The second test excludes the slope of `change` if the remaining slope is significant and has the

@@ -33,7 +33,7 @@ The loss is that of the best epoch, in nats. A larger number counts more runs as
 """
 
 DELTA = 0.05
-"""The failure probability of the diagnostic bounds; a larger share gives smaller bounds."""
+"""The failure probability of the diagnostic bounds; a larger probability gives smaller bounds."""
 
 
 def _network(

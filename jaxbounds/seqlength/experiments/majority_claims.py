@@ -43,7 +43,7 @@ PLATEAU = f"Figure 3: a plateau from T = 100 on ({DROP}, best accuracy > 0.7)"
 
 
 def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
-    """List the settings that differ from the paper's text and from its code: "300 for 600"."""
+    """List the settings that differ from the paper's text and code, as texts like "300 for 600"."""
     plain: Callable[[Any], Any] = lambda value: list(value) if isinstance(value, tuple) else value
     short = lambda value: f"{len(value)}" if isinstance(value, list) else f"{value}"
     theirs, other = asdict(PUBLISHED), asdict(TEXT)
@@ -160,7 +160,10 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _with_slope(name: str, change: float) -> Control:
-    """Return a control whose values change along T by `change` times the largest absolute value."""
+    """Return a function that makes false data, which the claims must reject.
+
+    In the false data, values change along T by `change` times the largest absolute value.
+    """
 
     def control(data: xr.Dataset) -> xr.Dataset:
         along = (data["T"] - data["T"].min()) / (data["T"].max() - data["T"].min())
@@ -180,4 +183,7 @@ CONTROLS: dict[str, Control] = {
     "at fixed norms": _with_slope("bound_fixed", 0.1),
     "its trend is that": _with_slope("bound", 3.0),
 }
-"""False variants of the data: trends, runs that have not learned, a gap above the bound."""
+"""False variants of the data, which the claims must reject.
+
+The variants have trends, runs that have not learned, or a gap above the bound.
+"""

@@ -44,7 +44,7 @@ class Lane(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The measurements at the validation with the least loss."""
+    """The measurements of one run at the validation with the least loss."""
 
     validation_loss: Float[Array, ""]
     train_loss: Float[Array, ""]
@@ -55,7 +55,7 @@ class Best(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The state of one run."""
+    """The training state of one run, its latest measurements, and its best epoch."""
 
     training: Training
     epoch: Int[Array, ""]
@@ -181,8 +181,8 @@ def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], /) -> Run:
     """Run the next `every` epochs (fewer at the end of the run), and then validate.
 
-    The number of epochs is an input of the program. One program therefore serves every number, and
-    an epoch's bits do not depend on the number.
+    The number of epochs is an input of the program. One program therefore serves every number of
+    epochs. An epoch's results are bit for bit equal whatever this number is.
     """
 
     def live(_: Array, run: Run) -> Run:

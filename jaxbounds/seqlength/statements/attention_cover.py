@@ -84,7 +84,10 @@ def _scores_step(instance: Instance) -> Array:
 
 
 def _two_tokens(size: Size) -> Instance:
-    """Return tokens v (CLS) and -v, and a map W along v, where the derivative is largest."""
+    """Return tokens v (CLS) and -v, and a step of W along v from just below 0 to just above 0.
+
+    The attention's derivative in W is largest at W = 0.
+    """
     rng, rows = np.random.default_rng(0), []
     for amount in np.geomspace(1e-2, 1.0, 24):
         v = 10.0 ** rng.uniform(-0.5, 0.5) * np.eye(size["d"])[0]

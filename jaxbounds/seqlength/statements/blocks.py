@@ -82,7 +82,10 @@ def opposite_tokens(size: Size, *, count: int = 24) -> list[dict]:
 
 
 def _only_W_c(rng: np.random.Generator, size: Size) -> tuple[Instance, Instance]:
-    """Return a layer and a copy with another W_c; outputs are so short that Pi_norm is idle."""
+    """Return a layer and a copy with another W_c.
+
+    The outputs are so short that the projection Pi_norm leaves them unchanged.
+    """
     d, k = size["d"], size["k"]
     layer = {"W_QK": rng.normal(size=(d, d)), "W_v": rng.normal(size=(d, k))}
     W_c = rng.uniform(-1.0, 1.0, size=(2, k, d)) / (k * math.sqrt(d))

@@ -49,7 +49,7 @@ def _network_sample(key: Array, size: Size) -> Instance:
 def _one_moves(size: Size) -> Iterator[dict]:
     """Return networks and perturbed copies; only w or the last W_c differs.
 
-    All tokens are equal and parallel to e_1, and every map keeps them parallel to e_1.
+    All tokens are equal and parallel to e_1, and every map keeps the tokens parallel to e_1.
     """
     L, d, k = size["L"], size["d"], size["k"]
     e_1, stack = np.eye(d)[0], lambda W: np.stack([W] * L)
@@ -66,7 +66,7 @@ def _one_moves(size: Size) -> Iterator[dict]:
 
 
 def _network_cases(size: Size) -> Instance:
-    """Return the step that refutes Lemma E.2 at the first block, and steps of single matrices."""
+    """Return networks and copies: Lemma E.2's counterexample, and copies that change one matrix."""
     rng, d, k = np.random.default_rng(1), size["d"], size["k"]
     w, rows = np.eye(d)[0], list(_one_moves(size))
     for case in opposite_tokens(size):
@@ -177,7 +177,7 @@ CHAIN = on_networks(
         ),
         Form(
             name="sharpened S4",
-            note="The softmax constant is 1.",
+            note="The bound takes 1 as the Lipschitz constant of softmax, where the paper takes 2.",
             equality=_ALONG,
         ),
     ),
@@ -253,7 +253,7 @@ COVER = on_networks(
         ),
         Form(
             name="sharpened S4",
-            note="The softmax constant is 1.",
+            note="The bound takes 1 as the Lipschitz constant of softmax, where the paper takes 2.",
             equality=_ONLY_W,
         ),
     ),
@@ -324,8 +324,8 @@ WORD_MASKING = on_networks(
         Form(
             name="derived, covers",
             note=(
-                "The list has K covers of the read-out, one for each word; the scalar network has "
-                "only one read-out."
+                "The bound's list of covers has K covers of the read-out, one for each word; the "
+                "scalar network has only one read-out."
             ),
             equality="always",
         ),

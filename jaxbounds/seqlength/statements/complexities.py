@@ -261,7 +261,8 @@ DUDLEY = draw.random_search_on_host(
         ),
         Form(
             name="sharpened S6 chaining",
-            note="The bound is the two-term chaining bound.",
+            note="The bound comes from two-term chaining of the covers, in place of Dudley's "
+            "integral.",
             equality=ALL_SIGNS,
         ),
         Form(
@@ -271,8 +272,8 @@ DUDLEY = draw.random_search_on_host(
         ),
         Form(
             name="sharpened S6",
-            note="The bound is the smallest of B, the grid bound, the "
-            "chaining bound and the bound from one cover.",
+            note="The bound is the smallest of four values: B, Dudley's integral on a grid, the "
+            "chaining bound, and the bound from one cover.",
             equality=ALL_SIGNS,
         ),
     ),

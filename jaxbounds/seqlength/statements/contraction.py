@@ -51,7 +51,10 @@ def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float)
 
 
 def _halfway(values: np.ndarray, gap: float) -> np.ndarray:
-    """Return the midpoints of all pairs of values at least 2 gap apart; these levels suffice."""
+    """Return the midpoints of all pairs of values at least 2 gap apart.
+
+    These midpoints are the only levels that a test of shattering must try.
+    """
     ordered = np.unique(values)
     i, j = np.nonzero(ordered[None] - ordered[:, None] >= 2.0 * gap)
     return np.unique((ordered[i] + ordered[j]) / 2.0)

@@ -114,7 +114,7 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
 def log_codes(x: float, k: int, n: int, q: float, signs: tuple[int, ...] = (1, -1)) -> float:
     """Compute ln of the number of codes of floor(q x^2) letters.
 
-    A letter is an entry with a sign and a level, or no letter.
+    Each of the letters is an entry with a sign and a level, or is empty.
     """
     length = sum(1 for count in range(1, 1000) if count <= q * x**2)
     below = itertools.takewhile(lambda level: q**level < q * x**2, itertools.count())
@@ -152,7 +152,7 @@ LEMMA_3_5_COUNT = draw.identity_on_host(
         Form(name="derived", note="The check lists and counts all letters and levels."),
         Form(
             name="sharpened",
-            note="The bound is the smallest value over six ratios q of neighbouring levels.",
+            note="The bound is the smallest log size over six ratios q of neighbouring levels.",
         ),
     ),
     control="without signs",

@@ -116,8 +116,8 @@ COVER_SIZES = draw.on_host(
             name="printed (Appendix A)",
             cites="Appendix A, the last display",
             note="The check takes rows in the l_1 ball and the cover of Lemma 3.1 only, with the "
-            "log size k C. The check lists the product of the rows' covers if this product is "
-            "small.",
+            "log size k C. Here C is the log size for one row. The check lists the product of the "
+            "rows' covers if this product is small.",
             equality="always",
         ),
         Form(

@@ -45,8 +45,8 @@ COVER_SIZE = draw.identity_on_host(
         Form(
             name="printed",
             cites="Appendix C, 'the log covering number of S is ln(2d) + 4 B_x^4 C / eps^2'",
-            note="S is covered by 2d signed coordinates times a cover of the maps at eps / (2 "
-            "B_x^2).",
+            note="A cover of the attention class S combines the 2d signed coordinates with a cover "
+            "of the maps x -> W_QK^T x at scale eps / (2 B_x^2).",
         ),
     ),
     control="without the signs",

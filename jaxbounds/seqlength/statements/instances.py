@@ -1,7 +1,7 @@
 """The samplers of instances, and settings that many statements share.
 
 Samplers return scales, points of norm balls, and extreme points of norm balls. NumPy builds the
-extremal instances, which are cases and need no compiled sampler.
+extremal instances (a statement's `cases`, written by hand), which need no compiled sampler.
 """
 
 import functools
@@ -20,13 +20,13 @@ from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""A budget without a search, for statements that random and extremal instances decide."""
+"""A search budget for statements that random and extremal instances decide. It allows no search."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
 """A search budget for statements with no known extremal instance."""
 
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
-"""A budget with more draws and no search, for statements with widely varying instances."""
+"""A budget with more random instances and no search, for widely varying instances."""
 
 inequality = functools.partial(Statement, kind="inequality", search="none", budget=FEW)
 identity = functools.partial(Statement, kind="identity", budget=FEW)
@@ -36,7 +36,10 @@ gradient_search = functools.partial(
     search="gradient",
     budget=Budget(samples=64, restarts=2, steps=30, batch=64),
 )
-"""A declaration of an inequality, checked on random and extremal instances and by few searches."""
+"""A function that declares an inequality.
+
+The check takes random instances, extremal instances and a few gradient searches.
+"""
 
 random_search = functools.partial(
     Statement,
@@ -44,10 +47,13 @@ random_search = functools.partial(
     search="random",
     budget=Budget(samples=64, restarts=4, steps=30, batch=64),
 )
-"""A declaration of an inequality whose sides are piecewise constant (a greedy choice, a cut)."""
+"""A function that declares an inequality to be checked by random searches.
+
+The sides of the inequality are piecewise constant, for example because of a greedy choice.
+"""
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
-"""A budget for statements that run on the host and gain little from more draws."""
+"""A budget for statements that run on the host and gain little from more random instances."""
 
 on_host = functools.partial(Statement, kind="inequality", host=True, budget=FEWER)
 random_search_on_host = functools.partial(
@@ -124,7 +130,7 @@ def grid(**values: Sequence[float]) -> Callable[[Size], Instance]:
 
 
 def positive(*names: str) -> Callable[[Instance, Size], Instance]:
-    """Return a projection for searches on the host; it replaces each named x by max(|x|, 1e-6)."""
+    """Return a function for host searches; it replaces each named entry x by max(|x|, 1e-6)."""
     return lambda instance, size: {
         **instance,
         **{name: np.maximum(np.abs(instance[name]), 1e-6) for name in names},

@@ -90,7 +90,10 @@ CLOSED_FORM = draw.identity_on_host(
             note="The proof substitutes t = ln(1 / eps); the argument s of the "
             "logarithm is linear in t.",
         ),
-        Form(name="derived, least", note="This form checks the delta that minimises the bound."),
+        Form(
+            name="derived, least",
+            note="This version of the claim checks the delta that minimises the bound.",
+        ),
         Form(
             name="derived, G'",
             note=(
@@ -155,12 +158,13 @@ WITH_LOGARITHMS = draw.random_search_on_host(
     forms=(
         Form(
             name="corrected (D.0.2)",
-            note="The parameters are A = 2 kappa^2, kappa = 2 B_x^3 B_QK and l = 2 d^2.",
+            note="The entropy bound has A = 2 kappa^2, kappa = 2 B_x^3 B_QK, and the factor l = 2 "
+            "d^2 inside its logarithm.",
         ),
         Form(
             name="corrected (F.0.2)",
-            note="The parameters are A = 2 gamma^3, kappa = gamma sqrt(max C_i^{1/3} "
-            "beta_i^{2/3}) and l = 2 d max(d, k).",
+            note="The entropy bound has A = 2 gamma^3, kappa = gamma sqrt(max C_i^{1/3} "
+            "beta_i^{2/3}), and the factor l = 2 d max(d, k) inside its logarithm.",
         ),
     ),
     control="two fifths of the right side",
@@ -208,7 +212,9 @@ COROLLARY_CLASS = Statement(
     "= 2^30",
     forms=(
         Form(
-            name="corrected (D.0.2)", note="All constants and logarithms are explicit, with c = 12."
+            name="corrected (D.0.2)",
+            note="All constants and logarithms of the bound are "
+            "explicit, with c = 12 in front of Dudley's integral.",
         ),
         Form(
             name="sharpened (D.0.2)",
@@ -226,7 +232,7 @@ COROLLARY_CLASS = Statement(
 
 
 def _orders(instance: Instance, size: Size) -> Sides:
-    """Set one quantity at a time to g, and the others to 1."""
+    """Compute eps^2 ln N with one quantity equal to g and all others 1, for each quantity."""
     (g,) = draw.numbers(instance, "g")
     ones = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     log = math.log(9.0)
@@ -283,7 +289,7 @@ ORDERS = Statement(
             name="printed, B_x",
             exponent=(0.95, 1.001),
             cites=SHOWN,
-            note="This is the order of the printed Theorem 4.2.",
+            note="The bound of the printed Theorem 4.2 has this order in B_x.",
         ),
         _rate(name="printed, B_w", exponent=(0.95, 1.001), cites=SHOWN),
         _rate(
@@ -305,7 +311,7 @@ ORDERS = Statement(
             name="printed, d k",
             exponent=(0.9, 1.001),
             cites=SHOWN,
-            note="The number grows like ln(dk).",
+            note="The bound grows with the dimensions d and k like ln(dk).",
         ),
         Form(
             name="printed, B_c2 below one",
@@ -330,7 +336,11 @@ ORDERS = Statement(
             exponent=(0.95, 1.001),
             note="The corrected bound grows like B_x^6.",
         ),
-        _rate(name="corrected, d k", exponent=(0.9, 1.001), note="The number grows like ln(dk)."),
+        _rate(
+            name="corrected, d k",
+            exponent=(0.9, 1.001),
+            note="The bound grows with the dimensions d and k like ln(dk).",
+        ),
     ),
     control="of order B",
     source="Section 4.3, the last display",

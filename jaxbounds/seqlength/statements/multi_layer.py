@@ -242,9 +242,14 @@ RADEMACHER = draw.identity_on_host(
     forms=(
         Form(
             name="derived",
-            note="The minimum is B if b >= B. The paper leaves this computation to the reader.",
+            note="The minimum is B if b = sqrt(A/m) is at least B. The paper leaves this "
+            "computation to the reader.",
         ),
-        Form(name="derived clipped", note="The bound has c = 12 and never exceeds B = B_w."),
+        Form(
+            name="derived clipped",
+            note="The bound has the factor c = 12 in front of Dudley's "
+            "integral and never exceeds B = B_w.",
+        ),
     ),
     control="A doubled",
     source="Section 4.3 ('we can recover an upper bound')",

@@ -14,7 +14,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 class _Found(NamedTuple):
-    """m*, and the ratio of the bound to the trivial value at m* and at 0.5% fewer samples."""
+    """The least informative sample size m*, and bound / trivial value at m* and at 0.5% less."""
 
     there: float
     before: float

@@ -70,7 +70,7 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at(d: int, ratio: float, largest: int = 1024) -> Counterexample:
-    """Return the counterexample in R^d whose packing is `ratio` times the bound."""
+    """Return the counterexample in R^d; its packing's log size is `ratio` times the bound."""
     size = {"largest": largest}
     return Counterexample(instance={"d": d}, size=size, ratio=ratio, meets=_in_the_class)
 
@@ -185,7 +185,10 @@ def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at_n(n: int, ratio: float) -> Counterexample:
-    """Return the counterexample of cubes of side 2 in R^n, with packing `ratio` times the bound."""
+    """Return the counterexample of cubes of side 2 in R^n.
+
+    The log size of the packing is `ratio` times the bound.
+    """
     size = {"largest": 256}
     return Counterexample(instance={"n": n}, size=size, ratio=ratio, meets=_meets_F_0_1)
 

@@ -175,10 +175,10 @@ def norms_of(B_x: Any) -> NetworkNorms:
 def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, dict[str, Any], Any]:
     """Return one input, one network and w.
 
-    They live on the coordinates 0, 1, 2 and i of R^d; the other coordinates are 0. Row 0 of W_QK
-    has `entries` at 2 and i. The token [CLS] is B_x e_0. The other two tokens are +-B_x (share e_1
-    + direction), with `direction` in the coordinates 2 and i. The query of [CLS] distinguishes
-    these two tokens by the sign of entries . direction. The vector w reads coordinate 1.
+    All three are nonzero only on the coordinates 0, 1, 2 and i of R^d. Row 0 of W_QK has `entries`
+    at 2 and i. The token [CLS] is B_x e_0. The other two tokens are +-B_x (share e_1 + direction),
+    with `direction` in the coordinates 2 and i. The query of [CLS] distinguishes these two tokens
+    by the sign of entries . direction. The vector w reads coordinate 1.
     """
     xp = array_module(entries, direction, share, B_x)
     e = xp.eye(4)

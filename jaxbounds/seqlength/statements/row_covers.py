@@ -152,7 +152,7 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 def _spread(k: int, ratio: float) -> Counterexample:
     """Return the counterexample of matrices v e_1^T in R^{k x 2} with 1 / x = eps = 1 / 2.
 
-    `ratio` is the ratio of packing to bound.
+    `ratio` is the ratio of the packing's log size to the bound.
     """
     instance = {"x": 2.0, "k": k, "d": 2}
     return Counterexample(instance=instance, ratio=ratio, meets=_in_the_class)
@@ -168,7 +168,7 @@ by_columns = functools.partial(
     project=draw.positive("x"),
     sizes=({"d": 64},),
 )
-"""A declaration of Lemmas 3.4 and 3.5 as printed, with norms over columns and any k."""
+"""A function that declares Lemmas 3.4 and 3.5 as printed, with norms over columns and any k."""
 
 LEMMA_3_4_SIZE = by_columns(
     id="seqlength.lemma3.4.size",

@@ -128,8 +128,8 @@ THEOREM_4_1 = Statement(
     forms=(
         Form(
             name="corrected chaining",
-            note="The right side is the two-term chaining bound. "
-            "Gradient ascent finds the left side.",
+            note="The right side is the two-term chaining bound on the Rademacher complexity. "
+            "Gradient ascent estimates the left side from below.",
         ),
         Form(
             name="sharpened",
@@ -312,14 +312,21 @@ CONSTANT_TOKENS = draw.random_search_on_host(
     ),
     sizes=({"d": 2},),
     forms=(
-        Form(name="corrected", note="The bound is Theorem 4.1 with c = 12."),
+        Form(
+            name="corrected",
+            note="The bound is Theorem 4.1, with the factor c = 12 in front of Dudley's integral.",
+        ),
         Form(
             name="corrected chaining", note="The bound combines Lemma 3.6 with two-term chaining."
         ),
-        Form(name="sharpened", note="The bound uses the exact numbers of sparsifications."),
+        Form(
+            name="sharpened",
+            note="The bound uses the exact sizes of the covers (numbers of sparsifications).",
+        ),
         Form(
             name="sharpened S7",
-            note="The bound uses exact counts and treats uniform attention separately.",
+            note="The bound uses the exact sizes of the covers, and bounds uniform attention "
+            "separately with Massart's lemma.",
         ),
         Form(name="derived counting", note="The bound uses a volumetric cover of W_QK."),
         Form(
