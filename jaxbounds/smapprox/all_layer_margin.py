@@ -17,7 +17,9 @@ def zero_one_loss(output: Float[Array, "*n"], y: Float[Array, "*n"], /) -> Float
 
 
 def ramp_loss(margin: Float[Array, "*n"], gamma: float | Array, /) -> Float[Array, "*n"]:
-    """Compute the ramp loss (2.2): 1 at margin <= 0, 0 at margin >= gamma, linear in between.
+    """Compute the ramp loss (2.2) of a margin.
+
+    The loss is 1 for a margin <= 0 and 0 for a margin >= gamma, and is linear in between.
 
     Raises:
         Refused: if gamma is a number that is not positive.
@@ -30,7 +32,7 @@ def ramp_loss(margin: Float[Array, "*n"], gamma: float | Array, /) -> Float[Arra
 def linear_margin(
     w: Float[Array, "m"], b: Float[Array, ""], x: Float[Array, "m"], y: Float[Array, ""], /
 ) -> Float[Array, ""]:
-    """Compute the margin of F = w.x + b: |F| / sqrt(|x|^2 + 1) if F is right about y, else 0."""
+    """Compute the margin of F = w.x + b: |F| / sqrt(|x|^2 + 1) if F predicts y, else 0."""
     output = w @ x + b
     right = (y - 0.5) * output > 0
     return jnp.where(right, jnp.abs(output) / jnp.sqrt(x @ x + 1.0), 0.0)

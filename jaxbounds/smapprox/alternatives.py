@@ -1,7 +1,7 @@
 """Two alternatives of Section 3 with constants: bounds by VC dimension and by products of norms.
 
-Both bounds are from the literature. The first depends on the number of parameters. The second
-depends on a product over layers, which grows with the depth.
+Both bounds are from the literature. The bound by VC dimension depends on the number of parameters.
+The bound by norms depends on a product over layers, which grows with the depth.
 """
 
 import math
@@ -48,7 +48,9 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
 def vc_sample_complexity_explicit(
     parameters: Sequence[int], units: Sequence[int], epsilon: float, /, *, delta: float = 0.01
 ) -> float:
-    """Return the n at which zero training error gives risk <= epsilon with probability 1 - delta.
+    """Return a sample size n at which zero training error gives risk <= epsilon.
+
+    The risk bound holds with probability 1 - delta.
 
     The number n satisfies 2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al.
     1989, Theorem A2.1). Pi(m) is the largest number of sign patterns on m inputs.
@@ -76,12 +78,12 @@ def norm_product_log_samples(
     radius: float,
     delta: float = 0.01,
 ) -> float:
-    """Return log n for the n at which 2 Rad + 2 sqrt(log(2/delta)/(2n)) = epsilon.
+    """Return log n for the sample size n at which 2 Rad + 2 sqrt(log(2/delta)/(2n)) = epsilon.
 
     The output margin is 1. Golowich, Rakhlin, Shamir (2018, Theorem 1) prove Rad <= radius (sqrt(2
-    L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. Here these layers are [W b; 0
-    1], on inputs (x, 1) of norm `radius`. The function returns a logarithm because the product
-    overflows. All constants are explicit.
+    L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. The function writes each layer
+    with weight W and bias b as [W b; 0 1]. The inputs are (x, 1), with norm at most `radius`. The
+    function returns a logarithm because the product overflows. All constants are explicit.
     """
     L = len(weights)
     squares = [np.sum(np.square(W)) + np.sum(np.square(b)) for W, b in zip(weights, biases)]

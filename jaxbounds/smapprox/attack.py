@@ -20,11 +20,14 @@ from jaxtyping import Array, Float, Int
 from jaxbounds.ground.exceptions import Refused
 
 PROBES = (1.0, 0.7, 0.4)
-"""Before the bisection of a ray, the search tries these radii, in units of the best radius."""
+"""Before the bisection of a ray, the search tries these radii.
+
+The radii are multiples of the smallest known radius that flips the decision.
+"""
 BISECTIONS = 24
 """The number of bisections of a ray; a larger number finds the flipping radius more exactly."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
-"""The step lengths of a refinement, as shares of the way to the linearised boundary."""
+"""The step lengths of a refinement, as fractions of the way to the linearised boundary."""
 
 
 class UpperEstimate(NamedTuple):
@@ -35,7 +38,7 @@ class UpperEstimate(NamedTuple):
             perturbation was found.
         perturbation: the perturbation, as parameters.
         signed_output: (2y - 1) F at the perturbed parameters, evaluated again; not positive.
-        evaluations: the number of rays that were tried.
+        evaluations: the number of rays (directions of perturbation) that were tried.
     """
 
     radius: float
@@ -45,7 +48,7 @@ class UpperEstimate(NamedTuple):
 
 
 class OnRay(NamedTuple):
-    """The result of the search on one ray.
+    """The result of the search on one ray, that is along one direction of perturbations.
 
     Attributes:
         radius: the smallest flipping radius found; inf if no probe flips.
@@ -66,7 +69,7 @@ def along_ray(
     best: Float[Array, ""],
     /,
 ) -> OnRay:
-    """Probe a ray at and below the radius `best`, and bisect below the least probe that flips.
+    """Probe a ray at radii up to `best`, and bisect below the least radius that flips the decision.
 
     The decision may flip more than once along the ray, so the function makes several probes. One
     loop does both probing and bisection, so the network is compiled only once.
@@ -102,7 +105,7 @@ def try_rays(
     largest: float,
     /,
 ) -> tuple[Float[Array, ""], Float[Array, "p"], Int[Array, ""]]:
-    """Return the smallest flipping radius on the rays, its perturbation, and the ray's index.
+    """Return the smallest radius that flips on any ray, its perturbation, and the ray's index.
 
     The function is pure and works on flat parameters. If no ray flips within `largest`, the radius
     is inf, the perturbation zero and the index -1.
@@ -230,9 +233,9 @@ def recertify(
     *,
     data: tuple = (),
 ) -> float:
-    """Return the norm at which a perturbation found for another network flips this one, or inf.
+    """Return the norm at which a perturbation found for another network flips this network, or inf.
 
-    The function looks only at the ray up to twice the perturbation's own norm.
+    The function scales the perturbation, and tries no more than twice the perturbation's own norm.
     """
     delta = ravel_pytree(perturbation)[0].astype(ravel_pytree(params)[0].dtype)
     largest = 2.0 * jnp.linalg.norm(delta)

@@ -48,7 +48,7 @@ def theorem_d6(c: NiceConstants, /) -> float:
 
 
 def theorem_d6_terms(c: NiceConstants, /) -> dict[str, float]:
-    """Compute the nine terms of Theorem D.6 by name.
+    """Return the nine terms of Theorem D.6 in a dictionary, under their names.
 
     Three terms are never the minimum, because lambda >= 1 > sigma_zeta.
     """
@@ -108,7 +108,7 @@ def without_halvings(c: NiceConstants, /) -> float:
 
 
 def joint_budget(c: NiceConstants, /) -> float:
-    """Compute a still sharper bound, because theta_i and xi_{i-1} share one perturbation.
+    """Compute a larger bound than `without_halvings`: theta_i and xi_{i-1} share one perturbation.
 
     The squares of the errors E1 and E2 of `without_halvings` therefore add up.
     """
@@ -138,7 +138,10 @@ def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array
 def best_over_trust(
     bound: Callable[[NiceConstants], float], constants: Callable[[float], NiceConstants], /
 ) -> float:
-    """Return the largest bound over a grid of trust radii from 1e-5 to 1; every bound is valid."""
+    """Return the largest bound over a grid of trust radii from 1e-5 to 1.
+
+    The bound of every trust radius is valid, so the largest bound is valid too.
+    """
     return max(bound(constants(float(r))) for r in np.geomspace(1e-5, 1.0, 241))
 
 
@@ -148,8 +151,8 @@ def circuit_constants(
     """Return the constants of a compiled, corrected circuit on the inputs with these hidden states.
 
     Here f_i is the two ReLU layers of Lemma B.1, f_q is the head, and zeta_i is the correction
-    after f_i. For f_i, f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2 with a = relu(W1 h +
-    b1). So kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r |(h,1)|)^2 + 1).
+    after f_i. For f = f_i, f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2 with a = relu(W1
+    h + b1). So kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r |(h,1)|)^2 + 1).
 
     Args:
         params: the parameters of a corrected circuit from `feedforward.compile_circuit`.

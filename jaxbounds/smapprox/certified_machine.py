@@ -72,12 +72,15 @@ def state_norm(bits: float, /) -> float:
 
 
 def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float, /) -> float:
-    """Compute the smallest slack of one layer's conditions under perturbations of norm r.
+    """Compute the smallest slack (right side minus left side) of one layer's conditions.
 
-    A slack >= 0 is safe. eta (`state_error`) bounds the error of a corrected state whose correction
-    is perturbed. K and mu are the layer's Lipschitz constants in its parameters and in its state.
-    The layer's output error K r + mu eta must stay within the correction's radius. The scores of
-    decoder and encoder, which have gaps of 1, must keep their order.
+    The parameters are perturbed by a norm of at most r.
+
+    If the slack is not negative, the layer tolerates the perturbation. eta (`state_error`) bounds
+    the error of a corrected state whose correction is perturbed. K and mu are the layer's Lipschitz
+    constants in its parameters and in its state. The layer's output error K r + mu eta must stay
+    within the correction's radius. The scores of decoder and encoder, which have gaps of 1, must
+    keep their order.
     """
     one = lambda v: math.hypot(v, 1.0)
     lam, eta = state_norm(bits), state_error(bits, slope, radius, r)

@@ -120,7 +120,7 @@ def from_json(text: str, /) -> Circuit:
     """Read a circuit from {"inputs": m, "layers": [[{"op": "AND", "inputs": [0, 1]}, ...], ...]}.
 
     Raises:
-        Refused: if the text is not JSON of this form.
+        Refused: if the text is not JSON in this format.
     """
     try:
         data = json.loads(text)
@@ -218,7 +218,7 @@ def random_circuit(
 ) -> Circuit:
     """Draw a random layered circuit.
 
-    The share of inputs with output 1 lies in [balance, 1 - balance].
+    The fraction of inputs with output 1 lies in [balance, 1 - balance].
 
     Most deep random circuits are constant. The function draws again until a circuit is balanced.
 

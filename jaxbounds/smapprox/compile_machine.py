@@ -42,12 +42,12 @@ class Compiled:
         machine: the compiled Turing machine.
         T: the number of simulated steps; the network makes T + 1 passes.
         layout: the named coordinates of a hidden state.
-        layers: the layers under their names, as built.
+        layers: the layers in order, each with its name and purpose, as the compiler built them.
         params: float64 NumPy weights for `transformer.run`.
         correction: the rounding after every layer, or None.
         tape: the kind of tape, "two_way" or "one_way".
-        together: whether `compile_together` built the network. Its machines share one compiled run,
-            so the run may not depend on the coordinates of one machine.
+        together: whether `compile_together` built the network. Machines that are built together
+            share one compiled run, which may not depend on the coordinates of one machine.
     """
 
     machine: TuringMachine
@@ -71,7 +71,7 @@ class Compiled:
 
     @property
     def used(self) -> tuple[Segment, ...]:
-        """The same function without the attentions and values that have only zero weights."""
+        """The same network without the attentions and values that have only zero weights."""
         uses = [("dec" in layer.attends, "enc" in layer.attends) for layer in self.layers]
         bounds = [0, *(i for i in range(1, self.depth) if uses[i] != uses[i - 1]), self.depth]
         targets = lambda i, j: None if self.together else self._targets(i, j)
@@ -79,11 +79,14 @@ class Compiled:
 
     @cached_property
     def structure(self) -> Structure | None:
-        """The weights without their zeros, for `look_up.run`; None if they have another form."""
+        """The weights without their zeros, for `look_up.run`, or None.
+
+        The value is None if `structure.read` does not recognise the weights.
+        """
         return read(self.params, self.layout, self.correction, T=self.T)
 
     def _targets(self, start: int, stop: int) -> tuple[int, ...]:
-        """Return the coordinates that decoder values of layers start, ..., stop - 1 can change."""
+        """Return the coordinates that decoder values of layers `start` to `stop` - 1 can change."""
         maps = [layer.dec for layer in self.layers[start:stop]]
         changed = [np.any(p["Wv"], axis=1) | (p["bv"] != 0) for p in maps]
         return tuple(np.flatnonzero(np.any(changed, axis=0)).tolist())
@@ -193,5 +196,8 @@ def compile_together(
 
 
 def paper_position_bits(T: int, /) -> int:
-    """Compute w_pos = ceil(log2 T) as printed; this number is too small if T is a power of two."""
+    """Compute the printed number of position bits, w_pos = ceil(log2 T).
+
+    The printed number is too small if T is a power of two (erratum E3).
+    """
     return math.ceil(math.log2(T))

@@ -47,7 +47,10 @@ class Correction:
 
     @property
     def radius(self) -> float:
-        """sigma_zeta of Definition D.1: rounding removes an error that is smaller everywhere."""
+        """The radius sigma_zeta of Definition D.1.
+
+        Rounding removes an error that is smaller than the radius in every coordinate.
+        """
         return self.low
 
     def __call__(self, z: Float[Array, "*s"], /) -> Float[Array, "*s"]:

@@ -26,7 +26,7 @@ Every input holds (T + 1) states per layer.
 
 
 class Inputs(NamedTuple):
-    """Inputs of `transformer.run`, with a leading axis for the words."""
+    """The arrays that `transformer.run` takes, each with a leading axis for the words."""
 
     tokens: Float[np.ndarray, "n m na"]
     present: Bool[np.ndarray, "n m"]
@@ -144,7 +144,9 @@ def execute(
     length: int | None = None,
     memory_limit: float = LIMIT,
 ) -> Run:
-    """Run the machine on words, by look-ups if possible and by the whole attention otherwise.
+    """Run the compiled machine on words, by look-ups if possible, else by the dense network.
+
+    A look-up replaces hard attention: it finds the position directly instead of scoring all keys.
 
     Compiled weights with hard attention run by their structure (`look_up.run`), in time linear in
     T. The dense network runs the few words that look-ups cannot decide. It also runs every call

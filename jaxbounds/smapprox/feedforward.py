@@ -141,8 +141,8 @@ def compile_circuit(
         depth: d; a depth above `network_depth` inserts identity gates before the head.
 
     Raises:
-        Refused: if the width or depth is too small, or the extra depth is not a multiple of a
-            circuit layer's.
+        Refused: if the width or depth is too small, or the extra depth is not a multiple of the
+            layers that one circuit layer needs.
     """
     per_layer = 2 if correction is None else 4
     gates = max(len(layer) for layer in circuit.layers)

@@ -17,12 +17,12 @@ from jaxbounds.ground.exceptions import Refused
 def classical_error(
     losses: Float[Array, "F X"], distribution: Float[Array, "X"], /
 ) -> Float[Array, ""]:
-    """Compute the least epsilon of Definition 2.1: the minimum over models of the expected loss."""
+    """Compute the least epsilon of Definition 2.1, the smallest expected loss of a model."""
     return (losses @ distribution).min()
 
 
 def draw(key: PRNGKeyArray, distribution: Float[Array, "X"], n: int, /) -> Int[Array, "n"]:
-    """Draw the indices of n i.i.d. points by inverting the distribution function."""
+    """Draw the indices of n i.i.d. points by inverting the cumulative distribution function."""
     steps = jnp.cumsum(distribution)
     uniform = jax.random.uniform(key, (n, 1), steps.dtype)
     passed = steps[None, :-1] <= steps[-1] * uniform

@@ -29,7 +29,7 @@ PER_SCALE = (1.0 + RATIO) * math.sqrt(2.0 * (1.0 + RATIO**-2))
 WEIGHT = math.pi**2 / 3.0 - 1.0
 """The sum of (1 + |k|)^-2 over all integers k.
 
-The weights (1 + |k|)^-2 divide delta among the k.
+Bounds at all scales k divide the failure probability delta in proportion to (1 + |k|)^-2.
 """
 
 
@@ -104,7 +104,9 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
 
 
 def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
-    """Bound the risk of the surrogate's minimiser, w.p. 1 - delta, if (2.3) has epsilon = 0.
+    """Bound the risk of the surrogate loss's minimiser if (2.3) has epsilon = 0.
+
+    The bound holds with probability 1 - delta.
 
     The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints 4 Rad instead of 2 Rad.
     The factor 2 suffices, because L(F-hat) - L(F*) involves only the one-sided supremum of L -

@@ -69,7 +69,10 @@ class Layer:
         return self
 
     def row(self, target: int, terms: dict[int, float], bias: float = 0.0) -> "Layer":
-        """Set target = relu(sum of weight * source + bias) in place of the target's former row."""
+        """Compute target = relu(sum of weight * source + bias).
+
+        This row of weights replaces the target's former row.
+        """
         self.W1[target] = 0.0
         for source, weight in terms.items():
             self.W1[target, source] += weight
@@ -217,7 +220,7 @@ def find_last_visit(layout: Layout, /) -> list[Layer]:
 
 
 def combine(layout: Layout, blank: str, /) -> list[Layer]:
-    """Build Lemma C.8: compute the symbol now under the head, and keep only state and head besides.
+    """Build Lemma C.8: compute the symbol now under the head; keep state and head, clear the rest.
 
     The flags become "visited", "in the input and not visited" and "neither". In these three cases,
     the symbol is the last symbol written, the input's symbol, or the blank.

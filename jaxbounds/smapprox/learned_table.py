@@ -27,7 +27,7 @@ from jaxbounds.smapprox.transformer import HARD, Attention, Segment, run
 ACT = 1
 """The index of the layer with the transition table ("C.1 act"); a larger index means a later layer.
 
-The layers count from 0.
+Layers are counted from 0.
 """
 
 

@@ -25,16 +25,21 @@ State = dict[str, Array]
 LastVisit = Callable[[Array], Array]
 """A function from cells to the last step at each cell, 0 if there was no step."""
 Recall = Callable[[Array, Array], tuple[Array, Any]]
-"""A function from (group now, steps) to the group at these steps and a value that is passed on."""
+"""A function from (a coordinate group now, earlier steps) to the group at these steps.
+
+Its second result is a value that the run passes on.
+"""
 
 POSITIONS = ("pos1", "pos2", "pos3", "scr3")
 """The groups that hold position codes, or bits of a position code."""
 
 BINARY_WITHIN = 1e-3
-"""A position bit counts as binary within this distance of 0 or 1; a larger one accepts more states.
+"""A position bit counts as binary within this distance of 0 or 1.
 
-The distance is in units of a bit. Scores have gaps of 1, so they keep their order within this
-distance.
+A larger distance accepts more states.
+
+The distance has the unit of a bit's value. Scores have gaps of 1, so they keep their order within
+this distance.
 """
 
 
@@ -53,7 +58,7 @@ class Found(NamedTuple):
 
 
 def number(bits: Float[Array, "b *n"], /) -> tuple[Int[Array, "*n"], Bool[Array, "*n"]]:
-    """Return the integer of position bits, highest first, and whether all bits are binary."""
+    """Return the integer of position bits (highest first), and whether all bits are binary."""
     powers = 2 ** np.arange(bits.shape[0])[::-1].reshape(-1, *(1,) * (bits.ndim - 1))
     one = bits > 0.5
     code = jnp.where(one, powers, 0).sum(axis=0, dtype=jnp.int32)
@@ -101,10 +106,12 @@ def through(
     Args:
         structure: the network.
         weights: the `structure.blocks` of the network.
-        h: the state before the first layer; any number of trailing axes.
-        inputs: see `input_table`; the word is the last axis of h.
+        h: the state before the first layer, one coordinate per row, with any number of trailing
+            axes.
+        inputs: the result of `input_table` for the words; the last axis of h counts the words.
         last: a function from a cell to the last visit of the cell.
-        recall: a function from a group now and visits to the group at these visits.
+        recall: a function from a coordinate group now, and the steps of visits, to the group at
+            these steps.
 
     Returns:
         The state after the last layer; whether all look-ups were decided; the second value of

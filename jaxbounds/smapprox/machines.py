@@ -48,7 +48,7 @@ class TuringMachine:
     name: str = "machine"
 
     def __post_init__(self) -> None:
-        """Refuse a machine that is ill formed or not total; the error gives up to five reasons."""
+        """Refuse a machine that is ill formed or lacks a transition; list up to five reasons."""
         fill = lambda name, value: object.__setattr__(self, name, value)
         for name in ("states", "alphabet", "accept", "reject"):
             fill(name, tuple(getattr(self, name)))

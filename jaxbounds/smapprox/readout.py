@@ -14,7 +14,7 @@ from jaxbounds.smapprox.machines import simulate
 from jaxbounds.smapprox.transformer import Attention
 
 TIES_SHOWN = Attention(tie_tolerance=1e-4)
-"""Hard attention with a tolerance for ties, so that float32 maps look like exact maps."""
+"""Hard attention with a tolerance for ties, so that float32 attention maps look like exact maps."""
 
 
 def show(compiled: Compiled, /, *, equations: bool = False) -> str:

@@ -4,8 +4,8 @@ Almost all weights of the construction are zero. A layer copies most groups of c
 computes a few groups from a few others. It may also attend by matching position codes. If a code
 has n key bits, the score of a key is n if the key equals the query and at most n - 2 otherwise. The
 null key has score n - 1. Hard attention therefore finds the matching keys or nothing. `read`
-recognises this structure in the weights and returns None for any other structure. `look_up` runs
-it.
+recognises this structure in the weights and returns None for any other structure. The module
+`look_up` runs networks with this structure.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,8 @@ class LookUp(NamedTuple):
     Attributes:
         past: whether the keys are past steps (pos2 and leading bits of pos1) or input positions.
         cell: the group that holds the cell asked for.
-        prefix: the group whose leading bits must equal those of the timestep; "" if no bit must.
+        prefix: the group whose leading bits must equal the leading bits of the key's timestep; ""
+            if no bits must be equal.
         known: the number of these leading bits.
         asks: whether the next bit of the key's timestep must be 1 too.
         flag: the coordinate of scr4 that becomes one if a key is found; -1 if there is no flag.
@@ -150,7 +151,10 @@ def _check_corrections(layout: Layout, layers: Any, correction: Correction | Non
 
 
 def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseLayer, set[str]]:
-    """Read one layer; return it and the groups nonzero after it, given the groups `live` before."""
+    """Read one layer; return the layer, and the groups that are nonzero after it.
+
+    `live` names the groups that are nonzero before the layer.
+    """
     found = [
         _look_up(layout, kind, {n: w[i] for n, w in layers[kind].items()})
         for kind in ("dec", "enc")
@@ -179,7 +183,10 @@ def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseL
 
 
 def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookUp | None:
-    """Read one attention as a look-up, or return None; compare its weights with rebuilt weights."""
+    """Read one attention as a look-up, or return None.
+
+    The function rebuilds the weights from the look-up, and compares them with the given weights.
+    """
     if not any(w.any() for w in weights.values()):
         return None
     query, key = ([int(row.argmax()) for row in weights[n] if row.any()] for n in ("Wq", "Wk"))

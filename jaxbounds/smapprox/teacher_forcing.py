@@ -60,7 +60,10 @@ def every_step(
 
 
 def last_visits(here: Array, asked: Array, cells: int, /) -> Array:
-    """Return for each step (T1, n) the last step, up to this step, at the cell `asked`, or 0."""
+    """Return for each step the last step so far at which the head was on the cell `asked`, or 0.
+
+    Arrays have the shape (T1, n) for T1 steps of n words.
+    """
     word = jnp.arange(here.shape[1])
 
     def step(table: Array, xs: Any) -> Any:
@@ -157,7 +160,7 @@ def verify(
     precision: str = "float32",
     params: Any = None,
 ) -> Float[np.ndarray, "n T1"]:
-    """Compute the distance of every step, started from the trace, from the trace's next state.
+    """Start every step from the trace, and compute its distance from the trace's next state.
 
     All steps run at once. A distance of 0 means exact equality. If a row is zero throughout, the
     network's own run on that word is the trace.

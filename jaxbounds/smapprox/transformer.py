@@ -81,7 +81,10 @@ class Attention:
         inverse_temperature: float | Array,
         /,
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-        """Return masses (zero if not allowed) and their sum; each weight is mass over sum."""
+        """Return a mass for each key (zero if not allowed), and the sum of all masses.
+
+        The attention weight of a key is its mass divided by the sum.
+        """
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)
         return hard_max(
@@ -210,8 +213,9 @@ def run(
         params: the parameters, as this module's docstring describes them.
         tokens: one-hot input symbols, padded to one length.
         present: whether each symbol is part of the word and not padding.
-        encoder_codes: beta(1) .. beta(m) in their coordinates.
-        decoder_codes: beta(0) .. beta(T+1) in their coordinates; beta(0) is not read.
+        encoder_codes: the position codes beta(1) .. beta(m) of the input, one row each.
+        decoder_codes: the position codes beta(0) .. beta(T+1) of the timesteps, one row each;
+            beta(0) is not read.
         segments: the layers with their attentions. One segment with both attentions is the full
             network.
         attention: the rule, hard or soft, that turns scores into weights.

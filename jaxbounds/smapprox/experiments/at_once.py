@@ -58,7 +58,10 @@ def at_once() -> Iterator[Callable[..., Future]]:
 
 
 Count = Callable[[float, str], None]
-"""A function of (more, words): the amount of work done since its last call, and a text about it."""
+"""A function that reports progress.
+
+Its arguments are the amount of work done since its last call, and a text about this work.
+"""
 CHUNKS = 20
 """The number of reports for all the work; a larger number reports sooner and less reliably."""
 

@@ -32,7 +32,10 @@ from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.sample_complexity import sample_complexity
 
 EPSILON = 0.1
-"""Sample sizes are for this error, a share of words; a larger error needs fewer samples."""
+"""The sample sizes in the claims reach this error, a fraction of words.
+
+A larger error needs fewer samples.
+"""
 
 
 SETTINGS = default_settings(
@@ -53,7 +56,10 @@ _FIRST = lambda sizes: sizes == sizes.min()
 
 
 def _better_straight_through(dataset: xr.Dataset) -> xr.Dataset:
-    """Return false data: straight-through tables have smaller errors than soft tables."""
+    """Return false data, in which straight-through tables have smaller errors than soft tables.
+
+    The claims must reject these data.
+    """
     soft = dataset["error"].isel(machine=0, n=-1)
     return dataset.assign(straight_through_error=("seed", soft.values - 0.2))
 
@@ -67,11 +73,14 @@ CONTROLS: dict[str, Control] = {
     "uncorrected weights does": scaled(0.0, "bare_noise_error"),
     "does not mend": scaled(0.0, "noise_error", "bare_noise_error", stage="after"),
 }
-"""False variants of the data: tables not learned, other outcomes of noise, repaired noise."""
+"""False variants of the data, which the claims must reject.
+
+In the variants the tables are not learned, or noise has another outcome.
+"""
 
 
 def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Learn the tables of every machine and all weights of the first machine, and sample sizes."""
+    """Learn the tables of every machine and all weights of the first machine; add sample sizes."""
     table_key, weight_key = jax.random.split(key)
     kinds = ((config.radii, True), (config.bare_radii, False))
     plans = [table_plan(config)] * len(config.machines)

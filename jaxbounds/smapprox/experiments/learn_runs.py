@@ -36,8 +36,8 @@ CHUNKS = 10
 WEIGHTS = 100.0
 """The work of a step on all weights, divided by the work of a step on a table.
 
-For one lane of the default, two cores took 28 ms and 0.3 ms of processor time. A larger number
-gives the training of all weights a larger share of the time that a run announces.
+For one training run at the default settings, two cores took 28 ms and 0.3 ms of processor time. A
+larger number gives the training of all weights a larger part of the announced running time.
 """
 
 
@@ -112,7 +112,7 @@ class Plan(NamedTuple):
     Attributes:
         steps: the number of steps; each step judges the state before the step.
         chunk: the number of steps between two counts.
-        each: the work of one step on all lanes.
+        each: the work of one step on all training runs that are vmapped side by side (lanes).
     """
 
     steps: int
@@ -150,7 +150,7 @@ def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
 
 
 def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
-    """Draw `most` of `count` words uniformly; return each word's share among the first n draws."""
+    """Draw `most` times one of `count` words; return each word's frequency in the first n draws."""
     drawn = jax.random.randint(key, (most,), 0, count)
     one = (jnp.arange(most) < n).astype(jnp.float32)
     return jnp.zeros(count).at[drawn].add(one) / n.astype(jnp.float32)
@@ -220,7 +220,7 @@ def learned_tables(
 
 
 def _error(machine: TuringMachine, learned: TuringMachine, tested: list[str]) -> float:
-    """Compute the share of words on which the machines' verdicts differ, by the step simulator."""
+    """Compute the fraction of words on which two machines' verdicts differ in the simulator."""
     verdict = lambda m, word: simulate(m, word, len(word) + 1).verdict
     wrong = [verdict(machine, word) != verdict(learned, word) for word in tested]
     return float(np.mean(wrong))

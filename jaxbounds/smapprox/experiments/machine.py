@@ -163,14 +163,17 @@ CONTROLS: dict[str, Control] = {
     "the outputs agree": shifted(1.0, "decision", source="network"),
     "is binary": valued(0.5, "error"),
 }
-"""False variants of the data: another symbol, another decision, or an entry between 0 and 1."""
+"""False variants of the data, which the claims must reject.
+
+The variants have another symbol, another decision, or an entry between 0 and 1.
+"""
 
 LEGIBLE = 60
 """The largest number of steps for which symbols are written; more steps use colours with a key."""
 
 
 _TINTS = ("#cfe3f2", "#f7d9c4", "#cdeadd", "#f2dcea", "#f9e8c2", "#d9effb", "#dddddd")
-"""Colours that are light enough for black letters."""
+"""Colours for the tape's symbols, light enough for black letters."""
 
 
 def figure(dataset: xr.Dataset, /) -> Any:

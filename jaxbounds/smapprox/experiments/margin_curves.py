@@ -78,7 +78,7 @@ class Attack(NamedTuple):
     """A search for a margin.
 
     Attributes:
-        search: `margin_upper` without its starts and refinements.
+        search: the function `margin_upper` with all arguments but its starts and refinements.
         blocks: the number of blocks that the search visits.
         refinements: the number of refinements.
     """
@@ -88,7 +88,7 @@ class Attack(NamedTuple):
     refinements: int
 
     def rays(self, starts: int, /) -> int:
-        """Return the number of rays that the search tries from this number of starts."""
+        """Return the number of rays (directions) that the search tries from `starts` starts."""
         return self.blocks + starts + len(SHRINKINGS) * self.refinements
 
 

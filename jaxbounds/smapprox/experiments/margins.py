@@ -118,7 +118,10 @@ CONTROLS: dict[str, Control] = {
     "corrected machine: upper": scaled(0.1, "time_upper", T=_LAST, **_CORRECTED),
     "below the attacks": scaled(1e3, "depth_lower"),
 }
-"""False variants: constant uncorrected margins, decaying corrected margins, too large a bound."""
+"""False variants of the data, which the claims must reject.
+
+The variants have constant uncorrected margins, decaying corrected margins, or too large a bound.
+"""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

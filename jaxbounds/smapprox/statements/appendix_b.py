@@ -31,7 +31,7 @@ on_pairs = functools.partial(
     source="Appendix B",
     enumerates="all pairs of bits",
 )
-"""A declaration of statements about single gates, on all pairs of bits."""
+"""A function that declares a statement about single gates, checked on all pairs of bits."""
 
 
 @jax.jit
@@ -51,7 +51,11 @@ def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarra
 
 
 OWN, OTHER = Gate("NOT", (0,)), Gate("NOT", (1,))
-"""In `OWN` gate 0 negates parent 0 (the gate's own coordinate); in `OTHER`, parent 1."""
+"""Two layers with one NOT gate, gate 0.
+
+In `OWN` the parent of gate 0 is parent 0 (the gate's own coordinate). In `OTHER` the parent of gate
+0 is parent 1.
+"""
 
 
 def _not(i: Instance, size: Size) -> Sides:

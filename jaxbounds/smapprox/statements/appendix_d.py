@@ -175,7 +175,7 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
 
 MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
-"""The sets of perturbations that a search tries; the claim is about every small perturbation."""
+"""The sets over which a search varies the perturbations; the claim is about all small ones."""
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:

@@ -37,7 +37,10 @@ def _everywhere(key: Array, size: Size) -> Instance:
 
 
 def _in_corrections(key: Array, size: Size) -> Instance:
-    """Draw a direction that moves only the corrections' parameters, the most sensitive ones."""
+    """Draw a direction that moves only the corrections' parameters.
+
+    The output is most sensitive to these parameters.
+    """
     some = ravel_pytree(_mixed()[0])[1](_everywhere(key, size)["direction"])
     inside = jnp.arange(1, len(some["hidden"]["b"]) + 1) % 4 >= 2
     moved = times(some, 0.0) | {"hidden": times(some["hidden"], inside)}

@@ -16,7 +16,7 @@ READS = {
     "printed shared": ((0, 1, 2), (2, 3, 0), (4, 5)),
     "control": ((0, 1, 2), (2, 3, 0), (4, 4, 5)),
 }
-"""Which parameters each layer reads: separate ones, shared ones, or one twice in a layer."""
+"""The parameters that each layer reads: its own, shared ones, or one parameter twice."""
 
 
 def _alike(key: Array, size: Size) -> Instance:

@@ -36,7 +36,11 @@ def _machine_cases(size: Size) -> Instance:
 
 @functools.cache
 def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[int, int, int]]:
-    """Return a machine's alpha, p, certified margin, margin from counts, and (k, |A|, w_pos)."""
+    """Return a machine's norm alpha, parameter count p, two margin bounds and its counts.
+
+    The first margin bound uses measured norms. The second bound uses only the counts (k, |A|,
+    w_pos).
+    """
     machine = [*LIBRARY.values()][number]().machine
     compiled = compile_machine(machine, 2**log_T - 1, correction=THIRDS)
     layout, params = compiled.layout, compiled.params
@@ -46,7 +50,7 @@ def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[i
 
 
 def _over(k: float, symbols: float, bits: float) -> tuple[float, float]:
-    """Bound alpha and 1/gamma from above."""
+    """Bound the norm alpha and the inverse margin 1/gamma of compiled machines from above."""
     order = k * symbols + bits
     return 60 * (bits + 10) * order, 20 * order * bits
 

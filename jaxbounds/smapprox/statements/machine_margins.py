@@ -34,13 +34,13 @@ PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
 
 
 def _one_kind(size: Size) -> Instance:
-    """Return directions that move one kind of weights each; second layers' biases move most."""
+    """Return directions in parameter space, each of which moves only one kind of weights."""
     return {"seed": np.zeros(len(PARTS), int), "share": np.eye(len(PARTS))}
 
 
 @functools.cache
 def _kinds(T: int) -> np.ndarray:
-    """Return the number of each weight's kind, in the order of the leaves."""
+    """Return for each weight the index of its kind, in the order of the pytree's leaves."""
     params = _parity_network(T)[0].params
     attention = dict.fromkeys(("dec", "enc"), "attention")
     kind = lambda path: "inputs" if len(path) == 1 else attention.get(path[1].key, path[1].key)
@@ -54,7 +54,7 @@ _optimised = functools.partial(jax.jit, compiler_options={"xla_backend_optimizat
 
 @functools.lru_cache(maxsize=16)
 def _noise(T: int, seed: int) -> np.ndarray:
-    """Return one normal number for each weight."""
+    """Return one standard normal random number for each weight."""
     return np.asarray(_normal(np.asarray(seed), len(_kinds(T))))
 
 
@@ -128,7 +128,7 @@ MARGIN = Statement(
 
 
 def _lengths(size: Size) -> Instance:
-    """Return runs of growing T, then machines with growing cycles and three further states each."""
+    """Return runs of growing T, then machines with growing cycles and three more states each."""
     lengths, cycles = [3, 4, 5, 6, 7, 8, 10, 12, 16, 20], [2, 3, 4, 6, 8, 12, 16, 24, 72]
     return {
         "log_T": np.array([*lengths, *(5 for _ in cycles)]),

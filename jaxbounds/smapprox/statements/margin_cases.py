@@ -30,7 +30,7 @@ from jaxbounds.smapprox.feedforward import (
 )
 
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
-"""The names of forms, each with the function that evaluates its bound of Theorem D.6."""
+"""The names of forms (versions of a claim), each with the function for its bound of Theorem D.6."""
 INPUTS = 4
 """The number of input bits of the random circuit; a larger number gives more cases.
 
@@ -49,7 +49,7 @@ def certified_margin(params: Any, inputs: int) -> float:
 
 
 def every(**ranges: Iterable[Any]) -> dict[str, Any]:
-    """Return all combinations of some numbers, as named arrays."""
+    """Return all combinations of the values of named numbers, as arrays under these names."""
     return dict(zip(ranges, np.array(list(itertools.product(*ranges.values()))).T))
 
 

@@ -21,7 +21,7 @@ from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
 
 PRINTED_COVER, PRINTED_RADEMACHER = 4.0, 15.0
-"""Values of the paper's hidden constants; the notes of the printed forms derive the values."""
+"""Values of the paper's hidden constants; the notes of the printed claims derive the values."""
 ALPHA, GAMMA = 1.0, 0.25
 
 

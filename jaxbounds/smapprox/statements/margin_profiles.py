@@ -16,7 +16,7 @@ from jaxbounds.smapprox.statements.margin_covers import ALPHA
 from jaxbounds.smapprox.statements.margin_samples import LEVEL, law, outputs_of, points
 
 PRINTED_A1, PRINTED_XI = 12.5, 16.0
-"""Values of the paper's hidden constants; the printed form's notes derive the values."""
+"""Values of the paper's hidden constants; the note of the printed claim derives the values."""
 
 
 def _profile(i: Instance, size: Size) -> Sides:

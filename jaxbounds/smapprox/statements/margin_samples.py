@@ -20,7 +20,7 @@ from jaxbounds.smapprox import generalization as general
 from jaxbounds.smapprox.statements.margin_covers import ALPHA, GAMMA
 
 LEVEL = 0.1
-"""The failure probability delta of the bounds (a share); a larger one needs fewer samples."""
+"""The failure probability delta of the bounds; a larger probability needs fewer samples."""
 RARE = np.array([2.0, 1.0, 0.5])
 """The masses of rare inputs, in units of 1/n; n samples may miss an input of this mass."""
 GRID = 180
@@ -218,7 +218,7 @@ CONSTANTS = Statement(
         Form(
             name="derived chained",
             note=(
-                "At the returned n, which comes from the derived bound on Rad, Proposition 2.3 "
+                "At the returned sample size n, Proposition 2.3 with the derived bound on Rad "
                 "gives the risk epsilon."
             ),
         ),
@@ -229,8 +229,8 @@ CONSTANTS = Statement(
         ),
         Form(
             name="sharpened chained",
-            note="At the returned n, which comes from the condition with 2 Rad, the sharpened "
-            "bound gives the risk epsilon.",
+            note="At the returned sample size n, the sharpened bound (2 Rad in place of 4 Rad) "
+            "gives the risk epsilon.",
         ),
         Form(
             name="sharpened tail",
@@ -238,14 +238,14 @@ CONSTANTS = Statement(
         ),
         Form(
             name="sharpened",
-            note="At the returned n, the union bound over the cover gives "
-            "exactly the probability delta.",
+            note="At the returned sample size n, the union bound over the cover gives exactly the "
+            "failure probability delta.",
         ),
         Form(
             name="sharpened Chernoff",
             note=(
-                "At the returned risk, Chernoff's bound gives exactly the probability delta, even "
-                "if the model errs on some samples."
+                "At the returned risk, Chernoff's bound gives exactly the failure probability "
+                "delta. The model may err on some samples."
             ),
         ),
     ),

@@ -81,7 +81,7 @@ def _pair(n: int) -> Array:
 
 
 def _with_pair(key: Array, size: Size) -> Instance:
-    """Draw from the five points, and from the pair of points."""
+    """Draw samples from the five points, and from the pair of points."""
     laws = {"sample": jnp.asarray(POINTS), "pair": _pair(size["n"])}
     keys = jax.random.split(key)
     return {name: finite.draw(own, law, size["n"]) for own, (name, law) in zip(keys, laws.items())}
@@ -127,13 +127,12 @@ DEVIATION = Statement(
             name="derived coin",
             note="The class has one model, which is wrong half of the time, so Rad = 0. With the "
             "printed constant, the level sqrt(2 delta) in place of delta already gives "
-            "probability 1 - delta. The check sees failures.",
+            "probability 1 - delta. The check finds samples on which the bound fails.",
         ),
         Form(
             name="sharpened coin",
-            note="The bound has McDiarmid's own constant, for one model "
-            "that is wrong half of the time. The check sees "
-            "failures.",
+            note="The bound has McDiarmid's own constant, for one model that is wrong half of the "
+            "time. The check finds samples on which the bound fails.",
         ),
     ),
     control="no Rademacher term, and a tenth of the other",

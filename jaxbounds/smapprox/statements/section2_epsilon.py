@@ -28,7 +28,10 @@ from jaxbounds.smapprox.all_layer_margin import ramp_loss
 THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
 """The whole parameter set; F(x, theta) = theta_1."""
 LEAST = 1e-7
-"""The smallest share eta at which floats separate the derived form's sides; smaller is harder."""
+"""The smallest probability eta at which floats still separate the two sides of the derived claim.
+
+A smaller eta makes the check harder.
+"""
 TARGETS = np.array([[1, 1, 0], [1, 0, 0]])
 """The targets G_1 and G_2 on three points, which have mass 1/2 - eta, 2 eta and 1/2 - eta."""
 

@@ -147,7 +147,7 @@ on_balls = functools.partial(
     "limit; the margin is then known in closed form",
     sample={"random": _balls, "towards the boundary": _towards_a_ball},
 )
-"""A declaration of statements about any parameterised F, given by its set of wrong parameters."""
+"""A function that declares statements about any F, given by its set of wrong parameters."""
 
 SURROGATE = on_balls(
     id="smapprox.eq2.2",
