@@ -14,7 +14,9 @@ if TYPE_CHECKING:  # slow to import
 
 
 class Controlled(NamedTuple):
-    """The decision of a claim on a data set, and on the changed data set of the claim's control.
+    """The decision of a claim on a data set, and on the data set that the claim's control changed.
+
+    A control changes a data set so that the claim must fail.
 
     Attributes:
         finding: the decision of the claim on the data set.
@@ -29,18 +31,21 @@ class Controlled(NamedTuple):
 
     @property
     def rejected(self) -> bool:
-        """Tell whether the control works: its changed data set does not reproduce the claim."""
+        """Tell whether the control works: the changed data set must not reproduce the claim."""
         return self.after is not None and self.after.reproduced is False
 
 
 def control_of(controls: Mapping[str, Control], finding: Finding, /) -> str:
-    """Return the name of a claim's control: the longest control name in the claim's text."""
+    """Return the name of a claim's control: the longest name of a control in the claim's text."""
     names = [name for name in controls if name in finding.text]
     return max(names, key=len, default="")
 
 
 def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Controlled, ...]:
-    """Decide each claim of a data set again, on the data set that the claim's control changed."""
+    """Decide each claim of a data set again, on a changed data set that must not reproduce it.
+
+    The claim's control makes the change.
+    """
     spoiled: dict[str, tuple[Finding, ...]] = {}
     found = []
     for index, finding in enumerate(experiment.claims(dataset)):
@@ -59,7 +64,7 @@ def scaled(factor: float, /, *names: str, **where: Any) -> Control:
     """Return a control (a change of a data set) that multiplies variables by a factor.
 
     Args:
-        factor: the factor.
+        factor: the number by which the variables are multiplied.
         *names: the names of the variables.
         where: a dict from a coordinate to the labels of the entries that change; the default
             changes all entries.
@@ -72,7 +77,10 @@ def scaled(factor: float, /, *names: str, **where: Any) -> Control:
 
 
 def shifted(change: float, /, *names: str, **where: Any) -> Control:
-    """Return a control that adds a number to variables; `scaled` explains the arguments."""
+    """Return a control (a change of a data set) that adds a number to variables.
+
+    The docstring of `scaled` explains the arguments.
+    """
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         return _changed(dataset, names, where, lambda values: values + change)
@@ -81,7 +89,10 @@ def shifted(change: float, /, *names: str, **where: Any) -> Control:
 
 
 def valued(value: Any, /, *names: str, **where: Any) -> Control:
-    """Return a control that sets variables to one value; `scaled` explains the arguments."""
+    """Return a control (a change of a data set) that sets variables to one value.
+
+    The docstring of `scaled` explains the arguments.
+    """
 
     def control(dataset: "xr.Dataset") -> "xr.Dataset":
         return _changed(dataset, names, where, lambda values: values * 0 + value)

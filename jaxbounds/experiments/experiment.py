@@ -59,13 +59,14 @@ class Experiment:
         config: the default configuration, a frozen dataclass; every field is an option of
             `jaxbounds run`.
         presets: a dict from a name ("faithful") to another configuration.
-        run: `run(config, key) -> xarray.Dataset`. A `resumable` run also takes `folder` and
-            `resume`. The run keeps its progress in the folder, and `resume=True` continues from
-            there.
+        run: `run(config, key) -> xarray.Dataset`. If `resumable` is set, the run also takes
+            `folder` and `resume`. The run keeps its progress in the folder, and `resume=True`
+            continues from there.
         figure: `figure(dataset) -> matplotlib Figure`.
         claims: `claims(dataset) -> tuple of Finding`.
-        controls: a dict from words in a claim's text to the claim's control. If several keys occur
-            in the text, the longest key counts.
+        controls: a dict from words in a claim's text to the claim's control (a change of the data
+            set after which the claim must fail). If several keys occur in the text, the longest key
+            counts.
         resumable: whether `run` takes `folder` and `resume`.
     """
 

@@ -60,7 +60,7 @@ def products_in(usual: str, /) -> Iterator[None]:
     """Use the run's precision of matrix products inside a `with` block.
 
     Args:
-        usual: the precision to use if the run names no precision.
+        usual: the precision to use if the user of the run names no precision.
     """
     with jax.default_matmul_precision(_asked.get() or usual):
         yield

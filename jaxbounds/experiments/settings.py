@@ -56,7 +56,7 @@ class Settings:
     def judged(
         self, dataset: "xr.Dataset", findings: Iterable[Finding], /, *, more: Iterable[str] = ()
     ) -> tuple[Finding, ...]:
-        """Return the findings; make each finding undecided if the data set has other settings.
+        """Return the findings (answers to claims), undecided if the data set has other settings.
 
         Args:
             dataset: a data set with its configuration in the attribute "config".
@@ -70,12 +70,14 @@ class Settings:
 def default_settings(
     *, others: str, least: Mapping[str, float], exact: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings of an experiment that no paper has; its default decides the claims.
+    """Return the settings for an experiment that no paper has.
+
+    The experiment's default settings decide its claims.
 
     Args:
-        others: see `Settings`.
-        least: see `Settings`.
-        exact: see `Settings`.
+        others: the reason why all other fields may have any value.
+        least: a dict from a field to its smallest allowed value.
+        exact: a dict from a field to the value that it must have.
     """
     return Settings(
         exact=exact or {}, least=least, others=others, whose="the default's", decides="The default"
@@ -83,7 +85,9 @@ def default_settings(
 
 
 def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding:
-    """Return a finding; if settings differ, make it undecided and name a run that decides it.
+    """Return a finding (the answer to a claim), undecided if settings differ.
+
+    The undecided finding names a run that decides the claim.
 
     Args:
         finding: the finding at the present settings.
@@ -99,7 +103,10 @@ def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding
 
 
 def said_here(finding: Finding, /) -> str:
-    """Return the answer "yes" or "no" that `opened` removed from a finding; "" for others."""
+    """Return the answer "yes" or "no" that `opened` removed from a finding.
+
+    For findings that `opened` did not change, the result is "".
+    """
     found = re.search(r"; here (yes|no): ", finding.number)
     return found.group(1) if found and finding.reproduced is None else ""
 

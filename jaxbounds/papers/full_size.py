@@ -19,7 +19,7 @@ Kind = Literal["full_size", "quick"]
 PRESET = "published"
 """The name of the preset with the paper's settings."""
 WHERE = "jaxbounds guide figures"
-"""The command that prints the numbers of runs at full size."""
+"""The command that prints the numbers of runs at the paper's settings (full size)."""
 EARLIER: Mapping[str, str] = {"qstr.fig1a": f"2026-11-21, version 0.1, seed 0: {WHERE}"}
 """The ids of figures that ran at full size before this library kept records of runs.
 
@@ -28,7 +28,7 @@ The guide has the numbers of these runs.
 
 
 class Answer(NamedTuple):
-    """The answer of a run at full size to a claim of a figure.
+    """The answer of a run at the paper's settings (full size) to a claim of a figure.
 
     Attributes:
         claim: the text of the claim.
@@ -52,7 +52,7 @@ class RecordedRun:
         seed: the seed of the run.
         machine: the machine in words ("2 CPU cores").
         cpu_seconds: the seconds of processor time of the whole command.
-        settings: the data and the sizes in a line.
+        settings: the data and the sizes of the run, as a text of one line.
         config: the whole configuration.
         claims: the answers to the figure's claims, in their order.
     """
@@ -102,7 +102,10 @@ def records(kind: Kind = "full_size", /) -> Mapping[str, RecordedRun]:
 
 
 def full_size(experiment: Experiment, /) -> str:
-    """Return a line: did the figure run at the paper's settings? "" without such settings."""
+    """Return a line that says whether the figure ran at the paper's settings.
+
+    Without such settings, the result is "".
+    """
     if PRESET not in experiment.presets:
         return ""
     lines = {**EARLIER, **{name: one.line() for name, one in records().items()}}

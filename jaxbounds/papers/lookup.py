@@ -58,7 +58,7 @@ def _distinct(names: Iterable[str]) -> list[Paper]:
 
 
 def _now(name: str, known: Container[str]) -> str:
-    """Return a known name; for an old id return the new id, with a warning."""
+    """Return the present id of a statement or experiment; warn if the given id is an old id."""
     now = current_id(name)
     if name in known or now == name:
         return name
@@ -147,7 +147,10 @@ def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tup
 
 
 MANY = 5
-"""Most ids of the user that a message names; more make the message longer."""
+"""A message names at most this many ids of the user's statements.
+
+A larger number makes longer messages.
+"""
 
 
 def _matches(name: str, pattern: str) -> bool:

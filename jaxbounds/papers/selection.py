@@ -16,8 +16,8 @@ from jaxbounds.papers.lookup import find_statement, in_own_papers, load_papers, 
 Named = str | Path | Paper | Statement
 """A user's way to name statements: an id, the beginning of ids, or a shell pattern.
 
-A paper or a statement itself is also a name, and so is a file or folder that holds a PAPER. A file
-means its whole paper, unless the user also gives ids of the paper. An id of the user's own
+A `Paper` or `Statement` object is also a name, and so is a file or folder that holds a PAPER. A
+file means its whole paper, unless the user also gives ids of the paper. An id of the user's own
 paper may leave out the name of the paper: "one" for "mine.one".
 """
 
@@ -73,7 +73,10 @@ class Catalogue(NamedTuple):
         return known.get(name) or find_statement(name, imports=self.imports)
 
     def absolute(self) -> "Catalogue":
-        """Return the catalogue with absolute paths, for a process in another working directory."""
+        """Return the catalogue (the papers in which ids are looked up) with absolute paths.
+
+        A process in another working directory can use this catalogue.
+        """
         whole = lambda name: str(Path(name).resolve()) if Path(name).exists() else name
         return self._replace(imports=tuple(map(whole, self.imports)))
 
@@ -84,7 +87,7 @@ class Selection(NamedTuple):
     Attributes:
         papers: the papers of the statements, and perhaps further papers.
         statements: the statements in the order of the papers.
-        catalogue: the catalogue that finds the statements again.
+        catalogue: the papers in which another process finds the statements again.
         parts: the patterns and kinds that chose the statements; empty if all are chosen.
     """
 

@@ -6,9 +6,9 @@ import numpy as np
 def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | None:
     """Assign lanes to positions so that as few groups as possible have unfinished lanes.
 
-    A lane keeps its slot within a group, because the compiled program gives equal bits for certain
-    only in an equal slot. Groups with unfinished lanes come first, so all devices get equally many
-    of these groups.
+    A lane (one run of the sweep) keeps its slot, its position within a group. Only in an equal slot
+    does the compiled program certainly give equal bits. Groups with unfinished lanes come first, so
+    all devices get equally many of these groups.
 
     Args:
         over: (positions,) whether the lane at each position is finished. Positions lie in groups of

@@ -4,24 +4,24 @@ from collections.abc import Callable
 from typing import Any
 
 ON_CPU = 4
-"""The default number of lanes in a group on a CPU, for sweeps of up to 32 lanes.
+"""The default number of lanes (runs) in a group on a CPU, in sweeps of up to 32 lanes.
 
 A larger number wastes more steps on finished lanes. A smaller number slows sweeps of tiny lanes.
 """
 PARTS = 8
-"""The number of groups of lanes on a CPU for sweeps of more than 32 lanes.
+"""The number of groups of lanes (runs) on a CPU, for sweeps of more than 32 lanes.
 
 At most this many devices can share the sweep. A larger number slows sweeps of tiny lanes.
 """
 AT_MOST = 256
-"""The largest default number of lanes in a group on an accelerator.
+"""The largest default number of lanes (runs) that are vmapped together on an accelerator.
 
 A few thousand lanes then fill several groups. A larger number makes larger programs.
 """
 SHARE = 0.8
-"""The share of an accelerator's memory that `available` gives one program.
+"""The fraction of an accelerator's memory that `available` gives one program.
 
-A larger share makes larger groups and leaves less memory for other programs.
+A larger fraction makes larger groups and leaves less memory for other programs.
 """
 LIMIT = 8 * 2**30
 """The bytes that `available` gives one program if a device does not report its memory.
@@ -45,7 +45,7 @@ def needed(program: Any, /) -> int:
 
 
 def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /) -> int:
-    """Return the default number of lanes in a group, for a sweep of `count` lanes.
+    """Return the default number of lanes (runs) vmapped together, for a sweep of `count` lanes.
 
     The result does not depend on the number of devices. So the bits of the sweep's results do not
     depend on the number of devices either.

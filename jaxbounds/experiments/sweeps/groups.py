@@ -17,7 +17,9 @@ from jaxbounds.experiments.sweeps.inputs import impl_of, is_key
 from jaxbounds.ground.jax_internals import process_allgather
 
 Rounds = list[Any]
-"""This process's values, one list entry for each round (a group on every device).
+"""This process's values, one list entry for each round.
+
+In a round, every device runs one group of lanes.
 
 The first axis of an entry counts the groups of the round.
 """
@@ -26,7 +28,7 @@ AXIS = "jaxbounds_lanes"
 
 
 class Groups:
-    """Groups of lanes on devices; group i is on device i modulo the number of devices.
+    """Groups of lanes (runs) on devices; group i is on device i modulo the number of devices.
 
     Each process has the groups of its own devices.
 
@@ -53,7 +55,10 @@ class Groups:
         self.local = tuple(self.devices[index] for index in here)
         rounds = max((-(-(count - index) // total) for index in here), default=0)
         self.rounds = [[index + turn * total for index in here] for turn in range(rounds)]
-        """The index of each round's group on each device; an index >= `count` means no group."""
+        """The index of the group that each device runs in each round.
+
+        An index >= `count` means that the device runs no group.
+        """
 
     def device(self, index: int, /) -> Any:
         """Return the device of a group."""
@@ -66,7 +71,7 @@ class Groups:
     def compiled(
         self, function: Callable, shapes: tuple, shared: Any, donate: tuple[int, ...] = ()
     ) -> Any:
-        """Compile the program of one round: each device calls `function` for its group.
+        """Compile the program of one round: each device calls `function` for one group of lanes.
 
         Args:
             function: a function of the arguments of one group, and of the shared data.
@@ -98,13 +103,13 @@ class Groups:
         return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
 
     def numbers(self, of: Callable[[int], int], /) -> Rounds:
-        """Put each group's integer on the group's device; 0 on a device without a group."""
+        """Put each group's integer on the group's device, and 0 on a device without a group."""
         here = lambda i: of(i) if i < self.count else 0
         rows = [np.array([here(i) for i in row], np.int32) for row in self.rounds]
         return [jax.device_put(row, self._sharding) for row in rows]
 
     def put(self, tree: Any, lane: np.ndarray, /) -> Rounds:
-        """Put host arrays on the devices, such that position i holds lane number `lane[i]`."""
+        """Put host arrays on the devices; position i holds the values of lane (run) `lane[i]`."""
         found = []
         for row in self.rounds:
             # A missing group gets any lane, and does no steps.

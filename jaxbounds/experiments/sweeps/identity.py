@@ -80,14 +80,16 @@ def identity_of(
 ) -> tuple[Identity, str]:
     """Compute the identity of a sweep, and a text (mark) that only equal programs share.
 
+    The identity describes the sweep's program and its lanes (runs).
+
     Args:
         start: the function that gives the initial state of one lane.
         step: the function for one step of one lane.
         measure: the function that measures one lane; it returns a dict of metrics.
         lanes: the lanes of the whole sweep.
         shared: the data that all lanes share, in a tuple.
-        deciding: a dict of further functions: "finished" takes a state, and "enough" takes a
-            record.
+        deciding: a dict of further functions: "finished" takes a state, and "enough" takes a record
+            (the metrics that a lane measured at one step).
         about: a dict of further settings of the sweep.
         device: one of the devices that compute.
     """
@@ -120,18 +122,18 @@ def _shape(leaf: Any) -> jax.ShapeDtypeStruct:
 
 
 def digest_of(identity: Identity, /) -> str:
-    """Return a digest of an identity as one word."""
+    """Return a digest (one word) of a sweep's identity."""
     return _sha(json.dumps(identity, sort_keys=True).encode())
 
 
 def write_identity(marked: Marked, identity: Identity, group: int, /) -> None:
-    """Write an identity, and the number of lanes in a group, into the folder."""
+    """Write a sweep's identity, and the number of lanes (runs) in a group, into the folder."""
     about = {"identity": identity, "group": group}
     marked.write(ABOUT, json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
 def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
-    """Read the identity in a folder, and the number of lanes in a group; None without a sweep.
+    """Read a sweep's identity, and its number of lanes (runs) in a group; None without a sweep.
 
     Raises:
         Damaged: if the file is damaged.
@@ -152,7 +154,7 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
 
 
 def differences(there: Identity, here: Identity, /) -> list[str]:
-    """Describe each difference between two identities in a few words."""
+    """Describe each difference between the identities of two sweeps in a few words."""
     short = lambda text: text if len(text) < 40 else f"{text[:8]}..."
     return [
         f"{name} ({short(there.get(name, 'nothing'))} there, {short(here.get(name, 'nothing'))})"

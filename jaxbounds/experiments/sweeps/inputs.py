@@ -49,7 +49,7 @@ def by_path(tree: Any, /) -> dict[str, Any]:
 
 
 def count_of(lanes: Any, /) -> int:
-    """Return the number of lanes in a pytree.
+    """Return the number of lanes (runs) in a pytree; each leaf has one row for each lane.
 
     Raises:
         Refused: if a leaf is not an array with an axis of lanes, the leaves have different lengths,

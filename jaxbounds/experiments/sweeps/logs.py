@@ -14,14 +14,14 @@ from jaxbounds.ground.files import locate
 from jaxbounds.ground.folders import Marked
 
 OnRecord = Callable[[int, Mapping[str, np.ndarray]], None]
-"""A function that the sweep calls with (step, metrics) for each record of the metrics.
+"""A function that the sweep calls with (step, metrics) each time that it records metrics.
 
 `metrics` is a dict of arrays (lanes, ...).
 """
 
 
 class Csv:
-    """A CSV file with a line for each lane and record: step, lane, metrics.
+    """A CSV file with a line for each lane (run) and each recorded step: step, lane, metrics.
 
     An array becomes one column for each of its entries, "w[0]", "w[1]", ...
 
@@ -43,7 +43,7 @@ class Csv:
         self._marked, self._name, self._began = Marked(place.parent), place.name, False
 
     def __call__(self, step: int, metrics: Mapping[str, np.ndarray]) -> None:
-        """Write a line for each lane of one record."""
+        """Write a line for each lane (run), with the metrics recorded at one step."""
         columns: dict[str, np.ndarray] = {}
         for name, values in metrics.items():
             flat = values.reshape(len(values), -1)
@@ -78,7 +78,9 @@ def logger_of(on_record: OnRecord | str | Path | None, /) -> OnRecord | None:
 
 
 def tell(log: OnRecord | None, metrics: Mapping[str, np.ndarray], first: int, every: int) -> None:
-    """Pass records to a logger; only the first of several processes does so.
+    """Pass records (metrics at recorded steps) to a logger.
+
+    Only the first of several processes passes them.
 
     Args:
         log: the logger.

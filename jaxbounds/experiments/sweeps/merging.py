@@ -15,7 +15,7 @@ Metrics = dict[str, np.ndarray]
 
 
 class _Part(NamedTuple):
-    """A share of a sweep at its last step: the lanes `first` to `end` - 1 of `lanes` lanes."""
+    """A share of a sweep at its last step: the lanes (runs) `first` to `end` - 1 of `lanes`."""
 
     first: int
     end: int
@@ -27,7 +27,7 @@ class _Part(NamedTuple):
 
 
 def _read(folder: Place) -> _Part | None:
-    """Read a share of a sweep; return None if the folder holds all lanes."""
+    """Read a share (some of the runs) of a sweep; return None if the folder holds all runs."""
     arrays, mark = load_arrays(folder / "state.npz", form=FORMAT)
     if "part" not in arrays:
         return None
@@ -39,13 +39,16 @@ def _read(folder: Place) -> _Part | None:
 
 
 def _as_long_as(metrics: Metrics, records: int) -> Metrics:
-    """Extend the metrics of finished lanes to `records` records by repeating the last record."""
+    """Extend the metrics of finished lanes (runs) to `records` records; repeat the last record."""
     last = lambda v: np.repeat(v[:, -1:], records - v.shape[1], axis=1)
     return {name: np.concatenate([v, last(v)], axis=1) for name, v in metrics.items()}
 
 
 def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) -> None:
-    """Join the lanes of one sweep from the folders of all shares."""
+    """Join the lanes (runs) of one sweep from the folders of all shares.
+
+    Each share holds a part of the lanes.
+    """
     parts.sort(key=lambda part: part.first)
     said = f"{name}: " if name else ""
     if len({(part.mark, part.lanes) for part in parts}) > 1:
@@ -76,7 +79,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
 
 
 def _copy(name: str, found: Sequence[Place], into: Place) -> None:
-    """Copy a result that only one share computed: a folder of checkpoints, or a file."""
+    """Copy a result that only one share of the run computed: a folder of checkpoints, or a file."""
     if len(found) > 1:
         raise Refused(
             f"piece={name} is in two shards: {found[0]} and {found[1]}. Try the folder of each "
@@ -98,7 +101,10 @@ def _copy_files(files: Sequence[Place], into: Place) -> None:
 
 
 def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
-    """Join the shares of one sweep, made by `sweep(..., share="I/N", folder=...)`, in a folder.
+    """Join the shares of one sweep in a folder.
+
+    The call `sweep(..., share="I/N", folder=...)` makes a share, which holds a part of the lanes
+    (runs).
 
     A later call of `sweep` with `resume=True`, this folder and no `share` returns all lanes.
 
@@ -130,7 +136,7 @@ def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
 
 
 def merge_parts(shares: Sequence[Place], into: Place, /) -> None:
-    """Join the checkpoints of all shares of a run, so that `into` can resume the run.
+    """Join the checkpoints of all shares of a run, so that a run can resume from the folder `into`.
 
     Args:
         shares: the folder of checkpoints of each share.

@@ -82,5 +82,5 @@ def _kinds(tree: Any) -> Counter[tuple[str, tuple[int, ...]]]:
 
 
 def _plain(state: Any) -> Any:
-    """Return the state with NumPy arrays as leaves, and keys as their raw data."""
+    """Return the state with NumPy arrays as leaves; typed random keys become their raw data."""
     return jax.tree.unflatten(jax.tree.structure(state), map(np.asarray, leaves_of(state)))

@@ -1,8 +1,8 @@
 """Make the two programs of a sweep for one group of lanes: the start, and the steps.
 
-The programs carry `(states, over)`: `over` tells for each lane whether the lane is finished. The
-programs compute `over` once after each step. If the lanes of a sweep never finish, `over` is ().
-The data that all lanes share are a tuple of one value, or an empty tuple.
+The programs carry `(states, over)`: `over` tells for each lane (run) whether the lane is finished.
+The programs compute `over` once after each step. If the lanes of a sweep never finish, `over` is
+(). The data that all lanes share are a tuple of one value, or an empty tuple.
 """
 
 from collections.abc import Callable
@@ -15,14 +15,19 @@ from jaxbounds.ground.exceptions import Refused
 
 Carry = tuple[Any, Any]
 OVER = " over"
-"""The name of a record's entry that tells which lanes are finished. No metric may have this
-name."""
+"""The name of a record's entry that tells which lanes (runs) are finished.
+
+No metric may have this name.
+"""
 
 
 def starting(
     start: Callable, finished: Callable | None, enough: Callable | None = None, /
 ) -> Callable[..., Carry]:
-    """Return the program that maps lanes and shared data to the carry before the first step."""
+    """Return the program that maps lanes (runs) and shared data to the carry before the first step.
+
+    The carry is the pair of the lanes' states and of flags that tell which lanes are finished.
+    """
 
     def one(lane: Any, shared: tuple) -> Carry:
         state = start(lane, *shared)
@@ -44,7 +49,10 @@ def advancing(
 ) -> Callable[..., tuple[Carry, dict[str, jax.Array]]]:
     """Return the program of the steps: (lanes, carry, records, shared) -> (carry, metrics).
 
-    The number of records is an argument of the program. So one program serves chunks of any length.
+    A lane is one run. The carry is the pair of the lanes' states and of flags for finished lanes.
+
+    The number of recorded steps is an argument of the program. So one program serves chunks of any
+    length.
 
     Args:
         step: the step of one lane.

@@ -32,7 +32,7 @@ WORTH_TELLING = 20.0
 seconds. A larger number lets fewer runs report."""
 
 _later: ContextVar[float] = ContextVar("later", default=0.0)
-"""The cost of all later parts of the run, as a multiple of the cost of the present part."""
+"""The cost of all later parts of the run, divided by the cost of the present part."""
 
 
 def each_part(

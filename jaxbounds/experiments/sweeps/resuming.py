@@ -34,8 +34,8 @@ class Kept:
         checkpoints: the writer of the folder.
         done: the step that the sweep reached.
         ended: whether the sweep needs no more steps.
-        state: the leaves of the lanes' carry (state, finished) at the step `done`; None before the
-            first step.
+        state: the leaves of the carry at the step `done`; None before the first step. The carry
+            holds the states of the lanes (runs) and which lanes are finished.
         records: the metrics before the step `done`.
         held: the lock on the folder; None on an object store, which has no lock.
     """
@@ -53,14 +53,17 @@ class Kept:
             self.held.release()
 
     def save(self, done: int, carries: Any, since: int, metrics: dict, steps: int) -> None:
-        """Store the lanes' carry at the step `done`, and the metrics since the step `since`."""
+        """Store the carry at the step `done`, and the metrics since the step `since`.
+
+        The carry holds the states of the lanes (runs) and which lanes are finished.
+        """
         over = OVER in metrics and bool(metrics[OVER][:, -1].all())
         leaves = jax.tree.leaves(carries)
         self.checkpoints.save(done, leaves, since, metrics, done >= steps or over)
 
 
 def stored_group(folder: str | Place, /) -> int | None:
-    """Return the number of lanes in a group of the sweep in a folder; None without a sweep."""
+    """Return the number of lanes (runs) in a group of the folder's sweep; None without a sweep."""
     if not is_there(locate(folder) / STATE):
         return None
     found = read_identity(Marked(folder))
@@ -83,7 +86,8 @@ def opened(
     Args:
         folder: the folder.
         identity: the identity of the sweep.
-        part: the triple (first lane, end, number of all lanes) if the sweep computes a share.
+        part: the triple (first lane, end, number of all lanes) if the sweep computes only a share
+            of the lanes (runs).
         group: the number of lanes in a group.
         steps: the number of all steps of the sweep.
         resume: whether to continue an earlier sweep.

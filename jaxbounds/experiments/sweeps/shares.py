@@ -16,14 +16,17 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True, order=True)
 class Share:
-    """One of the `count` shares of a run; `index`, from 1 to `count`, says which share."""
+    """One of the `count` shares of a run; `index`, from 1 to `count`, says which share.
+
+    A share is the part of the run's work that one process computes.
+    """
 
     index: int
     count: int
 
     @classmethod
     def read(cls, text: str, /) -> "Share":
-        """Read a share from "3/16".
+        """Read a share (the part of a run for one process) from a text such as "3/16".
 
         Raises:
             Refused: if the text has another form, or the index exceeds the count.
@@ -41,7 +44,10 @@ class Share:
 
 
 class OnlyAShare(Exception):
-    """The run ends after its share, because this process lacks the results of the other shares."""
+    """The run ends after its share, the part of the work for this process.
+
+    This process lacks the results of the other shares.
+    """
 
 
 @dataclass
@@ -55,7 +61,7 @@ _deal: ContextVar[_Deal | None] = ContextVar("deal", default=None)
 
 @contextlib.contextmanager
 def only(share: Share, /) -> Iterator[None]:
-    """Let a run inside a `with` block compute one share and then raise `OnlyAShare`."""
+    """Let a run inside a `with` block compute one share of its work, then raise `OnlyAShare`."""
     token = _deal.set(_Deal(share))
     try:
         yield
@@ -64,12 +70,12 @@ def only(share: Share, /) -> Iterator[None]:
 
 
 def dealt() -> bool:
-    """Tell whether this run computes only a share."""
+    """Tell whether this run computes only a share of its work."""
     return _deal.get() is not None
 
 
 def own(count: int, /) -> range:
-    """Return which of the next `count` lanes of the run this process computes."""
+    """Return which of the next `count` lanes (runs of a sweep) this process computes."""
     deal = _deal.get()
     if deal is None:
         return range(count)
@@ -80,7 +86,9 @@ def own(count: int, /) -> range:
 
 
 def mine() -> bool:
-    """Tell whether this process computes the run's next piece of work that is not a lane.
+    """Tell whether this process computes the next part of the run's work that is no lane.
+
+    A lane is one run of a sweep.
 
     Raises:
         Refused: if several processes share the run, because only lanes can be spread over them.
@@ -97,7 +105,7 @@ def whole() -> None:
     """End a share after its work; a run calls this before it needs the results of all shares.
 
     Raises:
-        OnlyAShare: if this process computes only a share.
+        OnlyAShare: if this process computes only a share of the run's work.
     """
     if dealt():
         raise OnlyAShare

@@ -2,8 +2,8 @@
 
 The program advances a group of a fixed number of vmapped lanes by any number of steps. The program
 does not depend on the numbers of lanes, devices, shares or processes, or on the steps at which a
-run was interrupted. A lane keeps its slot within its group. So the results of a lane have equal
-bits on all machines of one kind.
+run was interrupted. A lane keeps its slot, its position within its group. So the results of a lane
+have equal bits on all machines of one kind.
 """
 
 import contextlib
@@ -76,8 +76,9 @@ def sweep(
 ) -> Swept:
     """Run every lane for `steps` steps.
 
-    Inside `shares.only`, the sweep runs only the lanes of the share, and the results of the other
-    lanes are zeros. The guide's page `sweeps` has an example.
+    A lane is one of the independent runs. Inside `shares.only`, the sweep runs only this process's
+    share of the lanes, and the results of the other lanes are zeros. The guide's page `sweeps` has
+    an example.
 
     Args:
         start: `start(lane) -> state`, the initial state of a lane.
@@ -100,8 +101,8 @@ def sweep(
             freezes a finished lane, and ends when all lanes are finished. Between chunks the sweep
             moves the unfinished lanes together. It still measures groups of finished lanes, but
             does not step them.
-        enough: `enough(record)`, whether a record of a lane is good enough; the sweep then freezes
-            the lane from this record on.
+        enough: `enough(record)`, whether a record (the metrics of one lane at one step) is good
+            enough; the sweep then freezes the lane from this record on.
         shared: data that all lanes share, the last argument of `start`, `step` and `measure`. Data
             that these functions close over become part of the program instead, and slow its
             compilation.
@@ -238,7 +239,10 @@ def _sweep(
             report(done, f"a device needs {shown_bytes(need)}")
 
     def carried() -> list[np.ndarray]:
-        """Return the leaves of the lanes' carry at the present step."""
+        """Return the leaves of the carry at the present step.
+
+        The carry holds the lanes' states, and which lanes are finished.
+        """
         if kept is not None and kept.state is not None and done == kept.done:
             return kept.state
         return jax.tree.leaves(work.carries())
@@ -298,7 +302,7 @@ def _array(leaf: Any) -> Any:
 def _shapes(
     start: Callable, measure: Callable, lanes: Lane, common: tuple, *, stored: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the shapes of the states and metrics of all lanes.
+    """Return the shapes of the states and metrics of all lanes (runs).
 
     Raises:
         Refused: if a sweep cannot carry or store a type.

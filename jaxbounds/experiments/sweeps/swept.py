@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # slow to import
 
 
 class Swept(NamedTuple):
-    """The results of a sweep, on the host.
+    """The results of a sweep over lanes (independent runs), on the host.
 
     Attributes:
         state: the final states, stacked over lanes; typed keys stay typed.
@@ -88,7 +88,7 @@ def _special(dtype: np.dtype) -> bool:
 
 
 def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return one lane for each combination of a seed and the values of a grid.
+    """Return one lane (run) for each combination of a seed and the values of a grid.
 
     Args:
         keys: (seeds,) typed keys.
@@ -122,13 +122,13 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
 
 
 def joined(records: list[dict[str, np.ndarray]], /) -> dict[str, np.ndarray]:
-    """Concatenate arrays of metrics along the axis of records."""
+    """Concatenate arrays of metrics along the axis of records (recorded steps)."""
     names = records[0] if records else ()
     return {name: np.concatenate([r[name] for r in records], axis=1) for name in names}
 
 
 def _not_finite(values: np.ndarray) -> np.ndarray:
-    """Tell for each lane and record whether an entry is NaN or infinite, for any type."""
+    """Tell for each lane and recorded step whether an entry is NaN or infinite, for any type."""
     if not jnp.issubdtype(values.dtype, jnp.inexact):
         return np.zeros(values.shape[:2], bool)
     wide = values.astype(np.float32) if _special(values.dtype) else values
@@ -136,7 +136,7 @@ def _not_finite(values: np.ndarray) -> np.ndarray:
 
 
 def _first(flags: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return for each lane the first step at which its flag is set; -1 if no flag is set."""
+    """Return for each lane (run) the first step at which its flag is set; -1 if no flag is set."""
     return np.where(flags.any(axis=1), steps[np.argmax(flags, axis=1)] if len(steps) else 0, -1)
 
 
@@ -153,7 +153,7 @@ def swept_of(state: Any, records: list[dict[str, np.ndarray]], every: int, until
 
 
 def among(swept: Swept, own: range, count: int, /) -> Swept:
-    """Return the result for all lanes, with zeros for lanes outside of the share `own`."""
+    """Return the result for all lanes (runs), with zeros for lanes outside of the share `own`."""
 
     def one(part: Any) -> Any:
         data = np.asarray(plain(part))
@@ -177,7 +177,10 @@ def nothing(
     /,
     freezes: bool = False,
 ) -> Swept:
-    """Return zeros as the results of a share without lanes. Both functions take one lane."""
+    """Return zeros as the results of a share that holds no lanes (runs).
+
+    Both arguments are functions of one lane.
+    """
 
     def first(lane: Any) -> tuple[Any, dict]:
         state = start(lane)

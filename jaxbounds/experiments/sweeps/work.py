@@ -18,7 +18,7 @@ ONE = np.int32(1)
 
 
 def places(own: range, group: int, /) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position of each lane in `own`, and the lane at each position.
+    """Return the position of each lane (run) in `own`, and the lane at each position.
 
     A lane keeps the slot (position within a group) that the lane has in the whole sweep. Unused
     positions repeat the last lane.
@@ -31,7 +31,7 @@ def places(own: range, group: int, /) -> tuple[np.ndarray, np.ndarray]:
 
 
 def like(lanes: Any, group: int, /) -> Any:
-    """Return the shapes and types of `group` lanes."""
+    """Return the shapes and types of the arrays that describe `group` lanes (runs)."""
     one = lambda leaf: jax.ShapeDtypeStruct((group, *leaf.shape[1:]), leaf.dtype)
     return jax.tree.map(one, lanes)
 
@@ -124,20 +124,20 @@ class Work:
             self._parts = self._groups.put(self._lanes, self._lane)
 
     def _started(self) -> Rounds:
-        """Return the lanes' states between steps; the first call computes the initial states."""
+        """Return the states of the lanes (runs); the first call computes the initial states."""
         if not self._carries and self._groups.rounds:
             self._place_lanes()
             self._carries = [self._first(part, self._on_devices) for part in self._parts]
         return self._carries
 
     def restore(self, leaves: Sequence[np.ndarray], records: dict[str, np.ndarray], /) -> None:
-        """Set the carries of the lanes from stored leaves, and set the records so far."""
+        """Set the states of the lanes (runs) from stored leaves, and set the records so far."""
         self._place_lanes()
         self._carries = self._groups.put(with_leaves(self._like, leaves), self._lane)
         self._last = {name: values[:, -1] for name, values in joined([records]).items()}
 
     def carries(self) -> Any:
-        """Return the carries of the lanes, on the host, in the order of the lanes."""
+        """Return the states that the lanes (runs) carry, on the host, in the lanes' order."""
         every = self._groups.gather(self._started(), self._like)
         return jax.tree.map(lambda leaf: leaf[self._place], every)
 
@@ -146,7 +146,7 @@ class Work:
         return with_leaves(self._like[0], jax.tree.leaves(tree))
 
     def all_over(self) -> bool:
-        """Tell whether all lanes finished; move unfinished lanes into as few groups as possible."""
+        """Tell whether all lanes (runs) finished; move unfinished lanes into few groups."""
         groups = self._groups
         over = groups.gather([carry[1] for carry in self._started()], self._like[1])
         if over.all():
@@ -163,7 +163,11 @@ class Work:
         return False
 
     def advance(self, records: int, /) -> dict[str, np.ndarray]:
-        """Advance the lanes by `records` records; return the metrics (lanes, records, ...)."""
+        """Advance the lanes (runs) by `records` records.
+
+        Return the metrics, with axes (lanes, records, ...). A record holds the metrics at one
+        recorded step.
+        """
         groups, program = self._groups, self._program
         self._started()
         numbers = self._records_of(records)
@@ -188,7 +192,7 @@ class Work:
         return {name: values[self._place] for name, values in every.items()}
 
     def _records_of(self, records: int) -> Rounds:
-        """Return each group's number of records as an array on the group's device."""
+        """Return each group's number of recorded steps as an array on the group's device."""
         asked = records, frozenset(self._resting)
         if asked != self._asked:
             self._numbers = self._groups.numbers(lambda i: 0 if i in self._resting else records)
@@ -196,7 +200,7 @@ class Work:
         return self._numbers
 
     def _nothing(self, devices: int) -> dict[str, np.ndarray]:
-        """Return zeros for the metrics of a round in which no group has unfinished lanes."""
+        """Return zeros for the metrics of a round in which no group has unfinished lanes (runs)."""
         room = lambda s: np.zeros((s.shape[0] * devices, *s.shape[1:]), s.dtype)
         return jax.tree.map(room, self._shapes)
 
