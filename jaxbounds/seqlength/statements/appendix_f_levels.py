@@ -147,8 +147,9 @@ COROLLARY_F_0_1 = on_packings(
         Form(
             name="corrected",
             note=(
-                "In this bound the term of the first layer's W_QK has a factor B_x^2, and each "
-                "matrix has its own constant C."
+                "In the corrected bound, the term of the first layer's matrix W_QK has a factor "
+                "B_x^2 (B_x: the largest token norm). Each matrix has its own constant C for the "
+                "log size of its cover."
             ),
         ),
     ),

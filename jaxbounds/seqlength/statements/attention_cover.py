@@ -151,8 +151,9 @@ ATTENTION_STEP = draw.gradient_search(
         ),
         Form(
             name="sharpened S5",
-            note="The bound's factor is max |X_tj| B_x, with the Lipschitz constant 1 of softmax. "
-            "Tokens X = (v, -v) and a small W approach equality.",
+            note="The bound's factor is max |X_tj| B_x (largest entry times largest norm of a "
+            "token), with the Lipschitz constant 1 of softmax. Tokens X = (v, -v) and a small W "
+            "approach equality.",
         ),
         Form(
             name="sharpened, l_2 norm",
@@ -164,7 +165,8 @@ ATTENTION_STEP = draw.gradient_search(
         Form(
             name="sharpened S7",
             note="The attention's output differs from the output of uniform attention (W = 0) by "
-            "at most 2 B_inf tanh(B_x ||What x||_2 / 2).",
+            "at most 2 B_inf tanh(B_x ||What x||_2 / 2). Here B_inf is the largest absolute entry "
+            "of a token, and B_x the largest token norm.",
         ),
     ),
     control="half the sharpened bound",

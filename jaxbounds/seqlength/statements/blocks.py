@@ -163,7 +163,8 @@ LEMMA_E_2 = draw.inequality(
             name="printed",
             cites="Lemma E.2, its display",
             note="The inputs of all blocks but the first are in the unit ball. The check uses the "
-            "activation sigma(z) = a z + b tanh(z) + c relu(z), for which L_sigma = a + b + c.",
+            "activation sigma(z) = a z + b tanh(z) + c relu(z), whose Lipschitz constant is "
+            "L_sigma = a + b + c.",
             equality=_ONLY_W_C,
         ),
         Form(
@@ -244,13 +245,14 @@ FIRST_BLOCK = draw.inequality(
         ),
         Form(
             name="corrected",
-            note="The bound's term for W_QK has one more factor B_x^2 than the printed term.",
+            note="The bound's term for W_QK has one more factor B_x^2 than the printed term, where "
+            "B_x is the largest token norm.",
             equality=_ONLY_W_C,
         ),
         Form(
             name="sharpened S4",
-            note="The bound's term for W_QK has the factor B_x^2, and the coefficient 1, because "
-            "softmax has the Lipschitz constant 1.",
+            note="The bound's term for W_QK has the factor B_x^2, where B_x is the largest token "
+            "norm. The coefficient is 1, because softmax has the Lipschitz constant 1.",
             equality=_ONLY_W_C,
         ),
     ),

@@ -172,7 +172,8 @@ CHAIN = on_networks(
         ),
         Form(
             name="corrected",
-            note="The W_QK term of layer 1 has one more factor B_x^2 than the printed term.",
+            note="The bound's W_QK term of layer 1 has one more factor B_x^2 than the printed "
+            "term, where B_x is the largest token norm.",
             equality=_ALONG,
         ),
         Form(
@@ -247,8 +248,9 @@ COVER = on_networks(
         ),
         Form(
             name="corrected",
-            note="The covers are for inputs of norm B_x in layer 1, and for inputs of norm "
-            "L_sigma before W_c.",
+            note="The corrected list has covers for inputs of norm B_x (the largest token norm) in "
+            "layer 1. Its covers of W_c are for inputs of norm L_sigma (the activation's "
+            "Lipschitz constant).",
             equality=_ONLY_W,
         ),
         Form(
@@ -319,7 +321,8 @@ WORD_MASKING = on_networks(
         Form(
             name="derived",
             note="The loss is 2-Lipschitz in l_infinity. Only the bound's term for the read-out "
-            "has the factor sqrt(K) of Theorem 5.1, and the bound has no logarithm.",
+            "has the factor sqrt(K) of Theorem 5.1 (K: the number of words), and the bound has no "
+            "logarithm.",
         ),
         Form(
             name="derived, covers",

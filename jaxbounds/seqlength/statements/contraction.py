@@ -173,13 +173,13 @@ LINKS = draw.random_search_on_host(
         Form(
             name="derived, separated",
             note="Step 2 in the docstring of `vector_contraction` proves this bound, the lemma of "
-            "Alon et al. (1997) with the factor (b-1)(b-2).",
+            "Alon et al. (1997) with the factor (b-1)(b-2) for functions with b levels.",
         ),
         Form(
             name="derived, scalar",
             note=(
-                "Step 3 in the docstring of `vector_contraction` proves this bound, at epsilon = "
-                "4 g."
+                "Step 3 in the docstring of `vector_contraction` proves this bound, at the "
+                "resolution epsilon = 4 g for the margin g."
             ),
         ),
     ),
@@ -228,19 +228,20 @@ WITH_CONSTANTS = draw.random_search_on_host(
         Form(
             name="printed",
             cites="Theorem 5.1, proof, the display",
-            note="The bound is the leading term 2 sqrt K max_s Rad with the hidden constant 1.",
+            note="The bound is the leading term 2 sqrt K max_s Rad(F_s) with the hidden constant "
+            "1. K is the number of words, and F_s is the class of the scores of word s.",
         ),
         Form(
             name="derived",
             note=(
-                "The bound has the factor sqrt(K), with every constant and every logarithm "
-                "explicit."
+                "The bound has the factor sqrt(K) for K words, with every constant and every "
+                "logarithm explicit."
             ),
         ),
         Form(
             name="sharpened",
-            note="The bound of Maurer (2016) has no logarithm. It is smaller "
-            "for every K that is used in practice.",
+            note="The bound of Maurer (2016) has no logarithm. Maurer's bound is smaller for every "
+            "number K of words that is used in practice.",
         ),
     ),
     control="a twentieth of the leading term",

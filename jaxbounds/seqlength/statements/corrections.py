@@ -91,7 +91,8 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
         ),
         Form(
             name="derived, code",
-            note="Each correction lowers the potential F(W - V) by at least eps^2 / (B_w B_x^2).",
+            note="V is the current approximation of W. Each correction of V lowers the potential "
+            "F(W - V), a weighted squared norm, by at least eps^2 / (B_w B_x^2).",
         ),
         Form(name="sharpened", note="The cover rounds with levels of ratio q = 1.1."),
         Form(
@@ -103,7 +104,7 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
         Form(
             name="sharpened, code",
             note="For one row, orthonormal points and errors slightly above eps, the number of "
-            "corrections is x^2, and the bound allows q x^2.",
+            "corrections is x^2 with x = B_w B_x / eps. The bound allows q x^2 corrections.",
         ),
     ),
     control="three tenths of the resolution",

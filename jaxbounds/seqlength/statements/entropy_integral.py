@@ -128,11 +128,13 @@ OPTIMUM = draw.identity_on_host(
         ),
         Form(
             name="corrected",
-            note="If b >= B (1 - a), the minimum is at delta = B_x and equals B_x.",
+            note="If b >= B (1 - a), the minimum of delta + (B - delta) a + b ln(B / delta) on 0 < "
+            "delta <= B is at delta = B. Its value is then B, and B = B_x.",
         ),
         Form(
             name="corrected delta",
-            note="The minimum is attained at delta = b / (1 - a), or at delta = B_x.",
+            note="The minimum of delta + (B - delta) a + b ln(B / delta) is at delta = b / (1 - "
+            "a), or at delta = B = B_x.",
         ),
     ),
     control="b doubled",

@@ -72,8 +72,8 @@ GENERALIZATION = Statement(
         ),
         Form(
             name="sharpened S10",
-            note="The tail is 3 c sqrt(2 ln(3/delta)/m), from McDiarmid's "
-            "inequality used three times at delta/3.",
+            note="For losses in [-c, c] the tail is 3 c sqrt(2 ln(3/delta)/m). The proof uses "
+            "McDiarmid's inequality three times at delta/3.",
         ),
         Form(
             name="derived",
@@ -116,8 +116,8 @@ TAIL = draw.identity_on_host(
             name="derived",
             cites="Section 2.3, the last display, its second term",
             note=(
-                "The proof divides delta among four events, which gives the tail 4 c sqrt(2 "
-                "ln(4/delta) / m)."
+                "The proof divides delta among four events. For losses in [-c, c] this gives the "
+                "tail 4 c sqrt(2 ln(4/delta) / m)."
             ),
         ),
         Form(

@@ -157,11 +157,16 @@ covered = functools.partial(
     search="random",
     budget=Budget(samples=64, restarts=4, steps=30, batch=64),
     forms=(
-        Form(name="derived", note="The radius is B_w B_x / sqrt K, as in Maurey's lemma."),
+        Form(
+            name="derived",
+            note="The radius of the cover is B_w B_x / sqrt K for sums of K "
+            "terms, as in Maurey's lemma.",
+        ),
         Form(
             name="sharpened S1",
-            note="The radius is B_w B_x / (1 + sqrt K). Some whole number K <= x^2 always makes "
-            "this radius strictly smaller than eps, so x^2 needs no rounding up.",
+            note="The radius of the cover is B_w B_x / (1 + sqrt K) for sums of K terms. Some "
+            "whole number K <= x^2 = (B_w B_x / eps)^2 always makes this radius smaller than eps. "
+            "So x^2 needs no rounding up.",
             equality="columns (or W) at a vertex of the l_1 ball",
         ),
     ),

@@ -100,8 +100,8 @@ LIPSCHITZ = gradient_search(
         ),
         Form(
             name="sharpened S11",
-            note="The constant is 2 (1 - 1/(1 + (K-1) e^{2M})) for logits within M. A corner of "
-            "the cube of logits approaches it.",
+            note="The constant is 2 (1 - 1/(1 + (K-1) e^{2M})) for K words and logits in [-M, M]. "
+            "A corner of the cube of logits approaches the constant.",
             domains=(TWO_WORDS,),
         ),
     ),
@@ -154,7 +154,8 @@ THEOREM_5_1 = on_words(
         Form(
             name="printed",
             cites="Theorem 5.1, proof, the display",
-            note="The bound is the leading term 2 sqrt K max_s Rad with the hidden constant 1.",
+            note="The bound is the leading term 2 sqrt K max_s Rad(F_s) with the hidden constant "
+            "1. K is the number of words, and F_s is the class of the scores of word s.",
         ),
     ),
     control="half of Rad, without sqrt K",
@@ -193,8 +194,9 @@ BINARY = on_words(
     forms=(
         Form(
             name="sharpened S9",
-            note="The loss is a logistic function of x_1 - x_0, which is 1-Lipschitz. The bound "
-            "therefore needs no sqrt K, no factor 2 and no logarithms.",
+            note="For two words (K = 2), the loss is a logistic function of the difference x_1 - "
+            "x_0 of the scores. This function is 1-Lipschitz. The bound therefore needs no sqrt "
+            "K, no factor 2 and no logarithms.",
         ),
         Form(
             name="sharpened S9 loss",
@@ -239,7 +241,8 @@ CLIPPING = inequality(
         Form(
             name="derived",
             cites="Section 5, the last paragraph, which prints no inequality",
-            note="Clipping is 1-Lipschitz, so clipped losses have no larger complexity.",
+            note="Clipping the loss is a 1-Lipschitz map, so clipped losses have no larger "
+            "Rademacher complexity.",
             equality="no loss above c",
         ),
     ),

@@ -158,7 +158,8 @@ COROLLARY_4_2_1 = draw.on_host(
         ),
         Form(
             name="corrected",
-            note="In this bound matrices of each shape have their own constant C.",
+            note="In the corrected bound, matrices of each shape have their own constant C for the "
+            "log size of their covers.",
             equality="x = 1, where the cover has the 2n + 1 points 0 and +-B e_i",
         ),
     ),
@@ -283,9 +284,9 @@ MANY_HEADS = draw.identity(
         Form(
             name="printed",
             cites="Section 4.3, the last sentence, 'a dependence of H^{1.5}'",
-            note="The exponent of H is for the terms of the perturbed layer, without the term of "
-            "the read-out w. In a network of L layers, alpha_i of an earlier layer i gains "
-            "another factor H^{L-i}.",
+            note="The exponent of H (the number of heads) is for the terms of the perturbed layer, "
+            "without the term of the read-out w. In a network of L layers, alpha_i of an earlier "
+            "layer i gains another factor H^{L-i}.",
         ),
     ),
     control="H",

@@ -241,11 +241,13 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
         ),
         Form(
             name="corrected",
-            note="In R^n, ||x||_1 <= sqrt n ||x||_2, so C is multiplied by d for W_QK.",
+            note="In R^n, ||x||_1 <= sqrt n ||x||_2. So the constant C of the cover of W_QK is "
+            "multiplied by the dimension d of the map's inputs.",
         ),
         Form(
             name="corrected, W_c^T x",
-            note="C is multiplied by k, the dimension of this map's inputs.",
+            note="The constant C of the map's cover is multiplied by k, the dimension of this "
+            "map's inputs.",
         ),
     ),
     control="half of the bound for W_QK",

@@ -78,13 +78,15 @@ LEMMA_3_4 = draw.random_search(
     forms=(
         Form(
             name="sharpened S3",
-            note="The cover rounds row j with the step eta_j = eps' 2^(-l_j/2), where l_j is the "
-            "row's level. These steps satisfy sum eta_j^2 <= eps'^2.",
+            note="The cover rounds row j with the step eta_j = eps' 2^(-l_j/2). Here l_j is the "
+            "row's level, and eps' = eps / B_x bounds the change of a column. The steps satisfy "
+            "sum eta_j^2 <= eps'^2.",
             equality="one row of norm B, an entry just below its step B / x",
         ),
         Form(
             name="sharpened S3 code",
-            note="The length of the code gives ln N <= floor(2x^2) ln(2kd levels + 1).",
+            note="The length of the code gives ln N <= floor(2x^2) ln(2kd levels + 1), where "
+            "`levels` is the number of levels of a row.",
             equality="two rows just below B / 2 with entries at their steps",
         ),
     ),
@@ -296,8 +298,8 @@ COUNTING = draw.random_search_on_host(
         ),
         Form(
             name="derived crossover",
-            note="For x above the crossover, parameter counting gives a smaller bound than Lemma "
-            "3.6.",
+            note="For x = B_w B_x / eps above the crossover, parameter counting gives a smaller "
+            "bound than Lemma 3.6.",
             equality="always, to the tolerance of the root",
         ),
     ),

@@ -85,7 +85,8 @@ TRANSPOSED = Statement(
             name="corrected",
             sense="at most",
             exponent=(-4.5, -3.5),
-            note="With norms over columns, the complexity is Rad = E ||sum sigma_i x_i||_inf / m.",
+            note="With norms over columns, the class has the complexity Rad = E ||sum sigma_i "
+            "x_i||_inf / m, for random signs sigma_i and inputs x_i.",
         ),
     ),
     control="(ln(2d) / m)^(1/4) for the printed norms",

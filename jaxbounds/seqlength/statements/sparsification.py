@@ -127,8 +127,9 @@ MAUREY = Statement(
         ),
         Form(
             name="corrected",
-            note="The bound is (gamma b^2 - ||f||^2)/k. The proof draws V_i with probability a_i, "
-            "and 0 with probability 1 - gamma.",
+            note="The bound is (gamma b^2 - ||f||^2)/k, where gamma is the sum of the weights a_i "
+            "and b bounds the norms of the V_i. The proof draws V_i with probability a_i, and 0 "
+            "with probability 1 - gamma.",
             equality="one vector, gamma = 1/2, k = 1",
         ),
         Form(
@@ -243,9 +244,16 @@ COUNT = draw.on_host(
             "bounds the number of tuples with sum k_i = K.",
             counterexample=Counterexample(instance={"n": 1, "K": 1}, ratio=2.0, meets=_naturals),
         ),
-        Form(name="corrected", note="(d + 1)^K bounds the number of tuples.", equality="K = 1"),
         Form(
-            name="sharpened", note="The exact number of tuples is C(d + K, K).", equality="always"
+            name="corrected",
+            note="(d + 1)^K bounds the number of tuples (k_1, .., k_d) with sum k_i <= K.",
+            equality="K = 1",
+        ),
+        Form(
+            name="sharpened",
+            note="The exact number of tuples (k_1, .., k_d) with sum k_i <= K is "
+            "the binomial coefficient C(d + K, K).",
+            equality="always",
         ),
     ),
     control="d^K + 1/2",
@@ -321,7 +329,8 @@ RADIUS = Statement(
     forms=(
         Form(
             name="sharpened S1",
-            note="The vertex e_1 attains the sharpened radius. Maurey's own radius is B / sqrt K.",
+            note="The vertex e_1 attains the sharpened radius B / (1 + sqrt K). Maurey's own "
+            "radius is B / sqrt K.",
         ),
     ),
     control="B / sqrt K",

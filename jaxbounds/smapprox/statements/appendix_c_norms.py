@@ -86,8 +86,8 @@ NORMS = Statement(
         Form(
             name=f"printed {item}",
             cites=order,
-            note="The order holds with an explicit constant, for |Z| >= 4, |A| >= 2 and w_pos >= "
-            "2. The check sums the norm entry by entry.",
+            note="The order holds with an explicit constant, for |Z| >= 4 states, |A| >= 2 symbols "
+            "and w_pos >= 2 position bits. The check sums the norm entry by entry.",
         )
         for item, order in ORDERS.items()
     ),

@@ -112,27 +112,28 @@ THEOREM_41 = Statement(
         ),
         Form(
             name="sharpened",
-            note="With A = alpha/gamma, the cover has log N = (2A)^2 log 2p, "
-            "in a network 2^30 times as wide.",
+            note="The cover of N networks has log N = (2 alpha/gamma)^2 log 2p for p parameters of "
+            "l_1 norm alpha and margin gamma. The check takes a network 2^30 times as wide.",
         ),
         Form(
             name="sharpened counting",
             note=(
-                "The number p of parameters is of the order of w^2 log T, so n depends on T only "
-                "through log T."
+                "The number p of parameters is of the order of w^2 log T for the width w. So the "
+                "sample size n depends on T only through log T."
             ),
         ),
         Form(
             name="derived counts",
             equality="parity: its attention binds, whose norms are exact",
-            note="The margin bound from k, |A| and w_pos alone is at most the bound from measured "
-            "norms, because |W1|^2 <= max(3 k|A|, w_pos (2 w_pos - 1), 9).",
+            note="The first margin bound uses only the numbers k of states, |A| of symbols and "
+            "w_pos of position bits. It is at most the bound from measured norms, because |W1|^2 "
+            "<= max(3 k|A|, w_pos (2 w_pos - 1), 9).",
         ),
         Form(
             name="derived margin",
             note=(
-                "The margin bound from the counts k, |A| and w_pos gives 1/gamma <= 20 (k|A| + "
-                "w_pos) w_pos."
+                "The margin bound gamma from the counts k (states), |A| (symbols) and w_pos "
+                "(position bits) gives 1/gamma <= 20 (k|A| + w_pos) w_pos."
             ),
         ),
     ),

@@ -69,13 +69,14 @@ THEOREM_31 = on_circuits(
         ),
         Form(
             name="sharpened",
-            note="The bound uses one gamma/2 cover of log size (2 alpha/gamma)^2 log 2p, in a "
-            "network 2^30 times as wide.",
+            note="The bound uses one gamma/2 cover of log size (2 alpha/gamma)^2 log 2p, for p "
+            "parameters of l_1 norm alpha and margin gamma. The check takes a network 2^30 times "
+            "as wide.",
         ),
         Form(
             name="sharpened counting",
-            note="A comparison of volumes bounds the log size of the "
-            "same cover by p log(1 + 4 alpha/gamma).",
+            note="A comparison of volumes bounds the log size of the gamma/2 cover by p log(1 + 4 "
+            "alpha/gamma), for p parameters of l_1 norm alpha and margin gamma.",
         ),
     ),
     control="a thousandth of the sharpened bound",
@@ -139,8 +140,8 @@ ALTERNATIVES = Statement(
         Form(
             name="derived vc, used up",
             note=(
-                "The returned n satisfies 2 Pi(2n) 2^{-epsilon n/2} = delta, with the number "
-                "Pi(2n) of sign patterns."
+                "The returned n satisfies 2 Pi(2n) 2^{-epsilon n/2} = delta, where Pi(2n) is the "
+                "number of sign patterns on 2n inputs."
             ),
             equality="always",
         ),
@@ -151,8 +152,8 @@ ALTERNATIVES = Statement(
         ),
         Form(
             name="sharpened",
-            note="The cover's log size p log(1 + 4 alpha/gamma) replaces the sum over layers in "
-            "the VC bound, and fewer samples are needed.",
+            note="The log size p log(1 + 4 alpha/gamma) of a cover replaces the sum over layers in "
+            "the VC bound. Fewer samples are then enough.",
         ),
     ),
     control="VC dimension asks for fewer samples",

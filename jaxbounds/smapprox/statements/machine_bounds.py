@@ -70,7 +70,8 @@ SIZE = Statement(
             sense="at most",
             exponent=(0.9, 1.05),
             note=(
-                "The norm includes the corrections, which contribute 9 w D for width w and depth D."
+                "The norm includes the corrections (rounding layers), which contribute 9 w D for "
+                "width w and depth D."
             ),
         ),
     ),

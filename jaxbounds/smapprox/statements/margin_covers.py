@@ -168,8 +168,8 @@ RADEMACHER = Statement(
         ),
         Form(
             name="derived",
-            note="The bound chains covers at scales e_j of ratio 4, with log "
-            "sizes h_j <= A / e_j^2.",
+            note="The bound chains covers at scales e_j of ratio 4. Their log sizes h_j are at "
+            "most A / e_j^2 with A = (alpha/gamma)^2 log 2p.",
         ),
         Form(
             name="sharpened",

@@ -224,8 +224,8 @@ CONSTANTS = Statement(
         ),
         Form(
             name="derived Rademacher",
-            note="Each time n/A grows by a factor 16, the bound on Rad gains the term 7.29 "
-            "sqrt(A/n), with 7.29 = 5 sqrt(2 + 1/8).",
+            note="Here A = (alpha/gamma)^2 log 2p. Each time n/A grows by a factor 16, the bound "
+            "on Rad gains the term 7.29 sqrt(A/n), with 7.29 = 5 sqrt(2 + 1/8).",
         ),
         Form(
             name="sharpened chained",

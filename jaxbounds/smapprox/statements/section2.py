@@ -193,7 +193,10 @@ TAILS = Statement(
             note="With McDiarmid's own constant, the tail equals the level delta exactly.",
         ),
         Form(name="derived erm", note="Proposition 2.3 takes the printed deviation twice."),
-        Form(name="derived massart", note="At Massart's deviation t, |F| exp(-n t^2 / 2) = 1."),
+        Form(
+            name="derived massart",
+            note="At Massart's deviation t for a class of |F| models, |F| exp(-n t^2 / 2) = 1.",
+        ),
     ),
     control="the printed constant gives the level exactly",
     source="Appendix A",
