@@ -89,10 +89,10 @@ def generalization_bound(
     lipschitz: float = 1.0,
     coverings: Sequence[LogCovering] = (),
 ) -> float:
-    """Bound the generalization gap of all networks of this shape within `norms`, from m samples.
+    """Bound the generalization gap of all networks of this shape with norms at most `norms`.
 
-    The bound holds with probability 1 - `delta` for one choice of norms made before seeing the
-    data. The bound is not clipped at `loss_range`.
+    The bound is for m samples. It holds with probability 1 - `delta` for one choice of norms made
+    before seeing the data. The bound is not clipped at `loss_range`.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

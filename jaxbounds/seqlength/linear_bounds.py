@@ -127,7 +127,7 @@ def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Arr
 
 
 def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
-    """Compute ln(2^s C(N, s)) with s = floor(x^2 / 4), a lower bound on every cover of one row.
+    """Compute ln(2^s C(N, s)) with s = floor(x^2 / 4), a lower bound on covers of one-row maps.
 
     The value bounds the log size of every cover of one-row maps on N <= d orthonormal points (B_x =
     1). The rows (B_w / sqrt s) times a sum of s signed points differ by B_w / sqrt s >= 2 epsilon

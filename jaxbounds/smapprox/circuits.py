@@ -67,17 +67,17 @@ class Circuit:
 
     @property
     def depth(self) -> int:
-        """The number of layers above the inputs."""
+        """The depth of the circuit: the number of layers above the inputs."""
         return len(self.layers)
 
     @property
     def width(self) -> int:
-        """r, the largest number of gates in a layer, the input layer included."""
+        """The width r of the circuit: the largest number of gates in a layer or of inputs."""
         return max(self.inputs, *(len(layer) for layer in self.layers))
 
     @property
     def size(self) -> int:
-        """s, the number of all gates, the input gates included."""
+        """The size s of the circuit: the number of all gates, the input gates included."""
         return self.inputs + sum(len(layer) for layer in self.layers)
 
     def gate_values(self, x: Bool[np.ndarray, "n m"], /) -> list[Bool[np.ndarray, "n r"]]:

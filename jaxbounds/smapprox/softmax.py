@@ -53,6 +53,6 @@ def attention_error(
     inverse_temperature: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """Compute the largest coordinate error of softmax against hard-max on these scores."""
+    """Compute the largest coordinate difference of softmax and hard-max on these scores."""
     soft = soft_max(scores, jnp.ones(scores.shape, bool), inverse_temperature) @ values
     return jnp.abs(soft - hard_attention(scores, values)).max()

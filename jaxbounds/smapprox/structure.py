@@ -1,11 +1,11 @@
 """The nonzero structure of a compiled network: copies, small products, look-ups.
 
 Almost all weights of the construction are zero. A layer copies most groups of coordinates and
-computes a few groups from a few others. It may also attend by matching position codes. If a code
-has n key bits, the score of a key is n if the key equals the query and at most n - 2 otherwise. The
-null key has score n - 1. Hard attention therefore finds the matching keys or nothing. `read`
-recognises this structure in the weights and returns None for any other structure. The module
-`look_up` runs networks with this structure.
+computes a few groups from a few others. A layer may also attend by matching position codes. If a
+code has n key bits, the score of a key is n if the key equals the query and at most n - 2
+otherwise. The null key has score n - 1. Hard attention therefore finds the matching keys or
+nothing. `read` recognises this structure in the weights and returns None for any other structure.
+The module `look_up` runs networks with this structure.
 """
 
 from typing import Any, NamedTuple

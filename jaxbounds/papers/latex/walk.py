@@ -49,7 +49,7 @@ class Walk:
     """One walk through a document.
 
     Attributes:
-        pieces: the document.
+        pieces: the document, with the file and line of each character.
         theorems: a dict from names to environments of theorems.
         counters: the counters, which change during the walk.
         found: the numbered items found so far.

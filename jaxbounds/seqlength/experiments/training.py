@@ -70,8 +70,8 @@ class Trained(NamedTuple):
     """The stacked results of all runs of one length, on the host.
 
     Attributes:
-        runs: the last states.
-        data: the training data.
+        runs: the last state of each run.
+        data: the training and validation data of each run.
         diverged: for each run the epoch of its first validation that is not finite, or -1.
     """
 

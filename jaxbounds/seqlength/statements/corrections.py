@@ -80,8 +80,9 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
     forms=(
         Form(
             name="derived",
-            note="The cover rounds with levels of ratio q = 2. The docstring of "
-            "`jaxbounds.seqlength.correction_covers` gives the proof.",
+            note="The cover sorts the rows into levels by their norms, and neighbouring levels "
+            "have the ratio q = 2. The docstring of `jaxbounds.seqlength.correction_covers` gives "
+            "the proof.",
         ),
         Form(
             name="derived, norm",
@@ -94,7 +95,11 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
             note="V is the current approximation of W. Each correction of V lowers the potential "
             "F(W - V), a weighted squared norm, by at least eps^2 / (B_w B_x^2).",
         ),
-        Form(name="sharpened", note="The cover rounds with levels of ratio q = 1.1."),
+        Form(
+            name="sharpened",
+            note="The cover sorts the rows into levels by their norms, and "
+            "neighbouring levels have the ratio q = 1.1.",
+        ),
         Form(
             name="sharpened, norm",
             note="Each correction is followed by a projection onto the "
@@ -150,10 +155,15 @@ LEMMA_3_5_COUNT = draw.identity_on_host(
     judges=(lemma_3_5_explicit, lemma_3_5_sharp),
     sizes=({"points": 4},),
     forms=(
-        Form(name="derived", note="The check lists and counts all letters and levels."),
+        Form(
+            name="derived",
+            note="The check lists and counts all letters of the cover's codes. A "
+            "letter is an entry of the matrix with a sign and a level.",
+        ),
         Form(
             name="sharpened",
-            note="The bound is the smallest log size over six ratios q of neighbouring levels.",
+            note="The cover sorts the rows into levels by their norms. The bound is the smallest "
+            "log size over six ratios q of neighbouring levels.",
         ),
     ),
     control="without signs",
@@ -197,7 +207,11 @@ LEMMA_3_5_SIZE = draw.random_search_on_host(
             "packing of this check does not refute the formula.",
             hypotheses=lambda i, size: {"N >= 4": i["points"] >= 4},
         ),
-        Form(name="derived", note="The bound takes q = 2 for the ratio of neighbouring levels."),
+        Form(
+            name="derived",
+            note="The cover sorts the rows into levels by their norms. The bound "
+            "takes q = 2 for the ratio of neighbouring levels.",
+        ),
         Form(
             name="sharpened",
             note="The bound is the smallest value over six ratios q of levels, and is nearly x^2 "

@@ -80,8 +80,8 @@ NETWORK = identity_on_host(
         ),
         Form(
             name="derived folded",
-            note="The folded form has W_QK with the query bias, the "
-            "products W_V W_O, and one offset.",
+            note="The folded network (as `extract_norms` reads it) has W_QK with the query bias, "
+            "the products W_V W_O, and one offset.",
         ),
     ),
     control="the negative of the output",

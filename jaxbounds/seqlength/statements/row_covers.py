@@ -112,7 +112,13 @@ CODES = draw.identity_on_host(
     evaluate=_codes,
     judges=(lemma_3_4_explicit,),
     sizes=({"k": 4, "d": 3},),
-    forms=(Form(name="sharpened S3", note="The check lists and counts all letters and levels."),),
+    forms=(
+        Form(
+            name="sharpened S3",
+            note="The check lists and counts all letters of the cover's "
+            "codes. A letter is an entry of the matrix with a sign and a level.",
+        ),
+    ),
     control="without signs",
     source="Lemma 3.4, proved without Lemma 3.5",
 )

@@ -287,12 +287,13 @@ SIGNED_COUNT = draw.identity_on_host(
     forms=(
         Form(
             name="sharpened S2",
-            note="The proof counts the choices of the support, of its "
-            "signs, and of a composition of the sum.",
+            note="The proof counts the integer vectors z with ||z||_1 <= K. It counts the choices "
+            "of the support, of its signs, and of a composition of the sum.",
         ),
         Form(
             name="sharpened S2 logs",
-            note="This version of the claim checks the logarithm of the number of choices.",
+            note="This version of the claim checks the logarithm of the number of integer vectors "
+            "z in Z^n with ||z||_1 <= K.",
         ),
     ),
     control="without signs",

@@ -139,12 +139,12 @@ def _plan(steps: int, each: float) -> Plan:
 
 
 def table_plan(config: Learn, /) -> Plan:
-    """Return the work of `learned_tables` for one machine."""
+    """Return the amount of work that `learned_tables` does for one machine."""
     return _plan(config.table_steps, (len(config.samples) + 1) * config.seeds * config.restarts)
 
 
 def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
-    """Return the work of `trained_weights`."""
+    """Return the amount of work that `trained_weights` does."""
     lanes = len(radii) * config.seeds * len(config.weight_samples)
     return _plan(config.weight_steps, WEIGHTS * lanes)
 

@@ -169,7 +169,10 @@ The variants have another symbol, another decision, or an entry between 0 and 1.
 """
 
 LEGIBLE = 60
-"""The largest number of steps for which symbols are written; more steps use colours with a key."""
+"""The largest number of steps for which the figure writes symbols as letters.
+
+For more steps, the figure shows symbols as colours with a legend.
+"""
 
 
 _TINTS = ("#cfe3f2", "#f7d9c4", "#cdeadd", "#f2dcea", "#f9e8c2", "#d9effb", "#dddddd")
@@ -177,7 +180,7 @@ _TINTS = ("#cfe3f2", "#f7d9c4", "#cdeadd", "#f2dcea", "#f9e8c2", "#d9effb", "#dd
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
-    """Draw the tape that the network knows, the search for each symbol, and the input read."""
+    """Draw three panels: the tape that the network knows, its search for symbols, and its reads."""
     from matplotlib.figure import Figure
 
     steps = dataset.sizes["step"]

@@ -66,7 +66,7 @@ ORDERS = {
     "C.7": "Lemma C.7: O(|A| + w_pos)",
     "C.8": "Lemma C.8: O(|Z| + |A| + w_pos)",
 }
-"""The bound that each lemma claims for |theta|_1."""
+"""The bound that each lemma claims for |theta|_1, the l_1 norm of the lemma's layers."""
 
 NORMS = Statement(
     id="smapprox.appc.norms",

@@ -1,4 +1,4 @@
-"""Lemma D.9: from bounds for each layer to the margin, also for shared weights."""
+"""Lemma D.9: bounds for each layer give a margin bound, even if layers share weights."""
 
 import math
 from typing import Any
@@ -80,7 +80,8 @@ LEMMA_D9 = in_appendix_d(
         ),
         Form(
             name="derived",
-            note="The lemma holds because |tau_i(delta)| <= |delta| for every layer i.",
+            note="The lemma holds because |tau_i(delta)| <= |delta| for every layer i, where "
+            "tau_i(delta) is the part of delta that layer i reads.",
             equality="delta in the parameters of one layer",
         ),
     ),

@@ -125,9 +125,9 @@ THEOREM_41 = Statement(
         Form(
             name="derived counts",
             equality="parity: its attention binds, whose norms are exact",
-            note="The first margin bound uses only the numbers k of states, |A| of symbols and "
-            "w_pos of position bits. It is at most the bound from measured norms, because |W1|^2 "
-            "<= max(3 k|A|, w_pos (2 w_pos - 1), 9).",
+            note="This margin bound uses only the numbers k of states, |A| of symbols and w_pos of "
+            "position bits. It is at most the bound from measured norms, because |W1|^2 <= max(3 "
+            "k|A|, w_pos (2 w_pos - 1), 9).",
         ),
         Form(
             name="derived margin",

@@ -71,7 +71,8 @@ LEMMA_24 = Statement(
         ),
         Form(
             name="derived root",
-            note="If n solves the equation that includes log n, then Rad = epsilon.",
+            note="If the sample size n solves the equation of Lemma 2.4 with its factor log n, "
+            "then the bound on Rad equals epsilon.",
             equality="always",
         ),
     ),

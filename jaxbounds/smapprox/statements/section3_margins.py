@@ -127,7 +127,10 @@ LEMMA_33 = on_cases(
 
 
 def _growing(size: Size) -> Instance:
-    """Return random circuits of growing depth, then width; both meet at depth 4, width 8."""
+    """Return random circuits: one series of growing depth, one series of growing width.
+
+    The two series meet at depth 4 and width 8.
+    """
     return {
         "depth": np.array([2, 3, 4, 6, 8, 16, 4, 4, 4, 4]),
         "width": np.array([8] * 6 + [4, 12, 16, 32]),

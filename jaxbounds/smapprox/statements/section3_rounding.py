@@ -1,4 +1,4 @@
-"""Section 3.1: rounding, and the chain that it protects (Proposition 3.4, Claim 3.5)."""
+"""Section 3.1: rounding, and the chain that rounding protects (Proposition 3.4, Claim 3.5)."""
 
 import math
 
