@@ -175,7 +175,7 @@ def lemma_3_6_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 
 
 def volumetric(x: ArrayLike, /, *, parameters: Count) -> Values | Array:
-    """Compute p ln(1 + 2x), which counts p parameters in an l_2 ball of radius B_w."""
+    """Compute p ln(1 + 2x), the log size of a cover of an l_2 ball of radius B_w in R^p."""
     xp = array_module(x, parameters)
     return real(parameters) * xp.log1p(2.0 * _checked(x, parameters=parameters))
 

@@ -74,7 +74,7 @@ class Constants(NamedTuple):
     """The constant C of each kind of matrix, for inputs of l_2 norm 1.
 
     A cover for inputs of l_2 norm at most r has the constant r^2 C. The paper writes one C_1 and
-    one C_{B_x} for all matrices. The corrected form has one constant for each kind of matrix.
+    one C_{B_x} for all matrices. The corrected theorem has one constant for each kind of matrix.
     """
 
     w: ArrayLike

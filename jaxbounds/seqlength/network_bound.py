@@ -116,7 +116,7 @@ def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> di
 
 
 def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /) -> LogCovering:
-    """Return epsilon -> the least log size of the covers that apply to head h's map in R^d."""
+    """Return a function from epsilon to the least log size of the covers of head h's map in R^d."""
     e = d + 1
     options = [
         at_scale(lemma_3_6_sharp, norms[f"map {h} (1,1)"] * tokens.cls_l2, k=d, d=e),
@@ -138,7 +138,7 @@ def _contraction(activation: str) -> float:
 def map_coverings(
     network: AttentionNetwork, norms: dict[str, float], tokens: TokenNorms, /
 ) -> list[LogCovering]:
-    """Return for each head epsilon -> the least log size of the covers of its attention map."""
+    """Return for each head a function from epsilon to the least log size of its map's covers."""
     heads, d, _ = network.maps.shape
     return [map_covering(norms, h, d, tokens) for h in range(heads)]
 

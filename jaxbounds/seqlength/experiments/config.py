@@ -111,6 +111,9 @@ PUBLISHED = SparseMajority(
 """The paper's numbers, with the public code's optimiser, loss and early stop."""
 
 TEXT = replace(PUBLISHED, loss="softmax", stop=False, hidden=0)
-"""A preset from the paper's text alone: its loss, 200000 epochs, attention, one linear map."""
+"""A preset that follows the paper's text alone.
+
+The preset has the paper's loss, 200000 epochs, and a network of attention and one linear map.
+"""
 
 PRESETS = {"quick": QUICK, "published": PUBLISHED, "lengths": LENGTHS, "easy": EASY, "text": TEXT}

@@ -1,6 +1,6 @@
 """A disproof of Corollary F.0.1's bound, by networks with levels in place of signs.
 
-Otherwise the networks are the networks of `appendix_f`.
+The networks are otherwise as in `appendix_f`.
 
 The printed bound grows with d, so networks that differ in signs do not refute the bound. Networks
 that differ in levels refute the bound: the first layer distinguishes a number of levels of the

@@ -32,7 +32,10 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import TuringMachine, simulate, words
 
 CHUNKS = 10
-"""A sweep reports progress after each of this many parts; a larger number reports more often."""
+"""The number of parts of a sweep; the sweep reports its progress after each part.
+
+A larger number reports more often.
+"""
 WEIGHTS = 100.0
 """The work of a step on all weights, divided by the work of a step on a table.
 

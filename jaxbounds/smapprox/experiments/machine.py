@@ -180,7 +180,7 @@ _TINTS = ("#cfe3f2", "#f7d9c4", "#cdeadd", "#f2dcea", "#f9e8c2", "#d9effb", "#dd
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
-    """Draw three panels: the tape that the network knows, its search for symbols, and its reads."""
+    """Draw three panels: the tape, the last visit to each cell, and the symbols of the input."""
     from matplotlib.figure import Figure
 
     steps = dataset.sizes["step"]
