@@ -10,8 +10,8 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+from jaxbounds.claims.refused import collecting
 from jaxbounds.claims.statements import Paper
-from jaxbounds.claims.statements.refused import collecting
 from jaxbounds.ground import recording, surroundings
 from jaxbounds.ground.exceptions import Refused
 

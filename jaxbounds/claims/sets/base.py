@@ -1,7 +1,7 @@
 """Base class of the sets: it draws, moves, projects, tests, lists and parametrises points."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.refused import Careful
 from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of, shape_of
 from jaxbounds.claims.sets.expressions import refuse_other_expressions as refuse
 from jaxbounds.ground.exceptions import Refused
@@ -89,8 +90,12 @@ def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
     return jnp.where(chosen, jnp.where(places < 0, -1.0, 1.0), 0.0)
 
 
+class CarefulABC(Careful, ABCMeta):
+    """Metaclass of sets and of their products: a refusal makes a placeholder in a loaded file."""
+
+
 @dataclass(frozen=True)
-class Set(ABC):
+class Set(metaclass=CarefulABC):
     """A set of arrays; its shape and its numbers may be expressions of named sizes.
 
     A set gives a statement all that it needs: draws that reach the boundary, a projection, a test
@@ -102,6 +107,11 @@ class Set(ABC):
     """Whether the set is convex. If so, `project` returns the nearest point, unless its docstring
     says otherwise.
     """
+
+    @classmethod
+    def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "RefusedSet":
+        """Return the placeholder of a set whose constructor refused its arguments."""
+        return RefusedSet(problem)
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
         """Return the shape of the set's points at a size."""
@@ -216,6 +226,31 @@ class Set(ABC):
         if not 0 < radius < math.inf:
             raise Refused(f"{self!r} has radius={radius}, expected a positive finite number. Try 1")
         return float(radius)
+
+
+@dataclass(frozen=True)
+class RefusedSet(Set):
+    """Placeholder of a refused set: while a file is loaded, only statements that use it fail."""
+
+    problem: Exception
+    """The exception of the set's constructor."""
+
+    @classmethod
+    def of(cls, problem: Exception, *given: Any, **named: Any) -> Set:
+        """Return the placeholder of a refused call; it ignores the arguments of the call."""
+        return cls(problem)
+
+    def shape_at(self, size: Size) -> tuple[int, ...]:
+        """Raise the exception of the set's constructor."""
+        raise self.problem
+
+    def project(self, x: Any, size: Size) -> Any:
+        """Raise the exception of the set's constructor."""
+        raise self.problem
+
+    def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
+        """Raise the exception of the set's constructor."""
+        raise self.problem
 
 
 def product(parts: Mapping[str, tuple[Chart, ...]]) -> tuple[Chart, ...]:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.sets.base import MOST, Chart, Draw, Set, digits
+from jaxbounds.claims.sets.base import MOST, Chart, Draw, RefusedSet, Set, digits
 from jaxbounds.claims.sets.expressions import Size, shape_of
 from jaxbounds.ground.exceptions import Refused
 
@@ -23,6 +23,8 @@ class Each(Set):
 
     def __post_init__(self) -> None:
         """Refuse a `one` that is not a set, and a `count` that is not a size or a whole number."""
+        if isinstance(self.one, RefusedSet):
+            raise self.one.problem
         if not isinstance(self.one, Set):
             raise TypeError(
                 f"Each got one={self.one!r:.60}, expected a set. Try Each(jb.Sphere(1, 'd'), 'n')"

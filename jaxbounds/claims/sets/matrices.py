@@ -9,7 +9,18 @@ from typing import Any, ClassVar, Literal
 import jax
 import jax.numpy as jnp
 
-from jaxbounds.claims.sets.base import LESS, MORE, ROUNDING, Chart, Draw, Set, modules, supports
+from jaxbounds.claims.refused import careful
+from jaxbounds.claims.sets.base import (
+    LESS,
+    MORE,
+    ROUNDING,
+    Chart,
+    Draw,
+    RefusedSet,
+    Set,
+    modules,
+    supports,
+)
 from jaxbounds.claims.sets.expressions import Number, Shape, Size, number_of
 from jaxbounds.claims.sets.spectral import on_singular_values, on_spectrum
 from jaxbounds.claims.sets.vectors import Ball
@@ -224,6 +235,7 @@ class SpectralBall(_OfMatrices):
         return (Chart("", least, (*turn, *scale), point),)
 
 
+@careful(RefusedSet.of)
 def OperatorNorm(R: Number = 1, shape: Shape = "d") -> SpectralBall:
     """Matrices whose largest singular value is at most R.
 
@@ -460,6 +472,7 @@ class RowBalls(Set):
         return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * MORE}
 
 
+@careful(RefusedSet.of)
 def Matrices(shape: Shape = ("m", "n"), norm: Norm = "frobenius", at_most: Number = 1) -> Set:
     """Return the set of matrices of a shape whose norm is at most a bound.
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.sets.base import CORNERS, MOST, Chart, Set, product
+from jaxbounds.claims.sets.base import CORNERS, MOST, Chart, RefusedSet, Set, product
 from jaxbounds.claims.sets.expressions import Size
 from jaxbounds.claims.sets.vectors import Reals, anywhere
 from jaxbounds.ground.exceptions import Refused
@@ -41,11 +41,14 @@ class Over(Mapping[str, Any]):
 
         Raises:
             TypeError: if a value is not a set, or the dict is empty.
+            Refused: if a set refused its arguments while a file was loaded.
         """
         given = dict(sets)
         for name, one in given.items():
             if isinstance(one, Mapping):
-                given[name] = one if isinstance(one, Over) else Over(one)
+                given[name] = Over(one)
+            elif isinstance(one, RefusedSet):
+                raise type(one.problem)(f"over[{name!r}]: {one.problem}") from one.problem
             elif not isinstance(one, Set):
                 raise TypeError(f"over[{name!r}]={one!r:.60} is not a set. Try jb.Ball(1, 'd')")
         if not given:

@@ -10,12 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.refused import careful
 from jaxbounds.claims.sets.base import (
     CORNERS,
     MORE,
     MOST,
     Chart,
     Draw,
+    RefusedSet,
     Set,
     agrees,
     digits,
@@ -161,6 +163,7 @@ def anywhere(key: jax.Array, shapes: Sequence[tuple[int, ...]], /) -> list[jax.A
     return found
 
 
+@careful(RefusedSet.of)
 def Reals(shape: Shape = ()) -> Box:
     """Return the set of all arrays of a shape; its draws have many scales, dense and sparse.
 

@@ -1,17 +1,16 @@
 """`jaxbounds.claim`: declares a usual claim of a paper as a statement in one line."""
 
 import contextlib
-import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, ParamSpec
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
+from jaxbounds.claims.refused import REFUSALS, careful
 from jaxbounds.claims.sets import Over, Set
 from jaxbounds.claims.statements.form import Counterexample, Form, Status
 from jaxbounds.claims.statements.instance import Hypotheses
 from jaxbounds.claims.statements.judged import Judged
 from jaxbounds.claims.statements.line import Axes, sizes_of
-from jaxbounds.claims.statements.refused import REFUSALS, alone, is_collecting
 from jaxbounds.claims.statements.statement import Budget, Estimate, Kind, Statement, Witness
 from jaxbounds.claims.statements.two_sides import (
     PRINTED,
@@ -26,7 +25,6 @@ from jaxbounds.claims.statements.two_sides import (
 from jaxbounds.claims.statements.written import in_words
 from jaxbounds.ground.exceptions import Refused
 
-P = ParamSpec("P")
 Twin = Side | tuple[Side, Side]
 """A right side that makes the claim false, or a pair of a left and a right side."""
 Twins = Sequence[Twin] | Mapping[str, Twin]
@@ -43,22 +41,11 @@ LONGEST_NAME = 40
 cuts longer names. A larger number makes wider tables."""
 
 
-def _careful(make: Callable[P, Statement]) -> Callable[P, Statement]:
-    """Wrap `make`: while a file is loaded, a refused statement becomes a placeholder."""
-
-    @functools.wraps(make)
-    def made(*given: P.args, **named: P.kwargs) -> Statement:
-        try:
-            return make(*given, **named)
-        except REFUSALS as problem:
-            if not is_collecting():
-                raise
-            with alone():
-                name = given[0] if given else named.get("id")
-                twins = _twins_of(named.get("false", ()))
-                return Statement.refused_as(problem, {**named, "id": name, "forms": twins})
-
-    return made
+def _refused(problem: Exception, *given: Any, **named: Any) -> Statement:
+    """Return the placeholder of a claim that the library refuses."""
+    name = given[0] if given else named.get("id")
+    twins = _twins_of(named.get("false", ()))
+    return Statement.refused_as(problem, {**named, "id": name, "forms": twins})
 
 
 def _twins_of(false: Any) -> tuple[Form, ...]:
@@ -68,7 +55,7 @@ def _twins_of(false: Any) -> tuple[Form, ...]:
     return ()
 
 
-@_careful
+@careful(_refused)
 def claim(
     id: str,
     lhs: Side,

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from jax.typing import ArrayLike
 
+from jaxbounds.claims.refused import Careful
 from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.domain import Domain
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Size
-from jaxbounds.claims.statements.refused import Careful
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.text import shortened
 

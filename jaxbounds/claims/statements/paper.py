@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
+from jaxbounds.claims.refused import alone, is_collecting
 from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.item import Items
-from jaxbounds.claims.statements.refused import alone, is_collecting
 from jaxbounds.claims.statements.statement import Statement
 from jaxbounds.ground.exceptions import Refused
 

@@ -16,13 +16,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from jaxbounds.claims.refused import Careful
 from jaxbounds.claims.sets import Over, Set
 from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.form import LONGEST, REJECTED, Form
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size
 from jaxbounds.claims.statements.judged import Judged, full_name, owner_of
 from jaxbounds.claims.statements.over import Drawn, Projected, Within
-from jaxbounds.claims.statements.refused import Careful
 from jaxbounds.claims.statements.sides import CONTROL, Sides
 from jaxbounds.ground.exceptions import Refused
 

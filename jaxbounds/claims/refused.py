@@ -2,10 +2,13 @@
 
 import contextlib
 import contextvars
+import functools
 import inspect
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
+T = TypeVar("T")
 REFUSALS = (TypeError, ValueError)
 """The exceptions that a constructor raises when it refuses its arguments."""
 _collecting: contextvars.ContextVar[bool] = contextvars.ContextVar("collecting", default=False)
@@ -27,7 +30,7 @@ def is_collecting() -> bool:
 
 
 class Careful(type):
-    """Metaclass of declarations: a refusal makes a placeholder while a file is loaded.
+    """Metaclass of declarations and sets: a refusal makes a placeholder while a file is loaded.
 
     Each class defines `refused_as(problem, given)`, which makes the placeholder. Outside of
     `collecting`, the constructor raises.
@@ -59,3 +62,27 @@ def alone() -> Iterator[None]:
         yield
     finally:
         _collecting.reset(token)
+
+
+def careful(placeholder: Callable[..., T], /) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorate a function that declares: while a file is loaded, a refusal makes a placeholder.
+
+    Args:
+        placeholder: makes the placeholder from the exception, followed by the arguments of the
+            refused call.
+    """
+
+    def decorated(make: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(make)
+        def made(*given: P.args, **named: P.kwargs) -> T:
+            try:
+                return make(*given, **named)
+            except REFUSALS as problem:
+                if not is_collecting():
+                    raise
+                with alone():
+                    return placeholder(problem, *given, **named)
+
+        return made
+
+    return decorated
