@@ -125,10 +125,13 @@ NORMS = Statement(
             sense="at most",
             exponent=exponent,
             cites="Proposition 26, Appendix C.1",
-            note="The norm grows like (1/eps)^{1/2}, because piecewise-linear squares replace "
-            "the networks of Lemma 42.",
+            note=f"The {grows}, because piecewise-linear squares replace the networks of Lemma 42.",
         )
-        for what, exponent in (("|W|_F", (0.2, 0.3)), ("|b|", (0.2, 0.3)), ("width", (0.45, 0.55)))
+        for what, exponent, grows in (
+            ("|W|_F", (0.2, 0.3), "largest |W_i|_F grows like (1/eps)^{1/4}"),
+            ("|b|", (0.2, 0.3), "largest |b_i| grows like (1/eps)^{1/4}"),
+            ("width", (0.45, 0.55), "width grows like (1/eps)^{1/2}"),
+        )
     ),
     control="the width at most eps^{-1/4}",
     sizes=tuple({"knots": k, "q": 2, "d": 2, "de": 12} for k in KNOTS),
