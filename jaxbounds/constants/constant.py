@@ -279,7 +279,10 @@ def _by_moves(
     seed: int,
     until: float,
 ) -> tuple[AtSize, Best]:
-    """Find the constant of a statement that runs in Python, by trial moves instead of slopes."""
+    """Find the least C with lhs <= C rhs for a statement that runs in Python, outside of JAX.
+
+    The search tries random moves, because such a statement has no gradients.
+    """
     drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
     draws = concatenate([*drawn, *unmeasured(problem, seed)])
     points, doubts = settled_on_host(problem, draws, starts, fresh, seed=seed, until=until)

@@ -263,9 +263,10 @@ def _usual_kinds(statement: Statement, size: Size) -> dict[str, Kind]:
 class Bench:
     """A bench measures the instances of one statement, in batches that all have the same length.
 
-    Because of the equal lengths, each size needs only one compiled program. Sampling, search,
-    shrinking and replay share this program. They therefore measure an instance with equal bits. If
-    a statement runs on the host (outside JAX), the bench measures one instance at a time.
+    Because all batches have equal length, the bench compiles only one program for each size (the
+    values of the dimensions). Sampling, search, shrinking and replay share this program. They
+    therefore measure an instance with equal bits. If a statement runs on the host (outside JAX),
+    the bench measures one instance at a time.
 
     Args:
         statement: the statement to measure.

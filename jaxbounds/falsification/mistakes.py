@@ -95,7 +95,7 @@ def _copies(value: Any) -> Iterator[Any]:
 
 
 def _moved(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a mistake that applies `change` to each array of real numbers."""
+    """Return a mistake: a function that applies `change` to each array of real numbers."""
 
     def wrong(value: Any) -> Any:
         if _is_function(value):

@@ -22,8 +22,8 @@ Rng = np.random.Generator
 Leaf = np.ndarray
 """One array (leaf) of the instances, for all chains (parallel runs) along the first axis."""
 LEAST = 1e-12
-"""Relative gain of the ratio that counts as progress. A larger value ends chains (runs of the
-search) earlier."""
+"""The least relative increase of the ratio lhs/rhs that counts as progress. A larger value ends
+chains (runs of the search) earlier."""
 Move = Callable[[Leaf, Rng], Leaf]
 
 FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)

@@ -163,7 +163,10 @@ class Programs:
     def _compiled(
         self, mapped: Callable, file: Any, arguments: tuple, calls: int, watch: TraceWatch | None
     ) -> Callable:
-        """Return a function for arguments of these shapes, in NumPy or newly compiled."""
+        """Return `mapped` as a function for arguments of these shapes.
+
+        NumPy evaluates the function, or XLA compiles it.
+        """
         traced = jax.jit(mapped).trace(*arguments)
         if watch is not None:
             retrace = functools.partial(jax.eval_shape, mapped, *arguments)

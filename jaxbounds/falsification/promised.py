@@ -236,7 +236,10 @@ class Promises:
         return self._own(instance) | given
 
     def _of_sets(self, own: Instance) -> list[dict[str, Any]]:
-        """Return starting points in the promised entries' sets: drawn, extreme, corners, sparse."""
+        """Return starting points for the promised entries (the entries of `there_is`).
+
+        The starting points are draws, extreme points, corners and sparse points of the sets.
+        """
         sets, size = self.sets, self.size
 
         def make(key: jax.Array) -> tuple[Any, Any]:
@@ -312,7 +315,10 @@ def _without_an_entry(point: dict[str, Any], at: int) -> dict[str, Any]:
 
 
 def _copies(batch: Instance, own: Instance) -> list[dict[str, Any]]:
-    """Return promised entries that copy another entry of the instance, or its negative."""
+    """Return candidate values of the promised entries (the entries of `there_is`).
+
+    Each candidate copies another entry of the instance, or is the negative of another entry.
+    """
     found = []
     for name, entry in own.items():
         if not isinstance(entry, np.ndarray):

@@ -53,7 +53,7 @@ def printed_centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[A
 
 
 def deviation(data: Data, classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
-    """Return p = u1 - (zeta / 4) u*, the deviation of u1 from its mean."""
+    """Return p = u1 - (zeta / 4) u*: the deviation of the first direction u1 from its mean."""
     return first_direction(data) - centre(classifier, sparsity)
 
 

@@ -26,7 +26,8 @@ WEIGHTS: Mapping[Weight, str] = {
     "gap": "a step of a proof does not follow; the statement may stand",
     "reading": "false on one reading, true on another",
     "typo": "a slip of the pen",
-    "undecidable": "depends on one glyph of the available text, which may be a misprint",
+    "undecidable": "depends on one unclear character of the available text, which may be a "
+    "misprint",
 }
 PROOFS = {
     "disproved": "ball arithmetic encloses both sides on one instance. Every hypothesis is certain "

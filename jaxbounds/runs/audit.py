@@ -36,7 +36,10 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
         whole = list(selection.papers)
     if len(whole) != 1 or len(whole[0].statements) != len(selection.statements):
         names = ", ".join(paper.id for paper in selection.papers)
-        raise Refused(f"paper={str(name)!r} is no id of a whole paper. Try one of: {names}")
+        raise Refused(
+            f"paper={str(name)!r} is no paper's id (the audit takes no id of a statement). Try one "
+            f"of: {names}"
+        )
     return selection._replace(papers=tuple(whole), parts=())
 
 

@@ -62,7 +62,7 @@ class Verdicts(tuple[Verdict, ...]):
         continued: Mapping[str, str] | None = None,
         scratch: Scratch | None = None,
     ) -> "Verdicts":
-        """Make the tuple, in the order of the papers.
+        """Make the tuple of verdicts, sorted as their statements stand in the papers.
 
         The tuple keeps its temporary folder alive.
         """

@@ -116,7 +116,10 @@ def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> di
 
 
 def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /) -> LogCovering:
-    """Return a function from epsilon to the least log size of the covers of head h's map in R^d."""
+    """Return a function that maps epsilon to the log size of the smallest known cover.
+
+    The cover is one of the map of head h, whose outputs lie in R^d.
+    """
     e = d + 1
     options = [
         at_scale(lemma_3_6_sharp, norms[f"map {h} (1,1)"] * tokens.cls_l2, k=d, d=e),

@@ -11,7 +11,7 @@ from jaxbounds.smapprox.transformer import HARD, Attention, Run, Segment, run
 
 
 class EncoderDecoder(nn.Module):
-    """The Transformer of Section 4 with all attention in every layer.
+    """The Transformer of Section 4; each layer has encoder, decoder and cross attention.
 
     Attributes:
         width: w, the dimension of a hidden state.

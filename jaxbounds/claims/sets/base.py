@@ -241,15 +241,27 @@ class RefusedSet(Set):
         return cls(problem)
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Raise the exception of the set's constructor."""
+        """Refuse every use.
+
+        Raises:
+            Exception: the exception of the set's constructor.
+        """
         raise self.problem
 
     def project(self, x: Any, size: Size) -> Any:
-        """Raise the exception of the set's constructor."""
+        """Refuse every use.
+
+        Raises:
+            Exception: the exception of the set's constructor.
+        """
         raise self.problem
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Raise the exception of the set's constructor."""
+        """Refuse every use.
+
+        Raises:
+            Exception: the exception of the set's constructor.
+        """
         raise self.problem
 
 

@@ -76,8 +76,8 @@ class Looseness:
         short = [n for n in ("heads", "tokens", "dimensions", "radii") if len(getattr(self, n)) < 3]
         if short:
             raise Refused(
-                f"sizes={', '.join(short)}: each has fewer than 3 values, expected 3 or more. Try"
-                " 3 values"
+                f"sizes={', '.join(short)}: fewer than 3 values, expected 3 or more for each size. "
+                f"Try heads=(4, 16, 64)"
             )
         odd = [size for size in (*self.heads, *self.tokens) if size % 2]
         if odd or self.heads[0] < 4:

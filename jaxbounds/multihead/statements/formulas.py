@@ -190,7 +190,8 @@ LEMMA_1_W = on_head(
         Form(
             name="printed",
             cites="Lemma 1, Section 3; Lemma 4 (2), Appendix A.1",
-            note="X^T phi'(g_t) X is the covariance of the tokens under g_t.",
+            note="X^T phi'(g_t) X is the covariance of the tokens under the softmax weights "
+            "phi(g_t).",
         ),
     ),
     control="W is transposed",

@@ -1,4 +1,4 @@
-"""Proposition 7 and Corollary 2 / Corollary 5: from a good start to a guarantee.
+"""Proposition 7 and Corollary 2 (5 in the appendix): guarantees for training from a good start.
 
 The statements judge Corollary 5 as `certified_run` computes its numbers from data alone.
 """

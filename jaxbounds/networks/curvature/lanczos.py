@@ -6,8 +6,8 @@ are not orthogonal to the old ones and eigenvalues that do not exist. Loss Hessi
 sets are rank-deficient, so an exhausted Krylov space is the normal case. This module orthogonalises
 every new vector against the whole basis. If the remainder of the vector is no larger than rounding
 noise, the iteration continues with the remainder plus a random direction of the orthogonal
-complement, in equal parts. The random part also finds repeated eigenvalues. The remainder may point
-to an eigenvector with an eigenvalue close to the other eigenvalues.
+complement, in equal parts. The random part also finds repeated eigenvalues. The remainder stays,
+because it may have a component along an eigenvector that the basis still lacks.
 
 The basis has a fixed number of rows. When the basis is full, the iteration keeps Ritz vectors of
 both ends, drops the other vectors and continues. So neither memory nor the cost of a step grows

@@ -152,7 +152,7 @@ class Run:
     def pair(self, look: Look, index: int, /) -> tuple[Array, np.floating, np.floating]:
         """Return a unit Ritz vector, its Rayleigh quotient and its residual.
 
-        The first call for a pair costs one product.
+        The first call for a Ritz pair costs one product of the operator with a vector.
 
         Args:
             look: the Ritz values (a `Look`) from the first k rows in their present state.

@@ -87,9 +87,9 @@ COVERS = searched_on_host(
         Form(
             name="derived split",
             note=(
-                "This version of the claim splits eps between the two parts in proportion to their "
-                "numbers of parameters. This split is never worse than eps/2 for each part. The "
-                "bound then reads m (H De + 2) log(1 + 4L/eps)."
+                "This version of the claim splits eps between the output weights a and the hidden "
+                "layer (W, b) in proportion to their numbers of parameters. This split is never "
+                "worse than eps/2 for each. The bound then reads m (H De + 2) log(1 + 4L/eps)."
             ),
         ),
         Form(

@@ -293,8 +293,8 @@ BIAS = searched_on_a_line(
                 },
             ),
             note="At z = (-10, 0) the biases are b' = (11, 10), so |b'|^2 = 221 > 101, because "
-            "the network uses z_1 twice. One glyph decides whether the paper prints <= or an "
-            "inequality up to a constant.",
+            "the network uses z_1 twice. In our copy of the paper the relation sign is unclear: "
+            "it is <=, or an inequality up to a constant.",
         ),
         Form(
             name="corrected",

@@ -255,8 +255,8 @@ LENGTHS = Statement(
             sense="at most",
             exponent=(0.4, 1.0),
             note=(
-                "With the units of this network in balanced layers, the bound becomes informative "
-                "at N of order n^6, at every depth."
+                "If the layers of this network have equal width, the bound becomes nontrivial at N "
+                "of order n^6, at every depth."
             ),
         ),
         Form(

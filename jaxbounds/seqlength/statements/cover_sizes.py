@@ -226,8 +226,8 @@ APPENDIX_A = draw.inequality(
         Form(
             name="derived",
             note=(
-                "The rows have the cover of Lemma 3.1, with the norms r = 1 of the rows and s = 2 "
-                "of the inputs."
+                "The rows have the cover of Lemma 3.1 with r = 1 and s = 2: the bound on the rows "
+                "is in the l_1 norm, and the bound on the inputs in the l_2 norm."
             ),
             equality="all rows at the same vertex e_1, x = e_1",
         ),

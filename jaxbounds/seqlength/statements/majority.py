@@ -80,8 +80,8 @@ NETWORK = identity_on_host(
         ),
         Form(
             name="derived folded",
-            note="The folded network (as `extract_norms` reads it) has W_QK with the query bias, "
-            "the products W_V W_O, and one offset.",
+            note="`extract_norms` folds matrices and biases together. The folded network has W_QK "
+            "with the query bias, the products W_V W_O, and the sum of the other biases.",
         ),
     ),
     control="the negative of the output",

@@ -288,12 +288,12 @@ SOFTMAX = Statement(
         ),
         Form(
             name="derived dyadic",
-            note="For corrections of radius 1/4, an inverse temperature b "
-            "with e^b = 3(T + 1) is enough.",
+            note="If the corrections repair errors up to 1/4, the machine works at an inverse "
+            "temperature b with e^b = 3(T + 1).",
         ),
         Form(
             name="derived least",
-            note="No inverse temperature b with e^b < 2T is enough.",
+            note="The machine fails at each inverse temperature b with e^b < 2T.",
             equality=ALL_ONE_BELOW,
         ),
         Form(

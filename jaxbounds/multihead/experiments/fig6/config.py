@@ -100,8 +100,8 @@ class Figure6:
             raise Refused(f"dropout={self.dropout}, expected 0 <= dropout < 1. Try dropout=0.1")
         if self.source == "grammar" and not (self.n and self.test):
             raise Refused(
-                f"n={self.n} and test={self.test}, expected positive numbers, because the grammar"
-                " can draw any number of sentences. Try --n 1000 --test 500"
+                f"n={self.n} and test={self.test}, expected positive numbers: 0 means all "
+                f"sentences, and the grammar has infinitely many. Try --n 1000 --test 500"
             )
         if self.source == "grammar" and self.data:
             raise Refused(

@@ -34,7 +34,7 @@ def tail_of_a_sphere(w: Witness) -> Sides:
     "derived as read",
     ("|b'|^2", "<=", "|z|^2 + 1"),
     formula="|b'|^2 <= |z|^2 + 1, as the text at hand reads",
-    text="f3488c0b98988670fa57ee263b573b97",
+    text="0c6f05daa1989c56607ff8e4dc82156f",
     size="n",
     leaves={"y": "f n", "z": "f n"},
 )
