@@ -44,7 +44,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
 
 
 def audited(selection: Selection, options: Options, place: Path, **given: object) -> Verification:
-    """Return the verification of an audit, which skips statements with verdicts in the folder.
+    """Return the object that judges those statements of a paper without a verdict in the folder.
 
     Raises:
         Refused: if the folder holds verdicts on another paper.
@@ -64,7 +64,7 @@ def audited(selection: Selection, options: Options, place: Path, **given: object
 
 
 def write_audit(run: Verification, /) -> Audit:
-    """Write audit.md and audit.html beside the verdicts."""
+    """Write audit.md and audit.html into the folder that holds the verdicts."""
     (paper,), folder = run.selection.papers, run.folder
     about = Audit(
         paper, run.verdicts, folder.settings, folder.path, run.selection.catalogue.imports
@@ -92,15 +92,16 @@ def audit(
 
     Args:
         paper: the id of the paper, the file or folder that holds the paper, or the `Paper` itself.
-        out: the folder for the texts and for all files of `verify`. The audit does not judge a
-            statement again if the folder holds verdicts on the statement, with an equal version,
-            source and seed.
+        out: the folder for audit.md, audit.html and all files that `verify` writes. The audit does
+            not judge a statement again if the folder holds a verdict on the statement, from a run
+            with equal library version, source code and seed.
         imports: further modules or files that hold a PAPER of your own.
         seed: the seed of all draws.
         timeout: seconds for each statement. If the search refutes no claim in this time, the
             verdict is inconclusive.
-        certify: disprove failing forms in ball arithmetic; needs the extra `certify`.
-        on: the engine, as for `verify`.
+        certify: whether to disprove each failing form (a version of a claim) in ball arithmetic,
+            which encloses rounding errors. Needs the optional packages `jaxbounds[certify]`.
+        on: the engine that judges (local processes, Dask or SLURM), as for `verify`.
         jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
             Engines other than "processes" ignore `jobs`.
 

@@ -1,4 +1,7 @@
-"""Set JAX up for runs, and keep compiled programs and worst instances in a cache."""
+"""Set JAX up for runs, and keep compiled programs and worst instances in a cache.
+
+A worst instance is the input at which a run found the largest ratio lhs/rhs of a claim.
+"""
 
 import contextlib
 import functools
@@ -24,8 +27,8 @@ from jaxbounds.papers import PAPERS, load_paper
 from jaxbounds.runs.digest import cache_folder, digest_of, folder_for_jax
 
 MONTH = 30 * 24 * 3600.0
-"""Seconds after which a run removes unused compiled programs and folders of other versions. A
-larger number keeps more files on the disk."""
+"""Seconds after which a run removes unused compiled programs, and the folders of other versions of
+the library. A larger number keeps more files on the disk."""
 
 
 SETTINGS: dict[str, Any] = {
@@ -42,10 +45,10 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def examples(every: bool, /) -> Examples:
-    """Return the store of the worst instances of earlier runs.
+    """Return the store of the worst instances that earlier runs found for each claim.
 
-    If `every` is true, a run uses all stored instances, else only the instances that violate a
-    claim.
+    If `every` is true, a run starts from all stored instances. Otherwise the run starts only from
+    stored instances that violate a claim.
     """
     place = cache_folder()
     folder = place and private(place / "jaxbounds-examples")
@@ -198,7 +201,7 @@ def _is_old(file: Path) -> bool:
 def programs_for(statement: Statement, /) -> Programs:
     """Return the store of compiled programs for a statement, or None for a user's own statement.
 
-    So each run traces a user's own statement again.
+    So each run lets JAX trace a user's own statement again.
     """
     own = load_paper(statement.paper).statements if statement.paper in PAPERS else ()
     return _program_store() if any(statement is one for one in own) else UNKEPT

@@ -1,4 +1,7 @@
-"""Define `jaxbounds.certify`, which disproves failing forms and proves forms on boxes."""
+"""Define `jaxbounds.certify`, which disproves failing forms and proves forms on boxes.
+
+A form is one version of a claim: printed, corrected or sharpened.
+"""
 
 import functools
 import json
@@ -32,19 +35,20 @@ from jaxbounds.runs.watched import watched
 from jaxbounds.runs.workers import Died
 
 SECONDS = 120.0
-"""The default limit in seconds of processor time for one form. A larger value leaves fewer forms
-undecided."""
+"""The default limit, in seconds of processor time, for one form (one version of a claim). A larger
+value leaves fewer forms undecided."""
 CERTIFICATES = "certificates.json"
 SETTLED = ("disproved", "disproved as coded", "proved on D")
 
 
 class Certified(NamedTuple):
-    """A certificate or a proof, with the files that belong to it.
+    """The certificate of a disproof, or a proof on a box, with the files that belong to it.
 
     Attributes:
         certificate: the certificate of a disproof, or the proof.
         witness: the data with which an independent checker confirms a disproof.
-        theorem: the file for Rocq, if the caller wanted one and it exists.
+        theorem: the text of the file for the proof assistant Rocq. None if the caller wanted no
+            file, or the form has no translation.
         refused: the reason why the file for Rocq is missing.
         depends: the files and modules that the user's code read for the result; None if unknown.
     """
@@ -92,7 +96,10 @@ def _certified(
 
 
 def _with_theorem(made: Certified, text: Callable[[], Any], operations: int) -> Certified:
-    """Add the file for Rocq to a form that is disproved or proved, if the caller wants files."""
+    """Add a file for the proof assistant Rocq to a disproved or proved form.
+
+    The function adds nothing if the caller wants no files.
+    """
     if not operations or made.certificate.word in ("undecided", "false on D"):
         return made
     try:
@@ -117,8 +124,8 @@ def worth_certifying(selection: Selection, /) -> Selection:
     """Return the statements of a selection that `certify` works on.
 
     If the user named statements, the function returns the whole selection. Otherwise the function
-    returns the statements that store a counterexample or name domains, and the user's own
-    statements.
+    returns the user's own statements, and each statement that stores a counterexample or names a
+    domain (a box of instances on which to prove a form).
     """
     if selection.parts:
         return selection
@@ -131,7 +138,7 @@ def worth_certifying(selection: Selection, /) -> Selection:
 def _driven(work: Any, selection: Selection, seconds: float, **given: Any) -> Iterator[Any]:
     """Yield the result of `work` for each statement.
 
-    This process itself computes the results for papers that exist in this process alone.
+    If a paper was defined in this process and in no file, this process computes its results itself.
     """
     if not 0 < seconds < 1e6 or given["jobs"] < 0:
         raise Refused(
@@ -158,9 +165,10 @@ def certifying(
     operations: int = 0,
     slack: str = "",
 ) -> Iterator[list[Certified]]:
-    """Yield a list of certified forms for each statement.
+    """Yield, for each statement, the list of its certified forms (versions of the claim).
 
-    A form with at most `operations` scalar operations gets a file for Rocq; 0 makes no files.
+    A form with at most `operations` scalar operations gets a file for the proof assistant Rocq; 0
+    makes no files.
     """
     given = {"on": on, "jobs": jobs, "folder": folder}
     work = functools.partial(_certified_somewhere, operations, known_slack(slack))
@@ -197,6 +205,8 @@ def place_for(out: Path, imports: tuple[str, ...], /) -> Held:
 def write_certificates(made: Sequence[Certified], selection: Selection, out: Path, /) -> None:
     """Write the witnesses, and add the certificates to certificates.json.
 
+    An independent checker confirms a disproof with the data in its witness.
+
     The file certificates.json keeps its entries of other statements.
     """
     form = {s.id: s.form for s in selection.statements}
@@ -211,7 +221,7 @@ def write_certificates(made: Sequence[Certified], selection: Selection, out: Pat
 def write_theorems(
     made: Sequence[Certified], selection: Selection, folder: Path, /
 ) -> Iterator[str]:
-    """Write a file for Rocq for each form.
+    """Write a file for the proof assistant Rocq for each form.
 
     Yield the file's path and size, or the reason for no file.
     """
@@ -266,7 +276,10 @@ class Certificates(Sequence[Certificate | Proof]):
 
     @property
     def status(self) -> int:
-        """Return the command's exit status: 0 if each form is disproved or proved, else 1."""
+        """Return the command's exit status: 0 if each form (version of a claim) is settled.
+
+        A form is settled if it is disproved or proved. Otherwise the status is 1.
+        """
         return int(any(c.word not in SETTLED for c in self))
 
     def _table(self) -> Table:
@@ -290,6 +303,9 @@ def certify(
 ) -> Certificates:
     """Disprove forms that fail, and prove forms that name domains, as `jaxbounds certify` does.
 
+    A form is one version of a claim: printed, corrected or sharpened. A domain is a box of
+    instances on which a form is to be proved.
+
     Args:
         what: the statements, as for `verify`. The default is every form that stores a
             counterexample or names domains. If a named statement stores no counterexample,
@@ -297,11 +313,11 @@ def certify(
         imports: further modules or files that hold a PAPER of your own.
         out: the folder for certificates.json and witnesses/; without `out` nothing is written.
         seconds: seconds of processor time for a form, after which the form is undecided.
-        rocq: the folder for files that the kernel of Rocq checks, one for each disproof and
-            proof.
+        rocq: the folder for files that the kernel of the proof assistant Rocq checks, one for each
+            disproof and proof.
         operations: the largest number of scalar operations of a form that gets a file for Rocq.
-        slack: the slack of all proofs, instead of the slack of each domain. A proof shows
-            lhs <= rhs + slack. The slack is absolute ("1e-9") or relative ("1e-9 relative").
+        slack: the slack that replaces the stated slack of each domain. A proof shows lhs <= rhs +
+            slack. The slack is absolute ("1e-9") or relative ("1e-9 relative").
         on: the engine, as for `verify`.
         jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
             Engines other than "processes" ignore `jobs`.

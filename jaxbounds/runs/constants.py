@@ -1,4 +1,7 @@
-"""Define `jaxbounds.constants_of`, which finds sharp constants as `jaxbounds constant` does."""
+"""Define `jaxbounds.constants_of`, which finds sharp constants as `jaxbounds constant` does.
+
+The sharp constant of a form (one version of a claim) is the largest lhs/rhs over all instances.
+"""
 
 import functools
 import importlib.util
@@ -32,8 +35,9 @@ class Search(NamedTuple):
     """The settings of a search for sharp constants.
 
     Attributes:
-        axes: the values of each size, as {"d": (2, 4)}. The search takes all combinations. Without
-            values the search takes the statement's own sizes.
+        axes: a dictionary from the name of a size to its values, as {"d": (2, 4)}. The search takes
+            all combinations. If the dictionary is empty, the search takes the statement's own
+            sizes.
         seed: the seed of the draws.
         seconds: seconds of processor time for each size. The search at a size ends earlier if
             enough starts agree on the constant.
@@ -51,7 +55,7 @@ class Search(NamedTuple):
 def forms_named(statement: Statement, name: str, /) -> tuple[Form, ...]:
     """Return the forms with the given name.
 
-    Then follow the forms with a longer name that begins with the given name.
+    After these forms come the forms with a longer name that begins with the given name.
     """
     exact = tuple(form for form in statement.forms if form.name == name)
     word = tuple(f for f in statement.forms if f.name.startswith((f"{name},", f"{name} ")))
@@ -65,6 +69,8 @@ def _decided_by_instances(statement: Statement) -> bool:
 
 def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, str]]:
     """Return the forms that can have a sharp constant, each with its statement.
+
+    The sharp constant of a form (one version of a claim) is the largest lhs/rhs over all instances.
 
     Raises:
         Refused: if the user named one statement, and it has no form with this name.
@@ -80,7 +86,7 @@ def with_constants(selection: Selection, form: str, /) -> list[tuple[Statement, 
 
 
 class Found(NamedTuple):
-    """The sharp constant of one form.
+    """The sharp constant of one form (one version of a claim).
 
     Attributes:
         constant: the sharp constant, or the reason why it is missing.
@@ -166,12 +172,15 @@ def constants_of(
 ) -> dict[OfForm, SharpConstant | str]:
     """Return a dictionary from (id, form) to the sharp constant, or to why the constant is missing.
 
+    The sharp constant of a form (one version of a claim) is the largest lhs/rhs over all instances.
+
     Args:
         what: the statements, as for `verify`.
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
-        sizes: the values of each size, as {"d": (2, 4)}; the search takes all combinations. Unless
-            sizes are given, the search takes the statement's own sizes.
+        sizes: a dictionary from the name of a size to its values, as {"d": (2, 4)}. The search
+            takes all combinations. Unless sizes are given, the search takes the statement's own
+            sizes.
         imports: further modules or files that hold a PAPER of your own.
         seed: the seed of the draws.
         seconds: seconds of processor time for each size. The search at a size ends earlier if

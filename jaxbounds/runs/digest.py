@@ -1,4 +1,4 @@
-"""Compute the digest of the library's source, and find the library's cache, without JAX."""
+"""Compute the digest of the library's source, and find its cache, without importing JAX."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ def _named_by_user() -> Path | None:
 
 
 def _place() -> Path | None:
-    """Return the path of the cache; None if no variable and no home folder gives a path.
+    """Return the path of the cache; None if neither a variable nor a home folder gives a path.
 
     The folder need not exist. An empty environment variable counts as unset. A relative path counts
     as unset where an absolute path is needed. The root of the file system does not count as a home
@@ -65,7 +65,7 @@ def folder_for_jax() -> Path | None:
 
 
 def digest_of(imports: Iterable[str], /) -> str:
-    """Return the digest of the package's source and errata, and of the user's imported files."""
+    """Return one digest of the package's code and errata, and of the user's imported files."""
     package, state = Path(__file__).parents[1], hashlib.sha256()
     for file in sorted([*package.rglob("*.py"), *package.rglob("errata.toml")]):
         state.update(file.relative_to(package).as_posix().encode() + file.read_bytes())

@@ -33,11 +33,11 @@ ANSWER = 10
 """Seconds within which the first process must answer at its address. A larger number lets the first
 process start later."""
 LEAVE = 2
-"""Seconds that the first process waits when all processes stop, because the other processes still
+"""When a run ends, the first process stays for this many seconds, because the other processes still
 need its address. A larger number delays the end."""
 GATHER = 300
-"""Seconds that the first process waits for the others at the start. A larger number lets others
-start later."""
+"""Seconds that the first process waits at the start until all other processes have joined. A larger
+number lets others start later."""
 
 
 @dataclass(frozen=True, kw_only=True)

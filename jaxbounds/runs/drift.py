@@ -1,10 +1,11 @@
 """Record the ratios lhs/rhs of a paper's statements, and compare later runs with the records.
 
 A changed formula or sampler may change the ratios of a form but not its verdict. So
-`records/ratios.json` of a paper holds three kinds of ratios for each form: the worst ratio, the
-worst ratio at each size, and a mean over the random draws (`Verdict.drawn`). Any change of a
-formula changes this mean. `jaxbounds verify --record` writes the file with seed 0 (`verify ID
---record` for one statement). A person then reads the differences.
+`records/ratios.json` of a paper holds three kinds of ratios for each form (each version of a
+claim). They are the largest ratio, the largest ratio at each size, and a mean over random instances
+(`Verdict.drawn`). Any change of a formula changes this mean. `jaxbounds verify --record` writes the
+file with seed 0 (`verify ID --record` for one statement). A person then reviews how the file
+changed.
 """
 
 import math
@@ -19,8 +20,8 @@ SEARCHED, EXACT = 0.03, 1e-6
 that a search found, the second for a ratio of random draws alone. A larger number overlooks more
 changes."""
 Ratios = Mapping[str, float]
-"""A dictionary of the ratios of one form. The keys are "worst", "drawn", and the sizes ("n=4,
-T=3")."""
+"""A dictionary of the ratios lhs/rhs of one form (one version of a claim). Its keys are "worst"
+(the largest ratio), "drawn" (the mean over random instances), and the sizes ("n=4, T=3")."""
 OfStatements = Mapping[str, Mapping[str, Ratios]]
 """A dictionary from the statement's id, then the form's name, to the ratios."""
 
@@ -28,7 +29,7 @@ OfStatements = Mapping[str, Mapping[str, Ratios]]
 def _is_recorded(verdict: Verdict) -> bool:
     """Return whether to record a verdict's ratios.
 
-    The ratios of a true identity are only rounding, so they are not recorded.
+    The sides of a true identity differ only by rounding, so its ratios are not recorded.
     """
     exact = verdict.relation == "=" and verdict.status == "holds"
     return not exact and bool(ratios_of(verdict))
@@ -75,10 +76,11 @@ def differences(verdict: Verdict, before: Ratios, /) -> Iterator[str]:
 
 
 def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[str]:
-    """Return a line for each form whose ratios differ from the record, or have no record.
+    """Return a line for each form whose ratios lhs/rhs differ from the record, or have no record.
 
     Args:
-        verdicts: verdicts with seed 0 and the statements' own budgets.
+        verdicts: verdicts of a run with seed 0 and the statements' own numbers of draws and
+            searches.
         recorded: the recorded ratios of each statement and form.
     """
     for verdict in filter(_is_recorded, verdicts):
@@ -92,7 +94,10 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
 
 
 def drifted(verdicts: Sequence[Verdict], papers: Iterable[Paper], /) -> Iterator[str]:
-    """Return the lines of `moved` for all papers that have records."""
+    """Yield a line for each form whose ratios differ from the records of its paper.
+
+    The lines come from `moved`. Papers without recorded ratios give no line.
+    """
     for paper in papers:
         if recorded := read_records(paper, RATIOS):
             yield from moved([v for v in verdicts if v.paper == paper.id], recorded)

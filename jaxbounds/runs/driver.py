@@ -1,5 +1,7 @@
 """The driver computes independent pieces of work, in this process or on any executor.
 
+A piece of work is the argument of one call of a function.
+
 A worker must have the same versions and source as this process, so that all numbers come from one
 program. If a worker dies, the driver tries each of its pieces once more.
 """
@@ -49,7 +51,7 @@ share JAX's settings and caches."""
 def _call(
     expected: Mapping[str, str], work: Callable[[Piece], Result], lot: Sequence[Piece]
 ) -> list[Result] | Exception:
-    """Return the results of some pieces, computed in the worker, or the error that `work` raised.
+    """Compute `work(piece)` for some pieces in the worker; return the results or the error.
 
     The function returns the error as a value. The driver thus distinguishes this error from an
     error of the executor.
@@ -115,7 +117,7 @@ def each(
         pieces: the arguments of the calls, which must be picklable.
 
     Yields:
-        A piece, and its result or `Died`.
+        A piece, and its result, or `Died` if the worker of the piece died.
 
     Raises:
         Refused: if a worker has other versions or another source, cannot load its piece, or the
@@ -208,7 +210,10 @@ def packed(folder: Path, /) -> dict[str, bytes]:
 
 
 def unpack(files: Mapping[str, bytes], folder: Place, /) -> None:
-    """Write the files of `packed` into a folder, each file whole or not at all."""
+    """Write files into a folder, each file whole or not at all.
+
+    The dictionary `packed` maps the name of each file to its bytes.
+    """
     for name, content in files.items():
         with whole(folder / name) as file:
             file.write(content)

@@ -33,7 +33,7 @@ class Engine:
             machine, for a test.
         partition: the partition of SLURM.
         time: minutes that a SLURM job may take.
-        array: the number of SLURM jobs, which share the pieces.
+        array: the number of SLURM jobs, among which the pieces of work are divided.
     """
 
     engine: str = "processes"
@@ -103,7 +103,7 @@ def engine_of(on: Where | None, /) -> On:
 
 
 def in_this_process(on: On, jobs: int, pieces: int, /) -> bool:
-    """Return whether this process does all work: there is one piece, or the user gave jobs=1.
+    """Return whether this process does all work: the work has one piece, or the user gave jobs=1.
 
     If the memory suffices for one process only, a child process does the work. The death of the
     child then does not end the run.

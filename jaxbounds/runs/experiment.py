@@ -1,4 +1,7 @@
-"""Define `jaxbounds.run`, which computes an experiment whole or in shards, and merges shards."""
+"""Define `jaxbounds.run`, which computes an experiment whole or in shards, and merges shards.
+
+An experiment computes a figure or table of a paper. A shard is a share of its training runs.
+"""
 
 import contextlib
 import functools
@@ -89,7 +92,9 @@ def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool
 
 
 def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xarray.Dataset":
-    """Compute the data set of a run, or of a share of a run, and keep the progress in the folder.
+    """Compute the data set of a run or of a shard, and keep checkpoints in the folder.
+
+    A shard is a share of the training runs of a run.
 
     Raises:
         Refused: if the folder holds an unfinished run and `resume` is False; if `resume` is True
@@ -130,7 +135,7 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
 
 
 def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool = False) -> Place:
-    """Compute one share of a run, which `merged` can join with the others.
+    """Compute one shard (share of a run's training runs), which `merged` can join with the others.
 
     Return the folder of the share.
     """
@@ -148,7 +153,7 @@ def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool
 
 
 def _share_somewhere(experiment: str, flags: tuple[str, ...], share: Share) -> dict[str, bytes]:
-    """Compute a share on any machine, and return the shard's files."""
+    """Compute a shard (share of a run's training runs) on any machine, and return its files."""
     with tempfile.TemporaryDirectory() as place:
         compute_share(requests.again(experiment, flags), Path(place), share)
         return packed(Path(place))
@@ -162,7 +167,7 @@ def _is_done(folder: Place) -> bool:
 
 
 def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE) -> None:
-    """Compute all shards of a run that are not finished yet.
+    """Compute all unfinished shards of a run; each shard is a share of its training runs.
 
     Args:
         request: the run.
@@ -232,7 +237,7 @@ def run(
     imports: Iterable[str] = (),
     **fields: Any,
 ) -> "xarray.Dataset":
-    """Run an experiment, as `jaxbounds run` does: a figure or table of a paper as labelled data.
+    """Run an experiment, as `jaxbounds run` does; return the data of a figure or table.
 
     `jaxbounds.find_experiment(id).figure(dataset)` draws the result, and `.claims(dataset)` tests
     the paper's claims on it.
@@ -244,10 +249,10 @@ def run(
         precision: JAX's precision of matrix products, "highest", "high" or "default". Without a
             value, the experiment chooses the precision ("highest"), or JAX's default applies if the
             experiment does not choose.
-        out: the folder for result.nc and the progress; without `out`, `run` writes no file.
+        out: the folder for result.nc and the checkpoints; without `out`, `run` writes no file.
         resume: continue the run that the folder holds.
-        shards: the number of shards. If positive, the engine `on` computes the shards, and `run`
-            merges them.
+        shards: the number of shards (shares of the training runs). If positive, the engine `on`
+            computes the shards, and `run` merges them.
         on: the engine that computes the shards, as for `verify`.
         imports: modules or files of your own that define EXPERIMENTS.
         **fields: fields of the experiment's configuration, which replace the preset's fields.

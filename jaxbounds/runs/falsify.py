@@ -24,9 +24,9 @@ from jaxbounds.runs.verdicts import Scratch, Verdicts
 
 
 def by_balls(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Ask ball arithmetic about an instance.
+    """Check an instance in ball arithmetic, which encloses rounding errors.
 
-    Without the extra `certify`, answer that it is absent.
+    If the extra `certify` is not installed, the answer is that ball arithmetic is missing.
     """
     if importlib.util.find_spec("flint") is None:
         return no_referee(statement, form, instance, size)
@@ -48,10 +48,12 @@ def falsify(
 ) -> Verdicts:
     """Try to falsify a statement; return one verdict for each of its forms.
 
+    A form is one version of the claim: printed, corrected or sharpened.
+
     The search runs in float64 on the CPU under any settings of JAX. An equal seed, budget and
     software give equal verdicts, unless an earlier run stored a violation in `examples`. If a
-    violation may be a rounding error, ball arithmetic decides whether it is real. Without the extra
-    `certify` the verdict is then `inconclusive`.
+    violation may be a rounding error, ball arithmetic (which encloses rounding errors) decides
+    whether it is real. Without the extra `certify` the verdict is then `inconclusive`.
 
     Args:
         statement: the statement, its id, or a file that holds a PAPER of one statement.
@@ -60,8 +62,8 @@ def falsify(
         budget: the budget of draws and searches; the statement's own budget unless given.
         timeout: seconds. If the search refutes no claim in this time, the verdict is inconclusive.
         store: the folder for `worst/<id>.<form>.npz` (the worst instance) and, if a form fails,
-            `counterexamples/<id>.<form>.npz` (a shrunk instance). The default is a temporary
-            folder, which lives as long as the result.
+            `counterexamples/<id>.<form>.npz` (a simpler instance that still violates the form). The
+            default is a temporary folder, which lives as long as the result.
         imports: modules or files that hold a PAPER of your own.
         programs: the store of compiled programs. All programs in its folder must come from the
             present code of the statement. Without a store, the function keeps no program.
@@ -89,13 +91,15 @@ def replay(
 ) -> tuple[Statement, dict[str, float], float]:
     """Measure a stored instance again, and return the ratio lhs/rhs of each form.
 
+    A form is one version of the claim: printed, corrected or sharpened.
+
     Args:
         stored: a .npz file of `worst/` or `counterexamples/`, or the result of `load_instance`.
         imports: modules or files that hold a PAPER of your own.
 
     Returns:
-        The statement, the ratio of each form (and the control), and the ratio that the file
-        stores for the form `stored.meta["form"]`.
+        The statement, the ratio of each form and of the control (a deliberately false variant), and
+        the ratio that the file stores for the form `stored.meta["form"]`.
 
     Raises:
         Refused: if the file is not a stored instance, lacks its id, form, size or ratio, or has

@@ -1,11 +1,11 @@
 """Define the folder of a verification.
 
 The folder loses no verdict when a run is interrupted, and reuses no outdated verdict. During a run
-the folder `unfinished/` holds the instances and a journal. The first line of the journal has the
-settings of the run. Each later line has the verdicts on one judged statement. `publish` moves the
-instances and the verdicts into place. If a run was interrupted, the next run with equal settings
-continues the interrupted run. The next run uses each verdict whose dependencies have not changed.
-Runs change no files of the user.
+the folder `unfinished/` holds a journal and the instances (inputs at which claims were measured).
+The first line of the journal has the settings of the run. Each later line has the verdicts on one
+judged statement. `publish` moves the instances and the verdicts into place. If a run was
+interrupted, the next run with equal settings continues the interrupted run. The next run uses each
+verdict whose dependencies have not changed. Runs change no files of the user.
 """
 
 import contextlib
@@ -43,7 +43,8 @@ __all__ = ["UNREADABLE", "ById", "Folder", "Kept", "folder_for", "published_in",
 INSTANCES = ("worst", "counterexamples")
 JOURNAL = "unfinished/judged.jsonl"
 NAMES = ("verdicts.json", "run.json", "report.html", "failed.json", JOURNAL)
-"""The names of the files that a verification writes, besides instances."""
+"""The names of the files that a verification writes, besides instances (arrays at which a claim was
+measured)."""
 FORM = "jaxbounds-journal-2"
 ById = dict[str, tuple[Verdict, ...]]
 """A dictionary from a statement's id to the verdicts on the statement."""
@@ -153,7 +154,7 @@ def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
 
 
 def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
-    """Return a journal's settings, the verdicts of its lines, and a sentence on each damaged line.
+    """Return a journal's settings, the verdicts in its lines, and a sentence on each damaged line.
 
     Raises:
         Damaged: if the file is not a journal.
@@ -226,7 +227,7 @@ def verdicts_in(*folders: Path) -> ById:
     """Read the latest verdicts on each statement in some folders, from runs with any settings.
 
     The function leaves out damaged verdicts, and verdicts that somebody changed after a run
-    published them. It tells the user about both.
+    published them. It prints a message about each file that it leaves out.
     """
     found: list[tuple[float, list[tuple[Verdict, ...]]]] = []
     for folder in folders:
@@ -256,7 +257,8 @@ class Folder:
         path: the path of the folder. The first file that is written creates the folder.
         settings: the settings of the run. The folder never mixes verdicts of different settings.
         held: the lock that this run has on the folder.
-        asked: the folder with the list of failed statements; by default `path`.
+        asked: the folder that the user named, which holds the list of failed statements; by default
+            `path`.
 
     Raises:
         Refused: if the path is an address such as gs://bucket/folder.
@@ -300,7 +302,7 @@ class Folder:
         return found if isinstance(found, str) else ""
 
     def _published(self) -> dict[str, Kept] | str:
-        """Return this run's verdicts in the folder, or a text on how the folder's run differs."""
+        """Return this run's verdicts in the folder, or a text that says how its run differs."""
         if not self.marked.place("verdicts.json").is_file():
             return {}
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
@@ -399,7 +401,7 @@ class Folder:
             self.marked.write(f"unfinished/{name}", content)
 
     def scratch(self) -> Path:
-        """Return a temporary folder for the jobs of a queue, which the end of the run removes."""
+        """Return a temporary folder for the jobs of a queue; it is removed when the run ends."""
         return self.marked.scratch("unfinished/jobs")
 
     def publish(self, judged: Sequence[Kept], run: Mapping[str, Any]) -> None:
@@ -490,7 +492,10 @@ def _settings(stored: Any) -> dict[str, Any]:
 
 
 def judged_before(out: Path, /) -> dict[str, bool]:
-    """Return whether each statement was as recorded when a run with this --out last judged it."""
+    """Return a dictionary from ids of statements to whether their last verdicts were as recorded.
+
+    The dictionary covers all statements that runs with this --out have judged.
+    """
 
     def known(stored: Any) -> dict[str, bool]:
         if fits(stored, list[str]):  # an earlier version wrote the ids of failed statements alone
@@ -506,7 +511,9 @@ def judged_before(out: Path, /) -> dict[str, bool]:
 
 
 def remember_judged(folder: Folder, done: ById, /, *, changed: Iterable[str] = ()) -> None:
-    """Note which statements were as recorded, also if the verdicts went to another folder.
+    """Note which statements have verdicts and values that agree with the records.
+
+    The note is in the folder that the user named, even if the verdicts went to another folder.
 
     Args:
         folder: the folder of the run.
@@ -540,7 +547,8 @@ def folder_for(
 
     Args:
         out: the folder that the user named.
-        part: the patterns that chose some statements; empty if the run judges all statements.
+        part: the patterns with which the user chose statements; empty if the run judges all
+            statements.
         settings: the settings of the run.
         instances: the names of instance files that the run may write.
         look: a function that is called while another run has locked the folder.

@@ -97,7 +97,7 @@ class Jobs(concurrent.futures.Executor):
             return set()
 
     def _gone(self, jobs: list[Any]) -> set[str]:
-        """Return the jobs that two answers of the queue in a row do not name.
+        """Return the jobs that are missing in two successive answers of the queue.
 
         The method raises the error of a queue that does not answer.
         """

@@ -1,4 +1,7 @@
-"""Add results on some forms to a JSON file that keeps its results on other forms."""
+"""Add results on some forms to a JSON file that keeps its results on other forms.
+
+A form is one version of a claim: printed, corrected or sharpened.
+"""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -24,7 +27,7 @@ def taken(
 ) -> Held:
     """Lock a folder of results for this run, by `jaxbounds.ground.occupied.take`.
 
-    Several runs of one command with equal source add to one file, one run after the other.
+    Several runs of one command with equal source code can add to one file, one run after the other.
 
     Args:
         out: the folder that the user named.

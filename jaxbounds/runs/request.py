@@ -58,7 +58,7 @@ class Request(NamedTuple):
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings that the numbers depend on.
+        """Return the settings that determine the numbers: `about`, and the digest of the code.
 
         These settings are equal in all shards of a run.
         """
@@ -126,7 +126,7 @@ def requested(
 
 
 class _Flags(NamedTuple):
-    """`Request.flags`, sorted into fields, other options and imports."""
+    """The options in `Request.flags`, divided into fields, other options and imports."""
 
     words: tuple[str, ...]
     given: dict[str, Any]
@@ -147,7 +147,9 @@ def _parsed(flags: Iterable[str]) -> _Flags:
 
 
 def again(experiment: str, flags: Iterable[str], /) -> Request:
-    """Return the request with these `Request.flags`, which come from this process or its parent.
+    """Return the request that some `Request.flags` describe.
+
+    The flags must come from this process or its parent, because they may name code to import.
 
     Raises:
         Refused: in the cases that `requested` lists.

@@ -1,6 +1,6 @@
-"""Read and write the file that describes a share (shard) of a run.
+"""Read and write the file that describes a shard: a share of the training runs of a run.
 
-The file names the run and the share's index, and says whether the share is finished.
+The file names the run and the shard's index, and says whether the shard is finished.
 """
 
 import json
@@ -22,7 +22,7 @@ FORMAT = "jaxbounds-shard-1"
 
 @dataclass(frozen=True, kw_only=True)
 class Shard:
-    """A share of a run.
+    """A shard: a share of the training runs of a run.
 
     Attributes:
         experiment: the id of the experiment.
@@ -71,7 +71,7 @@ class Shard:
 
 
 def folder_of(out: Place, share: Share, /) -> Place:
-    """Return the folder of a share inside `out`. So all shares can use one `--out`."""
+    """Return the folder of a shard inside `out`. So all shards of a run can use one `--out`."""
     return out / f"shard-{share.index}-of-{share.count}"
 
 

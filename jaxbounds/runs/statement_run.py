@@ -60,8 +60,9 @@ class Options:
         seed: the seed of all draws.
         thorough: take ten times the samples and searches, and start searches also from the worst
             instances of earlier runs.
-        certify: disprove failing forms in ball arithmetic, and write witnesses beside the
-            counterexamples; needs the extra `certify`.
+        certify: disprove failing forms (versions of a claim) in ball arithmetic, which encloses
+            rounding errors, and write witnesses for independent checkers beside the
+            counterexamples. Needs the extra `certify`.
         traceback: print the traceback of a statement that cannot be measured.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
         timeout: seconds for each statement, checked between two batches of instances. If the search
@@ -220,7 +221,10 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 
 
 def _failed_or_new(selection: Selection, out: Path) -> Selection:
-    """Return the statements that no run has judged, or that were not as recorded; else all."""
+    """Return the statements without a verdict, or whose last verdict was not as recorded.
+
+    The function returns all statements if there is no such statement.
+    """
     known, every = judged_before(out), selection.statements
     failed = [s.id for s in every if known.get(s.id) is False]
     new = [s.id for s in every if s.id not in known]
@@ -249,9 +253,9 @@ class Verification:
             the run takes another folder beside it.
         on: the engine that judges the statements.
         jobs: the number of processes; 0 means one for each core.
-        exitfirst: stop at the first verdict that is not as recorded.
-        last_failed: judge only the statements that were not as recorded in the last run, and the
-            statements without a verdict; or all statements if all were as recorded.
+        exitfirst: stop at the first verdict that differs from the recorded verdict.
+        last_failed: judge only the statements whose verdicts in the last run differed from the
+            record, and the statements without a verdict. If there are none, judge all statements.
 
     Raises:
         Refused: if an option is out of its range, or if another process would have to judge a paper
@@ -422,13 +426,16 @@ class Verification:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Return a line for each judged form whose values differ from the record."""
+        """Return a line for each judged form (version of a claim) with values unlike the record."""
         lines = (self._changed.get(s.id, ()) for s in self.selection.statements)
         return tuple(dict.fromkeys(itertools.chain.from_iterable(lines)))
 
     @property
     def status(self) -> int:
-        """Return the exit status: 3 if a measurement or a file failed, 1 if a verdict differs."""
+        """Return the exit status: 3 if a measurement or file failed, 1 if a verdict is unexpected.
+
+        A verdict is unexpected if it differs from the recorded verdict. Otherwise the status is 0.
+        """
         lost = any(v.status == "error" or (v.out_of_time and v.recorded) for v in self.verdicts)
         if lost and self.stopped != INTERRUPTED:
             return 3

@@ -1,9 +1,9 @@
 """Record the values of a paper's statements, and compare later values with the records.
 
-`records/values.json` of a paper holds the values of each form (`Verdict.values`). Each value has a
-bar: the amount by which rounding may change the value. `jaxbounds verify --record` writes the file
-with seed 0. A later value that differs from its record by more than the bar counts as "NOT as
-recorded", even if no verdict changed.
+`records/values.json` of a paper holds the values of each form, that is, of each version of a claim
+(`Verdict.values`). Each value has a bar: the amount by which rounding may change the value.
+`jaxbounds verify --record` writes the file with seed 0. A later value that differs from its record
+by more than the bar counts as "NOT as recorded", even if no verdict changed.
 """
 
 import itertools
@@ -28,11 +28,14 @@ SIDES = ("lhs", "rhs")
 because an earlier statement tabulated the function, or because a profiler hides its calls. So a
 function's value is compared only if the run measured it."""
 Values = Mapping[str, Mapping[str, Numbers]]
-"""A dictionary from instance and name to the values of one form, as in `Verdict.values`."""
+"""The values of one form (a version of a claim), as in `Verdict.values`. The first key is the name
+of an instance, the second the name of a value."""
 Texts = Mapping[str, Mapping[str, str]]
-"""A dictionary from instance and name to the values of one form, written as text."""
+"""The values of one form, written as text. The first key is the name of an instance, the second the
+name of a value."""
 Recorded = Mapping[str, Mapping[str, Texts]]
-"""A dictionary from statement and form to the values, written as text."""
+"""A dictionary from a statement's id, then a form's name, to the values of the form, written as
+text."""
 
 
 class Value(NamedTuple):
@@ -56,7 +59,7 @@ def written(numbers: Numbers, bars: Numbers, /) -> str:
 
 
 def read_back(text: str, /) -> tuple[Value, ...]:
-    """Return the numbers and bars in a text that `written` made.
+    """Return the numbers in a text that `written` made, each with its bar (the rounding error).
 
     Raises:
         Refused: if the text does not have the form that `written` gives.
@@ -156,7 +159,10 @@ class Expected:
 
 
 def _texts(verdict: Verdict, bars: Bars) -> dict[str, dict[str, str]]:
-    """Return the texts of a form: the measured values with their bars."""
+    """Return the measured values of a form as texts, with bars.
+
+    A bar is the amount by which rounding may change the value.
+    """
     found: dict[str, dict[str, str]] = {}
     for place, named in verdict.values.items():
         allowed = bars.bars.get(place, {})

@@ -25,6 +25,8 @@ class Scratch:
 class Verdicts(tuple[Verdict, ...]):
     """Verdicts on forms of statements, with the instances that decided them.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     An id selects the verdicts on one statement: `verdicts["multihead.cor1.3"]`. In the printed
     table the column "how close" gives the worst ratio in words. "x1.39 loose" means that the left
     side reached at most 1/1.39 of the right side. "x1.5 over" means that the left side reached 1.5

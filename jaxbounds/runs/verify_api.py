@@ -29,12 +29,14 @@ def verify(
 ) -> Verdicts:
     """Judge statements, as `jaxbounds verify` does; return one verdict for each form.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     Args:
         what: one or several of: ids, the beginning of ids ("multihead"), shell patterns
             ("*.cor1.*"), Python files or folders that hold a PAPER, papers, statements. The default
             is all shipped statements.
         imports: further modules or files that hold a PAPER of your own.
-        kinds: judge only statements of these kinds.
+        kinds: judge only statements of these kinds, such as "inequality" or "identity".
         out: the folder for verdicts.json, report.html and the instances. The default is a temporary
             folder, which lives as long as the result.
         seed: the seed of all draws.
@@ -43,8 +45,9 @@ def verify(
         thorough: take ten times the samples and searches, and start searches also from the worst
             instances of earlier runs.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
-        certify: disprove failing forms in ball arithmetic, and write witnesses beside the
-            counterexamples; needs the extra `certify`.
+        certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
+            write witnesses for independent checkers beside the counterexamples. Needs the extra
+            `certify`.
         record: write ratios and values into `records/` beside the papers' statements (for a file
             `claims.py` into `claims-records/`). Later runs compare with these records; see
             `Verdicts.moved` and `Verdicts.changed`.

@@ -56,7 +56,7 @@ def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depend
 
 
 def rests_in(stored: Any, /) -> Rests:
-    """Read the parsed JSON of `Rests._asdict`.
+    """Return a result's dependencies from the parsed JSON of `Rests._asdict`.
 
     Raises:
         Refused: if the JSON does not have the form that `Rests._asdict` gives.

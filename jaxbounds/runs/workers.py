@@ -50,7 +50,7 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 def _number(file: Path, key: str = "") -> int | None:
-    """Read a number from a file of the kernel; the key selects one of several numbers."""
+    """Read a number from a file of the Linux kernel; the key selects one of several numbers."""
     with contextlib.suppress(OSError, ValueError, StopIteration):
         text = file.read_text()
         words = (line.split() for line in text.splitlines())
@@ -80,7 +80,7 @@ def available() -> int:
 def at_most(wanted: int, /) -> int:
     """Return the number of processes that cores and memory allow.
 
-    At most `wanted` if `wanted` > 0.
+    If `wanted` is positive, the number is at most `wanted`.
     """
     bound = min(_cores(), max(1, available() // MEMORY))
     return min(wanted or bound, bound)
