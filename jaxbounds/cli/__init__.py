@@ -68,7 +68,7 @@ def _command(name: str) -> Callable[..., int]:
 
 
 def _described(text: str) -> Callable[[], int]:
-    """Return a function that has this docstring, which the list of commands prints."""
+    """Return a function with the given docstring, which the list of commands prints."""
 
     def command() -> int:
         return 0
@@ -78,7 +78,7 @@ def _described(text: str) -> Callable[[], int]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command; bad input gives one line on standard error and exit status 2.
+    """Run a command; after bad input, print one line on standard error and return exit status 2.
 
     Called without arguments, as the program, the function ends the process at an interruption.
     """

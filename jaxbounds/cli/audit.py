@@ -29,10 +29,11 @@ def audit(
 ) -> int:
     """Judge all statements of a paper; write audit.md and audit.html, for its authors.
 
-    The audit lists each claim with its verdict, evidence and command, the errata with their
-    consequences, the unchecked items with the reasons, and the versions, the seed and the digest.
-    If the folder holds verdicts on a statement, with equal version, source and seed, the command
-    does not judge the statement again. The exit status is as for `verify`.
+    The audit lists each claim with its verdict, its evidence and a command that repeats the
+    verdict. It also lists the errata with their consequences, the unchecked items with the reasons,
+    the versions, the seed and the digest of the findings. The command does not judge a statement
+    again if the folder holds a verdict on it, from a run with equal library version, source code
+    and seed. The exit status is that of `verify`: 0 if every verdict agrees with the record.
 
     Args:
         paper: the id of the paper.
@@ -41,7 +42,8 @@ def audit(
         seed: the seed of all draws.
         timeout: seconds for each statement; a claim that is not refuted by then is inconclusive.
         jobs: the number of processes; 0 means one for each core.
-        certify: disprove failing forms in ball arithmetic; needs the extra `certify`.
+        certify: disprove each failing form (a version of a claim) in ball arithmetic, which
+            encloses rounding errors; needs the extra `certify`.
         imports: modules or files that hold a PAPER of your own.
     """
     options = Options(seed=seed, certify=certify, timeout=timeout)

@@ -1,4 +1,4 @@
-"""`jaxbounds list`, `show`, `errata` and `replay`."""
+"""The commands `jaxbounds list`, `show`, `errata` and `replay`."""
 
 import dataclasses
 import math
@@ -43,7 +43,7 @@ def list_statements(
     json: bool = False,
     imports: Imports = (),
 ) -> int:
-    """List the statements: id, label in the paper, kind, forms.
+    """List the statements: id, label in the paper, kind, and forms (versions of the claim).
 
     Args:
         patterns: ids, the beginning of ids, or shell patterns.
@@ -78,8 +78,10 @@ def show(
 ) -> int:
     """Show one statement: claim, hypotheses, forms with their proofs or errata, source.
 
-    For a code ("multihead.S6") the command prints the explanation of the code. For a figure
-    ("multihead Figure 2") it prints the command that draws the figure.
+    A form is one version of the claim: printed, corrected or sharpened.
+
+    For a code, a short name such as "multihead.S6", the command prints its explanation. For a
+    figure ("multihead Figure 2") it prints the command that draws the figure.
 
     Args:
         name: the id of the statement, a pattern, or an item as the papers number it ("seqlength

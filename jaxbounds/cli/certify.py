@@ -48,10 +48,13 @@ def certify(
 ) -> int:
     """Disprove the failing forms in ball arithmetic, and write a witness for each disproof.
 
-    If a form names domains, the command also proves the form on each domain, by branch and bound.
-    Without ids, the command takes every form that stores a counterexample or names domains. It
-    first searches for a counterexample if a named statement, or a statement of your own, stores
-    none. The command needs the extra `certify` (python-flint).
+    A form is one version of a claim (printed, corrected or sharpened). Ball arithmetic encloses all
+    rounding errors. Other programs check a disproof with the data in its witness.
+
+    If a form names domains (boxes of instances), the command also proves the form on each domain,
+    by branch and bound. Without ids, the command takes every form that stores a counterexample or
+    names domains. It first searches for a counterexample if a named statement, or a statement of
+    your own, stores none. The command needs the extra `certify` (python-flint).
 
     The exit status is 0 when every form is disproved (even if only as coded) or proved. It is 1
     when a form is undecided or the run was interrupted. It is 2 on bad usage, and 3 when the
@@ -62,14 +65,14 @@ def certify(
             files that hold a PAPER.
         out: the folder for certificates.json and witnesses/; entries of other forms stay there.
         seconds: seconds of processor time for a form, after which the form is undecided.
-        slack: the slack of all proofs, instead of the slack of each domain: 1e-9, or "1e-9
-            relative". A proof shows lhs <= rhs + slack.
+        slack: the slack that replaces the stated slack of each domain: 1e-9, or "1e-9 relative". A
+            proof shows lhs <= rhs + slack.
         jobs: the number of processes; 0 means one for each core.
         crosscheck: instead of certifying, compare measurements in float64 with ball arithmetic, on
             draws of every form that holds; `seconds` then limits each statement.
-        rocq: the folder for files that the kernel of Rocq checks, one for each disproof or proof
-            that has a translation. The command names each other form with the reason
-            (`jaxbounds guide kernel`).
+        rocq: the folder for files that the kernel of the proof assistant Rocq checks, one for each
+            disproof or proof that has a translation. If a form has no translation, the command
+            prints the reason (`jaxbounds guide kernel`).
         operations: the largest number of scalar operations of a form that gets a file for Rocq.
         imports: modules or files that hold a PAPER of your own.
         on: the engine that certifies the statements.

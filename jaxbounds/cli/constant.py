@@ -45,9 +45,12 @@ def constant(
 ) -> int:
     """Search for a form's sharp constant: the largest lhs/rhs at each size, and its growth.
 
-    The result is a lower estimate of the supremum. If ball arithmetic can enclose the ratio at the
-    extremal instance, the digits are certified, and only then does the command look for a closed
-    form. The command needs the extra `constants` (python-flint, mpmath).
+    A form is one version of a claim: printed, corrected or sharpened.
+
+    The result is a lower estimate of the supremum. If ball arithmetic (which encloses rounding
+    errors) can enclose the ratio at the extremal instance, the digits are certified. Only for
+    certified digits does the command look for a closed form. The command needs the extra
+    `constants` (python-flint, mpmath).
 
     Searches also start from the worst instances of `verify` and of earlier runs, and store their
     own worst instances.
@@ -58,9 +61,9 @@ def constant(
 
     Args:
         patterns: ids, the beginning of ids, shell patterns, or Python files that hold a PAPER.
-        sizes: the values of each axis of sizes, as T=2,4,8 d=2,4. The search takes all
-            combinations; other axes are as in the first of the statement's sizes. Unless given,
-            the search takes the statement's own sizes.
+        sizes: the values of some size parameters (axes), as T=2,4,8 d=2,4. The search takes all
+            combinations. Other axes have their value in the first of the statement's sizes. Unless
+            given, the search takes the statement's own sizes.
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
         seed: the seed of the draws.

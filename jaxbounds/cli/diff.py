@@ -1,4 +1,7 @@
-"""`jaxbounds diff`: the differences between two runs of `verify`, by form."""
+"""`jaxbounds diff`: print the differences between two runs of `verify`, for each form.
+
+A form is one version of a claim: printed, corrected or sharpened.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +27,7 @@ from jaxbounds.runs.folder import UNREADABLE, verdicts_in
 
 What = Literal["verdict", "evidence", "ratio", "only in A", "only in B"]
 MEASURED: tuple[What, ...] = ("evidence", "ratio")
-"""The kinds of difference that leave the verdict unchanged."""
+"""The kinds of difference between two runs that leave the verdict unchanged."""
 FRESHNESS = ("files", "judged", "records")
 """Entries of run.json other than settings of the run: digests, times and dependencies."""
 Forms = dict[tuple[str, str], Verdict]
@@ -32,7 +35,7 @@ Forms = dict[tuple[str, str], Verdict]
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """The heaviest difference between two runs in one form.
+    """The heaviest difference between two runs in one form (one version of a claim).
 
     Attributes:
         id: the id of the statement.
@@ -40,8 +43,8 @@ class Change:
         what: the heaviest kind of difference: the verdict, else its evidence, else a ratio that
             moved by more than 3% (1e-6 for a ratio of draws alone). The remaining kind is a form
             that only one run has.
-        before: the value in run A.
-        after: the value in run B.
+        before: the verdict, evidence or ratio in run A, as text.
+        after: the verdict, evidence or ratio in run B, as text.
         as_expected: whether the verdict of run B (of run A if only A has the form) is the recorded
             one.
     """
@@ -114,7 +117,9 @@ def diff(
     verdicts: bool = False,
     json: bool = False,
 ) -> int:
-    """Print the differences between two runs of `verify`, by form: verdicts, evidence, ratios.
+    """Print how two runs of `verify` differ in verdicts, evidence and ratios, for each form.
+
+    A form is one version of a claim: printed, corrected or sharpened.
 
     The exit status is 0 if the runs do not differ, and 1 if they differ.
 

@@ -31,10 +31,10 @@ def topic_text(topic: str, /) -> str:
 
 
 def guide(topic: Annotated[str, tyro.conf.Positional] = "", /) -> int:
-    """Print the page on a topic; without a topic, print the list of topics.
+    """Print the guide's page on a topic; without a topic, print the list of topics.
 
     Args:
-        topic: the topic; "start" goes from an inequality to a verdict.
+        topic: the name of the topic; the page "start" leads from an inequality to a verdict.
     """
     if topic:
         text = topic_text(topic)

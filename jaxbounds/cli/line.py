@@ -1,4 +1,4 @@
-"""Make the files of a paper from a saved claim of `find_violation` or `sharp_constant`."""
+"""Make a paper's files from the claim that `find_violation` or `sharp_constant` saved."""
 
 import ast
 import json
@@ -177,7 +177,7 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _names(which: str, names: Any) -> list[str]:
-    """Return names of entries and sizes, if all of them are identifiers.
+    """Return the names of entries and sizes unchanged, if all names are Python identifiers.
 
     Raises:
         Refused: if a name is not an identifier.
@@ -192,7 +192,7 @@ def _names(which: str, names: Any) -> list[str]:
 
 
 def _size(size: Mapping[str, Any]) -> dict[str, float]:
-    """Return the sizes of an instance, if they are finite numbers by name.
+    """Return the sizes of an instance: a dictionary from names to finite numbers.
 
     Raises:
         Refused: if a size is not a finite number, or a name is not an identifier.

@@ -1,4 +1,4 @@
-"""Make the files of a new paper from its LaTeX: its items as data, and a place for claims."""
+"""Make a new paper's files from its LaTeX: numbered items as data, and a place for claims."""
 
 import dataclasses
 
@@ -57,7 +57,7 @@ def files_of(name: str, source: Source, /) -> dict[str, str]:
 
     Args:
         name: the id of the paper.
-        source: the items of its LaTeX.
+        source: the numbered items of the paper's LaTeX.
     """
     entries = "".join(map(_entry, source.items))
     first = source.items[0].id.partition(".")[2] if len(source.items) else "thm1"

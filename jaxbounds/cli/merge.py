@@ -22,7 +22,8 @@ def merge(
 ) -> int:
     """Join the shards of a run, or the shares of a sweep.
 
-    The result equals that of an undivided run, bit for bit.
+    A shard or share holds some of the training runs. The joined result equals that of an undivided
+    run, bit for bit.
 
     Args:
         folders: the `--out` of `jaxbounds run --shard`, or the folders of single shards, or the

@@ -40,6 +40,8 @@ def plot(
 ) -> int:
     """Draw the figure of a finished run again, or draw how loose verified forms are.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     Args:
         folder: the folder that `jaxbounds run` or `jaxbounds verify` wrote.
         patterns: the statements to draw from a folder of `verify`, by the patterns of `verify`; all
@@ -99,7 +101,7 @@ def _draw(figure: Callable[[], Any], folder: Place, *names: str) -> None:
 def print_result(
     experiment: Experiment, dataset: "xarray.Dataset", /, *, verbose: bool = False
 ) -> None:
-    """Print a result's findings about the paper's claims, then its further text.
+    """Print a result's findings about the paper's claims, then the other text of the experiment.
 
     Args:
         experiment: the experiment of the result.

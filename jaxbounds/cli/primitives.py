@@ -8,15 +8,16 @@ from jaxbounds.cli.common import console_for_output, print_json
 from jaxbounds.programs.balls.coverage import Coverage, coverage
 
 COLUMNS = ("parameters", "numpy", "balls", "slopes")
-"""The kinds of rules that a primitive may lack, in the order of the table's columns."""
+"""The kinds of rules that a primitive (an operation of JAX) may lack, in the order of the table's
+columns."""
 
 
 def primitives(*, all: bool = False, json: bool = False) -> int:
     """List the operations of JAX for which the library lacks a rule; "-" marks a missing rule.
 
-    Without a rule for NumPy the compiler runs the operation. Without a rule for ball arithmetic
-    `certify` refuses the operation. Without a rule for slopes (derivatives over a box) a proof on a
-    box refuses the operation.
+    If an operation has no rule for NumPy, JAX's compiler runs it. If it has no rule for ball
+    arithmetic (which encloses rounding errors), `certify` refuses it. If it has no rule for slopes
+    (derivatives over a box), a proof on a box refuses it.
 
     Args:
         all: also list the operations that have every rule.
@@ -38,5 +39,5 @@ def primitives(*, all: bool = False, json: bool = False) -> int:
 
 
 def _is_complete(row: Coverage) -> bool:
-    """Tell whether a primitive has every rule."""
+    """Tell whether a primitive (an operation of JAX) has a rule of each kind."""
     return all(getattr(row, column) for column in COLUMNS)

@@ -95,8 +95,8 @@ class Options:
         resume: continue the run that the folder holds, instead of starting a new run.
         shard: compute one share of the run's lanes (its independent training runs), as "3/16", on
             any machine; `jaxbounds merge` puts the shares together.
-        shards: the number of shares into which to cut the run; `--engine` computes the shares, and
-            the command merges them.
+        shards: the number of shares into which to cut the run. The engine of `--engine` computes
+            the shares, and the command merges them.
         on: the engine that computes the shares.
         together: the options of several processes that share their devices.
         imports: modules or files of your own that define EXPERIMENTS, or register objects that an
@@ -118,7 +118,7 @@ class Options:
 
 
 class Asked(NamedTuple):
-    """The request of a run, with the options of `run`."""
+    """The request of a run (experiment, configuration, seed), with the options of `run`."""
 
     request: Request
     options: Options
@@ -264,7 +264,7 @@ def _whole(asked: Asked, together: bool = False) -> int:
 
 
 def finish(request: Request, out: Place, /, *, resume: bool, verbose: bool = False) -> int:
-    """Compute the rest of a run; print, write and draw the result.
+    """Compute the unfinished part of a run; print, write and draw the result.
 
     Only the first of several processes prints, writes and draws.
     """

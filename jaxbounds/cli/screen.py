@@ -22,11 +22,11 @@ from jaxbounds.runs.folder import Kept
 from jaxbounds.runs.statement_run import AT_FIRST, INTERRUPTED, Verification
 
 SHOWN = 20
-"""The output names at most this many forms with changed values. A larger number prints more lines,
-which may push the summary off the screen."""
+"""The output names at most this many forms (versions of claims) with changed values. A larger
+number prints more lines, which may push the summary off the screen."""
 FEW = 20
-"""The largest number of forms of a run that prints all rows; a larger run prints only rows that are
-not as recorded. A larger number prints more rows.
+"""A run prints all rows if it judges at most this many forms (versions of claims). A larger run
+prints only rows with verdicts that differ from the record. A larger number prints more rows.
 """
 
 
@@ -42,7 +42,7 @@ class Screen:
     Args:
         console: the console of the rows; progress goes to standard error.
         names: the ids of the statements.
-        every: show every row, not only the rows that are not as recorded.
+        every: show every row, not only the rows with verdicts that differ from the record.
     """
 
     def __init__(self, console: Console, names: Sequence[str], *, every: bool = True) -> None:
@@ -63,7 +63,7 @@ class Screen:
         self._task = self.bar.add_task("starting", total=len(names))
 
     def judged(self, verdicts: tuple[Verdict, ...], *, before: bool = False) -> None:
-        """Take a statement's verdicts; print at once a verdict that is not as recorded."""
+        """Take a statement's verdicts; print at once each verdict that differs from the record."""
         name = verdicts[0].id
         self._done[name] = verdicts
         self._kept += before
@@ -108,7 +108,7 @@ class Screen:
 
 
 class _Left(ProgressColumn):
-    """The remaining time, which is updated also during one slow statement."""
+    """The text of the remaining time, updated also while one slow statement is judged."""
 
     max_refresh = 0.5
 
@@ -117,7 +117,7 @@ class _Left(ProgressColumn):
         self._screen = screen
 
     def render(self, task: Task) -> Text:
-        """Return the words of the remaining time."""
+        """Return the words for the remaining time, as the progress line shows them."""
         return Text(self._screen.left())
 
 
@@ -197,7 +197,10 @@ def _times(kept: Mapping[str, Kept]) -> str:
 
 
 def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> None:
-    """Print the findings by paper, the verdicts that are not as recorded, and the main errata."""
+    """Print the findings on each paper, the unexpected verdicts, and the main errata.
+
+    A verdict is unexpected if it differs from the recorded verdict.
+    """
     verdicts, papers = run.verdicts, run.selection.papers
     chosen = {s.id for s in run.selection.statements}
     whole = [paper for paper in papers if chosen.issuperset(s.id for s in paper.statements)]

@@ -1,4 +1,7 @@
-"""`jaxbounds verify`: judge statements, with one verdict for each form."""
+"""`jaxbounds verify`: judge statements, with one verdict for each form.
+
+A form is one version of a claim: printed, corrected or sharpened.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,14 +44,17 @@ def verify(
 ) -> int:
     """Judge all statements, or the statements with a matching id; give one verdict for each form.
 
-    The command prints the forms that are not as recorded, then a line for each paper, and the
-    number of errata. A run of few forms prints all of them; report.html has every form.
+    A form is one version of a claim: printed, corrected or sharpened.
+
+    The command prints each form whose verdict differs from the record, then a line for each paper,
+    and the number of errata. A run of few forms prints all of them; report.html has every form.
 
     The exit status is 0 when every verdict is as recorded, errata and values included. It is 1 when
     a verdict is not as recorded, or the run was interrupted. It is 2 on bad usage. It is 3 when the
     command could not measure, write or print something, or a statement with a record ran out of
     time. It is 130 when the run was interrupted before the first verdict. A statement without a
-    record must hold, and its false twin must fail; otherwise the exit status is 1.
+    record must hold, and its twin (a deliberately false claim) must fail; otherwise the exit status
+    is 1.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
@@ -63,9 +69,9 @@ def verify(
             to fill in, as declarations, into accepted.py of the paper's records. The declarations
             are for review; the command never replaces an earlier file.
         kind: judge only statements of this kind; may be repeated.
-        exitfirst: stop at the first verdict that is not as recorded.
-        last_failed: judge only the statements that were not as recorded in the last run, and the
-            statements without a verdict; or all statements if all were as recorded.
+        exitfirst: stop at the first verdict that differs from the recorded verdict.
+        last_failed: judge only the statements whose verdicts in the last run differed from the
+            record, and the statements without a verdict. If there are none, judge all statements.
         durations: the number of slowest statements to name.
         every: print every row; up to 20 forms are printed in any case.
         verbose: also print notes that change no verdict: draws that were left out, ratios that
@@ -107,7 +113,7 @@ def verify(
 
 
 def _accepted(run: Verification) -> Iterator[Path]:
-    """Write an erratum to fill in for each failing form without a record; yield the files."""
+    """Write an erratum to fill in for each failing form without a record; yield the paths."""
     wrong = [v for v in run.verdicts if v.status == "fails" and not v.as_expected and v.shrunk_file]
     for paper in run.selection.papers:
         found = [(v, load_instance(run.folder.place_of(v.shrunk_file)))

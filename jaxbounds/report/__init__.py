@@ -1,4 +1,4 @@
-"""The output of commands, and the HTML page that `jaxbounds verify` writes."""
+"""Make the output of commands, and the HTML page that `jaxbounds verify` writes."""
 
 from jaxbounds.report.columns import closeness, number
 from jaxbounds.report.describe import describe, describe_erratum, instance_text

@@ -1,4 +1,4 @@
-"""Write the file of `verify --accept`, which declares new errata in Python for review."""
+"""Write the Python file of `verify --accept`, which declares new errata for a person to review."""
 
 import pprint
 from collections.abc import Iterable
@@ -25,7 +25,10 @@ import jaxbounds as jb
 
 
 def accepted(paper: Paper, found: Iterable[tuple[Verdict, StoredInstance]], /) -> str:
-    """Return declarations of the forms that fail unexpectedly, each with an erratum to fill in."""
+    """Return Python code that declares each unexpectedly failing form, with an erratum to fill in.
+
+    A form is one version of a claim: printed, corrected or sharpened.
+    """
     known = {erratum.id for erratum in paper.errata}
     free = (f"E{n}" for n in range(1, 10_000) if f"E{n}" not in known)
     parts = [HEAD]

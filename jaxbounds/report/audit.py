@@ -58,7 +58,7 @@ class Audit(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Return the digest of the findings, without machine and seconds; see `cite.digest`."""
+        """Return the digest of the findings, which ignores machine and run time (`cite.digest`)."""
         return digest(self.verdicts)
 
     def _table(self) -> Table:
@@ -73,7 +73,9 @@ class Audit(NamedTuple):
 
 
 def markdown(audit: Audit, /) -> str:
-    """Return the audit: summary, errors, all claims, unchecked items, commands that repeat it.
+    """Return the audit as Markdown: summary, errors, all claims, unchecked items, and commands.
+
+    The commands repeat the audit.
 
     Args:
         audit: the material of the audit.
@@ -187,12 +189,15 @@ def _linked(words: str, audit: Audit) -> str:
 
 
 def _shown(out: Path) -> str:
-    """Return a relative folder as the caller gave it, but only the name of an absolute folder."""
+    """Return a relative path of a folder unchanged, but only the last name of an absolute path."""
     return out.name if out.is_absolute() else out.as_posix()
 
 
 def _found(verdict: Verdict, audit: Audit) -> str:
-    """Return a verdict with its counterexample, its certificate and the command that repeats it."""
+    """Return a verdict as Markdown, with its counterexample, certificate and command.
+
+    The command repeats the finding.
+    """
     lines = [f"**{verdict.status}**, {closeness(verdict)}; {_sentence(verdict.reason)}"]
     if verdict.shrunk_file:
         stored = load_instance(audit.out / verdict.shrunk_file)
@@ -284,7 +289,7 @@ def _by_place(title: str, about: str, entries: Mapping[str, str], audit: Audit) 
 
 
 def _items(audit: Audit) -> Iterator[str]:
-    """Yield the items of the source, with their verdicts."""
+    """Yield lines on the numbered items of the paper's LaTeX source, with their verdicts."""
     found = coverage(audit.paper, audit.verdicts)
     if not found:
         return

@@ -1,4 +1,4 @@
-"""Certificates and proofs as a table for the terminal."""
+"""Print certificates of disproofs, and proofs on boxes, as a table for the terminal."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +19,8 @@ STYLES = {
 
 def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
     """Return a row for each form: the result in a word, the distance between the sides, the time.
+
+    A form is one version of a claim: printed, corrected or sharpened.
 
     Args:
         certificates: certificates of `jaxbounds.certify`, and proofs.

@@ -1,4 +1,4 @@
-"""Make the citations of a paper, of the text that was read, and of a finding with its digest."""
+"""Make citations: of a paper, of its text that we read, and of a finding with its digest."""
 
 import hashlib
 import math
@@ -35,6 +35,8 @@ def _line(verdict: Verdict) -> str:
 def digest(verdicts: Iterable[Verdict], /) -> str:
     """Return the SHA-256 of the findings: ids, forms, statuses, evidence, and rounded ratios.
 
+    A form is one version of a claim. The evidence is the word for what the verdict rests on.
+
     The digest leaves out the machine, the versions, the seconds and the order. So equal findings
     have equal digests. The ratio of an identity that holds is only rounding, so the digest leaves
     this ratio out.
@@ -48,8 +50,9 @@ def digest(verdicts: Iterable[Verdict], /) -> str:
 def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, Any], /) -> str:
     """Return a line that names the weightiest finding about a paper.
 
-    A rejected form comes first, by the weight of its erratum, and an undecided form comes last. A
-    false twin is no claim of the paper, so no twin is a finding.
+    A form is one version of a claim. Rejected forms come first, by the weight of their errata, and
+    undecided forms come last. A twin (a false claim that the check must refute) is no claim of the
+    paper, so no twin is a finding.
 
     Args:
         paper: the paper.

@@ -1,4 +1,7 @@
-"""Codes (short names such as S6 and E3): their explanations, and the forms with a code."""
+"""Explain codes (short names such as S6 and E3), and find the forms with a code.
+
+A form is one version of a claim: printed, corrected or sharpened.
+"""
 
 import difflib
 import re
@@ -47,7 +50,7 @@ def legend(words: str, paper: Paper, /) -> Text:
 
 
 def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str:
-    """Return a line, below a table, with the command that explains the codes of its forms.
+    """Return the line below a table that names the command to explain the codes of its forms.
 
     The result is "" if the forms have no codes.
 
@@ -71,7 +74,7 @@ def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str
 
 
 def carrying(paper: Paper, code: str, /) -> Iterator[tuple[Statement, Form]]:
-    """Yield the forms of a paper whose name has the code, or whose erratum is the code."""
+    """Yield the forms (versions of claims) with the code in their name or as their erratum."""
     for statement in paper.statements:
         for form in statement.forms:
             if form.erratum == code or codes_in(form.name, (code,)):

@@ -1,4 +1,4 @@
-"""The columns of the table of verdicts; terminal, page, notebook and audit read `COLUMNS`."""
+"""Define the columns of the table of verdicts for the terminal, HTML page, notebook and audit."""
 
 import math
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from jaxbounds.falsification.evidence import CLOSE
 from jaxbounds.falsification.found_equality import NEAR_ONE
 
 ROUNDED = 1e-9
-"""Rounding explains a difference of at most this between a ratio and 1. A larger value lets more
-sides count as equal."""
+"""If the ratio lhs/rhs differs from 1 by at most this much, the difference counts as rounding. A
+larger value lets more sides count as equal."""
 
 
 def number(value: float, /) -> str:
@@ -25,7 +25,7 @@ def number(value: float, /) -> str:
 
 
 def closeness(verdict: Verdict, /) -> str:
-    """Return the worst ratio in words.
+    """Return the worst (largest) ratio of the two sides in words.
 
     The kind of the claim decides whether the words give looseness, exactness, an exponent or a
     frequency.
@@ -57,12 +57,15 @@ def closeness(verdict: Verdict, /) -> str:
 
 
 def _equal(ratio: float) -> str:
-    """Return the words for a worst ratio that is 1, or 1 up to its last digits."""
+    """Return the words for a worst ratio of the sides that is 1, or 1 up to its last digits."""
     return "equal at worst" if ratio == 1 else f"equal to {abs(ratio - 1):.0e}"
 
 
 def _apart(verdict: Verdict, ratio: float) -> str:
-    """Return the factor between the sides; only a failing form is "over" or "short"."""
+    """Return the factor between the sides in words.
+
+    Only a failing form (version of a claim) is "over" or "short".
+    """
     factor = ratio if ratio > 1 else 1 / ratio
     words = f"x{factor:.3g}" if factor < 1e4 else f"x1e{math.log10(factor):.0f}"
     if ratio > 1 and verdict.status != "fails":

@@ -1,4 +1,7 @@
-"""Sharp constants: their table, their figure, and the looseness of the papers' printed forms."""
+"""Print and draw sharp constants, and show how loose the papers' printed claims are.
+
+The sharp constant of a claim is the largest ratio lhs/rhs over all instances.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -50,7 +53,7 @@ def _exact(found: AtSize) -> str:
 
 
 def constant_table(constant: SharpConstant, /, *, width: int = USUAL) -> Table:
-    """Return a row for each size: the lower estimate, its kind, its digits and a closed form.
+    """Return a row for each size: the lower estimate of the constant, its digits, a closed form.
 
     Args:
         constant: the constant.
@@ -125,7 +128,9 @@ def constant_text(constant: SharpConstant, /) -> str:
 
 
 def constant_figure(constant: SharpConstant, /) -> Any:
-    """Draw C against the size on which C depends most; each choice of the other sizes is a line.
+    """Draw the sharp constant C against the size on which C depends most.
+
+    Each choice of the other sizes is a line.
 
     Needs matplotlib.
 
@@ -158,7 +163,7 @@ def constant_figure(constant: SharpConstant, /) -> Any:
 
 
 BY_VERIFY = "verify"
-"""The word for a constant that is smaller than the known worst ratio of its form."""
+"""The word for a constant that is smaller than the largest known ratio lhs/rhs of its claim."""
 _LARGER = 1 + 1e-6
 """If a verdict's ratio exceeds a constant by this factor, the table shows the ratio instead. The
 factor exceeds 1 because records have eight digits. A larger factor hides larger differences.

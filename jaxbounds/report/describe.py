@@ -16,7 +16,10 @@ from jaxbounds.report.tex import plain
 
 
 def describe(statement: Statement, /) -> Text:
-    """Describe everything that is known about a statement before it is measured."""
+    """Describe a statement as it is declared: claim, hypotheses, forms with their proofs.
+
+    A form is one version of the claim: printed, corrected or sharpened.
+    """
     text, common = Text(), hypothesis_names(statement)
 
     def line(name: str, value: str) -> None:

@@ -28,12 +28,12 @@ def _core(node: Element) -> Element:
 
 
 def _closed(before: Element | None) -> bool:
-    """Tell whether a node ends an expression, so that a sign after it is a binary operator."""
+    """Tell whether a MathML node ends an expression. A sign after it is then a binary operator."""
     return before is not None and (before.tag not in _SYMBOLS or before.text in _CLOSES)
 
 
 def _space(node: Element, before: Element | None, after: Element | None, index: bool) -> None:
-    """Give a symbol the tag and the spaces of TeX, by its neighbours."""
+    """Give a MathML symbol the tag and the spaces that TeX would use between its neighbours."""
     text = node.text or ""
     spaces: tuple[str, str] | None = None
     if node.tag not in ("mi", "mo"):
@@ -63,7 +63,7 @@ def _space(node: Element, before: Element | None, after: Element | None, index: 
 
 
 def _typeset(node: Element, index: bool = False) -> None:
-    """Typeset all symbols of a node; `index` marks a node in an index, exponent or limit."""
+    """Typeset all symbols of a MathML node; `index` marks a node in an index, exponent or limit."""
     cores = [_core(child) for child in node]
     if node.tag not in _UNDER_OR_OVER:
         for i, core in enumerate(cores):
@@ -106,7 +106,7 @@ def without_links(tex: str, /) -> str:
 
 
 def _closing(tex: str, at: int) -> int:
-    """Return the position where the LaTeX group at `at` ends; else that of the text's end."""
+    """Return the position where the LaTeX group that begins at `at` ends, or the text's length."""
     depth = 0
     for place in range(at, len(tex)):
         depth += {"{": 1, "}": -1}.get(tex[place], 0)

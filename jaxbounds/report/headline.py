@@ -13,7 +13,7 @@ MANY: Mapping[Weight, str] = {"gap": "gaps", "reading": "readings", "typo": "typ
 """The classes of errata that are nouns, with their plurals; the names of other classes are
 adjectives."""
 EARLY = "early version"
-"""The part of a form's name that marks a form of an earlier version of the paper."""
+"""The words in a form's name that mark a claim of an earlier version of the paper."""
 NO_ERRATUM = "no erratum"
 NO_ERRATA = "no errata"
 
@@ -47,7 +47,7 @@ def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
 
 
 def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> str:
-    """Return a line: the number of errata in each class, and errata that change a main theorem.
+    """Return a line: the number of errata in each class, and of those that change a main theorem.
 
     Args:
         papers: papers whose errata all count.
@@ -99,8 +99,9 @@ def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
 def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, int]:
     """Count the statements with a failing printed form, for each class of erratum.
 
-    A statement counts once, for its heaviest erratum. The statement counts as EARLY if only a form
-    of an earlier version fails, and as NO_ERRATUM if its form names no erratum.
+    A form is one version of a claim. A statement counts once, for its heaviest erratum. The
+    statement counts as EARLY if only its form of an earlier version of the paper fails, and as
+    NO_ERRATUM if the failing form names no erratum.
 
     Args:
         paper: the paper.
@@ -122,7 +123,7 @@ def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, 
 
 
 def weights_in_words(counts: Mapping[str, int], /) -> str:
-    """Return `fails_as_printed` in words: "23 (8 false, 15 typo); 2 early version"."""
+    """Return the counts of `fails_as_printed` as text: "23 (8 false, 15 typo); 2 early version"."""
     now = {name: count for name, count in counts.items() if name != EARLY}
     by_weight = ", ".join(f"{count} {name}" for name, count in now.items())
     words = f"{sum(now.values())} ({by_weight})" if now else "0"

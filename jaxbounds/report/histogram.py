@@ -1,7 +1,8 @@
-"""Histograms of a form's ratios as small drawings (SVG), on a logarithmic axis.
+"""Draw histograms of a claim's ratios lhs/rhs as small SVG pictures, on a logarithmic axis.
 
-A verdict keeps the 5% quantiles of its draws. The drawing spreads the twentieth of the draws
-between two quantiles evenly over the logarithm.
+A verdict keeps the quantiles of the ratios at random instances (draws), in steps of 5%. Between two
+quantiles lies a twentieth of the draws. The picture spreads this twentieth evenly over the
+logarithm.
 """
 
 import itertools
@@ -17,12 +18,16 @@ from jaxbounds.report.columns import number
 from jaxbounds.report.markup import Html, element, joined
 
 DECADES = {"<=": 5, ">=": 5, "=": 8, "->": 8}
-"""The largest number of powers of ten on an axis, for each relation ("<=", ">=", "="). An
-identity's ratios are far below one, so its axis is longer. A larger number shows smaller ratios."""
+"""The largest number of powers of ten on the axis of ratios, for each relation ("<=", ">=", "=").
+An identity's ratios are far below one, so its axis is longer. A larger number shows smaller
+ratios."""
 
 
 class Axis(NamedTuple):
-    """An axis: its range of log10(ratio), and log10 of the largest allowed ratio or None."""
+    """The axis of ratios: its range of log10(ratio), and log10 of the largest allowed ratio.
+
+    The last number is None for a rate, which allows any ratio.
+    """
 
     low: float
     high: float
@@ -40,7 +45,7 @@ def limit(statement: Statement, /) -> float | None:
 
 
 def axis(statement: Statement, verdicts: Iterable[Verdict], /) -> Axis:
-    """Return one axis for all forms of a statement, so that their drawings can be compared."""
+    """Return one axis for all forms (versions) of a statement, to make pictures comparable."""
     allowed = limit(statement)
     verdicts = list(verdicts)
     seen = [q for v in verdicts for q in v.quantiles if q > 0]
@@ -59,7 +64,7 @@ def axis(statement: Statement, verdicts: Iterable[Verdict], /) -> Axis:
 
 
 def shares(quantiles: Sequence[float], low: float, high: float, bins: int, /) -> np.ndarray:
-    """Return the share of the draws below the axis, in each bin, and above the axis.
+    """Return the fraction of the random instances below the axis, in each bin, and above the axis.
 
     Args:
         quantiles: the equally spaced quantiles, from the smallest draw to the largest.
@@ -130,7 +135,7 @@ def _ticks(ax: Axis, place: Callable[[float], float]) -> Iterable[Html]:
 
 
 def words(verdict: Verdict, draws: int, /) -> str:
-    """Return the distribution in one sentence."""
+    """Return a sentence that describes the distribution of the ratios."""
     q = verdict.quantiles
     if not q:
         return "No finite ratio was drawn."
@@ -141,8 +146,8 @@ def words(verdict: Verdict, draws: int, /) -> str:
 def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) -> Html:
     """Draw the distribution of one form, with the allowed region and the worst ratio marked.
 
-    For ratios outside the axis, the drawing shows the share of draws, or the worst ratio, at the
-    end of the axis.
+    A draw is a random instance. If ratios lie outside the axis, the picture shows their fraction of
+    the draws, or the worst ratio, at the end of the axis.
 
     Args:
         verdict: the verdict whose quantiles are drawn.

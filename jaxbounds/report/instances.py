@@ -1,4 +1,4 @@
-"""Stored instances on the page: their arrays and the command that measures them again."""
+"""Show stored instances on the HTML page: their arrays, and the command to measure them again."""
 
 import re
 import shlex
@@ -85,7 +85,10 @@ def _stored(title: str, size: Mapping[str, float], file: str, run: Run, relation
 
 
 def stored_instances(verdict: Verdict, run: Run, /) -> Html:
-    """Return the HTML of a form's worst instance and, if the form fails, its counterexample."""
+    """Return the HTML of a form's worst instance and, if the form fails, its counterexample.
+
+    A form is one version of a claim. At the worst instance the ratio lhs/rhs is largest.
+    """
     parts = []
     if verdict.worst_file:
         title = "Largest single draw" if verdict.kind in ON_AVERAGE else "Worst instance"

@@ -1,4 +1,4 @@
-"""The numbered items of a paper's source, with their verdicts."""
+"""List the numbered items of a paper's LaTeX source (theorems, displays), with their verdicts."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ _WORDS = (
 
 
 class Covered(NamedTuple):
-    """An item, with the statements about it.
+    """An item of a paper's LaTeX source (a theorem or display), with the statements that check it.
 
     Attributes:
         item: the item of the source.
@@ -59,7 +59,8 @@ class Covered(NamedTuple):
 def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
     """Return each item of a paper's LaTeX source with its verdicts.
 
-    A display without a verdict of its own has the verdict of the theorem that contains the display.
+    A display without a verdict of its own gets the verdict of the theorem that contains the
+    display.
 
     Args:
         paper: a paper with `contents`.
@@ -104,7 +105,7 @@ def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
 
 
 def in_short(covered: Sequence[Covered], /) -> str:
-    """Return a line: the numbers of items with a verdict, not covered, and excused."""
+    """Return a line that counts the items with a verdict, not covered, and excused by a reason."""
     declared = sum(one.words.endswith(DECLARED) for one in covered)
     judged = sum(bool(one.ids) for one in covered) - declared
     undecided = judged - sum(one.decided for one in covered)

@@ -13,7 +13,8 @@ from jaxbounds.report.markup import Html, element, may_lead
 from jaxbounds.report.tex import indexed, parts
 
 _MARKS = re.compile(r"[\\`*$~&]|<(?=[A-Za-z/!?])|\](?=[\[(:])|(?<![^\W_])_|_(?![^\W_])")
-"""Characters that Markdown interprets: of tags, of links, and underscores at ends of words."""
+"""A pattern for characters that Markdown interprets: in tags, in links, and underscores at the ends
+of words."""
 _STARTS = re.compile(r"^([#>+=-]|\d+[.)])")
 
 
@@ -32,7 +33,7 @@ def code(words: object, /) -> str:
 
 
 def block(words: str, /, kind: str = "") -> str:
-    """Return a fenced block of lines; the kind "math" is LaTeX, which keeps only web links."""
+    """Return a fenced block of lines; LaTeX in a block of kind "math" keeps only web links."""
     words = without_links(words) if kind == "math" else words
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", words)), default=0))
     return f"{ticks}{kind}\n{words}\n{ticks}"
@@ -48,7 +49,7 @@ def quoted(words: str, /) -> str:
 
 
 def _spaced(words: str) -> str:
-    """Return the words between formulas; keep the spaces at both ends, unlike `text`."""
+    """Return escaped words from between formulas; unlike `text`, keep spaces at both ends."""
     before, after = words[:1].isspace(), words[-1:].isspace()
     return " " * before + text(words) + " " * after
 

@@ -74,7 +74,7 @@ def _choice(name: str, label: str, values: Iterable[str | tuple[str, str]]) -> H
 
 
 def _controls(verdicts: Sequence[Verdict]) -> Html:
-    """Return the filters of the table, which stay hidden until the page's script runs."""
+    """Return the HTML of the table's filters, which stay hidden until the page's script runs."""
     seen = lambda values: list(dict.fromkeys(values))
     statuses = [status for status in MARKS if any(v.status == status for v in verdicts)]
     shown = [(status, f"{MARKS[status]} {status}") for status in statuses]
@@ -148,7 +148,7 @@ def html_page(
     imports: Sequence[str] = (),
     /,
 ) -> str:
-    """Return the page: a table whose rows open to formulas, proofs, histograms and instances.
+    """Return the HTML page: a table with rows that open to formulas, proofs and instances.
 
     The page is readable without JavaScript. JavaScript sorts and filters the table, also by the
     part of the address behind the "#" ("#paper=multihead&verdict=fails").

@@ -8,7 +8,10 @@ from jaxbounds.report.describe import instance_code, sides_text
 
 
 def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
-    """Yield a line about each form for which the run left out most draws."""
+    """Yield a line about each form for which the run left out most random instances.
+
+    A form is one version of a claim: printed, corrected or sharpened.
+    """
     for verdict in group:
         drawn = sum(v["instances"] for k, v in verdict.sources.items() if k != "search")
         missed = {name: count for name, count in verdict.excluded.items() if count > drawn}
@@ -23,7 +26,9 @@ def remarks(
     stays: Callable[[str], Path] | None = None,
     /,
 ) -> Iterator[str]:
-    """Yield lines about forms of one statement: why draws were left out, or a record is missing.
+    """Yield lines that explain verdicts on one statement: draws left out, or a missing record.
+
+    Draws are random instances. A form is one version of the statement.
 
     Args:
         group: the verdicts of the forms.

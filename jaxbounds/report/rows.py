@@ -1,4 +1,4 @@
-"""The rows of one statement in the page's table, with the details behind them."""
+"""Make the rows of one statement in the HTML page's table, with the details that they open to."""
 
 import math
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ def quantity(statement: Statement, /) -> tuple[str, str]:
 
 
 def _erratum(paper: str, erratum: str, run: Run) -> Html | None:
-    """Return the erratum that a form shows, as a link if the page has the erratum."""
+    """Return the erratum that a form (version of a claim) shows, if possible as a link."""
     if not erratum:
         return None
     href = f"#erratum.{paper}.{erratum}" if (paper, erratum) in run.errata else None
@@ -82,7 +82,7 @@ def _erratum(paper: str, erratum: str, run: Run) -> Html | None:
 
 
 def source_words(verdict: Verdict, /) -> str:
-    """Return the number of instances of each source, and the worst ratio of each."""
+    """Return, for each source of instances (as draws or search), their number and worst ratio."""
     parts = []
     for name, source in verdict.sources.items():
         shown = f"{verdict.searches} searches" if name == "search" else name
@@ -91,7 +91,7 @@ def source_words(verdict: Verdict, /) -> str:
 
 
 def evidence_words(verdict: Verdict, /) -> str:
-    """Return the evidence in words, and the size of an error that this evidence would reveal."""
+    """Return words for what a verdict rests on, and the size of an error that this would reveal."""
     parts = [verdict.evidence or "none", f"{verdict.distinct} different instances"]
     if verdict.searches:
         parts.append(f"{verdict.accepted} steps of the search found a worse instance")
@@ -120,7 +120,10 @@ def _few_digits(decimal: str) -> str:
 
 
 def certificate_words(verdict: Verdict, /) -> str:
-    """Return the result of ball arithmetic: the result in a word, both sides, and the precision."""
+    """Return the result of ball arithmetic: the result in a word, both sides, and the precision.
+
+    Ball arithmetic encloses each number in an interval that contains all rounding errors.
+    """
     c = verdict.certificate
     if not c:
         return ""
@@ -138,7 +141,7 @@ def certificate_words(verdict: Verdict, /) -> str:
 
 
 def _shared(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return the hypotheses that every form has."""
+    """Return the hypotheses that all forms (versions) of a statement share."""
     return [name for name in verdicts[0].checked if all(name in v.checked for v in verdicts)]
 
 
@@ -244,6 +247,8 @@ def _cell(
 
 def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, /) -> Html:
     """Return a row for each form, then a row that opens to all facts about the statement.
+
+    A form is one version of the statement: printed, corrected or sharpened.
 
     Args:
         statement: the statement.

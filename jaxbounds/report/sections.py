@@ -1,4 +1,4 @@
-"""The parts of the page below the table: errata, unchecked items, how to read a verdict."""
+"""Make the parts of the HTML page below the table: errata, unchecked items, meanings of words."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def _linked(text: str, known: Sequence[str]) -> Html:
 
 
 def _shown(paper: Paper, erratum: Erratum, verdicts: Sequence[Verdict]) -> Html | None:
-    """Return the forms that cite an erratum, with this run's verdicts on them."""
+    """Return the forms (versions of claims) that cite an erratum, with this run's verdicts."""
     cited = {(s.id, f.name) for s in paper.statements for f in s.forms if f.erratum == erratum.id}
     items = [
         element(
@@ -141,7 +141,7 @@ def unchecked_section(papers: Sequence[Paper], /) -> Html | None:
 
 
 def reading_section(provenance: Mapping[str, object], /) -> Html:
-    """Return the meaning of statuses and evidence, and the versions of the run."""
+    """Return the section on the words for statuses and evidence, and on the versions of the run."""
     meanings = (
         element(
             "div",

@@ -1,4 +1,4 @@
-"""A figure of the looseness of a statement's forms: the distribution of their ratios."""
+"""Draw how loose the forms (versions) of a statement are: the distribution of their ratios."""
 
 import itertools
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
-    """Return words about draws left of the axis, and about a largest ratio right of the axis."""
+    """Return words for random instances left of the axis, and a largest ratio right of it."""
     quantiles, words = np.asarray(verdict.quantiles, float), ""
     below = float(np.mean(quantiles < left)) if len(quantiles) else 0.0
     if below >= 0.05:
@@ -30,11 +30,12 @@ def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:
 
 
 def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
-    """Draw the share of draws below each ratio, as a curve for each form.
+    """Draw the fraction of random instances (draws) below each ratio, as a curve for each form.
 
-    Curves of loose forms lie to the left. A triangle marks the worst instance of draws, cases and
-    search, if a single instance decides the verdict. The legend names ratios outside the axis, with
-    an arrow to their side. The function needs matplotlib.
+    A form is one version of the statement; curves of loose forms lie to the left. If a single
+    instance decides the verdict, a triangle marks the worst instance among draws, hand-written
+    instances (cases) and the search. The legend names ratios outside the axis, with an arrow to
+    their side. The function needs matplotlib.
 
     Args:
         statement: the statement.

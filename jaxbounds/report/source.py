@@ -1,4 +1,4 @@
-"""The file and line of a statement, and the code behind it as one text."""
+"""Find the file and line of a statement, and return the code that judges it as one text."""
 
 import ast
 import contextlib
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return file and line, relative to the folder above the package."""
+        """Return the file and line as text, relative to the folder above the package."""
         path = Path(self.file)
         short = path.relative_to(_ROOT) if _ROOT in path.parents else path
         return f"{short}:{self.line}"
@@ -201,7 +201,7 @@ def declaration(statement: Statement, /) -> str:
 
 
 def _named(piece: Piece, room: str) -> Iterator[Piece]:
-    """Yield the functions, classes and values of the package `room` that a piece of code uses."""
+    """Yield the functions, classes and values of the package `room` that some code uses."""
     known = vars(sys.modules[piece.module]) if piece.module in sys.modules else {}
     for node in (node for top in _body(piece.text) or () for node in ast.walk(top)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -228,7 +228,7 @@ def _room(statement: Statement) -> str:
 
 
 def behind(statement: Statement, /) -> list[Piece]:
-    """Return the paper's code that judges a statement: the declaration first, then its parts.
+    """Return the paper's code that judges a statement: its declaration, then all that it uses.
 
     The code of the compared sides comes before the code of the instances.
     """
@@ -252,7 +252,7 @@ def behind(statement: Statement, /) -> list[Piece]:
 
 
 def source(statements: Sequence[Statement], /) -> Text:
-    """Return the papers' code that judges the given statements, each piece once."""
+    """Return the papers' code that judges the given statements, each function once."""
     text = Text()
     for where, piece in {p.place: p for s in statements for p in behind(s)}.items():
         text.append(f"\n{where}\n", style="bold cyan").append(f"{piece.text.rstrip()}\n")
@@ -284,7 +284,7 @@ def _code_outside(room: str) -> str:
 
 
 def code_digest(statement: Statement, /) -> str:
-    """Return a SHA-256 of all code on which a statement's verdicts depend, or of more code."""
+    """Return a SHA-256 of code that includes all code on which a statement's verdicts depend."""
     pieces = [piece.text for piece in behind(statement)]
     if _declared(statement) is None:  # for example a statement that a loop makes
         pieces += [_text(file) for file in own_files()]

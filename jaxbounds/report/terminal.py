@@ -24,7 +24,7 @@ STYLES = {
 
 
 def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
-    """Group verdicts by statement, in the order given."""
+    """Group verdicts by statement, in the order of the argument."""
     groups: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault(verdict.id, []).append(verdict)
@@ -103,7 +103,7 @@ form by the weight of the erratum, because a typo also makes a printed form fail
 
 
 def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Iterator[list[str]]:
-    """Yield a row for each paper: the findings about its printed forms, and how loose they are."""
+    """Yield a row for each paper: the findings about its printed claims, and how loose they are."""
     for paper in papers:
         own = [v for v in verdicts if v.paper == paper.id]
         if not own:
@@ -141,7 +141,9 @@ def paper_table(
 
 
 def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
-    """Return the numbers of statements, of forms with each status, and of forms not as recorded.
+    """Return the numbers of statements, of forms with each status, and of unexpected verdicts.
+
+    A form is one version of a statement. A verdict is unexpected if it differs from the record.
 
     Args:
         verdicts: the verdicts on all forms.
@@ -156,7 +158,7 @@ def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
 
 
 def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
-    """Yield words on whether all forms are as recorded, and on failing forms without a record."""
+    """Yield words on whether all verdicts are as recorded, and on failures without a record."""
     known = [v for v in verdicts if v.recorded]
     moved = sum(not v.as_expected for v in known)
     if known and not changed:
@@ -178,7 +180,7 @@ def _ending(verdicts: Sequence[Verdict], changed: int) -> Iterator[str]:
 
 
 def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -> Table:
-    """Return a table of statements: id, label, kind and forms.
+    """Return a table of statements: id, label, kind and forms (versions of the claim).
 
     The columns have fixed widths, because Rich computes widths slowly.
 

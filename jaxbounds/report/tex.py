@@ -25,7 +25,7 @@ _ASCII = {"‖": "||", "∥": "||", "−": "-", "∣": "|", "≤": "<=", "≥": 
 
 
 class Part(NamedTuple):
-    """A part of a text: words, or LaTeX without dollar signs."""
+    """A part of a text: either words, or a formula in LaTeX without dollar signs."""
 
     words: str
     is_tex: bool

@@ -8,12 +8,14 @@ from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 
 Worst = Mapping[tuple[str, str], float]
-"""A dictionary from statement and form to the largest known ratio of the left side to the right
-side."""
+"""A dictionary from a statement's id and a form's name to the largest known ratio of the left side
+to the right side."""
 
 
 def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) -> Worst:
-    """Return, for each form, the larger of its worst ratios in the records and in the verdicts.
+    """Return, for each form, its largest ratio lhs/rhs in the records and the verdicts together.
+
+    A form is one version of a claim: printed, corrected or sharpened.
 
     Args:
         papers: the papers whose records are read.

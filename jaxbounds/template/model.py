@@ -1,39 +1,39 @@
-"""The formulas of the paper, each written once. Statements call them, and tests check them."""
+"""The formulas of the paper, each written once. The statements call them; the tests check them."""
 
 import jax
 import jax.numpy as jnp
 
 
 def softmax_jacobian(scores: jax.Array) -> jax.Array:
-    """The Jacobian of softmax, diag(p) - p p^T. Section 1, eq. (1).
+    """Return the Jacobian of softmax, diag(p) - p p^T. Section 1, eq. (1).
 
     Args:
-        scores: shape (T,).
+        scores: the scores of T tokens, shape (T,).
 
     Returns:
-        Shape (T, T).
+        The Jacobian, shape (T, T).
     """
     p = jax.nn.softmax(scores)
     return jnp.diag(p) - jnp.outer(p, p)
 
 
 def attend(scores: jax.Array, values: jax.Array) -> jax.Array:
-    """The attention of one query: the mean of the values under softmax. Section 2, eq. (2).
+    """Return the attention of one query: the values' mean under softmax. Section 2, eq. (2).
 
     Args:
-        scores: shape (T,).
-        values: shape (T, d).
+        scores: the scores of T tokens, shape (T,).
+        values: the value vectors of the tokens, shape (T, d).
 
     Returns:
-        Shape (d,).
+        The weighted mean of the values, shape (d,).
     """
     return jax.nn.softmax(scores) @ values
 
 
 def largest_norm(values: jax.Array) -> jax.Array:
-    """The bound of Lemma 2: max_t |v_t|_2, the largest norm of a value.
+    """Return the bound of Lemma 2: max_t |v_t|_2, the largest norm of a value vector.
 
     Args:
-        values: shape (T, d).
+        values: the value vectors of T tokens, shape (T, d).
     """
     return jnp.max(jnp.linalg.norm(values, axis=-1))
