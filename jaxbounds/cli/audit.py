@@ -39,7 +39,7 @@ def audit(
         paper: the id of the paper.
         out: the folder for audit.md, audit.html and all files of `verify`; "results/audit-PAPER"
             unless given.
-        seed: the seed of all draws.
+        seed: the seed of all random instances.
         timeout: seconds for each statement; a claim that is not refuted by then is inconclusive.
         jobs: the number of processes; 0 means one for each core.
         certify: disprove each failing form (a version of a claim) in ball arithmetic, which

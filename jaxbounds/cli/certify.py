@@ -1,4 +1,7 @@
-"""`jaxbounds certify`: disprove failing forms, and write witnesses that other programs check."""
+"""`jaxbounds certify`: disprove failing forms, and write witnesses that other programs check.
+
+A form is one version of a claim: printed, corrected or sharpened.
+"""
 
 from collections import Counter
 from pathlib import Path
@@ -69,7 +72,7 @@ def certify(
             proof shows lhs <= rhs + slack.
         jobs: the number of processes; 0 means one for each core.
         crosscheck: instead of certifying, compare measurements in float64 with ball arithmetic, on
-            draws of every form that holds; `seconds` then limits each statement.
+            random instances of every form that holds; `seconds` then limits each statement.
         rocq: the folder for files that the kernel of the proof assistant Rocq checks, one for each
             disproof or proof that has a translation. If a form has no translation, the command
             prints the reason (`jaxbounds guide kernel`).

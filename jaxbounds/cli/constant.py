@@ -66,7 +66,7 @@ def constant(
             given, the search takes the statement's own sizes.
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
-        seed: the seed of the draws.
+        seed: the seed of the random instances.
         seconds: seconds of processor time for each size. The search at a size ends earlier if
             enough starts agree on the constant.
         out: the folder for constants.json, whose entries of other forms stay, and for a figure of

@@ -41,8 +41,8 @@ class Change:
         id: the id of the statement.
         form: the name of the form.
         what: the heaviest kind of difference: the verdict, else its evidence, else a ratio that
-            moved by more than 3% (1e-6 for a ratio of draws alone). The remaining kind is a form
-            that only one run has.
+            moved by more than 3% (1e-6 for a ratio of random instances alone). The remaining kind
+            is a form that only one run has.
         before: the verdict, evidence or ratio in run A, as text.
         after: the verdict, evidence or ratio in run B, as text.
         as_expected: whether the verdict of run B (of run A if only A has the form) is the recorded
@@ -60,9 +60,11 @@ class Change:
 def changes(before: Forms, after: Forms, /) -> Iterator[Change]:
     """Yield the differences between run A and run B, in the order of run B's verdicts.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     Args:
-        before: a dictionary from statement and form to the verdict of run A.
-        after: a dictionary from statement and form to the verdict of run B.
+        before: a dictionary from (id of a statement, name of a form) to the verdict of run A.
+        after: a dictionary from (id of a statement, name of a form) to the verdict of run B.
     """
     for key in [*after, *(key for key in before if key not in after)]:
         a, b = before.get(key), after.get(key)

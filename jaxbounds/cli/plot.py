@@ -77,7 +77,9 @@ def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ..
     console.print(f"written to {place}: {plural(len(chosen), 'figure')}")
     unknown = judged - {s.id for s in known}
     if unknown:
-        console.print(f"not drawn without --import: {', '.join(sorted(unknown))}")
+        console.print(
+            f"not drawn, because --import does not name their paper: {', '.join(sorted(unknown))}"
+        )
     return 0
 
 

@@ -85,7 +85,7 @@ class Options:
 
     Attributes:
         preset: the named configuration to start from.
-        seed: the seed of all draws.
+        seed: the seed of all random numbers.
         precision: JAX's precision of matrix products: "highest", "high" or "default".
         deadline: seconds that the machine leaves between SIGTERM and the end; a resumable run
             stores its progress within this time.

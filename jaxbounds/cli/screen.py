@@ -133,12 +133,14 @@ def show(
 ) -> None:
     """Judge the statements, print the verdicts as they come, and then publish them.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     Args:
         run: the verification to run.
         console: the console for the table.
         every: print every row; a run of up to `FEW` forms prints every row in any case.
-        verbose: also print notes that change no verdict: draws that were left out, ratios that
-            moved.
+        verbose: also print notes that change no verdict: random instances that were left out, and
+            ratios that differ from the record.
         record: write ratios and values into the papers' records.
         durations: the number of slowest statements to name.
     """
@@ -162,7 +164,10 @@ def show(
 
 
 def _with_codes(run: Verification, every: bool) -> Iterator[tuple[str, str]]:
-    """Yield the names on the screen that may contain codes: names of forms and of errata."""
+    """Yield the names on the screen that may contain codes: names of forms and of errata.
+
+    A form is one version of a claim: printed, corrected or sharpened.
+    """
     yield from ((v.id, v.form) for v in run.verdicts if every or not v.as_expected)
     chosen = {s.id for s in run.selection.statements}
     for paper in run.selection.papers:
@@ -232,7 +237,7 @@ def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> Non
 
 
 def _notes(run: Verification) -> Iterator[str]:
-    """Yield the notes that change no verdict: draws that were left out, ratios that moved."""
+    """Yield notes that change no verdict: random instances left out, ratios unlike the record."""
     yield from left_out(v for v in run.verdicts if v.as_expected)
     if not run.options.seed and not run.options.thorough:
         yield from drifted(run.verdicts, run.selection.papers)

@@ -66,16 +66,16 @@ def verify(
         record: write the worst ratios, and the values of all judged functions, into the papers'
             records/, for comparison with later runs; the output names the changes.
         accept: for each form that fails without a record, write its counterexample and an erratum
-            to fill in, as declarations, into accepted.py of the paper's records. The declarations
-            are for review; the command never replaces an earlier file.
+            to fill in, as Python declarations, into accepted.py in the folder of the paper's
+            records. The declarations are for review; the command never replaces an earlier file.
         kind: judge only statements of this kind; may be repeated.
         exitfirst: stop at the first verdict that differs from the recorded verdict.
         last_failed: judge only the statements whose verdicts in the last run differed from the
             record, and the statements without a verdict. If there are none, judge all statements.
         durations: the number of slowest statements to name.
         every: print every row; up to 20 forms are printed in any case.
-        verbose: also print notes that change no verdict: draws that were left out, ratios that
-            moved.
+        verbose: also print notes that change no verdict: random instances that were left out, and
+            ratios that differ from the record.
         json: print the verdicts as JSON (see `jaxbounds schema verdicts`), and other text on
             standard error.
         watch: judge statements again after each change of your files, until Ctrl-C.
@@ -113,7 +113,10 @@ def verify(
 
 
 def _accepted(run: Verification) -> Iterator[Path]:
-    """Write an erratum to fill in for each failing form without a record; yield the paths."""
+    """Write an erratum to fill in for each failing form without a record; yield the paths.
+
+    A form is one version of a claim: printed, corrected or sharpened.
+    """
     wrong = [v for v in run.verdicts if v.status == "fails" and not v.as_expected and v.shrunk_file]
     for paper in run.selection.papers:
         found = [(v, load_instance(run.folder.place_of(v.shrunk_file)))

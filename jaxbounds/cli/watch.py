@@ -176,7 +176,7 @@ def keep_watching(watched: Watched, /) -> int:
             # The files of a broken round count as seen, so that the next change starts a new round.
             last = found or last._replace(stamps=stamps_of(last.stamps), status=3)
             files = set(last.stamps) | _imported(watched.imports) | _places(last.depends.values())
-            say(f"watching {len(files)} files; Ctrl-C ends")
+            say(f"watching {len(files)} files; Ctrl-C ends the watch")
             while stamps_of(files) == last.stamps:
                 time.sleep(WAIT)
                 files |= _imported(watched.imports)

@@ -52,6 +52,8 @@ def legend(words: str, paper: Paper, /) -> Text:
 def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str:
     """Return the line below a table that names the command to explain the codes of its forms.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     The result is "" if the forms have no codes.
 
     Args:
@@ -83,6 +85,8 @@ def carrying(paper: Paper, code: str, /) -> Iterator[tuple[Statement, Form]]:
 
 def describe_code(paper: Paper, code: str, /) -> Text:
     """Return the explanation of a code, the forms with the code, and a command to show a form.
+
+    A form is one version of a claim: printed, corrected or sharpened.
 
     Args:
         paper: the paper that has the code.

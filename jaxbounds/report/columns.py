@@ -128,7 +128,8 @@ COLUMNS = (
     ),
     Column(name="largest size", text=lambda v: v.largest_size, width=26, screen=152, css="largest"),
 )
-"""All columns in their order; `report.rows` draws the cells of the page that are not text."""
+"""All columns in their order; `report.rows` makes the cells of the page that hold more than
+text."""
 
 BRIEF = tuple(column for column in COLUMNS if column.brief)
 """The columns that notebooks and audits show."""

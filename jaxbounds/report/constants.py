@@ -175,6 +175,8 @@ def looseness_rows(
 ) -> list[tuple[str, ...]]:
     """Return (statement, form, C, looseness, place, closed form or dependence) of each constant.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     The table never shows a constant below a known ratio. For a constant below a known ratio, the
     table shows the known ratio, without the place of the supremum and without a dependence on
     sizes.
@@ -208,7 +210,7 @@ def looseness_rows(
 def looseness_section(
     constants: Sequence[SharpConstant], seen: frozenset[str], worst: Worst, /
 ) -> Html | None:
-    """Return the page's part on the looseness of the printed forms.
+    """Return the page's part on the looseness of the printed forms (versions of a claim).
 
     Args:
         constants: the recorded constants.

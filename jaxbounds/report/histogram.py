@@ -146,6 +146,8 @@ def words(verdict: Verdict, draws: int, /) -> str:
 def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) -> Html:
     """Draw the distribution of one form, with the allowed region and the worst ratio marked.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     A draw is a random instance. If ratios lie outside the axis, the picture shows their fraction of
     the draws, or the worst ratio, at the end of the axis.
 

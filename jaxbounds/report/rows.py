@@ -227,7 +227,10 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
 def _cell(
     column: Column, statement: Statement, verdicts: Sequence[Verdict], line: int
 ) -> Html | None:
-    """Return a cell of a form's row; the cells of the id and the kind span all rows."""
+    """Return a cell of a form's row; the cells of the id and the kind span all rows.
+
+    A form is one version of a claim: printed, corrected or sharpened.
+    """
     verdict = verdicts[line]
     if column.name in ("statement", "kind"):
         if line:

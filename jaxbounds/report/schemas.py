@@ -86,7 +86,8 @@ STATEMENT = {
 """The types of the entries that the JSON of a statement has in addition to the statement's
 fields."""
 SHOWN = {"hypotheses": dict[str, tuple[str, ...]], "written_in": str}
-"""The entries that `show` adds: hypotheses by form, and the file and line of the statement."""
+"""The entries that `show` adds: the hypotheses of each form (version of a claim), and the file and
+line of the statement."""
 
 
 def statement_json(statement: Statement, /) -> dict[str, Any]:

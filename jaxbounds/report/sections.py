@@ -131,7 +131,10 @@ def remarks_section(papers: Sequence[Paper], /) -> Html | None:
 
 
 def codes_section(papers: Sequence[Paper], /) -> Html | None:
-    """Return the short names in the papers' forms and notes ("S6"), with explanations."""
+    """Return the short names in the papers' forms and notes ("S6"), with explanations.
+
+    A form is one version of a claim: printed, corrected or sharpened.
+    """
     return _by_place("Short names", "codes", {paper.title: paper.codes for paper in papers})
 
 

@@ -13,7 +13,7 @@ from jaxbounds.report.histogram import axis
 from jaxbounds.report.rows import quantity
 
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-"""A line style for each form, for readers who cannot tell colours apart."""
+"""A line style for each form (version of a claim), for readers who cannot tell colours apart."""
 
 
 def _beyond_axis(verdict: Verdict, left: float, right: float) -> str:

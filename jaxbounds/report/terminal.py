@@ -53,7 +53,10 @@ class VerdictRows:
         self._begun = False
 
     def table(self, groups: Iterable[Sequence[Verdict]], *, header: bool = True) -> Table:
-        """Return a row for each statement with a line for each form; mark unexpected verdicts."""
+        """Return a row for each statement, with a line for each form (version of a claim).
+
+        Unexpected verdicts have a mark.
+        """
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=header)
         for column, width in self._columns:
             table.add_column(
@@ -76,7 +79,10 @@ class VerdictRows:
 
 
 def _cell(column: Column, line: int, verdict: Verdict) -> Text:
-    """Return a cell. Below the first form, the label replaces the id, and the kind is empty."""
+    """Return a cell of a statement's row, which has a line for each form (version of a claim).
+
+    Below the first line, the label replaces the id, and the kind is empty.
+    """
     if column.name == "verdict":
         status = Text(verdict.status, style=STYLES[verdict.status])
         rest = column.text(verdict).removeprefix(verdict.status)
@@ -97,8 +103,8 @@ def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Tabl
 
 
 PAPER_COLUMNS = ("paper", "statements", "a printed form fails", "sharpened", "median looseness")
-"""The columns of the table of papers. The third column counts statements with a failing printed
-form by the weight of the erratum, because a typo also makes a printed form fail.
+"""The columns of the table of papers. The third column counts the statements that fail as printed,
+for each class of erratum, because a typo also makes a printed claim fail.
 """
 
 

@@ -8,8 +8,8 @@ from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 
 Worst = Mapping[tuple[str, str], float]
-"""A dictionary from a statement's id and a form's name to the largest known ratio of the left side
-to the right side."""
+"""A dictionary from a statement's id and the name of a form (version of the claim) to the largest
+known ratio of the left side to the right side."""
 
 
 def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) -> Worst:

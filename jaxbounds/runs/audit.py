@@ -96,7 +96,7 @@ def audit(
             not judge a statement again if the folder holds a verdict on the statement, from a run
             with equal library version, source code and seed.
         imports: further modules or files that hold a PAPER of your own.
-        seed: the seed of all draws.
+        seed: the seed of all random instances.
         timeout: seconds for each statement. If the search refutes no claim in this time, the
             verdict is inconclusive.
         certify: whether to disprove each failing form (a version of a claim) in ball arithmetic,

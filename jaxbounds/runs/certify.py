@@ -44,6 +44,8 @@ SETTLED = ("disproved", "disproved as coded", "proved on D")
 class Certified(NamedTuple):
     """The certificate of a disproof, or a proof on a box, with the files that belong to it.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     Attributes:
         certificate: the certificate of a disproof, or the proof.
         witness: the data with which an independent checker confirms a disproof.
@@ -96,7 +98,7 @@ def _certified(
 
 
 def _with_theorem(made: Certified, text: Callable[[], Any], operations: int) -> Certified:
-    """Add a file for the proof assistant Rocq to a disproved or proved form.
+    """Add a file for the proof assistant Rocq to a disproved or proved form (version of a claim).
 
     The function adds nothing if the caller wants no files.
     """
@@ -122,6 +124,8 @@ def _certified_somewhere(
 
 def worth_certifying(selection: Selection, /) -> Selection:
     """Return the statements of a selection that `certify` works on.
+
+    A form is one version of a claim: printed, corrected or sharpened.
 
     If the user named statements, the function returns the whole selection. Otherwise the function
     returns the user's own statements, and each statement that stores a counterexample or names a
@@ -190,7 +194,7 @@ def known_slack(slack: str, /) -> str:
 
 
 def in_order(made: Iterable[Certified], selection: Selection, /) -> list[Certified]:
-    """Sort certified forms in the order of the papers' statements."""
+    """Sort certified forms (versions of a claim) in the order of the papers' statements."""
     order = {s.id: i for i, s in enumerate(selection.statements)}
     return sorted(made, key=lambda one: order[one.certificate.id])
 
@@ -221,7 +225,7 @@ def write_certificates(made: Sequence[Certified], selection: Selection, out: Pat
 def write_theorems(
     made: Sequence[Certified], selection: Selection, folder: Path, /
 ) -> Iterator[str]:
-    """Write a file for the proof assistant Rocq for each form.
+    """Write a file for the proof assistant Rocq for each form (version of a claim).
 
     Yield the file's path and size, or the reason for no file.
     """
@@ -245,6 +249,8 @@ def write_theorems(
 @with_table
 class Certificates(Sequence[Certificate | Proof]):
     """A sequence of certificates and proofs.
+
+    A form is one version of a claim: printed, corrected or sharpened.
 
     Args:
         made: the certificates and proofs, each with its witness.

@@ -28,7 +28,7 @@ from jaxbounds.runs.workers import Died
 
 MISSING = "constants need python-flint and mpmath: pip install 'jaxbounds[constants]'"
 OfForm = tuple[str, str]
-"""The pair of a statement's id and the name of one of its forms."""
+"""The pair of a statement's id and the name of one of its forms (versions of a claim)."""
 
 
 class Search(NamedTuple):
@@ -38,7 +38,7 @@ class Search(NamedTuple):
         axes: a dictionary from the name of a size to its values, as {"d": (2, 4)}. The search takes
             all combinations. If the dictionary is empty, the search takes the statement's own
             sizes.
-        seed: the seed of the draws.
+        seed: the seed of the random instances.
         seconds: seconds of processor time for each size. The search at a size ends earlier if
             enough starts agree on the constant.
         grow: also search at the statement's first size with each axis doubled in turn.
@@ -53,7 +53,7 @@ class Search(NamedTuple):
 
 
 def forms_named(statement: Statement, name: str, /) -> tuple[Form, ...]:
-    """Return the forms with the given name.
+    """Return the forms (versions of a claim) with the given name.
 
     After these forms come the forms with a longer name that begins with the given name.
     """
@@ -106,6 +106,8 @@ def _found_somewhere(search: Search, catalogue: Catalogue, what: OfForm) -> Foun
 def _found(search: Search, catalogue: Catalogue, what: OfForm) -> SharpConstant | str:
     """Return the sharp constant, or the reason why the constant is missing.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     The function turns an error of one form into a reason, so that the run continues.
     """
     from jaxbounds.constants.constant import sharp_constant  # needs the extra
@@ -136,6 +138,8 @@ def finding(
     folder: Place | Path,
 ) -> Iterator[tuple[OfForm, Found]]:
     """Yield each form with its constant, or with the reason why the constant is missing.
+
+    A form is one version of a claim: printed, corrected or sharpened.
 
     Raises:
         Refused: if an extra is missing, `jobs` is negative, or `seconds` is not positive.
@@ -182,7 +186,7 @@ def constants_of(
             takes all combinations. Unless sizes are given, the search takes the statement's own
             sizes.
         imports: further modules or files that hold a PAPER of your own.
-        seed: the seed of the draws.
+        seed: the seed of the random instances.
         seconds: seconds of processor time for each size. The search at a size ends earlier if
             enough starts agree on the constant.
         grow: also search at the statement's first size with each axis doubled in turn.

@@ -17,13 +17,14 @@ from jaxbounds.falsification import Verdict
 
 SEARCHED, EXACT = 0.03, 1e-6
 """Relative amounts by which a ratio may differ from its record. The first number is for a ratio
-that a search found, the second for a ratio of random draws alone. A larger number overlooks more
-changes."""
+that a search found, the second for a ratio of random instances alone. A larger number overlooks
+more changes."""
 Ratios = Mapping[str, float]
 """A dictionary of the ratios lhs/rhs of one form (one version of a claim). Its keys are "worst"
 (the largest ratio), "drawn" (the mean over random instances), and the sizes ("n=4, T=3")."""
 OfStatements = Mapping[str, Mapping[str, Ratios]]
-"""A dictionary from the statement's id, then the form's name, to the ratios."""
+"""A dictionary from a statement's id, then the name of a form (version of the claim), to the ratios
+of the form."""
 
 
 def _is_recorded(verdict: Verdict) -> bool:
@@ -44,11 +45,11 @@ def ratios_of(verdict: Verdict, /) -> Ratios:
 
 
 def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: bool) -> None:
-    """Replace the recorded ratios of statements by the ratios of these verdicts.
+    """Replace the recorded ratios lhs/rhs of statements by the ratios in these verdicts.
 
     Args:
-        verdicts: the verdicts on all forms of some statements.
-        papers: the papers of these statements.
+        verdicts: the verdicts on all forms (versions) of some statements.
+        papers: the papers that contain these statements.
         others: whether to keep the records of other statements.
 
     Raises:
@@ -76,7 +77,9 @@ def differences(verdict: Verdict, before: Ratios, /) -> Iterator[str]:
 
 
 def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[str]:
-    """Return a line for each form whose ratios lhs/rhs differ from the record, or have no record.
+    """Return a line for each form (version of a claim) with ratios unlike the record.
+
+    A form without a record gives a line too.
 
     Args:
         verdicts: verdicts of a run with seed 0 and the statements' own numbers of draws and
@@ -94,7 +97,7 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
 
 
 def drifted(verdicts: Sequence[Verdict], papers: Iterable[Paper], /) -> Iterator[str]:
-    """Yield a line for each form whose ratios differ from the records of its paper.
+    """Yield a line for each form (version of a claim) whose ratios differ from its paper's records.
 
     The lines come from `moved`. Papers without recorded ratios give no line.
     """

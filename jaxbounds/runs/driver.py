@@ -71,10 +71,10 @@ def _call(
 
 
 def _outcome(future: concurrent.futures.Future) -> Any:
-    """Return the results of a lot (the pieces of one call), or a `Died` if the worker died.
+    """Return the results of a lot (the pieces of work of one call), or a `Died` if the worker died.
 
     Raises:
-        Refused: if workers cannot run these pieces at all, or the engine is gone.
+        Refused: if workers cannot run these pieces at all, or the executor has shut down.
         Exception: any exception that the work itself raised.
     """
     try:

@@ -137,7 +137,7 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
 def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool = False) -> Place:
     """Compute one shard (share of a run's training runs), which `merged` can join with the others.
 
-    Return the folder of the share.
+    Return the folder of the shard.
     """
     folder = shard_files.folder_of(out, share)
     held = taken(request, folder, (ledger.LEDGER,), resume=True)
@@ -245,7 +245,7 @@ def run(
     Args:
         experiment: the id of the experiment, as "multihead.fig2".
         preset: the named configuration to start from.
-        seed: the seed of all draws.
+        seed: the seed of all random numbers.
         precision: JAX's precision of matrix products, "highest", "high" or "default". Without a
             value, the experiment chooses the precision ("highest"), or JAX's default applies if the
             experiment does not choose.

@@ -53,6 +53,8 @@ ById = dict[str, tuple[Verdict, ...]]
 class Kept(NamedTuple):
     """The verdicts on a statement, with their time and their dependencies.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     Attributes:
         verdicts: the verdicts on each form of the statement.
         when: the time of the verdicts, in UTC.
@@ -147,8 +149,8 @@ def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
     verdicts = verdicts_of(value.get("verdicts"))
     if (count := len({v.id for v in verdicts})) != 1:
         raise Refused(
-            f"the line has verdicts on statements={count}, expected one statement. Try to verify "
-            "again"
+            f"a line of the journal has verdicts on statements={count}, expected one. Try to "
+            "verify again"
         )
     return Kept(verdicts, value["when"], records[value["record"]])
 
@@ -502,8 +504,8 @@ def judged_before(out: Path, /) -> dict[str, bool]:
             return dict.fromkeys(stored, False)
         if not fits(stored, dict[str, bool]):
             raise Refused(
-                f"ids={stored!r:.40}, expected an object of ids with true or false. Try without "
-                "--last-failed"
+                f"failed.json holds ids={stored!r:.40}, expected an object from ids to true or "
+                "false. Try without --last-failed"
             )
         return dict(stored)
 

@@ -97,6 +97,8 @@ def add_to(
 ) -> None:
     """Write new entries into a JSON file, after the file's entries of other forms.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     If a dependency of an earlier entry changed, the function renames the earlier file. So new
     entries never stand beside outdated entries. The function also renames a damaged file, and tells
     the user the new name.

@@ -24,7 +24,7 @@ class Request(NamedTuple):
     Attributes:
         experiment: the experiment.
         config: the configuration of the experiment.
-        seed: the seed of all draws.
+        seed: the seed of all random numbers.
         precision: JAX's precision of matrix products; with "", the experiment chooses the
             precision.
         imports: the user's modules or files that the run needs.
@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
     @property
     def key(self) -> jax.Array:
-        """Return the key of all draws."""
+        """Return the random key from which the run derives all random numbers."""
         return jax.random.key(self.seed)
 
     @property
@@ -102,7 +102,7 @@ def requested(
         experiment: the id of the experiment.
         words: the fields of the configuration as options.
         preset: the name of the configuration to start from.
-        seed: the seed of all draws.
+        seed: the seed of all random numbers.
         precision: JAX's precision of matrix products.
         imports: the user's modules or files.
 

@@ -28,10 +28,10 @@ class Shard:
         experiment: the id of the experiment.
         flags: the options of `jaxbounds run`: preset, seed, imports and fields of the
             configuration.
-        index: the index of the share, from 1.
-        count: the number of shares.
+        index: the index of the shard, from 1.
+        count: the number of shards of the run.
         about: the result of `Request.identity` for the run.
-        done: whether the share is finished.
+        done: whether the shard is finished.
         format: the format of the file.
     """
 
@@ -49,15 +49,15 @@ class Shard:
         return Share(self.index, self.count)
 
     def command(self, share: Share, out: Place, /) -> str:
-        """Return the command that computes or continues a share of this run."""
+        """Return the command that computes or continues this shard."""
         words = ["jaxbounds", "run", self.experiment, *self.flags, "--shard", str(share)]
         return shlex.join([*words, "--resume", "--out", str(out)])
 
     def write(self, folder: Place, *, done: bool) -> None:
-        """Write the file into the share's folder.
+        """Write the description of the shard into the shard's folder.
 
         Raises:
-            Refused: if the folder holds the file of another run or share.
+            Refused: if the folder holds the description of another run or shard.
         """
         if is_there(folder / NAME):
             there = read(folder)
@@ -147,7 +147,7 @@ def refuse_unless_same(one: Shard, other: Shard, first: str, second: str, /) -> 
 
 
 def shard_of(request: Request, share: Share, /) -> Shard:
-    """Return the description of a share of a requested run."""
+    """Return the description of a shard (share of the training runs) of a requested run."""
     return Shard(
         experiment=request.experiment.id,
         flags=request.flags,

@@ -57,9 +57,9 @@ class Options:
     """The options of judging, with defaults for the command and for `jaxbounds.verify`.
 
     Attributes:
-        seed: the seed of all draws.
-        thorough: take ten times the samples and searches, and start searches also from the worst
-            instances of earlier runs.
+        seed: the seed of all random instances.
+        thorough: take ten times as many random instances and searches. Searches then start also
+            from the worst instances of earlier runs.
         certify: disprove failing forms (versions of a claim) in ball arithmetic, which encloses
             rounding errors, and write witnesses for independent checkers beside the
             counterexamples. Needs the extra `certify`.
@@ -87,7 +87,7 @@ class Options:
         refuse_other_limits(self.timeout)
 
     def refuse_to_record(self) -> None:
-        """Refuse to record results with a seed other than 0, or of a thorough search.
+        """Refuse to record results of a run with a seed other than 0, or of a thorough search.
 
         Raises:
             Refused: if the seed is not 0, or the search is thorough.
@@ -344,7 +344,7 @@ class Verification:
                 return
 
     def _with_record(self, kept: Kept) -> Kept:
-        """Mark the verdicts as `recorded` if the paper's records have ratios of the statement."""
+        """Mark the verdicts as `recorded` if the paper's records hold ratios of the statement."""
         found = kept.verdicts
         if not found or found[0].id not in self._on_record:
             return kept

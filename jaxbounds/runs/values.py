@@ -31,11 +31,11 @@ Values = Mapping[str, Mapping[str, Numbers]]
 """The values of one form (a version of a claim), as in `Verdict.values`. The first key is the name
 of an instance, the second the name of a value."""
 Texts = Mapping[str, Mapping[str, str]]
-"""The values of one form, written as text. The first key is the name of an instance, the second the
-name of a value."""
+"""The values of one form (a version of a claim), written as text. The first key is the name of an
+instance, the second the name of a value."""
 Recorded = Mapping[str, Mapping[str, Texts]]
-"""A dictionary from a statement's id, then a form's name, to the values of the form, written as
-text."""
+"""A dictionary from a statement's id, then the name of a form (a version of the claim), to the
+values of the form, written as text."""
 
 
 class Value(NamedTuple):
@@ -83,7 +83,7 @@ def _agrees(now: float, before: Value) -> bool:
 
 
 def _difference(name: str, now: Numbers | None, text: str | None) -> str:
-    """Describe the difference of one value from its record; empty if the value agrees."""
+    """Describe how a measured value differs from its record; the text is empty if both agree."""
     if now is None or text is None:
         if name not in SIDES:
             return ""
@@ -100,7 +100,7 @@ def _difference(name: str, now: Numbers | None, text: str | None) -> str:
 
 
 def differences_of_values(values: Values, before: Texts, /) -> Iterator[str]:
-    """Yield a line for each value of a form that differs from the record."""
+    """Yield a line for each value of a form (version of a claim) that differs from the record."""
     for place in dict.fromkeys([*before, *values]):
         now, known = values.get(place, {}), before.get(place, {})
         for name in dict.fromkeys([*known, *now]):
@@ -113,7 +113,7 @@ def not_as_recorded(verdicts: Sequence[Verdict], recorded: Recorded, /) -> Itera
 
     Args:
         verdicts: the verdicts on all forms of one statement, with seed 0.
-        recorded: the values on record of the statement's paper.
+        recorded: the recorded values of the paper that contains the statement.
     """
     name = verdicts[0].id
     if any(verdict.status == "error" for verdict in verdicts):
@@ -143,7 +143,7 @@ class Expected:
         self._of = {name: read_records(paper, VALUES) for name, paper in self._papers.items()}
 
     def changed(self, verdicts: Sequence[Verdict], /) -> tuple[str, ...]:
-        """Return a line for each form of one statement whose values differ from the record.
+        """Return a line for each form (version) of a statement whose values differ from the record.
 
         A shipped paper without a file of values gives one line, which names the missing file.
         """
@@ -159,7 +159,7 @@ class Expected:
 
 
 def _texts(verdict: Verdict, bars: Bars) -> dict[str, dict[str, str]]:
-    """Return the measured values of a form as texts, with bars.
+    """Return the measured values of a form (version of a claim) as texts, with bars.
 
     A bar is the amount by which rounding may change the value.
     """
@@ -228,7 +228,7 @@ def record_values(
 
 
 def _same_names(verdicts: Sequence[Verdict], before: Mapping[str, Texts]) -> bool:
-    """Return whether the record names every value that this run measured."""
+    """Return whether the recorded values include every value that this run measured."""
     names = lambda forms: {
         (form, place, name)
         for form, places in forms.items()

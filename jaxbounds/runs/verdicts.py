@@ -98,7 +98,10 @@ class Verdicts(tuple[Verdict, ...]):
 
     @property
     def status(self) -> int:
-        """Return the exit status: 3 if a measurement failed, 1 if a verdict is not as recorded."""
+        """Return the exit status: 3 if a measurement failed, 1 if a verdict is unexpected.
+
+        A verdict is unexpected if it differs from the recorded verdict. Otherwise the status is 0.
+        """
         if any(v.status == "error" or (v.out_of_time and v.recorded) for v in self):
             return 3
         return int(bool(self.changed) or not all(v.as_expected for v in self))
@@ -122,9 +125,12 @@ class Verdicts(tuple[Verdict, ...]):
     def instance(self, verdict: Verdict | None = None, *, shrunk: bool = False) -> StoredInstance:
         """Return the worst instance of a form as nested dicts of arrays, with its measurements.
 
+        A form is one version of a claim: printed, corrected or sharpened.
+
         Args:
             verdict: one of these verdicts; the verdict with the largest ratio unless given.
-            shrunk: load the shrunk counterexample of a failing form instead of the worst instance.
+            shrunk: load the counterexample of a failing form, made as simple as possible, instead
+                of the worst instance.
 
         Raises:
             Refused: if the run stored no instance of this kind.

@@ -39,11 +39,11 @@ def verify(
         kinds: judge only statements of these kinds, such as "inequality" or "identity".
         out: the folder for verdicts.json, report.html and the instances. The default is a temporary
             folder, which lives as long as the result.
-        seed: the seed of all draws.
+        seed: the seed of all random instances.
         timeout: seconds for each statement, checked between two batches of instances. If the search
             refutes no claim in this time, the verdict is inconclusive.
-        thorough: take ten times the samples and searches, and start searches also from the worst
-            instances of earlier runs.
+        thorough: take ten times as many random instances and searches. Searches then start also
+            from the worst instances of earlier runs.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
         certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
             write witnesses for independent checkers beside the counterexamples. Needs the extra

@@ -98,7 +98,7 @@ def find_violation(
         error: the numerical error of lhs - rhs, for example of a Monte-Carlo mean or of a Lanczos
             residual. It is a number, or a function with arguments like those of `lhs`. A violation
             must exceed this error.
-        seed: the seed of the draws.
+        seed: the seed of the random instances.
         budget: the numbers of draws and searches; the default budget unless given.
         timeout: seconds, after which the search ends with its result so far.
 
