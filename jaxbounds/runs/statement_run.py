@@ -56,13 +56,15 @@ INTERRUPTED, AT_FIRST = "interrupted", "stopped by -x"
 class Options:
     """The options of judging, with defaults for the command and for `jaxbounds.verify`.
 
+    A form is one version of a claim: printed, corrected or sharpened.
+
     Attributes:
         seed: the seed of all random instances.
         thorough: take ten times as many random instances and searches. Searches then start also
             from the worst instances of earlier runs.
-        certify: disprove failing forms (versions of a claim) in ball arithmetic, which encloses
-            rounding errors, and write witnesses for independent checkers beside the
-            counterexamples. Needs the extra `certify`.
+        certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
+            write witnesses for independent checkers beside the counterexamples. Needs the extra
+            `certify`.
         traceback: print the traceback of a statement that cannot be measured.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
         timeout: seconds for each statement, checked between two batches of instances. If the search
