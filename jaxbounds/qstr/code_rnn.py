@@ -175,7 +175,9 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
         Refused: if the numbers cannot share the bits equally.
     """
     if numbers < 1 or (bits * N) % numbers:
-        raise Refused(f"numbers={numbers} must divide bits * N = {bits * N}. Try {bits * N} or 1")
+        raise Refused(
+            f"numbers={numbers}, expected a divisor of bits * N = {bits * N}. Try {bits * N} or 1"
+        )
     levels = lloyd_max(bits).levels
     steps = (2.0 ** (bits * N / numbers) - 1.0) * math.sqrt(numbers) / 2.0
     return float(levels[-1] - levels[0]) * steps

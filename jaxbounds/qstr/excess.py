@@ -94,7 +94,8 @@ def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
     order = 2.0 * tail / s
     if not order >= 1:
         raise Refused(
-            f"order={order}, expected a moment order 2 tail / s of at least 1. Try a larger tail"
+            f"tail={tail} and s={s} give the moment order 2 tail / s = {order}, expected at least "
+            f"1. Try a larger tail"
         )
     return math.sqrt(C * (math.e * order) ** s)
 

@@ -71,7 +71,8 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
     """
     if N < 2 or not product >= 0:
         raise Refused(
-            f"N={N} and product={product}, expected N >= 2 tokens and product >= 0. Try N=2"
+            f"N={N} and product={product} (L^2 |U|_F^2), expected N >= 2 tokens and product >= 0. "
+            f"Try N=2"
         )
     cube = 2 * sudakov_log_packing(1.0, 1.0) * product / (N - 1)
     # For tau >= 1, any risk may be reached.

@@ -253,7 +253,7 @@ def test_what_cannot_run_is_refused_before_anything_is_trained(tuned, tmp_path, 
         ),
         r"positions for length 16": replace(tuned, length=17),
         r"n=41 training and test=0 test sentences.*40 and 20": replace(tuned, n=41),
-        r"looks=4, but n=.* only 3 batches of 16": replace(TOY, batch=16, looks=4),
+        r"looks=4 records .* only 3 batches of size 16": replace(TOY, batch=16, looks=4),
         r"the number of rows to hold out": replace(
             TOY, source="file", data=f"{tuned.data}/dev.tsv", test=0
         ),
@@ -266,12 +266,12 @@ def test_what_cannot_run_is_refused_before_anything_is_trained(tuned, tmp_path, 
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ({"arms": ("wide",)}, "expected different ones of fixed, prune, recut, split"),
+        ({"arms": ("wide",)}, "expected one or more of fixed, prune, recut, split"),
         ({"heads": (4, 2)}, "expected positive increasing"),
         ({"epochs": 0, "width": 0}, "epochs=0, expected a positive number"),
         ({"n": -1}, "expected no negative number"),
         ({"dropout": 1.0}, "dropout < 1"),
-        ({"test": 0}, "the grammar can draw any number"),
+        ({"test": 0}, "the grammar has infinitely many"),
         ({"data": "x"}, "Try --source file"),
         ({"weights": "x", "source": "file"}, "split starts from scratch"),
     ],

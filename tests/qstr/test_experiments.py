@@ -189,7 +189,7 @@ def test_figure1_beside_trains_the_same_cells_against_an_honest_test(key, tmp_pa
     assert len(quick) == trained
     alone = figure1.run(replace(config, beside=False), key)
     assert alone.samples.identical(found.samples) and "samples_honest" not in alone
-    with pytest.raises(ValueError, match="tests on it already"):
+    with pytest.raises(ValueError, match="already tests on this law"):
         replace(config, protocol=replace(protocol, test_on="same"))
     published = asdict(figure1.PRESETS_1A["published"])
     found = found.assign_attrs(config=published)

@@ -306,7 +306,8 @@ def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
 EXPERIMENT = Experiment(
     id="multihead.weakconvexity",
     label="Corollary 1 (3), on a Transformer",
-    title="Self-bounded weak convexity of a pre-LN Transformer against H and along training",
+    title="Self-bounded weak convexity of a pre-LN Transformer, against the number of heads H "
+    "and along training",
     config=WeakConvexityCurves(),
     presets={
         "quick": WeakConvexityCurves(

@@ -196,14 +196,13 @@ EQUAL_HEADS = Statement(
     forms=(
         Form(
             name="derived, from the group's",
-            note="The gradient of each head equals the "
-            "gradient of its group, divided by the "
+            note="The gradient of each head equals the gradient of its group, divided by the "
             "group's number of copies.",
         ),
         Form(
             name="derived, one head",
-            note="The derivative is taken along one head of each "
-            "group, while the other heads stay fixed.",
+            note="The check differentiates the loss in one head of each group, while the other "
+            "heads stay fixed.",
         ),
         Form(
             name="derived, norms",

@@ -240,8 +240,8 @@ EXPONENT = Statement(
             note=(
                 "The right exponent is p - 3/4, and with this exponent (12) still leads to a "
                 "contradiction. Example: H = 10^12, n = 20, p = 1, C = e^16, log S = 6.5. The "
-                "left condition holds with a factor e^12 to spare. The printed right condition is "
-                "violated by a factor e^7."
+                "left inequality of the equivalence holds with a factor e^12 to spare. The "
+                "printed right inequality is violated by a factor e^7."
             ),
             counterexample=Counterexample(
                 instance={

@@ -147,7 +147,7 @@ EXPECTED_GAP = Statement(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4; Corollary 2",
             expected="vacuous",
-            note="The check takes the least H and the largest eta that the form allows. The "
+            note="The check takes the least H and the largest eta that the corollary allows. The "
             "bound is unproved, since its proof takes G for g_0 = sqrt(2) G (E5). "
             + ALMOST_NOTHING,
         ),

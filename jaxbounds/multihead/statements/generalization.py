@@ -173,7 +173,8 @@ LEMMA_3 = on_population(
             name="printed",
             cites="Lemma 3, Section 6.2",
             note="The Lipschitz constant is G = beta_1#, the sharpened beta_1 on the ball of "
-            "(75). The check tests that all runs stay in this ball.",
+            "(75). The check tests that the full run and all leave-one-out runs stay in this "
+            "ball.",
         ),
     ),
     control="no generalization gap",

@@ -211,8 +211,8 @@ PROPOSITION_2_P1 = searched_sequence(
         Form(
             name="sharpened",
             equality="p parallel to u*, or p = 0",
-            note="The bound is sqrt(T) (zeta S / (2 sqrt 2) + P), about the true centre (zeta / "
-            "4) u*.",
+            note="The bound is sqrt(T) (zeta S / (2 sqrt 2) + P), where P is measured about the "
+            "true centre (zeta / 4) u*.",
         ),
     ),
     control="the larger of both terms in place of their sum",
@@ -353,7 +353,7 @@ LEMMA_12 = on_signs(
             name="printed, alpha in [-1, 1]",
             cites="Lemma 12, Appendix D.2.2",
             note="Unif(+-1) is read as the uniform law on [-1, 1], whose variance is 1/3. The "
-            "check uses the exact law of the sum for H <= 12.",
+            "check uses the exact law of sum_h alpha_h for H <= 12.",
         ),
         Form(
             name="corrected",
@@ -396,9 +396,9 @@ PROPOSITION_2_P2 = on_signs(
         ),
         Form(
             name="corrected",
-            note="The bound has log(2/delta) for every n, about the true centre (zeta/4) u*. "
-            "Since W^(1) = 0, each output is a multiple of the same sum of signs, so no "
-            "union bound is needed.",
+            note="The bound has log(2/delta) for every n, and p is measured about the true "
+            "centre (zeta/4) u*. Since W^(1) = 0, each output is a multiple of the same sum of "
+            "signs, so no union bound is needed.",
         ),
         Form(
             name="sharpened",

@@ -275,8 +275,7 @@ COROLLARY_3 = on_runs(
             hypotheses=_sharp_conditions,
             note=(
                 "The bound is Lemma 9 with the factor q of sharpening S8, L(theta) = 1/K and D = "
-                "g_0(1/K). This version of the claim takes the H and eta that its own constants "
-                "certify."
+                "g_0(1/K). The check takes H and eta as these sharpened constants allow."
             ),
         ),
     ),

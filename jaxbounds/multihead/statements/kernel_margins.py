@@ -197,8 +197,9 @@ GLOBAL_MARGIN = Statement(
             name="derived, reached",
             hypotheses=_one_length,
             note="The search comes within 2% of the supremum if both tokens have the same "
-            "length. A shorter token can hold the search back. If it has half the length, "
-            "both starts may end with all attention on it, at half of the supremum.",
+            "length. A shorter token can hold the search back. If one token has half the length, "
+            "both starts may end with all attention on the shorter token, at half of the "
+            "supremum.",
         ),
     ),
     control="98% of the supremum",

@@ -102,8 +102,8 @@ CONSTANTS = Statement(
         ),
         Form(
             name="derived, rho",
-            note="The proof uses alpha <= 42 sqrt(d T) R^5 s D. The bound on rho holds at the "
-            "heads of (3).",
+            note="The proof uses alpha <= 42 sqrt(d T) R^5 s D. The bound on rho holds if H "
+            "satisfies (3).",
             equality=ALL_ONE,
         ),
         Form(

@@ -136,9 +136,10 @@ ORDER = Statement(
             name="printed, gamma* >= gamma_lin",
             cites="Section 5.3, 'In particular, gamma_attn >= gamma* >= gamma_lin'; Section 7",
             erratum="E18",
-            note="The inequality fails even at P = 0, for zeta = 1/2, Z_mu = Z_nu = S^2/10 and "
-            "every S. At T = 10, M = 2 and S = 1, gamma* = .809 is below gamma_lin = .894. "
-            "If the noise is O(S) and P = O(1), the inequality holds for large S.",
+            note="The inequality gamma* >= gamma_lin fails even at P = 0, for zeta = 1/2, Z_mu = "
+            "Z_nu = S^2/10 and every S. At T = 10, M = 2 and S = 1, gamma* = .809 is below "
+            "gamma_lin = .894. If the noise is O(S) and P = O(1), the inequality holds for large "
+            "S.",
             counterexample=Counterexample(
                 instance={"log_S": 0.0, "zeta": 0.5, "noise": 0.1, "T": 10.0, "M": 2.0},
                 ratio=1.1060129414630961,
@@ -241,16 +242,17 @@ SPARSITY = Statement(
             name="derived, gamma_attn - gamma*",
             hypotheses=_in_order,
             equality="zeta' = zeta",
-            note="Without noise and at P = 0 the difference is (1 - zeta) (S sqrt(T/2) - T "
-            "zeta^2 S^4 / (4 sqrt(2 (M+1)))). Wherever the difference is not negative, both "
+            note="Without noise and at P = 0, gamma_attn - gamma* is (1 - zeta) (S sqrt(T/2) - T "
+            "zeta^2 S^4 / (4 sqrt(2 (M+1)))). Wherever this product is not negative, both of its "
             "factors grow as zeta falls.",
         ),
         Form(
             name="derived, gamma* - gamma_lin",
             erratum="E18",
-            note="Without noise and at P = 0 the difference is of order zeta^2 (1 - zeta), so it "
-            "falls with zeta below 2/3. At S = 1, T = 10, M = 2 it is .128 at zeta = 1/2 and "
-            ".0092 at zeta = 1/10. Both settings satisfy gamma_attn >= gamma* >= gamma_lin.",
+            note="Without noise and at P = 0 gamma* - gamma_lin is of order zeta^2 (1 - zeta), "
+            "so the difference falls with zeta below 2/3. At S = 1, T = 10, M = 2 the difference "
+            "is .128 at zeta = 1/2 and .0092 at zeta = 1/10. Both settings satisfy gamma_attn >= "
+            "gamma* >= gamma_lin.",
             counterexample=Counterexample(
                 instance={
                     "log_S": 0.0,

@@ -149,9 +149,9 @@ PROPOSITION_7 = Statement(
             erratum="E5",
             note=(
                 "The instance has x = 1, theta_0 = 0, gamma = sqrt(2), B_Phi = 1 and eps = e^-7, "
-                "so the printed g_0 is 6.364. Within the distance g_0 the margin is at most 6.364 "
-                "by Cauchy-Schwarz, for every H. The loss within this distance is therefore at "
-                "least .00172, which exceeds eps = .00091."
+                "so the printed g_0 is 6.364. Every theta within the distance g_0 of theta_0 has "
+                "a margin of at most 6.364 by Cauchy-Schwarz, for every H. The loss of such a "
+                "theta is therefore at least .00172, which exceeds eps = .00091."
             ),
             counterexample=Counterexample(
                 instance={"x": [1.0], "offset": 0.0, "part": 1.0, "log_eps": -7.0},

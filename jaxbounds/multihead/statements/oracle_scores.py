@@ -252,7 +252,7 @@ EQ_9 = Statement(
         Form(
             name="printed",
             cites="eq. (9), Section 5.3",
-            note="The proof of (11) uses this value of the norm.",
+            note="The proof of (11) uses the norm sqrt(2) of theta_opt.",
         ),
         Form(
             name="derived",

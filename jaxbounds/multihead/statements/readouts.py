@@ -59,9 +59,9 @@ POOLING = on_model(
             cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'",
             erratum="E14",
             reading="the same constants",
-            note="The form reads the footnote as a claim with the same constants. If u is "
-            "trainable, the gradient in u is a sum over the tokens. T identical tokens of "
-            "norm R give the norm T R.",
+            note="This version of the claim keeps the paper's constants for pooling. If u is "
+            "trainable, the gradient in u is a sum over the tokens. T identical tokens of norm R "
+            "give the norm T R.",
             counterexample=Counterexample(
                 instance={"X": [[1.0, 0.0]] * 2, "U": [[0.0, 0.0]] * 2, "W": [[0.0, 0.0]] * 2},
                 size={"T": 2, "d": 2},
@@ -90,8 +90,8 @@ LAST = on_model(
         Form(
             name="sharpened",
             note=(
-                "For the last token, the bound is R, because the number 1 replaces T everywhere in "
-                "the printed bound."
+                "For the readout from the last token, the bound is R, because the number 1 "
+                "replaces T everywhere in the printed bound."
             ),
             equality=IDENTICAL,
         ),
@@ -150,9 +150,9 @@ POOLING_INNER = on_model(
             erratum="E14",
             reading="the same constants",
             note=(
-                "The form takes (46) with ||u|| in place of ||U||_F, although ||1_T u^T||_F = "
-                "sqrt(T) ||u||. In the example, T - 1 tokens x attend to x and -x equally. The "
-                "gradient is then slightly longer than (T - 1) R^3 ||u||."
+                "This version of the claim is (46) with ||u|| in place of ||U||_F, although "
+                "||1_T u^T||_F = sqrt(T) ||u||. In the example, T - 1 tokens x attend to x and "
+                "-x equally. The gradient is then slightly longer than (T - 1) R^3 ||u||."
             ),
             counterexample=Counterexample(
                 instance={

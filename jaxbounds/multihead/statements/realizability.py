@@ -273,9 +273,9 @@ COROLLARY_5 = Statement(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4",
             note=(
-                "The check takes the least H and the largest eta. In the check, the loss is far "
-                "below the bound. The printed bound is unproved, because its proof takes the "
-                "distance G in place of g_0 = sqrt(2) G (erratum E5)."
+                "The check takes the least H and the largest eta that the corollary allows. In "
+                "the check, the loss is far below the bound. The printed bound is unproved, "
+                "because its proof takes the distance G in place of g_0 = sqrt(2) G (erratum E5)."
             ),
         ),
         Form(
@@ -293,7 +293,8 @@ COROLLARY_5 = Statement(
         Form(
             name="sharpened S2, S6, S8, S10",
             note="This version of the claim is Theorem 3 with beta_3# and two further gains: the "
-            "factor sec(sqrt(1/2)/2) of sharpening S8, and the root mean square over heads of S2.",
+            "factor sec(sqrt(1/2)/2) of sharpening S8, and the root mean square of the heads' "
+            "norms of S2.",
         ),
     ),
     control="2/K alone",

@@ -266,8 +266,8 @@ PROPOSITION_3_MASS = on_quiet(
             erratum="E29",
             reading="any real number",
             hypotheses=noise_eighth,
-            note="The form takes any real Gamma. For four relevant tokens of five and eps = 1/2 "
-            "the condition allows Gamma < 0. " + _LOG_PLUS,
+            note="This version of the claim allows any real Gamma. For four relevant tokens of "
+            "five and eps = 1/2 the condition allows Gamma < 0. " + _LOG_PLUS,
             counterexample=Counterexample(
                 instance=_NEGATIVE_SCALE,
                 size={"T": 5, "d": 4},
@@ -345,9 +345,9 @@ PROPOSITION_3_MARGIN = on_quiet(
             cites="Section 7, the sentence that restates Proposition 3",
             erratum="E7",
             hypotheses=noise_eighth,
-            note="Section 7 prints an equality, Z_mu / S in place of Z_mu / S^2, and 1/S in "
-            "place of 1/S^2 in Gamma. For one relevant token of two, no noise and eps = "
-            "e^-2, the margin exceeds the printed value.",
+            note="Section 7 prints '=' in place of '>=', Z_mu / S in place of Z_mu / S^2, and a "
+            "Gamma of order 1/S in place of 1/S^2. For one relevant token of two, no noise and "
+            "eps = e^-2, the margin exceeds the printed value.",
             counterexample=Counterexample(
                 instance=by_hand([True, False], log_eps=-2.0, more=0.0),
                 size={"T": 2, "d": 4},

@@ -321,16 +321,17 @@ PROPOSITION_4 = on_segments(
         Form(
             name="sharpened S8",
             hypotheses=_apart,
-            note="On [0, 1], g'' >= -k g gives g <= sec(sqrt(k)/2) max(g(0), g(1)) by Sturm "
-            "comparison. Here k = max(beta_3(theta_1), beta_3(theta_2)) ||theta_1 - "
-            "theta_2||^2 / sqrt(H) <= 1/2, so the factor is 1.0659.",
+            note="Let g(s) be the loss along the segment, s in [0, 1]. Then g'' >= -k g gives g "
+            "<= sec(sqrt(k)/2) max(g(0), g(1)) by Sturm comparison. Here k = "
+            "max(beta_3(theta_1), beta_3(theta_2)) ||theta_1 - theta_2||^2 / sqrt(H) <= 1/2, so "
+            "the factor is 1.0659.",
         ),
         Form(
             name="sharpened S6, S8",
             hypotheses=_apart,
             note=(
-                "The bound is that of sharpening S8 with beta_3# in place of beta_3. The number k "
-                "of this bound is smaller by a factor of at least 2 sqrt(d)."
+                "The bound is that of sharpening S8 with beta_3# in place of beta_3. This change "
+                "makes the number k of S8 smaller by a factor of at least 2 sqrt(d)."
             ),
         ),
     ),

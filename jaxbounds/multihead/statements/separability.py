@@ -105,8 +105,8 @@ LEMMA_13 = searched_sequence(
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 13, eqs. (102), (119), Appendix D.2.3",
-            note="This version of the claim reads alpha literally as a sign, about the printed "
-            "centre (zeta/2) u*. The first term of gamma* could then be twice as large.",
+            note="This version of the claim takes alpha literally as a sign, and U^(1) with the "
+            "printed centre (zeta/2) u*. The first term of gamma* could then be twice as large.",
         ),
         Form(
             name="printed, (118)",

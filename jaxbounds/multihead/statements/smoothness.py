@@ -68,9 +68,9 @@ SMOOTHNESS = on_runs(
             "k < K'; Appendix B.4",
             hypotheses=PRINTED,
             note=(
-                "The number alpha is 3 sqrt(d) R^2 times a bracket, and the bracket is at least "
-                "beta_1(theta_k). So beta_2 at theta_k and at theta_{k+1} is at most (2 sqrt(T d) "
-                "R^3 / sqrt(H) + T R^2 / 4) alpha^2."
+                "The number alpha is 3 sqrt(d) R^2 times a factor, and the factor is at least "
+                "beta_1(theta_k). So beta_2 at theta_k and at theta_{k+1} is at most (2 sqrt(T "
+                "d) R^3 / sqrt(H) + T R^2 / 4) alpha^2."
             ),
         ),
         Form(
@@ -100,7 +100,7 @@ SMOOTHNESS = on_runs(
             name=SHARPEST,
             hypotheses=certified(descent.SHARPEST),
             note="The bound is rho#, the smoothness constant rho as sharpened by S10, with the "
-            "root mean square over heads (S2).",
+            "root mean square of the heads' norms (S2).",
         ),
     ),
     control="rho / 1000",

@@ -144,9 +144,9 @@ EQ_26 = Statement(
             sense="at least",
             exponent=(0.6, 0.73),
             erratum="E17",
-            note="Since phi is analytic, a remainder o(||delta||^2) would be O(||delta||^3). "
-            "Measured against ||delta||^3, the remainder has the exponent 2/3, which belongs "
-            "to ||delta||^2.",
+            note="Since phi is analytic, a remainder o(||delta||^2) would be O(||delta||^3). The "
+            "check finds that the remainder grows as (||delta||^3)^{2/3}, that is, as "
+            "||delta||^2.",
         ),
         Form(
             name="corrected",

@@ -345,7 +345,7 @@ def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
 EXPERIMENT = Experiment(
     id="qstr.constructions",
     label="(A.2), Propositions 8, 28, Lemma 36, Theorem 1",
-    title="the explicit weights against what is claimed of them",
+    title="the explicit weights against the claims about these weights",
     config=Constructions(),
     presets={"quick": Constructions()},
     run=run,

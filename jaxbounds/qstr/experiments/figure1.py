@@ -70,8 +70,8 @@ class Figure1:
         refuse_unless_increasing(self, "lengths")
         if self.beside and self.protocol.test_on == "same":
             raise Refused(
-                f"beside={self.beside} adds a test on the training law, but test_on='same' tests"
-                " on it already. Try beside=False"
+                f"beside={self.beside} adds a test on the training law, but test_on='same'"
+                " already tests on this law. Try beside=False"
             )
         refuse_unknown(*self.architectures)
         if len(set(self.architectures)) < len(self.architectures):

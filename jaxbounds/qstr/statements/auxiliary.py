@@ -103,8 +103,8 @@ VARIANCE = Statement(
         Form(
             name="printed",
             cites="Lemma 40, Appendix D",
-            note="The check compares the formula with a quadrature rule that is exact up to "
-            "degree 5 in each variable.",
+            note="The check computes Var |x|^2 with a quadrature rule that is exact up to degree "
+            "5 in each variable.",
         ),
     ),
     control="the term 4 mu^T S mu dropped",

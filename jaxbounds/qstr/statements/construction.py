@@ -160,9 +160,9 @@ GATE = on_prompts(
     forms=(
         Form(
             name="sharpened",
-            note="The network has no error (eps = 0). For Rademacher encodings of coherence c <= "
-            "1/2, the inner product is |w + v|_1/sqrt(de) - 1. A ReLU passes or removes x - "
-            "B(1 - c) exactly.",
+            note="The network has no error (eps = 0). For Rademacher encodings of coherence at "
+            "most 1/2, the inner product is |w + v|_1/sqrt(de) - 1. The ReLU of x - B(1 - c) "
+            "keeps x if the gate c is 1, and removes x if c = 0.",
         ),
         Form(
             name="derived biased",
@@ -217,9 +217,9 @@ INTERPOLATED = searched_prompts(
     forms=(
         Form(
             name="derived",
-            note="The inner product errs by at most de s^2/16, with s = 2/knots. The gate errs "
-            "by this bound divided by 1 - mu. The product errs by at most s'^2/16, with s' = "
-            "(B + 1.5)/knots.",
+            note="The network's inner product errs by at most de s^2/16, with s = 2/knots. The "
+            "gate errs by at most de s^2/(16 (1 - mu)). The product of gate and token errs by at "
+            "most s'^2/16, with s' = (B + 1.5)/knots.",
         ),
         Form(
             name="printed",

@@ -177,9 +177,10 @@ BRANCHES = Statement(
             cites="Lemma 16: r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2",
             note=(
                 "Here ||Theta||_{2,1} sums the norms of columns. The 5^d tokens are a net of "
-                "fineness r_x/2 of their sphere, so d_infty is at least (7/8) r_x |u - u'|. If "
-                "two matrices lie within eps of a common matrix, their vectors u therefore differ "
-                "by at most 8/7. So the log covering number is at least d log(7/4)."
+                "fineness r_x/2 of the sphere of radius r_x. So the distance d_infty of u e_1^T "
+                "and u' e_1^T is at least (7/8) r_x |u - u'|. If both matrices lie within eps of "
+                "a common matrix, u and u' therefore differ by at most 8/7. So the log covering "
+                "number is at least d log(7/4)."
             ),
         ),
         _e9(
@@ -208,8 +209,8 @@ BRANCHES = Statement(
             sense="at most",
             exponent=(0.4, 0.75),
             note=(
-                "This branch of the minimum is a true bound if the argument of its logarithm "
-                "includes 2 R_F r_z / eps (see qstr.prop17.assembly)."
+                "The second branch of Lemma 16's minimum is a true bound if the argument of its "
+                "logarithm includes 2 R_F r_z / eps (see qstr.prop17.assembly)."
             ),
         ),
         Form(

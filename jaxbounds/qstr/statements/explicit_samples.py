@@ -50,16 +50,16 @@ DECAY = Statement(
             name="derived",
             sense="at least",
             exponent=(1.0, 1.05),
-            note="The gap is of order 1/sqrt n with one logarithm of n. The statement "
-            "qstr.thm10.order is about the printed bounds.",
+            note="The generalisation gap is of order sqrt(log(n)/n). The statement "
+            "qstr.thm10.order checks the order of the printed bounds.",
         ),
         Form(
             name="sharpened",
             sense="at least",
             exponent=(1.0, 1.05),
             note=(
-                "The bound is `truncated_risk`. For links that a network of the class fits, this "
-                "bound has no term of order 1/sqrt n."
+                "The bound is the function `truncated_risk`. For links that a network of the "
+                "class fits, this bound has no term of order 1/sqrt n."
             ),
         ),
     ),
@@ -196,15 +196,15 @@ SEPARATION = searched_on_host(
         Form(
             name="derived",
             note=(
-                "The paper's chain of lemmas, with every constant, places the Transformer's "
-                "samples below the feedforward networks' samples from N = 2^59 on."
+                "The paper's chain of lemmas, with every constant, shows from N = 2^59 on that "
+                "Transformers need fewer samples than feedforward networks."
             ),
         ),
         Form(
             name="sharpened",
             note=(
-                "A proof with one cover and clipped predictions places the Transformer's samples "
-                "below the feedforward networks' samples from N = 2^36 on."
+                "A proof with one cover and clipped predictions shows from N = 2^36 on that "
+                "Transformers need fewer samples than feedforward networks."
             ),
         ),
     ),

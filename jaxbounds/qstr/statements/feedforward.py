@@ -114,15 +114,15 @@ EXACT_RISK = Statement(
         ),
         Form(
             name="derived mean",
-            note="The mean of the conditional variance over t_1 is the least risk at u.",
+            note="The least risk at the direction u is the mean over t_1 of the conditional "
+            "variance.",
         ),
         Form(
             name="derived worst",
-            note="The check computes the directions of largest and least "
-            "risk, and the average over directions, with a "
-            "pseudo-inverse.",
+            note="The check computes the directions u of largest and least risk, and the average "
+            "risk over all u, with a pseudo-inverse.",
         ),
-        Form(name="derived attained", note="The predictions E[y | t, P x] attain this risk."),
+        Form(name="derived attained", note="The predictions E[y | t, P x] attain the least risk."),
     ),
     control="the average 1 - n/(Nd) at every u",
     sizes=({"n": 4, "N": 3, "d": 2},),
@@ -242,7 +242,8 @@ ALGORITHMS = Statement(
         Form(
             name="printed A_SP",
             cites="Appendix B: nabla_{w_k} L^FFN(f, W) in span(x^(1), .., x^(n))",
-            note="At a stationary point W = -gradient / lambda, so W lies in the span too.",
+            note="At a stationary point W = -gradient / lambda, so the rows of W lie in the span "
+            "of the prompts.",
         ),
         Form(
             name="printed A_ERM",
@@ -250,9 +251,8 @@ ALGORITHMS = Statement(
         ),
         Form(
             name="derived shorter",
-            note="The squared norm of W splits into the parts inside "
-            "and outside the span. So a W of minimal norm has no "
-            "part outside the span.",
+            note="The squared norm of W is the sum of the squared norms inside and outside the "
+            "span of the prompts. So a W of minimal norm has no part outside the span.",
         ),
     ),
     control="the loss at 2 W P",

@@ -132,14 +132,14 @@ ENOUGH_HEADS = Statement(
                 meets=_meets_theorem_1,
             ),
             note=(
-                "The form reads 'cannot learn qSTR when H < q' as a claim for every q and d. The "
-                "form takes the bound that Proposition 21 proves for H < q and a block-diagonal "
-                "W_QK. If W_QK may be any matrix, d heads reveal all q tokens, so their risk is "
-                "zero up to rounding. The check approximates the expectation by Gauss-Hermite "
-                "quadrature over the q tokens, and uses the paper's softmax attention. For d >= q "
-                "the reading is true, since qstr.prop3 (sharpened) is positive for H < min(q, d). "
-                "Both propositions claim the existence of some law of t, and the check refutes "
-                "the reading for one law only."
+                "This version of the claim reads 'cannot learn qSTR when H < q' for every q and "
+                "d. The bound is the one that Proposition 21 proves for H < q and a "
+                "block-diagonal W_QK. If W_QK may be any matrix, d heads reveal all q tokens, so "
+                "their risk is zero up to rounding. The check approximates the expectation by "
+                "Gauss-Hermite quadrature over the q tokens, and uses the paper's softmax "
+                "attention. For d >= q the reading is true, since qstr.prop3 (sharpened) is "
+                "positive for H < min(q, d). Both propositions claim the existence of some law "
+                "of t, and the check refutes the reading for one law only."
             ),
         ),
         Form(
@@ -205,7 +205,7 @@ DIRECTION = cases_on_host(
     forms=(
         Form(
             name="derived",
-            note="A linear program finds v, and v attains the margin of the program.",
+            note="A linear program finds v, and v has exactly the margin that the program reports.",
         ),
         Form(
             name="derived shortest",
@@ -294,8 +294,8 @@ AVERAGING = Statement(
     forms=(
         Form(
             name="derived",
-            note="One head learns an average, so the bounds of Propositions 3 and 21 need a link "
-            "that is not linear.",
+            note="A single head computes an average of the q tokens, so the bounds of "
+            "Propositions 3 and 21 need a link that is not linear.",
         ),
     ),
     control="q - 1 in place of q in the exponent",

@@ -83,8 +83,8 @@ NORMS = on_settings(
         Form(
             name="derived exact",
             note="Let K = ceil(r_x/(4 eps) + 1/2) and e = eps/r_x^2. Then m = 2 K and |a|^2 = 2 "
-            "R^2 (1 + e)^2 r_x^2 (4 K - 3). A state adds 2 units to m and 2 R^2 to |a|^2. So "
-            "m grows like 1/eps, and not like eps^-3.",
+            "R^2 (1 + e)^2 r_x^2 (4 K - 3). A state as input adds 2 to the width m and 2 R^2 to "
+            "|a|^2. So m grows like 1/eps, and not like eps^-3.",
         ),
     ),
     control="r_x/(4 eps) units: one direction alone",
@@ -130,7 +130,7 @@ BLOCK_NORMS = on_settings(
             name="printed m",
             cites="Lemma 25, Appendix C.1",
             note="Every hidden constant is set to 1, and R^2 = 1 + r_x^2. Some powers are only "
-            "partly legible in the text at hand; the form takes them from Lemma 24.",
+            "partly legible in the text at hand; the check takes these powers from Lemma 24.",
         ),
         Form(
             name="printed |A_2|",
@@ -146,9 +146,8 @@ BLOCK_NORMS = on_settings(
         ),
         Form(
             name="derived exact",
-            note="The network consists of q d copies of Lemma 24's "
-            "network. The width is q d times as large, and no other "
-            "norm is larger.",
+            note="The network consists of q d copies of Lemma 24's network. The copies multiply "
+            "the width by q d, and increase no other norm.",
         ),
     ),
     control="half of sqrt(m) |a| for the l_1 norm of its row",

@@ -90,9 +90,9 @@ PROPOSITION_3 = random_weights(
         Form(
             name="printed",
             cites="Proposition 3, Section 3.1",
-            note="The heads reveal H (q + d) linear images of (x_1; ..; x_q). The denominator is "
-            "illegible in the text at hand. The check uses the stronger version that the proof "
-            "gives.",
+            note="The heads reveal H (q + d) linear images of (x_1; ..; x_q). The printed "
+            "denominator is illegible in the text at hand. The check uses the stronger version "
+            "that the proof gives.",
         ),
         Form(
             name="sharpened",
@@ -160,8 +160,8 @@ PROPOSITION_21 = random_weights(
         Form(
             name="sharpened",
             equality="W_QK in general position",
-            note="The bound is (1 + 2/N)(1 - H/q), because N/2 + 1 of the N positions contribute "
-            "to the risk.",
+            note="The bound is (1 + 2/N)(1 - H/q). The factor 1 + 2/N is there because N/2 + 1 "
+            "of the N positions contribute to the risk.",
         ),
     ),
     control="the heads reveal nothing: 1 + 2/N",
@@ -193,8 +193,8 @@ ALL_DIMENSIONS = random_weights(
         Form(
             name="sharpened",
             equality="W_QK in general position",
-            note="The bound is (1 + 2/N)(1 - H/q), because N/2 + 1 of the N positions contribute "
-            "to the risk.",
+            note="The bound is (1 + 2/N)(1 - H/q). The factor 1 + 2/N is there because N/2 + 1 "
+            "of the N positions contribute to the risk.",
         ),
     ),
     control="the heads reveal nothing: 1 + 2/N",

@@ -92,8 +92,8 @@ INTERPOLATING_ORDER = Statement(
             cites="Lemma 36, Appendix C.4",
             sense="at most",
             exponent=(0.7, 1.0),
-            note="The network uses one random direction. The check takes the quantile over 200 "
-            "data sets.",
+            note="The network uses one random direction. The check takes the 1/6-quantile of the "
+            "squared norm over 200 data sets.",
         ),
     ),
     control="O(n)",
@@ -240,8 +240,8 @@ PASSES_THROUGH = Statement(
         Form(
             name="printed",
             cites="Lemma 38, Appendix C.4, and the network of its proof",
-            note="The network has the slopes between neighbouring points, and one breakpoint at "
-            "each point.",
+            note="The network is piecewise linear. It has a breakpoint at each point, and joins "
+            "neighbouring points by straight lines.",
         ),
     ),
     control="values one point off",

@@ -108,7 +108,8 @@ LIMIT = searched(
         ),
         Form(
             name="derived same labels",
-            note="The two directions give the same labels, so no learner can tell them apart.",
+            note="The directions u and 2 P u - u give the same labels, so no learner can tell "
+            "the two apart.",
             hypotheses=_conditioned,
         ),
         Form(
@@ -116,8 +117,8 @@ LIMIT = searched(
             equality="independent relevant tokens",
             note=(
                 "As in (2.2), the learner sees all N labels of each prompt, so n N replaces n. "
-                "The limit then counts labels, not prompts. A limit on prompts follows only for "
-                "(2.3), as in Theorem 4, or for simple-qSTR."
+                "The limit then counts labels, not prompts. A limit on the number of prompts "
+                "follows only for the risk (2.3), as in Theorem 4, or for simple-qSTR."
             ),
         ),
     ),

@@ -85,7 +85,8 @@ ASSUMPTION_2 = Statement(
         Form(
             name="derived quadratic",
             equality="the centre: a knot in every coordinate",
-            note="Each interpolant, shifted by h^2/8, is within h^2/8 of its square.",
+            note="The knots have the distance h. Each interpolated square, shifted by h^2/8, "
+            "errs by at most h^2/8.",
         ),
         Form(
             name="derived xor",

@@ -91,7 +91,8 @@ LIPSCHITZ = Statement(
         Form(
             name="derived Lemma 14",
             equality=_ALIGNED,
-            note="The bound is for the two-layer network alone, at fixed attended tokens.",
+            note="The bound is for the two-layer network alone, for fixed outputs of the "
+            "attention.",
         ),
         Form(
             name="derived",
@@ -101,8 +102,8 @@ LIPSCHITZ = Statement(
         ),
         Form(
             name="derived ball",
-            note="The class is that of Theorem 4. The bound combines the derivatives by a, (W, "
-            "b) and Theta, with |a| |W| <= R^2/2.",
+            note="The class is that of Theorem 4. The bound combines the derivatives with "
+            "respect to a, (W, b) and Theta, with |a| |W| <= R^2/2.",
         ),
         Form(
             name="derived prediction",
@@ -181,10 +182,10 @@ RECURRENT = Statement(
     forms=(
         Form(
             name="derived",
-            note="The bound combines Lemmas 29 and 30 with their explicit polynomials, at depth "
-            "2. The norm of all layers bounds the norm of each layer. For long tokens and "
-            "small weights the left side reaches 1/sqrt 2 of the bound, because a and V "
-            "share the norm.",
+            note="The bound combines Lemmas 29 and 30 with explicit polynomials, for networks of "
+            "depth 2. The norm of all layers bounds the norm of each layer. For long tokens and "
+            "small weights the left side is 1/sqrt 2 of the bound, because one norm bounds the "
+            "layers a and V together.",
         ),
     ),
     control="half of the radius R",

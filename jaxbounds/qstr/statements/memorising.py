@@ -96,7 +96,7 @@ EMBEDDING = Statement(
             cites="Theorem 9, proof, case d_h >= n",
             note="In this network, all transitions and the matrix U are zero.",
         ),
-        Form(name="derived norm", note="The middle layers keep v -> relu(v) - relu(-v)."),
+        Form(name="derived norm", note="The middle layers pass relu(v) and relu(-v) on unchanged."),
     ),
     control="the last layer not counted",
     sizes=({"n": 5, "d": 3, "depth": 4},),
@@ -140,13 +140,13 @@ DEEP = Statement(
         Form(
             name="sharpened",
             note="The readout sums the units with a_j > 0 and the units with a_j < 0 separately. "
-            "Any ReLU keeps these sums.",
+            "Every later ReLU leaves the absolute values of the two sums unchanged.",
         ),
         Form(
             name="sharpened norm",
             note="All layers have the same norm, so that the AM-GM inequality is an equality. "
-            "The squared norm is at most L_y O(n^6)^{1/L_y}, in place of O(n^3). So any c_1 "
-            "< 1/6 is enough at every depth.",
+            "The squared norm is at most L_y O(n^6)^{1/L_y}, in place of O(n^3). So any c_1 < "
+            "1/6 is enough in Theorem 9, at every depth.",
         ),
     ),
     control="one percent more",

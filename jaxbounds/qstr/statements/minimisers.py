@@ -124,11 +124,11 @@ THEOREM_9 = Statement(
         ),
         Form(
             name="sharpened",
-            note="Some network of n units fits all samples at |vec|^2 <= L_y (2^{L_y - 2} "
-            "V^2)^{1/L_y}. Linear programs find V, so this number is an upper estimate of the "
-            "least norm. Every min-norm eps-ERM costs no more. The AM-GM inequality bounds its L^2 "
-            "|U|_F^2 by 2^{L_y - 2} V^2. No RNN with such an L^2 |U|_F^2 has a smaller risk than "
-            "`unlearned_risk`.",
+            note="Some network of n units fits all samples with |vec Theta|^2 <= L_y (2^{L_y - "
+            "2} V^2)^{1/L_y}. Linear programs find a network of variation V, so this number is "
+            "an upper estimate of the least norm. A min-norm eps-ERM has no larger norm, so the "
+            "AM-GM inequality bounds its L^2 |U|_F^2 by 2^{L_y - 2} V^2. Every RNN within this "
+            "bound has at least the risk `unlearned_risk`.",
         ),
     ),
     control="prompts of N/100 tokens",
@@ -187,14 +187,15 @@ COMPUTED = Statement(
         Form(
             name="derived",
             expected="vacuous",
-            note="This version of the claim is the paper's chain: Lemma 38 along one direction, "
-            "embedded at the squared norm 2|a|^2 + |w|^2 + |b|^2 + 2 L_y - 4. The bound is "
-            "informative only from N of the order of n^9 on, as qstr.thm9.length shows.",
+            note="This version of the claim combines the paper's steps. Lemma 38 interpolates "
+            "along one direction, and the embedded network has the squared norm 2|a|^2 + |w|^2 + "
+            "|b|^2 + 2 L_y - 4. The bound is informative only from N of the order of n^9 on, as "
+            "qstr.thm9.length shows.",
         ),
         Form(
             name="sharpened",
-            note="Linear programs and balanced layers make the bound informative from N of the "
-            "order of n^6 on, or earlier.",
+            note="If linear programs find the network and its layers have equal norms, the bound "
+            "is informative from N of the order of n^6 on, or earlier.",
         ),
     ),
     control="risk 0",
@@ -246,8 +247,8 @@ LENGTHS = Statement(
             sense="at most",
             exponent=(0.4, 1.0),
             note=(
-                "At L_y = 3 the bound from the paper's network becomes informative only at N of "
-                "order n^9."
+                "At L_y = 3 the bound that the norm of the paper's network gives becomes "
+                "informative only at N of order n^9."
             ),
         ),
         Form(
@@ -255,8 +256,8 @@ LENGTHS = Statement(
             sense="at most",
             exponent=(0.4, 1.0),
             note=(
-                "If the layers of this network have equal width, the bound becomes nontrivial at N "
-                "of order n^6, at every depth."
+                "If the layers of the paper's network have equal norms, the bound becomes "
+                "informative at N of order n^6, at every depth."
             ),
         ),
         Form(

@@ -66,7 +66,8 @@ LABELS = Statement(
         Form(
             name="printed",
             cites="Definition 2, Section 2",
-            note="The check gathers the relevant positions one by one.",
+            note="The check selects the relevant tokens by index, and applies the link to these "
+            "tokens.",
         ),
         Form(
             name="derived Assumption 2",
@@ -75,9 +76,9 @@ LABELS = Statement(
         Form(name="derived radii", note="The linear link has r_a = 2 and r_w = 1."),
         Form(
             name="derived links",
-            note="The check computes each link from another link. It "
-            "computes the link of Proposition 3 from the "
-            "proposition's prompts.",
+            note="The check computes the links again from linear functions of the tokens. The "
+            "check compares the link of Proposition 3 with the labels of the proposition's "
+            "prompts.",
         ),
     ),
     control="labels one place off",
@@ -150,8 +151,8 @@ ASSUMPTION_1 = common.searched_on_host(
     forms=(
         Form(
             name="derived C_x = 1",
-            note="The moments of the chi law have a closed form. The ratio tends to one in the "
-            "limit d -> inf at r = 1.",
+            note="The moments of the chi law have a closed form. At r = 1, the ratio of the two "
+            "sides tends to one as d -> inf.",
         ),
     ),
     over={"d": Integers(1, 1000), "r": Box(1, 1e4)},
@@ -184,8 +185,8 @@ RISKS = Statement(
     forms=(
         Form(
             name="derived",
-            note="The position j is uniform on [N], as in (2.3). So both empirical risks have "
-            "the mean (2.1).",
+            note="The position j is uniform on [N], as in (2.3). So the empirical risks (2.2) "
+            "and (2.3) both have the mean (2.1).",
         ),
     ),
     control="the largest value in place of the mean",
@@ -222,9 +223,9 @@ ASSUMPTION_3 = Statement(
     forms=(
         Form(
             name="derived",
-            note="The paper takes 'd_e = Theta(log N)'; the form has the constant 16, at which "
-            "about one draw in 20 fails. From 24 log N on, the union bound N (N - 1) "
-            "exp(-de/8) is below 1/N.",
+            note="The paper takes 'd_e = Theta(log N)', and the check takes d_e = 16 log N. "
+            "About one draw of these encodings in 20 violates Assumption 3. From d_e = 24 log N "
+            "on, the union bound N (N - 1) exp(-de/8) is below 1/N.",
         ),
     ),
     control="coherence 1/4 at de = 16 log N",

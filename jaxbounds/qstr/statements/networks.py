@@ -172,7 +172,7 @@ NETWORKS = Statement(
         ),
         Form(
             name="derived feedforward256",
-            note="The flattened prompt passes through explicit layers.",
+            note="The check applies written-out layers to the flattened prompt.",
         ),
         Form(
             name="derived rnn",

@@ -176,8 +176,8 @@ PERTURBATION = searched(
             name="printed",
             cites="Lemma 29, proof, last display, with the bound of E_1",
             equality=_AGREE,
-            note="The proof uses (1 + 1/N)^N <= e, and measures the gaps along the second "
-            "network's states.",
+            note="The proof uses (1 + 1/N)^N <= e, and evaluates the gaps between the two "
+            "networks' maps at the second network's states.",
         ),
         Form(
             name="sharpened",
@@ -216,8 +216,8 @@ VALUE = searched(
             name="printed",
             cites="the display after (C.13), before (C.14), Appendix C.2",
             equality="rank-one layers aligned with one another",
-            note="The printed sum also contains b_0, which does not exist, so the form takes b_0 "
-            "= 0. The check takes l = 3, with a bias and without a ReLU on the last layer; "
+            note="The printed sum also contains b_0, which does not exist, so the check takes "
+            "b_0 = 0. The check takes l = 3, with a bias and without a ReLU on the last layer; "
             "the paper has l <= L - 1.",
         ),
     ),

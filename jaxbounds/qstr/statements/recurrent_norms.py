@@ -202,9 +202,9 @@ BOUNDED = Statement(
         ),
         Form(
             name="derived existence",
-            note="If the expected number is below 1, some code has no such words (Gilbert and "
-            "Varshamov). For the largest share that this argument allows, L^2 |U|_op^2 tends "
-            "to 1.695 spread^2.",
+            note="If the expected number of low-weight codewords is below 1, some code has none "
+            "(Gilbert and Varshamov). At the largest weight that this argument allows, L^2 "
+            "|U|_op^2 tends to 1.695 spread^2.",
         ),
         Form(
             name="derived codes",
@@ -283,8 +283,8 @@ CONSTANTS = searched_on_host(
         ),
         Form(
             name="derived risk",
-            note="Panter and Dite's constant gives the error pi sqrt(3)/2 4^{-b}. So enough bits "
-            "meet Proposition 8's condition risk <= c.",
+            note="A quantiser of b bits has an error of at most pi sqrt(3)/2 4^{-b} (Panter and "
+            "Dite). So enough bits meet Proposition 8's condition risk <= c.",
         ),
         Form(
             name="derived width",
@@ -293,12 +293,12 @@ CONSTANTS = searched_on_host(
         Form(
             name="derived width of one number",
             note="The state stores all bits in one number, so dh = 1 at L = 2^{bN} spread / 2. "
-            "The first bound is therefore attained up to a factor near 2.",
+            "Proposition 8's bound on dh is therefore attained up to a factor near 2.",
         ),
         Form(
             name="derived Sudakov",
-            note="Sudakov's inequality bounds the log of the number of "
-            "states, which are spread/L apart.",
+            note="Any two states are at least spread/L apart, so Sudakov's inequality bounds the "
+            "log of the number of states.",
         ),
         Form(
             name="corrected",
@@ -352,9 +352,9 @@ UNLEARNED = Statement(
             name="derived",
             equality="c = 0: only the own token is read, L = 0",
             note=(
-                "The proof uses a net of the states, and the rate-distortion function of N - 1 "
-                "normal tokens. These two tools replace the random packing of Proposition 35, in "
-                "which the paper hides the constants."
+                "The proof covers the states by a net, and uses the rate-distortion function of "
+                "N - 1 normal tokens. The proof does not need Proposition 35's random packing, "
+                "which has hidden constants."
             ),
         ),
     ),

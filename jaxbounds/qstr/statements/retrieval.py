@@ -134,8 +134,8 @@ RETRIEVAL_TAIL = searched(
         Form(
             name="printed",
             cites="Lemma 11, proof: eps_Attn <= 2 r_a r_w r_x N sqrt(q) exp(-alpha d/(2q))",
-            note="The coherence is at most 1/2 (Assumption 3). Both sides are without the "
-            "readout's slope r_a r_w.",
+            note="The coherence is at most 1/2 (Assumption 3). Both sides omit the slope r_a r_w "
+            "of the readout.",
             domains=(THREE_TOKENS,),
         ),
         Form(

@@ -80,10 +80,11 @@ STATES = searched_prompts(
         Form(
             name="printed",
             cites="Corollary 27, Appendix C.1",
-            note="The radius of the states is r_h = sqrt(q) (r_x + sqrt(d) eps), in both "
-            "directions. The network of Proposition 26 is explicit. In the text at hand, the "
-            "letter under the second root (d or q) and the index of the norm are only partly "
-            "legible. Proposition 26 has errors of eps in each coordinate, which requires d.",
+            note="The radius of the states is r_h = sqrt(q) (r_x + sqrt(d) eps), for forward and "
+            "for backward states. The network of Proposition 26 is explicit. In the text at "
+            "hand, the letter under the second root (d or q) and the index of the norm are only "
+            "partly legible. In Proposition 26 each coordinate errs by up to eps, so the letter "
+            "must be d.",
         ),
         Form(
             name="sharpened", note="For hypercube encodings the states are exact, up to rounding."

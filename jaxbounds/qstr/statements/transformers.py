@@ -196,8 +196,8 @@ ASSEMBLY = searched_on_host(
         Form(
             name="derived Theorem 9",
             equality="always",
-            note="A memorising network of squared norm n^3 = N^{3 c_1} reaches the lower bound "
-            "(N / log dh)^{1/L_y}. The repaired lower bound is N^{1/L_y}.",
+            note="The squared norm n^3 = N^{3 c_1} of a memorising network reaches the lower "
+            "bound (N / log dh)^{1/L_y} on such norms. The repaired lower bound is N^{1/L_y}.",
         ),
         Form(
             name="derived Lemma 16",
@@ -207,8 +207,8 @@ ASSEMBLY = searched_on_host(
             name="derived Lemma 16 with log(nN)",
             equality="always",
             note=(
-                "At eps = r_z^-2 and R_{2,1} = H r_QK, this branch of the minimum is a true bound "
-                "over the nN tokens."
+                "The first branch of Lemma 16's minimum, with the factor log(nN), is a true "
+                "bound at eps = r_z^-2 and R_{2,1} = H r_QK."
             ),
         ),
         Form(
@@ -220,7 +220,7 @@ ASSEMBLY = searched_on_host(
         Form(
             name="derived Proposition 17",
             note="This version of the claim combines Lemmas 13 and 15 with R_{2,1} = H r_QK. If "
-            "the norm sums over columns, the norm of the heads side by side is the sum of the "
+            "||.||_{2,1} sums over columns, the norm of the heads side by side is the sum of the "
             "heads' norms.",
         ),
         Form(
@@ -230,8 +230,8 @@ ASSEMBLY = searched_on_host(
         ),
         Form(
             name="derived Lemma 32",
-            note="This version of the claim applies Massart's lemma at eps = 1/n, with the radius "
-            "of one layer.",
+            note="This version of the claim applies Massart's lemma at eps = 1/n, with the "
+            "radius R of a single layer.",
         ),
     ),
     control="Proposition 17 without its attention part",

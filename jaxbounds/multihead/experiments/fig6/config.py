@@ -82,8 +82,8 @@ class Figure6:
         """
         if not self.arms or len(set(self.arms)) < len(self.arms) or set(self.arms) - _ARMS:
             raise Refused(
-                f"arms={self.arms}, expected different ones of {', '.join(sorted(_ARMS))}. Try a"
-                " shorter list"
+                f"arms={self.arms}, expected one or more of {', '.join(sorted(_ARMS))}, each at"
+                " most once. Try a shorter list"
             )
         refuse_unless_increasing(self, "heads")
         positive = (

@@ -104,8 +104,9 @@ def batches_of(config: Figure6, n: int, /) -> int:
     batches = n // config.batch // config.looks * config.looks
     if not batches:
         raise Refused(
-            f"looks={config.looks}, but n={n} training sentences make only {n // config.batch}"
-            f" batches of {config.batch}. Try more sentences or fewer looks"
+            f"looks={config.looks} records of the loss in an epoch, but n={n} training sentences "
+            f"make only {n // config.batch} batches of size {config.batch}. Try more sentences or "
+            f"fewer looks"
         )
     return batches
 

@@ -87,7 +87,8 @@ def run(
 EXPERIMENT = Experiment(
     id="multihead.fig6",
     label="Figure 6",
-    title="AdamW on sentences, against the number of heads: from scratch, or pretrained weights",
+    title="Training with AdamW on sentences, against the number of heads: from scratch, or from "
+    "pretrained weights",
     config=Figure6(),
     presets={
         "quick": Figure6(heads=(1, 4, 16), trials=3, epochs=2, n=1024, test=256, layers=1),

@@ -98,7 +98,7 @@ def expected_margin(w: Witness) -> Sides:
         "E|alpha| {...} / ||W*|| >= T (1-zeta) zeta / (4 sqrt(2 (M+1))) (zeta S^4 - ...) - "
         "P T^{5/2} (S+Z)^3, {...} the brace of (115)"
     ),
-    text="f4a4fcd84edecdfa002ed06650b9920d",
+    text="08ddf212d873d1378cd537bb70977539",
     size="T d",
     leaves=SEQUENCE,
 )
@@ -193,7 +193,7 @@ def distance_of_the_proof(w: Witness) -> Sides:
         "good theta_0 and (98) imply L(theta) <= eps for some theta with ||theta - theta_0|| "
         "<= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma"
     ),
-    text="b2514df3bd741bf10cd0d22c3c19ffcc",
+    text="c9fb090e7856240310e9357795811b8a",
     size="d",
     leaves={"x": "f d", "log_eps": "f", "offset": "f", "part": "f"},
 )

@@ -118,7 +118,7 @@ def softmax_derivative_at_zero(w: Witness) -> Sides:
     "printed",
     ("||grad_u Phi|| for U = 1_T u^T", "<=", "sqrt(T) R"),
     formula="pooling U = 1_T u^T: ||grad_u Phi|| <= sqrt(T) R",
-    text="b9a0fe8e7eb373916b5f7c4dabf41397",
+    text="a786c0c2bf5892174eb9a1275ca65d8d",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )
@@ -136,7 +136,7 @@ def pooled_gradient(w: Witness) -> Sides:
     "printed",
     ("||grad_W Phi|| for U = 1_T u^T", "<=", "2 sqrt(T) R^3 ||u||"),
     formula="pooling U = 1_T u^T: ||grad_W Phi||_F <= 2 sqrt(T) R^3 ||u||",
-    text="485dc3864c0afd88601aa470990c31bd",
+    text="dd24e8238a065abea3c8b1e16aa7a580",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )

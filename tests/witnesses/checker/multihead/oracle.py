@@ -119,7 +119,7 @@ def _proposition_3(w: Witness, c: Mixture) -> dict[str, bool]:
     formula=(
         "Gamma >= 8 sqrt(2 (M+1)) / (3 S^2) log((1/zeta - 1)/eps) leaves mass at most eps off R"
     ),
-    text="1c5dc4644e5ef6c6e78d6753ab1af1c1",
+    text="265fa2aa9eeeabc9554b1c9f00e166d0",
     size="T d",
     leaves={**SEQUENCE, "log_eps": "f", "more": "f"},
 )
@@ -153,7 +153,7 @@ MARGIN: Any = {
     "multihead.prop3.margin",
     "printed, Section 7",
     ("y Phi(X; U_opt, Gamma W_opt)", "<=", "S sqrt(T/2) ((1 - eps) - 2 eps Z_mu / S)"),
-    text="73c41cd0aaa143590a1e4e399e49ed6d",
+    text="76b10fbc3dee954e6660a7eb7f7af78a",
     **MARGIN,
 )
 def oracle_margin(w: Witness) -> Sides:

@@ -54,7 +54,7 @@ ORDER: Any = {
     "multihead.sec5.3.order",
     "printed, gamma* >= gamma_lin",
     ("gamma_lin", "<=", "gamma*"),
-    text="54d312476f5dc7b5bc7f9645efa25354",
+    text="f301c18b8e84acf601458ad8ad7f64e1",
     **ORDER,
 )
 def margins_in_order(w: Witness) -> Sides:
@@ -88,7 +88,7 @@ def margins_in_order(w: Witness) -> Sides:
     "derived, gamma* - gamma_lin",
     ("gamma* - gamma_lin at zeta", "<=", "gamma* - gamma_lin at zeta' < zeta"),
     formula="gamma_attn - gamma_lin at zeta is at most that at zeta' <= zeta",
-    text="3a57812582273bb7d50400dfd5932ae8",
+    text="bfa32c33ca4bf23a6519aa2409b2425c",
     size="C=1",
     leaves={**ORDER["leaves"], "less": "f"},
 )
@@ -122,7 +122,7 @@ def gap_below(w: Witness) -> Sides:
     "printed",
     ("log C where H^{1/2} = log(n)^5 C^{-2} H^{2p-1}", "=", "log(log(n)^{5/2} H^{p-1/4})"),
     formula="H^{1/2} >= log(n)^5 C^{-2} H^{2p-1} iff C >= log(n)^{5/2} H^{p-1/4}",
-    text="a251f5ea57e916b9ef44c1d0d6d8c36b",
+    text="0c10cbda78eb2a21a2435572e9c34a27",
     size="C=1",
     leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
 )

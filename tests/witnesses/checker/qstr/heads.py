@@ -41,7 +41,7 @@ def inverse(matrix: np.ndarray) -> np.ndarray:
         "H = d < q heads have risk >= 1 - H/q for the t = (1, .., q) of the proofs of "
         "Propositions 3 and 21 (any W_QK)"
     ),
-    text="6000485a2b60642aa92499605bb10aa2",
+    text="f7970ed483d70ab4555f857ee2734b04",
     size="N q=3 d=2 de",
     leaves={"signs": "i N de", "selectivity": "f", "beta": "f"},
 )

@@ -14,7 +14,7 @@ from ..witness import Witness
     "printed",
     ("P(|x| >= r sqrt(d))", "<=", "n N exp(-r^2 / (2 e))"),
     formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d)) for every r > 0, n = N = 1 too",
-    text="5753b9ba8a0bb825df3b17de617c2773",
+    text="af8e104ea5942b0557b81dadf52f11bd",
     size="n=1 N=1 d=3",
     leaves={"r": "f"},
 )
