@@ -22,12 +22,19 @@ ADAM = Panel(rule="adam", step_size=0.06)
 TOY = sparse_context.SparseContextCurves(
     panels=(ROOT,), heads=(1, 3), trials=2, steps=8, every=4, opening=2, n=6, test=5, tokens=4
 )
+WIDE = replace(TOY, dtype="float64")
 
 
 @pytest.fixture(scope="module")
-def toy():
+def folder(tmp_path_factory):
+    """Where the toy curves are kept."""
+    return tmp_path_factory.mktemp("toy")
+
+
+@pytest.fixture(scope="module")
+def toy(folder):
     """The toy curves in float64."""
-    return sparse_context.run(replace(TOY, dtype="float64"), jax.random.key(0))
+    return sparse_context.run(WIDE, jax.random.key(0), folder=folder)
 
 
 def _relabelled(dataset, *panels):
@@ -73,6 +80,15 @@ def test_curves_are_those_of_all_heads_written_out(x64, key, toy):
         scores = every_score(heads["W"][0], data["X"])
         mass = np.mean(np.sum(np.asarray(scores) * relevant.T[:, None], -1))
         assert float(got.attention) == pytest.approx(mass, rel=1e-6)
+
+
+def test_all_heads_written_out_give_the_same_figure(key, toy):
+    """The way of a user's network, with the paper's model in it."""
+    written = sparse_context.run(replace(WIDE, student="all-heads"), key)
+    assert written.step.values.tolist() == toy.step.values.tolist()
+    for name in written:
+        np.testing.assert_allclose(written[name], toy[name], rtol=1e-9, atol=1e-12)
+    assert set(toy) - set(written) == {"attention", "margin", "norm_U", "norm_W"}
 
 
 @pytest.mark.slow
@@ -216,14 +232,13 @@ def test_losses_far_below_the_axis_are_drawn(toy):
     matplotlib.pyplot.close(drawn)
 
 
-def test_runs_resume_and_refuse_another_configuration(key, tmp_path):
-    config = replace(TOY, opening=0)
-    first = sparse_context.run(config, key, folder=tmp_path)
-    state = next(tmp_path.rglob("curve/state.npz"))
+def test_runs_resume_and_refuse_another_configuration(key, toy, folder):
+    state = next(folder.rglob("curve/state.npz"))
     state.unlink()
-    assert first.identical(sparse_context.run(config, key, folder=tmp_path, resume=True))
+    assert toy.identical(sparse_context.run(WIDE, key, folder=folder, resume=True))
+    assert state.is_file()
     with pytest.raises(ValueError, match="belongs to another run"):
-        sparse_context.run(replace(config, signal=3.0), key, folder=tmp_path, resume=True)
+        sparse_context.run(replace(WIDE, signal=3.0), key, folder=folder, resume=True)
 
 
 def test_every_figure_is_decided_and_drawn(key, toy):

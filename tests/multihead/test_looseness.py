@@ -1,5 +1,6 @@
 """How loose Section 3's bounds are: left sides against the dense Hessian, claims with controls."""
 
+import functools
 from dataclasses import asdict, replace
 
 import jax
@@ -25,23 +26,24 @@ SMALL = looseness.Looseness(
 def test_left_sides_are_those_of_the_whole_hessian(family, x64, key):
     """Independent: one dense `jax.hessian` of the loss, and of the model, through `apply`."""
     sizes = {"H": 4, "T": 2, "d": 2, "n": 3}
-    made = random_network(key, jnp.asarray(1.5), 2.0, **sizes)
-    if family == "aligned":
-        made = aligned_network(jnp.asarray(1.5), 2.0, **sizes)
-    params, data = made
+    drawn = functools.partial(random_network, key) if family == "random" else aligned_network
+    params, data = jax.jit(lambda radius: drawn(radius, 2.0, **sizes))(jnp.asarray(1.5))
     flat, whole = ravel_pytree(params)
     apply = lambda p, x: MultiHeadAttention(4).apply({"params": whole(p)}, x)
     outputs = lambda p: jax.vmap(apply, in_axes=(None, 0))(p, data["X"])
     loss = lambda p: jnp.mean(logistic(data["y"].astype(float) * outputs(p)))
-    ends = np.linalg.eigvalsh(jax.jit(jax.hessian(loss))(flat))
-    value = float(loss(flat))
-    models = np.linalg.eigvalsh(jax.jit(jax.vmap(jax.hessian(apply), in_axes=(None, 0)))(
-        flat, data["X"]
-    ))  # fmt: skip
-    slopes = jax.vmap(jax.grad(apply), in_axes=(None, 0))(flat, data["X"])
+
+    @jax.jit
+    def derivatives(p):
+        of_each = lambda taken: jax.vmap(taken(apply), in_axes=(None, 0))(p, data["X"])
+        return (*jax.value_and_grad(loss)(p), jax.hessian(loss)(p),
+                of_each(jax.grad), of_each(jax.hessian))  # fmt: skip
+
+    value, slope, hessian, slopes, models = derivatives(flat)
+    value, ends, models = float(value), np.linalg.eigvalsh(hessian), np.linalg.eigvalsh(models)
     wanted = [
         np.max(np.linalg.norm(slopes, axis=1)), np.max(np.abs(models)),
-        np.linalg.norm(jax.grad(loss)(flat)) / value, ends[-1], -ends[0] / value,
+        np.linalg.norm(slope) / value, ends[-1], -ends[0] / value,
     ]  # fmt: skip
     found = jax.jit(measured, static_argnums=2)(params, data, 3)
     np.testing.assert_allclose(found.left, wanted, rtol=1e-8)

@@ -21,6 +21,7 @@ from jaxbounds.multihead.ntk import (
 )
 
 MODEL = SparseContext(tokens=4, dimension=3, relevant=2, distractors=1, signal=1.5)
+SAMPLE = jax.jit(MODEL.sample, static_argnums=1)
 
 
 def _random(key, heads):
@@ -33,13 +34,13 @@ def _random(key, heads):
 
 def _features(params, tokens):
     """Gradients by reverse differentiation of the model, flattened: no closed form, no kernel."""
-    slopes = jax.vmap(jax.grad(model_output), in_axes=(None, 0))(params, tokens)
+    slopes = jax.jit(jax.vmap(jax.grad(model_output), in_axes=(None, 0)))(params, tokens)
     n = tokens.shape[0]
     return np.concatenate([np.asarray(slopes[k]).reshape(n, -1) for k in ("U", "W")], axis=1)
 
 
 def test_kernel_and_best_margin(key, x64):
-    data, params = MODEL.sample(key, 12), _random(key, 3)
+    data, params = SAMPLE(key, 12), _random(key, 3)
     gram = np.asarray(ntk_gram(params, data["X"], data["X"]))
     features, y = _features(params, data["X"]), np.asarray(data["y"], float)
     np.testing.assert_allclose(gram, features @ features.T, rtol=1e-11)
@@ -66,8 +67,8 @@ def test_kernel_and_best_margin(key, x64):
 
 def test_separator_attains_the_margin_and_predicts_held_out_ones(key, x64):
     data, fresh, params = (
-        MODEL.sample(key, 12),
-        MODEL.sample(jax.random.key(1), 12),
+        SAMPLE(key, 12),
+        SAMPLE(jax.random.key(1), 12),
         _random(key, 3),
     )
     margin = best_ntk_margin(ntk_gram(params, data["X"], data["X"]), data["y"])
@@ -88,14 +89,14 @@ def test_two_points_by_hand():
 
 
 def test_contradicting_labels_have_no_margin(key, x64):
-    tokens, y = MODEL.sample(key, 12)["X"][:6], np.asarray([1, 1, -1, -1, 1, -1])
+    tokens, y = SAMPLE(key, 12)["X"][:6], np.asarray([1, 1, -1, -1, 1, -1])
     twice = {"X": jnp.concatenate([tokens, tokens]), "y": np.concatenate([y, -y])}
     margin = best_ntk_margin(ntk_gram(_random(key, 3), twice["X"], twice["X"]), twice["y"])
     assert margin.lower <= 1e-6 and margin.upper < 1e-5
 
 
 def test_the_kernel_after_the_first_phase_does_not_depend_on_the_heads(key, x64):
-    data = MODEL.sample(key, 12)
+    data = SAMPLE(key, 12)
     grams = [
         np.asarray(ntk_gram(first_step(data, balanced_signs(heads)), data["X"], data["X"]))
         for heads in (2, 6)

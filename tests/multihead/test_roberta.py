@@ -284,7 +284,7 @@ def test_damaged_and_missing_files_are_refused(tmp_path):
 def test_what_is_saved_is_loaded(tmp_path, key):
     pytest.importorskip("safetensors")
     shape = replace(SMALL, heads=2, gain=1.0, labels=3)
-    params = init_roberta(shape, key)
+    params = _init(shape, key)
     found, loaded = load_roberta(save_roberta(tmp_path, shape, params), key)
     assert found == shape
     _same(loaded, params)

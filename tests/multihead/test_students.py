@@ -83,12 +83,14 @@ def test_the_fast_path_follows_the_module_for_500_steps(name, eta, wide, key):
 
 
 def test_the_fast_path_has_the_outputs_of_heads_that_are_not_zero(x64, key):
-    one = EqualHeads(scale=1.0).init(key, jnp.zeros((5, 3, 2)), jnp.asarray(1.0))["params"]
+    init = jax.jit(EqualHeads(scale=1.0).init)
+    one = init(key, jnp.zeros((5, 3, 2)), jnp.asarray(1.0))["params"]
     tokens = jax.random.normal(key, (5, 3, 7))
     heads = untie(one, (6,))
     plain = lambda X: MultiHeadAttention(heads=6).apply({"params": heads}, X)
-    fast = EqualHeads().apply({"params": one}, tokens, jnp.asarray(6.0))
-    np.testing.assert_allclose(fast, jax.vmap(plain)(jnp.moveaxis(tokens, -1, 0)), rtol=1e-12)
+    fast = jax.jit(EqualHeads().apply)({"params": one}, tokens, jnp.asarray(6.0))
+    wanted = jax.jit(jax.vmap(plain))(jnp.moveaxis(tokens, -1, 0))
+    np.testing.assert_allclose(fast, wanted, rtol=1e-12)
     assert np.std(fast) > 0.1
     back, copies = tie(heads)
     chex.assert_trees_all_equal(back, one)
@@ -99,17 +101,6 @@ def test_heads_that_differ_have_no_fast_path(key):
     heads = MultiHeadAttention(heads=3, scale=1.0).init(key, jnp.zeros((4, 2)))["params"]
     with pytest.raises(ValueError, match=r"heads=3 of W differ, expected equal heads\."):
         tie(heads)
-
-
-def test_all_heads_written_out_give_the_same_figure(key):
-    """The way of a user's network, with the paper's model in it."""
-    config = replace(TOY, dtype="float64", panels=(Panel(step_size=1.0, exponent=0.5),))
-    usual = sparse_context.run(config, key)
-    written = sparse_context.run(replace(config, student="all-heads"), key)
-    assert written.step.values.tolist() == usual.step.values.tolist() == [1, 2, 4]
-    for name in written:
-        np.testing.assert_allclose(written[name], usual[name], rtol=1e-9, atol=1e-12)
-    assert set(usual) - set(written) == {"attention", "margin", "norm_U", "norm_W"}
 
 
 class Linen(nn.Module):
@@ -172,7 +163,7 @@ def _lines_of_the_guide(name):
     return found
 
 
-@pytest.mark.slow_cases("linen")
+@pytest.mark.slow_cases("linen", "nnx")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of flax.nnx, about its own modules
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_lines_of_the_guide_put_a_network_into_figure_2(name, registry, key, tmp_path):
@@ -206,15 +197,15 @@ def test_a_network_of_ones_own_in_figure_4(registry, key):
     matplotlib.use("Agg")
     students.register("pooled", lambda H: Linen(heads=H))
     small = planted.PlantedCurves(
-        panels=(Panel(exponent=0.5), Panel(rule="adam", step_size=0.01)), heads=(1, 2), trials=2,
-        steps=2, every=1, opening=0, n=8, test=4, dimension=4, student="pooled",
+        panels=(Panel(exponent=0.5),), heads=(1, 2), trials=2, steps=2, every=1,
+        opening=0, n=8, test=4, dimension=4, student="pooled",
     )  # fmt: skip
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         found = planted.run(small, key)
     claims = FIGURES["multihead.fig5"].claims(found)
-    assert len(claims) == 3 and all("student 'pooled'" in claim.text for claim in claims)
+    assert len(claims) == 1 and all("student 'pooled'" in claim.text for claim in claims)
     drawn = FIGURES["multihead.fig4"].figure(found)
-    assert len(drawn.axes) == 4
+    assert len(drawn.axes) == 2
     matplotlib.pyplot.close(drawn)
 
 

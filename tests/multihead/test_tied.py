@@ -12,12 +12,15 @@ from jaxbounds.multihead.tied import tied, tied_distance, tied_risk, untie
 from jaxbounds.networks.training import optimizer, trajectory
 
 COPIES = (3, 1, 2)
+MODEL = SparseContext(tokens=4, dimension=3, relevant=2, distractors=1)
+SAMPLE = jax.jit(MODEL.sample, static_argnums=1)
 
 
+@pytest.mark.default_cases("momentum", "adamw")
 @pytest.mark.parametrize("rule", ["gd", "momentum", "adam", "adamw"])
 def test_groups_of_equal_heads_train_as_the_heads_do(x64, key, rule):
     data_key, *keys = jax.random.split(key, 3)
-    data = SparseContext(tokens=4, dimension=3, relevant=2, distractors=1).sample(data_key, 6)
+    data = SAMPLE(data_key, 6)
     start = {
         "U": jax.random.normal(keys[0], (len(COPIES), 4, 3)),
         "W": jax.random.normal(keys[1], (len(COPIES), 3, 3)),
@@ -37,7 +40,7 @@ def test_groups_of_equal_heads_train_as_the_heads_do(x64, key, rule):
 
 
 def test_heads_that_differ_do_not_reduce_to_one(x64, key):
-    data = SparseContext(tokens=4, dimension=3, relevant=2, distractors=1).sample(key, 6)
+    data = SAMPLE(key, 6)
     U, W = jax.random.normal(key, (2, 4, 3)), jnp.zeros((2, 3, 3))
     rule, copies = optimizer("gd", 1.0), jnp.asarray([2.0])
     both = trajectory(lambda p: empirical_risk(p, data), {"U": U, "W": W}, rule, 5)

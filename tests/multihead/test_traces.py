@@ -1,4 +1,4 @@
-"""One compilation for all rates, head counts, seeds and data of one shape; with jit and without."""
+"""One compilation for all rates, head counts, seeds and data of one shape."""
 
 import chex
 import jax
@@ -6,13 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments import sparse_context
 from jaxbounds.multihead.experiments.lessons import equal_heads
-from jaxbounds.multihead.experiments.student import EqualHeads, attention_mass, margins
+from jaxbounds.multihead.experiments.student import attention_mass, margins
 from jaxbounds.multihead.loss import empirical_risk
-from jaxbounds.multihead.model import MultiHeadAttention
-from jaxbounds.multihead.tied import tied_risk, untie
+from jaxbounds.multihead.tied import tied_risk
 
 CONFIG = sparse_context.SparseContextCurves(tokens=4)
 
@@ -44,6 +42,7 @@ def _program(rule):
     return jax.jit(chex.assert_max_traces(steps, n=1))
 
 
+@pytest.mark.slow_cases("adam")
 @pytest.mark.parametrize("rule", ["gd", "adam"])
 def test_rates_head_counts_seeds_and_steps_share_one_program(rule):
     program, found = _program(rule), []
@@ -52,34 +51,6 @@ def test_rates_head_counts_seeds_and_steps_share_one_program(rule):
     assert len(set(found)) == 3 and np.all(np.isfinite(found))
     with pytest.raises(AssertionError, match="traced"):
         program(_lane(0, 1.0, 1.0, n=7), 5)  # the control: other shapes are another program
-
-
-class Parity(chex.TestCase):
-    """The fast path and the module, compiled and not, and on the device."""
-
-    @chex.variants(with_jit=True, without_jit=True)
-    def test_outputs_and_slopes(self):
-        key = jax.random.key(3)
-        one = EqualHeads(scale=0.5).init(key, jnp.zeros((4, 3, 2)), jnp.ones(()))["params"]
-        data = SparseContext(tokens=4, dimension=3, relevant=2, distractors=1).sample(key, 5)
-        last = {"X": jnp.moveaxis(data["X"], 0, -1), "y": data["y"].astype(float)}
-
-        def fast(params, tokens):
-            return EqualHeads().apply({"params": params}, tokens, jnp.asarray(3.0))
-
-        def plain(params, tokens):
-            apply = lambda x: MultiHeadAttention(3).apply({"params": untie(params, (3,))}, x)
-            return jax.vmap(apply)(tokens)
-
-        chex.assert_trees_all_close(
-            self.variant(fast)(one, last["X"]), self.variant(plain)(one, data["X"]), rtol=1e-5
-        )
-        slope = lambda apply: jax.grad(lambda params, tokens: jnp.sum(apply(params, tokens) ** 2))
-        chex.assert_trees_all_close(
-            self.variant(slope(fast))(one, last["X"]),
-            self.variant(slope(plain))(one, data["X"]),
-            rtol=1e-4, atol=1e-6,
-        )  # fmt: skip
 
 
 @pytest.mark.usefixtures("unannotated")
