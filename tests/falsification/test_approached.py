@@ -80,12 +80,14 @@ ATTAINED = {
 }  # fmt: skip
 
 
+@pytest.mark.default_cases("at the end-rational", *(f"-{name}" for name in APPROACHED))
 @pytest.mark.parametrize("name", APPROACHED)
 @pytest.mark.parametrize("equality", ["at the end", ""])
 def test_a_supremum_that_no_instance_reaches_is_approached(name, equality):
     assert word(*APPROACHED[name], equality) == ("holds", "approached")
 
 
+@pytest.mark.default_cases("x = pi-at an end of a box", *(f"-{name}" for name in AWAY))
 @pytest.mark.parametrize("name", AWAY)
 @pytest.mark.parametrize("equality", ["x = pi", ""])
 def test_a_ratio_that_stays_below_one_is_neither_approached_nor_attained(name, equality):

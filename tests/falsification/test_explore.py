@@ -1,7 +1,6 @@
-"""What is drawn, where searches start, what they leave, and which ends agree."""
+"""What is drawn, what searches leave, and what waits for the referee."""
 
 import sys
-import zlib
 
 import jax
 import numpy as np
@@ -11,31 +10,16 @@ from stubs import measured, statement
 from jaxbounds.claims.statements import Budget, Form, Sides
 from jaxbounds.falsification.bench import Bench, Pool
 from jaxbounds.falsification.explore import (
-    End,
     Searched,
-    _key,
     _slopes,
-    _starts,
-    _steps_for,
-    _with_moves,
-    agreeing,
     draw,
     search,
 )
-from jaxbounds.falsification.move_search import FoundByMoves
 from jaxbounds.falsification.programs import UNKEPT, Programs
 from jaxbounds.falsification.search import Found
 
-INF, NAN = np.inf, np.nan
+INF = np.inf
 MODULE = sys.modules[draw.__module__]
-
-
-def test_a_key_is_of_a_seed_and_names():
-    wanted = jax.random.fold_in(jax.random.fold_in(jax.random.key(5), zlib.crc32(b"one")), 3)
-    assert _key(5, "one", 3) == wanted
-    assert (
-        len({str(jax.random.key_data(_key(*of))) for of in ((0,), (1,), (0, "a"), (0, "b"))}) == 4
-    )
 
 
 class _Eager(Programs):
@@ -89,112 +73,6 @@ class TestDraws:
         flags = lambda i, size: {"x > 0": i["x"] > 0, "x < 2": (i["x"] < 2) | (size["d"] == 1)}
         _, left_out = _drawn(sample={}, cases=cases, hypotheses=flags)
         assert left_out == {"x > 0": 2, "x < 2": 1}
-
-
-def _started(value, restarts, *, counted=True, wide=False, form=0, seed=0, equality=True):
-    value = np.asarray(value, float)
-    zero = np.zeros_like(value)
-    m = measured(np.stack([zero, value] if form else [value, zero], axis=1),
-                 counted=np.broadcast_to(counted, value.shape)[:, None])  # fmt: skip
-    rng = np.random.default_rng(seed)
-    wide = np.broadcast_to(wide, value.shape)
-    rows, kinds = _starts(m, wide, form, restarts, rng, equality=equality)
-    return rows.tolist(), kinds.tolist()
-
-
-@pytest.mark.parametrize(
-    "value, equality, worst, wide",
-    [
-        ([1.0, 0.5, 0.2], True, 1, 8),
-        ([1 + 9e-7, 0.5, 0.2], True, 1, 8),
-        ([1 - 9e-7, 0.5, 0.2], True, 1, 8),
-        ([1 - 2e-6, 0.5, 0.2], True, 3, 5),  # 12 are asked for, of which 6 may be the worst
-        ([1 + 2e-6, 0.5, 0.2], True, 3, 5),  # violated already: how far is what is asked
-        ([1.0, 0.5, 0.2], False, 3, 5),
-    ],
-)
-def test_beside_an_equality_one_of_the_worst_is_enough(value, equality, worst, wide):
-    wide_ones = np.array([False, False, True])
-    rows, kinds = _started(value, 12, wide=wide_ones, equality=equality)
-    assert len(rows) == 12 and rows[:worst] == list(range(worst))
-    assert (kinds.count("worst"), kinds.count("wide")) == (worst, wide)
-    assert all(row == 2 for row, kind in zip(rows, kinds) if kind == "wide")
-    assert _started(value, 0, wide=wide_ones) == ([], [])
-
-
-def test_half_of_the_starts_are_the_worst_and_the_rest_are_drawn():
-    value = [1.0, 5.0, 3.0, 4.0, 2.0]
-    for restarts, worst in ((1, [1]), (2, [1]), (3, [1, 3]), (4, [1, 3]), (5, [1, 3, 2])):
-        for form in (0, 1):
-            rows, kinds = _started(value, restarts, form=form)
-            assert rows[: len(worst)] == worst and len(rows) == restarts
-            assert kinds == ["worst"] * len(worst) + ["drawn"] * (restarts - len(worst))
-    # More than there are are drawn again.
-    assert len(_started([1.0, 2.0], 12)[0]) == 12
-    assert _started(value, 0) == ([], []) and _started(value, 4, counted=False) == ([], [])
-
-
-def test_half_of_those_that_are_drawn_are_wide():
-    value, wide = np.arange(9.0), np.arange(9) >= 7
-    for restarts, many in ((4, 1), (5, 1), (6, 2), (8, 2), (2, 1), (1, 0)):
-        rows, kinds = _started(value, restarts, wide=wide)
-        assert kinds.count("wide") == many
-        assert kinds == sorted(kinds, key=["worst", "wide", "drawn"].index)
-        assert all(row >= 7 for row, kind in zip(rows, kinds) if kind == "wide")
-    # Only those that count: here the other one.
-    rows, kinds = _started(value, 8, wide=wide, counted=np.arange(9) != 8)
-    assert {row for row, kind in zip(rows, kinds) if kind == "wide"} == {7} and 8 not in rows
-    assert "wide" not in _started(value, 8, wide=wide, counted=np.arange(9) < 7)[1]
-
-
-def test_what_counts_and_is_a_number_is_a_start():
-    value = [9.0, NAN, INF, 3.0, 2.0]
-    for seed in range(9):
-        rows, _ = _started(value, 8, counted=[0, 1, 1, 1, 1], seed=seed)
-        assert set(rows) == {3, 4} and rows[:2] == [3, 4]
-
-
-@pytest.mark.parametrize("value, first", [
-    # Of instances that are equally bad, to a millionth, one: the others come last.
-    ([5, 5, 5, 4], [0, 3]), ([5 - 4.9e-6, 5, 4], [1, 2]), ([5 - 5.1e-6, 5, 4], [1, 0]),
-    ([5, 5 - 4.5e-6, 5 - 9e-6, 4], [0, 3]),
-    ([-5 - 4.9e-6, -5, -6], [1, 2]), ([-5 - 5.1e-6, -5, -6], [1, 0]),
-])  # fmt: skip
-def test_alike_instances_are_one_start(value, first):
-    assert _started(value, 4)[0][:2] == first
-    assert sorted(_started(value, 2 * len(value))[0][: len(value)]) == list(range(len(value)))
-
-
-def _end(kinds, values, forms=0):
-    return End(np.array(kinds), np.broadcast_to(forms, len(kinds)), np.array(values, float))
-
-
-@pytest.mark.parametrize("ends, found", [
-    ([], {}), ([_end(["worst"], [-INF])], {}), ([_end(["worst"], [1.0], 1)], {}),
-    # To a millionth of the largest.
-    ([_end(["worst", "wide", "wide"], [2.0, 2 - 1.9e-6, 2 - 2.1e-6])],
-     {"worst": (1, 1), "wide": (1, 2)}),
-    ([_end(["worst", "wide"], [-2.0, -2 - 1.9e-6])], {"worst": (1, 1), "wide": (1, 1)}),
-    ([_end(["worst", "wide"], [-2.0, -2 - 2.1e-6])], {"worst": (1, 1), "wide": (0, 1)}),
-    ([_end(["worst", "drawn"], [-INF, 1.0])], {"worst": (0, 1), "drawn": (1, 1)}),
-    # Those of the size with the worst end, and of each with the same end: both.
-    ([_end(["worst"], [1.0]), _end(["wide"], [3.0])], {"wide": (1, 1)}),
-    ([_end(["wide"], [3.0]), _end(["worst"], [1.0])], {"wide": (1, 1)}),
-    ([_end(["worst"], [3.0]), _end(["wide"], [3.0])], {"worst": (1, 1), "wide": (1, 1)}),
-    ([_end(["worst", "wide"], [3.0, 9.0], [0, 1])], {"worst": (1, 1)}),
-])  # fmt: skip
-def test_ends_agree_to_a_millionth_at_the_worst_size(ends, found):
-    assert agreeing(Searched(1, np.zeros(2, int), 1, tuple(ends)), 0) == found
-
-
-def test_what_chains_came_to_is_added():
-    before = Searched(4, np.array([1, 2, 0]), 5, (_end(["worst"], [1.0]),))
-    hopped = FoundByMoves(np.array(["a", "b", "c"]), np.array([0, 1, 0]), np.array([1.0, 2.0, 3.0]),
-                    np.array([10, 20, 30]), np.array([3, 4, 5]))  # fmt: skip
-    after = _with_moves(before, hopped)
-    assert after.accepted.tolist() == [41, 22, 0] and after.met == 17 and after.runs == 4
-    assert len(after.ends) == 2 and after.ends[1].value.tolist() == [1, 2, 3]
-    assert before.accepted.tolist() == [1, 2, 0]
 
 
 # Searches
@@ -274,32 +152,6 @@ def _sloped(
     return found, pool, started
 
 
-def test_slopes_are_climbed_for_each_form_and_less_for_the_control(monkeypatch):
-    found, pool, ((x, targets, each, steps, place, size, batch),) = _sloped(
-        monkeypatch, lambda x, t: x
-    )
-    assert targets.tolist() == [0] * 8 + [1] * 8 + [2] * 2
-    assert (steps, place, size) == (5, (3, 1), {"d": 2})
-    assert batch.tolist() == [0.5, 0.25, 0.1, 0.375, 7.0]
-    # The worst for each form; wide ones, of which one does not count, some by logarithms.
-    wide = found.ends[0].kind == "wide"
-    assert (x[0], x[8]) == (0.5, 0.1) and set(x[wide]) == {0.375} and 7.0 not in x
-    assert found.ends[0].kind[0] == "worst" and 0 < each.sum() < wide.sum()
-    assert each.tolist() == [bool(own and i % 3 == 0) for i, own in enumerate(wide)]
-    assert found.runs == 11 and found.met == 1 + 2 * 18
-    assert found.accepted.tolist() == [100 + sum(range(1, 9)), sum(range(9, 17)), 17 + 18]
-    assert (
-        found.ends[0].value.tolist()
-        == np.where(targets == 0, x, np.where(targets == 1, -x, 0)).tolist()
-    )
-    assert pool.sources == ["draws", "search"] and pool.sizes == [1, 1] and found.far == ()
-    assert len(pool.instances[1]["x"]) == 18
-    assert [
-        len(s[0][1]) and s[0][1].tolist().count(2)
-        for s in (_sloped(monkeypatch, lambda x, t: x, n)[2] for n in (1, 3, 4, 12))
-    ] == [1, 1, 1, 3]
-
-
 @pytest.mark.parametrize("end, far, kept", [
     (99.0, True, False),  # far from all draws, and violated there
     (-0.5, False, True), (0.9, False, True), (2.0, False, True),
@@ -338,40 +190,3 @@ def test_where_nothing_counts_nothing_is_climbed(monkeypatch):
         np.stack([batch["x"]] * 3, 1), counted=False))  # fmt: skip
     found, pool, started = _sloped(monkeypatch, lambda x, t: x)
     assert started == [] and pool.sources == ["draws"] and found.runs == 3
-
-
-def test_elsewhere_chains_are_run_before_and_after_slopes(monkeypatch):
-    asked = []
-    one = FoundByMoves(
-        np.array(["a"]), np.array([0]), np.array([1.0]), np.array([1]), np.array([1])
-    )
-    hop = lambda bench, pool, budget, at, *, again: asked.append(("hop", at, again)) or one
-    slopes = lambda bench, pool, budget, at, near, searched: (
-        asked.append(("slopes", at)) or searched
-    )
-    monkeypatch.setattr(MODULE, "search_by_moves", hop)
-    monkeypatch.setattr(MODULE, "_slopes", slopes)
-    close = lambda bench, pool, budget, at, searched: asked.append(("close", at)) or searched
-    monkeypatch.setattr(MODULE, "_with_close", close)
-    bench, pool = _Fake(), Pool()
-    for size in range(2):
-        pool.add("draws", size, {"x": np.ones(2)}, bench({"x": np.ones(2)}, {}))
-    found = search(bench, pool, Budget(), 9)
-    assert asked == [
-        step
-        for i in range(2)
-        for step in (
-            ("hop", (9, i), False),
-            ("slopes", (9, i)),
-            ("hop", (9, i), True),
-            ("close", (9, i)),
-        )
-    ]
-    assert found.accepted.tolist() == [4, 0, 0] and found.met == 4 and len(found.ends) == 4
-
-
-@pytest.mark.parametrize("points, steps", [
-    (None, 12), (0, 250), (1, 250), (64, 250), (65, 246), (640, 25), (4096, 12),
-])  # fmt: skip
-def test_more_promised_points_take_steps(points, steps):
-    assert _steps_for(points, 250) == steps and _steps_for(points, 1) == 1

@@ -126,6 +126,7 @@ CERTAIN = {
 }
 
 
+@pytest.mark.slow_cases("points of a box")
 @pytest.mark.parametrize("name", CERTAIN)
 def test_a_violation_by_each_point_of_a_finite_set_is_no_rounding(name):
     over, bound = CERTAIN[name]
@@ -272,6 +273,7 @@ def test_a_gradient_is_taken_at_the_best_point_of_each_form(control):
     assert batch["s"].tolist() == [-1, 1, 1] and found["x"] is batch["x"]
 
 
+@pytest.mark.slow_cases("1")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_search_climbs_on_the_least_of_finitely_many_ratios(seed):
     """Four points of a sphere: the regular tetrahedron is worst, and no draw is near it."""

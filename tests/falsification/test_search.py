@@ -11,9 +11,6 @@ from jaxbounds.falsification.bench import Bench
 from jaxbounds.falsification.move_search import measuring
 from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.falsification.search import (
-    _better,
-    _Flat,
-    _score,
     gradient_search,
     host_search,
     leading,
@@ -24,29 +21,6 @@ from jaxbounds.falsification.search import (
 
 pytestmark = pytest.mark.usefixtures("x64")
 ONE = Size({"d": 1})
-
-
-def test_a_score_is_a_logarithm_and_below_all_of_them_where_there_is_none():
-    found = [_score(jnp.asarray(x)) for x in (2.0, 1.0, 1e-299, 1e-301, 0.0, -5.0)]
-    wanted = [np.log(2), 0, np.log(1e-299), 1e-301 - 1e3, -1e3, -1005]
-    np.testing.assert_allclose(found, wanted)
-    slope = [jax.grad(_score)(jnp.asarray(x)) for x in (2.0, 0.0, -5.0)]
-    np.testing.assert_allclose(slope, [0.5, 1, 1])
-    told = [bool(_better(score, np.bool_(counts), 1.0)) for score, counts in
-            ((2.0, True), (2.0, False), (1.0, True), (0.5, True))]  # fmt: skip
-    assert told == [True, False, False, False]
-
-
-def test_the_floats_of_all_chains_are_columns():
-    leaves = [np.array([[3.0, -4], [0, 0]]), np.array([7, 8]), np.array([2.0, -5.0])]
-    flat = _Flat(leaves)
-    x = flat.joined([leaves[i] for i in flat.moving])
-    assert flat.moving == [0, 2] and x.tolist() == [[3, -4, 2], [0, 0, -5]]
-    assert [part.tolist() for part in flat.parts(x)] == [leaves[0].tolist(), leaves[2].tolist()]
-    root = 12.5**0.5
-    np.testing.assert_allclose(flat.scale(x), [[root, root, 2], [1e-3, 1e-3, 5]])
-    none = _Flat(leaves[1:2])
-    assert none.joined([]).shape == none.scale(none.joined([])).shape == (2, 0)
 
 
 def test_what_meets_the_hypotheses_stays_and_the_rest_is_put_back():
@@ -169,34 +143,6 @@ def test_random_moves_keep_what_is_worse_and_counts():
     assert all(a == 0 or np.isfinite(x).all() for a, x in zip(stuck.accepted, stuck.best["x"]))
 
 
-def test_a_random_move_is_of_one_leaf_or_adds_to_all_floats():
-    # Taken from the only donor, or moved by no more than 10^.5 root mean squares times a normal.
-    leaves = {"n": np.zeros(4, int), "x": np.array([3.0, 4, 0, 0]), "y": np.array(2.0)}
-    donors = {"n": np.full((1, 4), 7), "x": np.full((1, 4), 9.0), "y": np.full(1, 9.0)}
-    moves = []
-
-    def score(moved):
-        moves.append(moved)
-        return moved, np.zeros(len(moved["y"])), np.ones(len(moved["y"]), bool)
-
-    starts = jax.tree.map(lambda leaf: np.repeat(leaf[None], 2000, axis=0), leaves)
-    found = random_search(score, donors, 1)(np.random.default_rng(0), starts)
-    assert not found.accepted.any() and len(moves) == 2
-    went = {k: moves[1][k].reshape(2000, -1) != starts[k].reshape(2000, -1) for k in leaves}
-    some = {k: went[k].any(axis=1) for k in leaves}
-    taken = {k: some[k] & np.all(~went[k] | (moves[1][k].reshape(2000, -1) == donors[k].ravel()[0]),
-                                 axis=1) for k in leaves}  # fmt: skip
-    assert np.array_equal(some["n"], taken["n"])  # integers are never nudged
-    assert not np.any(taken["n"] & (some["x"] | some["y"])) and not np.any(taken["x"] & some["y"])
-    # A sixth of the chains takes from each leaf: half of them all of it, half about a fifth.
-    share = np.mean(went["n"][some["n"]])
-    assert abs(share - 0.6 / (1 - 0.8**4 / 2)) < 0.05
-    assert abs(np.mean(some["n"]) - (1 / 2 + (1 - 0.8**4) / 2) / 6) < 0.03
-    nudged = some["x"] & ~taken["x"]
-    assert abs(np.mean(nudged) - (1 - 0.8**4) / 2) < 0.05
-    assert np.abs(moves[1]["x"] - starts["x"])[nudged].max() < 5 * 10**0.5 * 2.5
-
-
 # On the host
 
 
@@ -211,29 +157,6 @@ def _stepped(*answers, start=None, steps=1, form=0, evaluate=None, **options):
 
 
 HALF = np.array([0.4, 0.6, 0.4, 0.6])
-
-
-@pytest.mark.parametrize("chance, rest, x", [
-    (0.49, (-1.0, np.ones(4)), [3.25, 4, 0.25, 0]),  # a tenth of the root mean square, 5/2
-    (0.5, (1,), [20, 4, 20, 0]),
-])  # fmt: skip
-def test_a_move_adds_noise_or_takes_from_another_draw(chance, rest, x):
-    found, dice = _stepped(1, 0.5, HALF, chance, *rest)
-    assert found.best["x"].tolist() == x and (found.accepted, found.met) == (1, 1)
-    asked = [("integers", 2), ("choice", [0.25, 0.2, 1.0]), ("random", (4,)), ("random",)]
-    more = [("integers", 2)] if len(rest) == 1 else [("uniform", -4, 0.5), ("normal", (4,))]
-    assert dice.asked == asked + more and dice.answers == []
-
-
-def test_integers_are_taken_and_never_nudged():
-    found, dice = _stepped(0, 1.0, np.array([0.5, 0.9]), 1)
-    assert found.best["n"].tolist() == [7, 8] and found.best["n"].dtype == np.int64
-    assert dice.asked[1] == ("choice", [0.5, 0.2, 1.0])
-    none = {"n": np.array([0, 0]), "x": np.zeros(0)}
-    _, dice = _stepped(0, 1.0, np.array([0.5, 0.9]), 1, start=none)
-    small = {"n": np.array([0, 0]), "x": np.full(4, 1e-9)}  # of a scale of a thousandth at least
-    found, _ = _stepped(1, 1.0, HALF, 0.1, 0.0, np.ones(4), start=small)
-    np.testing.assert_allclose(found.best["x"], 1e-3 + 1e-9)
 
 
 def test_what_is_better_and_counts_is_kept():
@@ -255,18 +178,6 @@ def test_what_is_better_and_counts_is_kept():
     once = np.array([3.0, 4, 0, 0]) + 2.5
     np.testing.assert_allclose(found.best["x"], once + np.sqrt(np.mean(once**2)))
     assert (found.accepted, found.met) == (2, 2)
-
-
-@pytest.mark.parametrize("value, better", [(1e-299, True), (1e-301, False), (-0.5, False)])
-def test_scores_on_the_host_are_those_elsewhere(value, better):
-    # The start has a ratio of nothing, whose score is -1000: to 1e-300 that is the same float.
-    def evaluate(instance, size):
-        moved = np.any(instance["x"] != 3)
-        return Sides(value if moved else 0.0, {"printed": 1.0, "control": -9.0})
-
-    start = {"n": np.array([0, 0]), "x": np.full(4, 3.0)}
-    found, _ = _stepped(1, 1.0, HALF, 0.1, 0.0, np.ones(4), start=start, evaluate=evaluate)
-    assert bool(found.accepted) == better
 
 
 def test_what_the_functions_refuse_is_projected_though_it_meets_the_hypotheses():
