@@ -9,7 +9,7 @@ from stubs import statement
 from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Size
 from jaxbounds.falsification.bench import Bench, Pool
 from jaxbounds.falsification.decide import Decision
-from jaxbounds.falsification.judging import _looked_again, _smaller, _with_stored, judge, unfit
+from jaxbounds.falsification.judging import _looked_again, _with_stored, judge, unfit
 from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.falsification.second_opinion import TRUE, Referee, no_referee
 from jaxbounds.falsification.trace_watch import TraceWatch
@@ -315,14 +315,6 @@ def test_rounding_is_doubted_where_one_instance_decides_and_not_in_a_frequency()
     many = small + np.linspace(0, 1e-9, 200)
     (decision,), _ = _judged(_over(2.0), many, kind="probability", level=0.1)
     assert decision.status == "fails"
-
-
-@pytest.mark.parametrize("violating, rows", [
-    ([0.1, -1.0, 3.0, 0.2], [3, 0]), ([2.0], []), ([-1.0, 0.0], []), ([1.0, 1.0], [1]),
-    (np.arange(17.0, 0.0, -1.0), [2, 4, 6, 8, 10, 12, 14, 16]),
-])  # fmt: skip
-def test_smaller_violations_from_large_to_small(violating, rows):
-    assert _smaller(np.array(violating)) == rows
 
 
 def test_an_artefact_hides_no_violation():

@@ -10,7 +10,7 @@ import pytest
 from stubs import measured, statement
 
 from jaxbounds.claims.statements import Size
-from jaxbounds.falsification.limits import _left, _stands_still, judged_limit, trend
+from jaxbounds.falsification.limits import _left, judged_limit, trend
 
 LOG2 = math.log(2)
 NAN, INF = math.nan, math.inf
@@ -293,14 +293,3 @@ def test_a_fast_part_does_not_make_a_slow_one_settle(slow, power, factor):
             x = LOG2 * step * np.arange(first + 0.5, last)
             found = trend(x, slow(x) + factor * np.exp(-power * x), 0.0)
             assert found.status != "inconsistent", found.reason
-
-
-@pytest.mark.parametrize("falls, ends", [
-    ((0.02, 0.01, 0.005), True), ((0.02, 0.016, 0.0128), True), ((0.02, 0.0161, 0.0129), False),
-    ((0.6, 0.3, 0.101), False), ((0.8, 0.2, 0.2), False), ((0.8, 0.2, 0.04), True),
-    ((0.04, 0.01, 0.0026), False), ((0.04, 0.01, 0.0025), True),
-    ((0.0, 0.01, 0.005), False), ((0.02, -0.01, 0.005), False), ((0.01, 0.005), False),
-])  # fmt: skip
-def test_local_exponents_that_end(falls, ends):
-    """By hand: the worst ratio r is at most .8, none rises, last * r / (1 - r) is at most .1."""
-    assert _stands_still(np.arange(len(falls) + 1.0), -np.array(falls)) == ends

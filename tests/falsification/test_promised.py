@@ -77,7 +77,10 @@ TRUE = {
 }  # fmt: skip
 
 
-@pytest.mark.slow_cases("a law whose small entries matter")
+@pytest.mark.default_cases(
+    "integers", "a vertex of a simplex", "a direction in a ball", "a root", "several equations",
+    "an equation with zero",
+)  # fmt: skip
 @pytest.mark.parametrize("name", TRUE)
 def test_witnesses_are_found(name):
     found = _judged(*TRUE[name])
@@ -109,6 +112,7 @@ FALSE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_cases("more than the largest entry", "more than rounding beside zero")
 @pytest.mark.parametrize("name", FALSE)
 def test_no_witness_is_no_verdict(name):
     found = _judged(*FALSE[name])

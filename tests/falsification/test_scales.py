@@ -50,6 +50,7 @@ TRUE = {
 }  # fmt: skip
 
 
+@pytest.mark.default_cases("a centred mean-1e-13", *(f"{name}-0.0" for name in TRUE))
 @pytest.mark.parametrize("error", [0.0, 1e-13])
 @pytest.mark.parametrize("name", TRUE)
 def test_identities_with_zero_on_the_right_hold(name, error):

@@ -8,53 +8,11 @@ import pytest
 import jaxbounds as jb
 from jaxbounds.falsification import load_instance, verdicts_on
 from jaxbounds.falsification.shrink import (
-    _candidates,
-    _complexity,
     complexity,
     enlarged,
     is_round,
     shrink,
 )
-
-
-def _tried(x, **more):
-    flat = {"x": np.asarray(x, float), **more}
-    return [candidate["x"].tolist() for candidate in _candidates(flat)]
-
-
-@pytest.mark.parametrize("x, tried", [
-    # The whole leaf to no, one and two decimals; then each entry to zero and to these.
-    ([1.234], [[1], [1.2], [1.23], [0], [1], [1.2], [1.23]]),
-    ([1.25, 3.0], [[1, 3], [1.2, 3], [0, 3], [1, 3], [1.2, 3], [1.25, 0]]),
-    ([0.0, 2.0], [[0, 0]]), ([0.0], []), ([], []),
-    ([[-0.5]], [[[0]], [[0]], [[0]]]),  # minus zero is zero, whole, as such, and rounded
-    # What is too large to be rounded to a decimal is left.
-    ([1e308, 0.25], [[1e308, 0], [0, 0.25], [1e308, 0], [1e308, 0], [1e308, 0.2]]),
-])  # fmt: skip
-def test_the_simpler_neighbours_of_an_instance(x, tried):
-    assert _tried(x) == tried
-
-
-def test_only_floats_are_moved_and_one_leaf_at_a_time():
-    flat = {"n": np.array([7]), "x": np.array([1.5]), "y": np.array([0.25]), "b": np.array([True])}
-    found = list(_candidates(flat))
-    for candidate in found:
-        assert candidate["n"] is flat["n"] and candidate["b"] is flat["b"]
-        assert (candidate["x"] is flat["x"]) != (candidate["y"] is flat["y"])
-    # Whole leaves by decimals first, of all leaves: 2 | 0, 0.2; then entries.
-    assert [float(c["x"][0] if c["y"] is flat["y"] else 10 + c["y"][0]) for c in found] == [
-        2, 10, 10.2, 0, 2, 10, 10, 10.2
-    ]  # fmt: skip
-    assert flat["x"][0] == 1.5 and flat["y"][0] == 0.25
-
-
-@pytest.mark.parametrize("entry, of", [
-    (0.0, 0), (-0.0, 0), (2.0, 1), (-0.5, 2), (0.25, 3), (0.125, 9), (1e300, 1),
-    # Small entries of one and of two digits.
-    (0.001, 4), (-3e-11, 4), (0.0012, 5), (0.00123, 9),
-])  # fmt: skip
-def test_how_round_an_entry_is(entry, of):
-    assert _complexity(entry) == of
 
 
 def _amount(of):
