@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from jaxbounds.networks.curvature.lanczos import (
-    BASIS_BYTES,
     Extremes,
     _flagged,
     _Krylov,
@@ -19,7 +18,6 @@ from jaxbounds.networks.curvature.lanczos import (
     _restart,
     _ritz,
     _step,
-    default_basis,
     default_tolerance,
     dense_extremes,
     lanczos_extremes,
@@ -40,18 +38,6 @@ EPS = 2.0**-52
 )  # fmt: skip
 def test_the_tolerance_is_what_the_type_allows(size, dtype, tolerance):
     assert default_tolerance(size, dtype) == pytest.approx(tolerance, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    "size, iterations, dtype, rows",
-    [
-        (100, 60, np.float32, 60), (20, 60, np.float32, 20),
-        (2**15, 200, np.float32, 64), (2**15, 200, np.float64, 32), (2**20, 200, np.float32, 32),
-        (2**14, 200, np.float32, 128),
-    ],
-)  # fmt: skip
-def test_the_basis_grows_to_eight_megabytes(size, iterations, dtype, rows):
-    assert BASIS_BYTES == 2**23 and default_basis(size, iterations, dtype) == rows
 
 
 def test_flags_are_about_residuals_beside_the_scale():

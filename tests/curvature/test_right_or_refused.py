@@ -182,6 +182,7 @@ FORGETS = {
 }
 
 
+@pytest.mark.default_cases("stop_gradient", "a constant")
 @pytest.mark.parametrize("name", FORGETS)
 def test_a_gradient_that_vanishes_everywhere_is_reported(name):
     H = jb.Curvature(FORGETS[name], W, (X, Y))
@@ -239,7 +240,7 @@ def test_masks_that_do_not_fit(mask, words, unannotated):
 def test_the_error_of_a_share_covers_the_truth():
     """A spectrum with a null space of 65%, whose other eigenvalues crowd around it."""
     rng = np.random.default_rng(0)
-    n = 3000
+    n = 1500
     low, high = int(0.168 * n), int(0.182 * n)
     tail = lambda count: np.abs(rng.normal(size=count)) * 10.0 ** rng.uniform(-4, 0, count)
     values = np.concatenate([np.zeros(n - low - high), -tail(low), 10 * tail(high)])
@@ -282,7 +283,7 @@ PLAIN = {
 }
 
 
-@pytest.mark.slow_cases("odeint-2")
+@pytest.mark.default_cases("linear-2", "nonlinear-1", "nonlinear-4")
 @pytest.mark.parametrize(
     "name, parts", [(n, p) for n in PLAIN for p in (1, 2, 4)] + [("odeint", 2)]
 )

@@ -117,6 +117,7 @@ def test_without_copies_one_run_finds_several_eigenvalues(products):
     assert top.converged.all() and before >= 3 + 2 * 20
 
 
+@pytest.mark.slow_cases("12")
 @pytest.mark.parametrize("basis", [8, 12, 33])
 def test_a_run_restarts_where_its_basis_is_full(basis):
     close = np.sort(np.concatenate([RNG.uniform(-1, 1, 400), [1.05, -1.05]]))
@@ -142,6 +143,7 @@ def test_blocks_of_the_map_agree_with_the_matrix():
         assert (ends.vector_maximum["last"] is None) == (name == "first")
 
 
+@pytest.mark.slow
 def test_a_short_block_has_a_program_of_its_own(monkeypatch):
     deep = lambda w, b: jnp.mean((jnp.tanh(deeper(w["a"], b)) @ w["z"]) ** 2)
 
@@ -220,19 +222,19 @@ def test_errors_of_few_probes_cover_the_truth():
     assert np.sqrt(np.mean(scores(lambda key: one(key).moment(1), values.mean()) ** 2)) > 0.4
 
 
-def run(diagonal, rows, key=0, start=None):
+def run(diagonal, start=None):
+    """All runs here have the shapes, and so the programs, of one."""
     values = jnp.asarray(diagonal, float)
     found = Run(
-        lambda v: values * v, jax.random.key(key), rows, dtype=values.dtype,
-        mask=jnp.ones(values.size),
-    )  # fmt: skip
+        lambda v: values * v, jax.random.key(0), 60, dtype=values.dtype, mask=jnp.ones(SIZE)
+    )
     if start is not None:
         found._state = found._state._replace(vector=jnp.asarray(start, float))
     return found
 
 
 def test_a_look_is_that_of_the_leading_rows():
-    whole, part = run(DIAGONAL, 30), run(DIAGONAL, 30)
+    whole, part = run(DIAGONAL), run(DIAGONAL)
     whole.look(30)
     late, early = whole.look(12), part.look(12)
     np.testing.assert_allclose(late.values, early.values, rtol=1e-10, atol=1e-12)
@@ -246,19 +248,19 @@ def test_an_exhausted_run_goes_on_in_fresh_directions():
     # A start in three directions: the space is exhausted after three, far from the ends.
     start = np.zeros(SIZE)
     start[[0, 5, 9]] = 3**-0.5
-    found = run(DIAGONAL, 60, start=start)
+    found = run(DIAGONAL, start=start)
     pairs = pairs_of(found, Wanted(1, 1), tolerance=1e-8, limit=60, least=4)
     assert found.exhausted_at() == 3 and pairs.products > 3 + CONFIRM
     np.testing.assert_allclose([float(p[1]) for p in pairs.pairs], [-9, 12], rtol=1e-8)
 
 
 def test_a_run_that_is_lost_ends():
-    found = run(np.full(40, np.nan), 20)
+    found = run(np.full(SIZE, np.nan))
     pairs = pairs_of(found, Wanted(1, 1), tolerance=1e-8, limit=100, least=8)
     assert pairs.products == 8 and not np.isfinite(pairs.least)
 
 
 def test_an_upper_end_below_the_floor_is_not_waited_for():
-    found = run(np.linspace(0, 1, 500), 100)
-    pairs = pairs_of(found, Wanted(0, 1), tolerance=1e-12, limit=100, least=4, floor=2.0)
-    assert pairs.pairs == [] and pairs.products < 100
+    found = run(np.linspace(0, 1, SIZE))
+    pairs = pairs_of(found, Wanted(0, 1), tolerance=1e-12, limit=60, least=4, floor=2.0)
+    assert pairs.pairs == [] and pairs.products < 60

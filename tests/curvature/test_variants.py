@@ -72,6 +72,7 @@ def test_the_gauss_newton_matrix_of_cross_entropy_is_the_fisher_matrix():
     np.testing.assert_allclose(F.dense(), fisher, atol=1e-12)
 
 
+@pytest.mark.slow_cases("adam", "adamw")
 @pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "chained"])
 def test_the_sharpness_that_an_adaptive_optimiser_sees(name):
     rule = {

@@ -179,22 +179,6 @@ def test_an_exhausted_recurrence_ends():
     assert float(jnp.sum(weights * nodes)) == pytest.approx(1) and float(jnp.sum(weights)) == 1
 
 
-@pytest.mark.parametrize(
-    "size, iterations, k, stored, rows, probes",
-    [(10, 60, 10, True, 10, 4), (100, 60, 60, True, 100, 4), (2**25, 1, 1, True, 1, 1),
-     (2**25 + 1, 1, 1, False, 1, 1), (2**24, 3, 3, False, 3, 1), (2**20, None, 32, True, 32, 1),
-     (99_999, None, 32, True, 32, 4), (100_000, None, 32, True, 32, 1),
-     (10_000, None, 60, True, 104, 4), (2**20, 40, 40, False, 40, 1)],
-)  # fmt: skip
-def test_the_basis_of_a_spectrum_is_kept_up_to_256_megabytes(
-    size, iterations, k, stored, rows, probes
-):
-    point = Known(size, (*[jnp.ones((probes, k))] * 3, jnp.asarray(1.0)))
-    found = spectrum_at(point, memory_limit=VAST, iterations=iterations)
-    wanted = {"probes": probes, "k": k, "stored": stored, "rows": rows}
-    assert point.asked[0][0] == wanted and found.size == size
-
-
 @pytest.mark.parametrize("bad", [0, 3])
 def test_a_spectrum_of_what_is_not_finite(bad):
     result = [*[jnp.ones((4, 2))] * 3, jnp.asarray(1.0)]
