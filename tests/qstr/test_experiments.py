@@ -199,7 +199,7 @@ def test_figure1_beside_trains_the_same_cells_against_an_honest_test(key, tmp_pa
         assert claim.reproduced == (change < 0.15) and f"({change:+.0%})" in claim.number
 
 
-@pytest.mark.parametrize("count", [1, 3, 4, 8, 11])
+@pytest.mark.parametrize("count", [3, 8, 11])
 def test_the_test_risk_is_the_mean_over_all_prompts(count):
     z, y = np.arange(3.0 * count).reshape(count, 3), np.arange(1.0 * count)
     error = lambda z, y: jnp.mean((jnp.sum(z, axis=1) - y) ** 2)

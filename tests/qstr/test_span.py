@@ -1,5 +1,7 @@
 """Theorem 6: exact risk against Monte Carlo, trained networks, and the off-span identity."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -111,6 +113,7 @@ def test_ridge_on_span_features_cannot_beat_the_certificate(basis, key, x64):
     key_u, key_a, key_b, key_t, key_s = jax.random.split(key, 5)
     u = sphere(key_u, d)
 
+    @functools.partial(jax.jit, static_argnums=2)
     def features(key_x, key_t, count):
         x = jax.random.normal(key_x, (count, N, d))
         t = jax.random.randint(key_t, (count,), 0, N)

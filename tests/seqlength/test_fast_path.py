@@ -14,7 +14,7 @@ from jaxbounds.seqlength import sparse_majority as sm
 STEPS = 500
 
 
-@pytest.mark.default_cases("adam-float32", "momentum-float64")
+@pytest.mark.default_cases("momentum-float64")
 @pytest.mark.parametrize("wide", [False, True], ids=["float32", "float64"])
 @pytest.mark.parametrize("name", ["momentum", "adam"])
 def test_the_reduction_follows_the_module_for_500_steps(name, wide, key):

@@ -83,15 +83,21 @@ def test_enumeration_against_python_loops(key):
 
 def test_monte_carlo_brackets_the_enumeration(key):
     X = jax.random.normal(key, (8, 3))
-    exact = support_rademacher(linear_support(X, 1.0), 8)
-    found = rademacher_monte_carlo(jax.random.key(3), linear_support(X, 1.0), 8, draws=4000)
+
+    @jax.jit
+    def both(X, draws_key):
+        support = linear_support(X, 1.0)
+        drawn = rademacher_monte_carlo(draws_key, support, 8, draws=4000)
+        return support_rademacher(support, 8), drawn
+
+    exact, found = both(X, jax.random.key(3))
     assert abs(float(found.mean - exact)) < 5 * float(found.standard_error)
 
 
 def test_linear_class_against_its_vertices(key):
     with enable_x64(True):
         X = jax.random.normal(key, (7, 3))
-        by_support = float(support_rademacher(linear_support(X, 2.0), 7))
+        by_support = float(jax.jit(lambda X: support_rademacher(linear_support(X, 2.0), 7))(X))
         # The l_1 ball is the hull of its vertices +-2 e_j: a finite class.
         vertices = with_negation(2.0 * X.T)
         assert by_support == pytest.approx(float(empirical_rademacher(vertices)), rel=1e-12)
@@ -123,6 +129,7 @@ def test_tails_refuse_bad_input(m, delta):
         deviation(1.0, m, delta)
 
 
+@pytest.mark.slow_cases("tanh-1.0")
 @pytest.mark.parametrize("activation, lipschitz", [(jax.nn.relu, 1.0), (jnp.tanh, 1.0)])
 def test_contraction_and_sign_removal_on_random_classes(activation, lipschitz, key):
     with enable_x64(True):

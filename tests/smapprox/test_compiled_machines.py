@@ -49,6 +49,7 @@ def test_every_step_on_all_inputs_up_to_length_four():
     assert all(shape == shapes[0] for shape in shapes)
 
 
+@pytest.mark.slow_cases("float64")
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_uncorrected_networks_are_exact_on_long_runs(precision):
     # Up to 120 keys tie; k (1/k) is not 1 for k = 41, 49, ..., so the sum must be divided by k.

@@ -17,15 +17,21 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 from jaxbounds.smapprox.machines import simulate
 
 
-def test_machine_beside_the_simulator(key, tmp_path):
-    dataset = machine.run(machine.Machine(input="ab"), key)
+@pytest.fixture(scope="module")
+def shown():
+    """One run, its network in words."""
+    return machine.run(machine.Machine(input="ab", show=True), jax.random.key(0))
+
+
+def test_machine_beside_the_simulator(shown, tmp_path):
+    dataset = shown
     assert all(claim.reproduced for claim in machine.claims(dataset))
     assert dataset.attrs["T"] == 5
     assert "differ" not in dataset.attrs["text"]
     picture = machine.figure(dataset)
     picture.savefig(tmp_path / "machine.png")
     _reads_as_simulated(picture, "ab", T=5)
-    listed = machine.run(machine.Machine(input="ab", show=True), key).attrs["text"]
+    listed = dataset.attrs["text"]
     assert "scr4[left] = was the cell visited before?" in listed and "za[take,a] = relu(" in listed
     wrong = dataset.assign(symbol=(("source", "step"), np.arange(12).reshape(2, 6)))
     assert not machine.claims(wrong)[0].reproduced
@@ -45,9 +51,8 @@ def _reads_as_simulated(picture, word, T):
     assert sorted(np.concatenate(dots).tolist()) == list(range(T + 1))
 
 
-def test_a_long_run_is_drawn_in_colours(key):
-    dataset = machine.run(machine.Machine(input="ab"), key)
-    long = dataset.isel(step=np.arange(70) % 6)
+def test_a_long_run_is_drawn_in_colours(shown):
+    long = shown.isel(step=np.arange(70) % 6)
     tape = machine.figure(long.assign_coords(step=np.arange(70))).axes[0]
     assert not tape.texts and tape.get_legend() is not None
 
