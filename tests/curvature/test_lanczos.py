@@ -14,8 +14,6 @@ from jaxbounds.networks.curvature.lanczos import (
     Extremes,
     _flagged,
     _Krylov,
-    _orthogonal,
-    _restart,
     _ritz,
     _step,
     default_tolerance,
@@ -103,12 +101,6 @@ def krylov(rows, filled, vector, coupling=0.0, projected=None, used=0, scale=0.0
     return _Krylov(rows, projected, vector, coupling, jnp.int32(filled), jnp.int32(used), scale)
 
 
-def test_only_filled_rows_are_projected_out():
-    basis = jnp.eye(3)
-    rest, coefficients = _orthogonal(basis, 2, jnp.array([5.0, 6.0, 7.0]))
-    assert rest.tolist() == [0, 0, 7] and coefficients.tolist() == [5, 6, 0]
-
-
 A = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 4.0], [0.0, 4.0, 5.0]])
 
 
@@ -168,18 +160,6 @@ def test_ritz_values_of_the_filled_part():
     np.testing.assert_allclose(estimates[:2], [0.5 * 0.5**0.5] * 2)
     zero, _, _ = _ritz(krylov(np.zeros((3, 3)), 2, [1, 0, 0]))
     assert zero[:2].tolist() == [0, 0] and zero[2] > 0
-
-
-@pytest.mark.parametrize("low, wanted", [(0, [3, 4]), (1, [1, 4]), (2, [1, 2])])
-def test_a_restart_keeps_ritz_vectors_of_both_ends(low, wanted):
-    projected = np.diag([3.0, 1.0, 4.0, 2.0])
-    state = krylov(np.eye(4), 4, [0, 0, 0, 1], 0.7, projected, used=9)
-    after = _restart(state, _ritz(state), 2, low)
-    np.testing.assert_allclose(np.diag(after.projected)[:2], wanted)
-    assert np.count_nonzero(after.projected) == 2 and int(after.filled) == 2
-    assert float(after.coupling) == 0 and int(after.used) == 9
-    for value, row in zip(wanted, after.basis[:2]):
-        np.testing.assert_allclose(np.abs(row), np.diag(projected) == value, atol=1e-14)
 
 
 @functools.cache

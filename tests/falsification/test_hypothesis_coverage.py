@@ -1,4 +1,4 @@
-"""How instances are moved until a hypothesis is missed: every move, listed by hand."""
+"""How instances are moved until a hypothesis is missed."""
 
 import jax
 import numpy as np
@@ -6,29 +6,9 @@ import pytest
 from stubs import statement
 
 from jaxbounds.claims.statements import Form, Size
-from jaxbounds.falsification.hypothesis_coverage import _beside, _given, _moves, never_missed
+from jaxbounds.falsification.hypothesis_coverage import _given, _moves, never_missed
 
 ONE = Size({"d": 1})
-
-
-@pytest.mark.parametrize("leaf, scale", [(np.array([3.0, -4.0]), np.sqrt(12.5)),
-                                         (np.array([0.0, 0.0]), 1.0)])  # fmt: skip
-def test_floats_are_nudged_scaled_shifted_set_alike_and_reversed(leaf, scale):
-    moved = list(_moves(leaf))
-    noise = moved[-1]
-    assert noise.shape == (2,) and noise[0] != noise[1]
-    a, b = leaf
-    wanted = [leaf + amount * scale * noise for amount in (1e-6, 1e-3, 0.1)]
-    wanted += [leaf * f for f in (-1, 0, 0.5, 0.9, 0.999, 1.001, 1.1, 2, 10, 1000)]
-    wanted += [leaf + shift for shift in (-1, 1, 3)]
-    wanted += [[a + by * scale, b] for by in (-10, 10, 0.01)]
-    wanted += [[a, a], [b, a], noise]
-    assert len(moved) == len(wanted) == 22
-    for found, want in zip(moved, wanted):
-        np.testing.assert_allclose(found, want, rtol=1e-12)
-    np.testing.assert_array_equal(leaf, [a, b])
-    for kind in (float, bool, int):
-        assert list(_moves(np.zeros(0, kind))) == []
 
 
 def test_integers_are_moved_one_or_all():
@@ -46,17 +26,6 @@ def test_integers_are_moved_one_or_all():
 def test_booleans_are_negated_or_all_alike():
     found = [x.tolist() for x in _moves(np.array([True, False]))]
     assert found == [[False, True], [False, False], [True, True]]
-
-
-def test_one_leaf_is_moved_at_a_time_beside_all_zeros():
-    found = list(_beside({"a": np.array([True]), "b": np.array([2.0]), "none": np.zeros(0)}))
-    assert len(found) == 2 + 3 + 22
-    assert (found[0]["a"].tolist(), found[0]["b"].tolist()) == ([True], [2.0])
-    assert (found[1]["a"].tolist(), found[1]["b"].tolist()) == ([False], [0.0])
-    assert all(one["b"].tolist() == [2.0] for one in found[2:5])
-    assert all(one["a"].tolist() == [True] for one in found[5:])
-    assert [one["a"].tolist() for one in found[2:5]] == [[False], [False], [True]]
-    assert found[8]["b"].tolist() == [-2.0]
 
 
 def test_a_few_of_each_sampler_and_of_the_cases_are_moved():
