@@ -91,7 +91,7 @@ def test_names_stay_inside(name, tmp_path):
 
 def test_a_mark_of_somebody_else_is_no_mark(tmp_path):
     (tmp_path / MARK).write_text("mine")
-    with pytest.raises(ValueError, match="not a mark"):
+    with pytest.raises(ValueError, match="list of a run's files"):
         Marked(tmp_path).write("a", b"a")
     assert content(tmp_path) == {MARK: b"mine"}
 

@@ -109,7 +109,7 @@ def test_a_violation_is_written_with_its_counterexample(tmp_path, monkeypatch, c
      "gives no size"),
     (lambda: jb.find_violation(lambda x: x, 1.0, over={"x": jb.Box(0, 1)}, relation="="),
      "expected '<=' or '>='"),
-    (lambda: jb.sharp_constant(lambda x: x, 1.0), "need sets"),
+    (lambda: jb.sharp_constant(lambda x: x, 1.0), "needs sets"),
 ])  # fmt: skip
 def test_what_is_no_line_is_one_sentence(make, says):
     with pytest.raises((ValueError, TypeError)) as said:

@@ -135,8 +135,8 @@ def sharp_constant(
         statement, form, sizes = line.statement(), "printed", None
     elif callable(statement) or callable(form):
         raise Refused(
-            f"two functions need sets for their arguments, got over={over!r}. Try over={{'x': "
-            "jb.Ball(1, 'd')}"
+            f"a claim of two functions needs sets for the arguments, got over={over!r}. Try "
+            "over={'x': jb.Ball(1, 'd')}"
         )
     statement, form = the_statement(statement), str(form)  # type: ignore[arg-type]
     statement.form(form)

@@ -202,7 +202,8 @@ def _by_terms(bench: Bench, few: Few) -> Found:
     traced = jax.jit(jax.vmap(bench.watch.calls(bench.reader(few.size)))).trace(batch)
     if _is_long(traced.jaxpr.jaxpr):
         raise NotInterpreted(
-            f"a program of more than equations={LONGEST} takes too long in NumPy. Try moved inputs"
+            f"a program of more than equations={LONGEST} takes too long in NumPy. Try to estimate "
+            f"the rounding from moved inputs"
         )
     measured = terms(traced, batch)
 

@@ -100,7 +100,8 @@ def parsed(data: bytes, /) -> Any:
         return json.loads(data.decode("utf8"))
     except RecursionError:
         raise Refused(
-            f"objects and lists={containers} are nested too deeply. Try to compute the file again"
+            f"a JSON text with objects and lists={containers} nests them too deeply. Try to "
+            f"compute the file again"
         ) from None
 
 

@@ -199,7 +199,7 @@ def named_in_print(name: str, /) -> tuple[str, ...]:
         known = {label: None for items in about.values() for label in items}
         near = difflib.get_close_matches(item, known, 3, 0.6)
         hint = ", ".join(near) or "an id from `jaxbounds list`"
-        raise Refused(f"no paper numbers item={item!r}. Try {hint}")
+        raise Refused(f"no paper has the item={item!r}. Try {hint}")
     return found
 
 

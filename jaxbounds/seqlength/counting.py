@@ -130,5 +130,5 @@ def _check_length(count: int, n: int, K: int) -> None:
     if count > LARGEST_LIST:
         raise Refused(
             f"n={n} and K={K} give {count} vectors, expected at most {LARGEST_LIST}. Try a"
-            " smaller n or K, or the counts alone"
+            " smaller n or K, or count the vectors without a list"
         )

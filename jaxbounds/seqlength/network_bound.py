@@ -54,8 +54,8 @@ def token_norms(X: Float[np.ndarray, "m T d"], cls: int, /) -> TokenNorms:
         )
     if not np.isfinite(X).all():
         raise Refused(
-            f"{np.isfinite(X).mean():.0%} of X is finite, expected finite numbers alone. Try "
-            "X[np.isfinite(X).all(axis=(1, 2))]"
+            f"only {np.isfinite(X).mean():.0%} of X's entries are finite, expected all entries. "
+            f"Try X[np.isfinite(X).all(axis=(1, 2))]"
         )
     query = np.concatenate([X[:, cls], np.ones((m, 1))], axis=1)
     return TokenNorms(

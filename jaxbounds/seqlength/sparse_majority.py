@@ -101,8 +101,8 @@ def draw_task(key: Array, embedding: Embedding, /, *, T: int, sparsity: int = 9)
     """
     if sparsity % 2 == 0 or not 1 <= sparsity < T:
         raise Refused(
-            f"sparsity={sparsity} and T={T}, expected an odd size of the hidden set below T,"
-            " so that no majority ties. Try sparsity=3"
+            f"sparsity={sparsity} and T={T}, expected an odd sparsity below T, so that no majority "
+            f"ties. Try sparsity=3"
         )
     key_symbols, key_relevant = jax.random.split(key)
     zero, one, cls = draw_symbols(key_symbols, embedding)

@@ -55,8 +55,8 @@ def trend(
     rows = keep.any(axis=1)
     if rows.sum() < 2:
         raise Refused(
-            f"rows with a kept run={rows.sum()}, expected at least 2 for a trend. Try more rows,"
-            " for example more lengths"
+            f"only rows={rows.sum()} have a run to keep, expected at least 2 for a trend. Try more "
+            f"rows, for example more lengths"
         )
     x, values, keep = x[rows], values[rows], keep[rows]
     observed = _slope(x, _summary(values, keep, kind))

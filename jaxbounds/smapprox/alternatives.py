@@ -35,8 +35,8 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
     """
     if len(parameters) != len(units) or not parameters:
         raise Refused(
-            f"parameters={len(parameters)} and units={len(units)} counts, expected one of each for"
-            " every layer. Try lists of equal length"
+            f"parameters has length={len(parameters)} and units has length={len(units)}, expected "
+            f"one entry for each layer. Try lists of equal length"
         )
     W, k = np.cumsum(np.asarray(parameters, float)), np.asarray(units, float)
     degree = np.arange(1, len(k) + 1)

@@ -165,8 +165,8 @@ def circuit_constants(
     W = [np.asarray(params["first"]["W"]), *np.asarray(params["hidden"]["W"])]
     if len(W) % 4 or states.shape[1] != len(W):
         raise Refused(
-            f"layers={len(W)} and states of {states.shape[1]} layers, expected 4 hidden layers"
-            " for each layer of a corrected circuit. Try compiling with a correction"
+            f"params has layers={len(W)} and states has layers={states.shape[1]}, expected both 4 "
+            f"times the layers of the corrected circuit. Try compiling with a correction"
         )
     norms = np.array([np.linalg.norm(weight, 2) for weight in W])
     length = np.linalg.norm(states, axis=-1)

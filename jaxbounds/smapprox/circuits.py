@@ -237,8 +237,8 @@ def random_circuit(
         if balance <= circuit(x).mean() <= 1 - balance:
             return circuit
     raise Refused(
-        f"no circuit with inputs={inputs}, width={width} and depth={depth} had an output"
-        f" balanced to {balance} in {tries} draws. Try a smaller depth or balance"
+        f"among tries={tries} circuits with inputs={inputs}, width={width} and depth={depth}, none "
+        f"had a fraction of outputs 1 in [{balance}, {1 - balance}]. Try a smaller depth or balance"
     )
 
 

@@ -140,7 +140,7 @@ def compile_machine(
         raise Refused(f"position bits={wp}, expected at least 2 for the adder. Try a larger T")
     if START in machine.states:
         raise Refused(
-            f"state name={START!r} belongs to the compiler. Try another name for this state"
+            f"state name={START!r} is reserved for the compiler. Try another name for this state"
         )
     layout = Layout((START, *machine.states), tuple(machine.alphabet), wp, padding)
     layers = (

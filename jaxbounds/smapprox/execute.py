@@ -276,7 +276,7 @@ def decide(
     if late:
         warnings.warn(
             f"machine {compiled.machine.name!r} has not halted after T = {compiled.T} steps on "
-            f"{late[:5]}: compile with a larger T",
+            f"{late[:5]}. Try compiling with a larger T",
             stacklevel=2,
         )
     return verdicts

@@ -156,8 +156,8 @@ def compile_circuit(
         )
     if extra < 0 or rest:
         raise Refused(
-            f"d={d}, expected {per_layer * circuit.depth} plus a multiple of {per_layer}, the"
-            f" depth of the compiled circuit. Try d={per_layer * circuit.depth}"
+            f"d={d}, expected {per_layer * circuit.depth} (the depth of the compiled circuit) plus "
+            f"a multiple of {per_layer}. Try d={per_layer * circuit.depth}"
         )
     layers: list[dict[str, np.ndarray]] = []
     below = circuit.inputs

@@ -96,8 +96,8 @@ def outputs_by_look_up(
     """
     if structure is None:
         raise Refused(
-            f"structure={structure}: the network has no known structure (see `structure.read`)."
-            " Try `outputs`"
+            f"structure={structure}, expected the structure that `structure.read` finds in the "
+            f"network. Try `outputs`, which needs no structure"
         )
     T = problem.decoder_codes.shape[0] - 2
     return look_up.run(structure, params, problem.tokens, problem.present, T).output

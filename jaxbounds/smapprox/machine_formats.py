@@ -58,7 +58,7 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
         data = json.loads(text, object_pairs_hook=_mapping)
     except (json.JSONDecodeError, RecursionError) as error:
         raise Refused(
-            f"this text is not JSON ({error}), got {_shown(text)}. Try to correct the text there"
+            f"this text is not JSON ({error}), got {_shown(text)}. Try to correct this text"
         ) from error
     return from_description(data, name=name, missing=missing)
 
@@ -79,7 +79,7 @@ def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") ->
         raise Refused(f"line={line}: {error.problem}. Try to correct this line") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise Refused(
-            f"this text is not YAML ({error}), got {_shown(text)}. Try to correct the text there"
+            f"this text is not YAML ({error}), got {_shown(text)}. Try to correct this text"
         ) from error
     return from_description(data, name=name, missing=missing)
 

@@ -392,7 +392,7 @@ def test_what_has_no_sharp_constant(more, words, claim):
 
 def test_functions_need_their_sets(claim):
     for pair in ((abs, "printed"), (claim(), abs)):
-        with pytest.raises(ValueError, match="need sets"):
+        with pytest.raises(ValueError, match="needs sets"):
             sharp_constant(*pair)
     with pytest.raises(jb.Refused, match="no form='corrected'"):
         sharp_constant(claim(forms=(Form(name="printed"),)), "corrected")

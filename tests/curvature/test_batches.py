@@ -44,8 +44,8 @@ def test_examples_are_cut_and_weighted_by_their_number(size, shapes, weights):
         ([], None, "is empty"), (iter([X]), None, "only once"), ((), None, "hold no arrays"),
         (None, 2, "without data"), ([X], 2, "expected only one"), ([X, X[:3]], None, "batch 1 and"),
         ([X, X.astype(np.int32)], None, "batch 1 and batch 0"), ([X, X, X[:1]], None, "batch 2"),
-        ((X, Y[:3]), 2, "one positive n"), ((X, np.float64(3)), 2, "one positive n"),
-        ((X[:0], Y[:0]), 2, "one positive n"), ((X, Y), 0, "one positive n"),
+        ((X, Y[:3]), 2, "one positive length n"), ((X, np.float64(3)), 2, "one positive length n"),
+        ((X[:0], Y[:0]), 2, "one positive length n"), ((X, Y), 0, "one positive length n"),
     ],
 )  # fmt: skip
 def test_data_that_makes_no_batches(batches, size, words):

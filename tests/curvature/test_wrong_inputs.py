@@ -111,7 +111,7 @@ CASES = {
     "both": (made(X, batches=[DATA]), "both given"),
     "batch_size 0": (made(batch_size=0), "batch_size=0"),
     "batch_size text": (made(batch_size="4"), "batch_size='4'"),
-    "lengths": (made((X, Y[:2]), batch_size=2), "one positive n"),
+    "lengths": (made((X, Y[:2]), batch_size=2), "one positive length n"),
     "no parameters": (made(params={}), "no array of real numbers"),
     "integers": (made(params={"a": np.arange(3)}), "no array of real numbers"),
     "complex": (made(params={"a": jnp.ones((3, 2), complex), "b": W["b"]}), "a is complex"),

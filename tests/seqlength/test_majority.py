@@ -100,7 +100,7 @@ def test_losses_against_their_definitions(key):
 
 @pytest.mark.parametrize("sparsity, T", [(4, 10), (11, 10), (-1, 10)])
 def test_task_refuses_ties_and_long_hidden_sets(sparsity, T):
-    with pytest.raises(ValueError, match="odd size of the hidden set below T"):
+    with pytest.raises(ValueError, match="an odd sparsity below T"):
         sm.draw_task(jax.random.key(0), sm.Embedding(), T=T, sparsity=sparsity)
 
 

@@ -101,7 +101,7 @@ def test_states_are_restored_at_the_certified_radius(key, x64, circuit):
     assert far <= THIRDS.radius
     # An uncorrected network has no such radius: the same bound is refused for it.
     bare, _, _, bare_states = network(circuit, None)
-    with pytest.raises(ValueError, match="4 hidden layers"):
+    with pytest.raises(ValueError, match="4 times the layers"):
         circuit_constants(
             {"first": bare["first"], "hidden": jax.tree.map(lambda a: a[:-1], bare["hidden"])},
             bare_states,

@@ -135,7 +135,7 @@ def test_sign_patterns_against_counts():
     outputs = (np.maximum(W[:, :, None] * x + b[:, :, None], 0) * a[:, :, None]).sum(axis=1)
     seen = len(np.unique(outputs + c[:, :1] > 0, axis=0))
     assert seen > 20 and math.log(seen) <= alternatives.sign_patterns_log_bound([4, 3], [2, 1], n)
-    with pytest.raises(ValueError, match="one of each for every layer"):
+    with pytest.raises(ValueError, match="one entry for each layer"):
         alternatives.sign_patterns_log_bound([4], [2, 1], 6)
 
 

@@ -90,8 +90,8 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
     for x in (off, *(x for pair in pairs for x in pair)):
         if x.why or not x.ball.is_finite():
             raise NotSupported(
-                f"a side may be undefined on the box: {x.why or 'infinite'}, of "
-                f"parameters={len(parameters)}. Try a smaller box"
+                f"a side may be undefined on the box of parameters={len(parameters)}: "
+                f"{x.why or 'infinite'}. Try a smaller box"
             )
     return OnBox(parameters, pairs, off, ledger)
 
@@ -180,8 +180,8 @@ def box_file(
     count = sum(x.operation.cost for x in inner if x.operation != "variable")
     if count > MOST:
         raise NotSupported(
-            f"the formula of form={form.name!r} has {count} operations, and one goal takes at most "
-            f"{MOST}. Try a smaller formula"
+            f"the formula of form={form.name!r} has operations={count}, expected at most {MOST} in "
+            f"one goal of a file. Try a smaller formula"
         )
     lines = list(_definitions(about, inner))
     for i, c in enumerate(ways):

@@ -195,7 +195,7 @@ class Set(metaclass=CarefulABC):
         """
         every = self.every(size)
         if every is None:
-            raise Refused(f"set={self!r} does not number its points. Try `draw`")
+            raise Refused(f"set={self!r} has no numbered points. Try `draw`")
         return np.asarray(every)[rows]
 
     def every(self, size: Size) -> np.ndarray | None:

@@ -45,8 +45,8 @@ class Domain:
             object.__setattr__(self, end, tuple(self._end(end, v) for v in values))
         if len(self.lower) != len(self.upper) or not self.lower:
             raise Refused(
-                f"domain {self.name!r} has lower={self.lower}, upper={self.upper}, expected one "
-                "positive length. Try one number for each coordinate"
+                f"domain {self.name!r} has lower={self.lower}, upper={self.upper}, expected equal "
+                f"lengths of at least 1. Try one number for each coordinate"
             )
         for a, b in zip(self.lower, self.upper):
             if not a < b or not math.isfinite(b - a):
@@ -103,7 +103,7 @@ class Domain:
             raise Refused(
                 f"domain {self.name!r} has {which}={value!r}, expected finite ends. Try a chart "
                 "of t in [0, 1 - 1e-6] for x >= a: x = a + t / (1 - t), and say in `beyond` what "
-                "holds outside"
+                "holds outside the box"
             )
         return float(value)
 

@@ -68,7 +68,8 @@ class Erratum:
         if (self.kind == "reading") != (len(self.readings) == 2):
             raise Refused(
                 f"erratum {self.id} has kind={self.kind!r}, readings={self.readings}: kind "
-                "'reading' alone needs two readings. Try readings=(false, true)"
+                f"'reading' needs two readings, and every other kind none. Try readings=(false, "
+                f"true)"
             )
 
     @property

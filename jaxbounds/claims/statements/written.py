@@ -92,7 +92,9 @@ def _source(function: Any) -> str:
                 code = compile(f"({piece})", "", "eval").co_consts[0]
                 if _told(code) == _told(function.__code__):
                     return " ".join(piece.split())
-    raise OSError(f"code={function.__code__} is in no lambda of its line. Try a def")
+    raise OSError(
+        f"code={function.__code__} was not found in a lambda of its source line. Try a def"
+    )
 
 
 def _told(code: types.CodeType) -> tuple[Any, ...]:

@@ -123,7 +123,10 @@ def named(metrics: Any, /) -> dict[str, jax.Array]:
     found: dict[str, jax.Array] = {}
     for name, value in metrics.items():
         if not isinstance(name, str) or name == OVER:
-            raise Refused(f"measure returns name={name!r}, expected a word. Try another name")
+            raise Refused(
+                f"measure returns name={name!r}, expected text other than {OVER!r}. Try another "
+                f"name"
+            )
         if hasattr(value, "items"):
             inner = {f"{name}/{part}": one for part, one in named(value).items()}
         elif isinstance(value, list | tuple | str) or value is None:

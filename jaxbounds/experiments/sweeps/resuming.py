@@ -110,7 +110,7 @@ def opened(
     elif is_there(checkpoints.marked.place(STATE)):
         stored = read_identity(checkpoints.marked)
         if stored is None:
-            raise Refused(f"folder={place} holds a sweep without {ABOUT}. Try {CURE}")
+            raise Refused(f"folder={place} holds a sweep, but not its file {ABOUT}. Try {CURE}")
         if other := differences(stored[0], identity):
             more = f"; and {len(other) - SHOWN} more" if len(other) > SHOWN else ""
             raise Refused(

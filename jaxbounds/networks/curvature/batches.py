@@ -103,7 +103,7 @@ def _cut(examples: Batch, size: int) -> tuple[Group, ...]:
     lengths = {jnp.shape(leaf)[0] if jnp.ndim(leaf) else 0 for leaf in leaves}
     if len(lengths) != 1 or 0 in lengths or not isinstance(size, int) or size < 1:
         raise Refused(
-            "batch_size cuts a pytree of arrays (n, ...) with one positive n, got "
+            "batch_size cuts arrays along their first axes, which need one positive length n, got "
             f"{_shown(examples)} and batch_size={size!r}. Try the tuple (x, y) with batch_size=32"
         )
     (n,) = lengths

@@ -78,8 +78,8 @@ class Walk:
             self.nodes(nodes, None)
         except RecursionError as problem:
             raise Refused(
-                f"the groups of a source with characters={len(text)} are nested too deep. Try a "
-                "simpler source"
+                f"the TeX groups of a source with characters={len(text)} are nested too deep. Try "
+                f"a simpler source"
             ) from problem
         names = "|".join(map(re.escape, self.theorems)) or "theorem"
         begun, ended = (

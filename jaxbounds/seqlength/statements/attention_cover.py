@@ -145,8 +145,7 @@ ATTENTION_STEP = draw.gradient_search(
         Form(
             name="printed, l_2 norm",
             cites=CHAIN,
-            note="From its second line on, the chain "
-            "bounds the l_2 norm of the whole output "
+            note="From its second line on, the chain bounds the l_2 norm of the whole output "
             "vector.",
         ),
         Form(
@@ -158,7 +157,7 @@ ATTENTION_STEP = draw.gradient_search(
         Form(
             name="sharpened, l_2 norm",
             note=(
-                "The bound takes the Lipschitz constant 1 of softmax. Tokens X = (v, -v) and a "
+                "The bound uses 1 as the Lipschitz constant of softmax. Tokens X = (v, -v) and a "
                 "small W approach equality."
             ),
         ),

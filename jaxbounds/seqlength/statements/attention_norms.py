@@ -69,7 +69,7 @@ NORMS = draw.inequality(
             name="derived, over rows",
             cites="Appendix C, '||Pv|| <= ||P||_{2,inf} ||v||_1', with ||.||_{2,inf} over rows",
             erratum="E4",
-            note="This version of the claim takes the norms over rows. The proof of Theorem 4.1 "
+            note="This version of the claim uses norms over rows. The proof of Theorem 4.1 "
             "uses norms over columns.",
             counterexample=Counterexample(
                 instance={"P": [[1.0], [1.0]], "v": [1.0], "u": [1.0, 0.0]},

@@ -215,10 +215,10 @@ CERTIFICATE = random_search_on_host(
         ),
         Form(
             name="derived diagnostic",
-            note="The bound without a union bound (the diagnostic), taken at the rounded norms and "
-            "the divided delta, equals the certificate. At the network's own norms the diagnostic "
-            "is smaller. The control (a deliberately false variant) claims equality at the "
-            "network's own norms.",
+            note="The bound without a union bound (the diagnostic), computed at the rounded norms "
+            "and their share of delta, equals the certificate. At the network's own norms the "
+            "diagnostic is smaller. The control (a deliberately false variant) claims equality at "
+            "the network's own norms.",
             equality="always",
         ),
         Form(

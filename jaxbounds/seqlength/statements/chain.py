@@ -178,7 +178,7 @@ CHAIN = on_networks(
         ),
         Form(
             name="sharpened S4",
-            note="The bound takes 1 as the Lipschitz constant of softmax, where the paper takes 2.",
+            note="The bound uses 1 as the Lipschitz constant of softmax, where the paper uses 2.",
             equality=_ALONG,
         ),
     ),
@@ -240,7 +240,7 @@ COVER = on_networks(
         Form(
             name="derived",
             erratum="E10",
-            note="The check takes the proof's own list of covers. This list covers the first "
+            note="The check uses the proof's own list of covers. This list covers the first "
             "layer's W_v for inputs of norm 1, but the tokens have norm B_x = 4. In the stored "
             "instance only this W_v changes. The list's term for the first layer's W_QK also "
             "lacks the factor B_x^2 (E9).",
@@ -255,7 +255,7 @@ COVER = on_networks(
         ),
         Form(
             name="sharpened S4",
-            note="The bound takes 1 as the Lipschitz constant of softmax, where the paper takes 2.",
+            note="The bound uses 1 as the Lipschitz constant of softmax, where the paper uses 2.",
             equality=_ONLY_W,
         ),
     ),
@@ -327,8 +327,8 @@ WORD_MASKING = on_networks(
         Form(
             name="derived, covers",
             note=(
-                "The bound's list of covers has K covers of the read-out, one for each word; the "
-                "scalar network has only one read-out."
+                "The bound's list of covers has K covers of the read-out, one for each output "
+                "word; the scalar network has only one read-out."
             ),
             equality="always",
         ),

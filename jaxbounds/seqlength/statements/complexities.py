@@ -174,7 +174,7 @@ CONTRACTION = on_functions(
     formula="Rad(sigma o F) <= L_sigma Rad(F), sigma = relu, tanh",
     evaluate=_contraction,
     judges=(empirical_rademacher,),
-    assumptions="the check takes only sigma = relu and tanh (L_sigma = 1), and finite classes of "
+    assumptions="the check uses only sigma = relu and tanh (L_sigma = 1), and finite classes of "
     "three functions at five points; the supremum has no absolute values",
     forms=(
         Form(
@@ -246,12 +246,13 @@ DUDLEY = draw.random_search_on_host(
             " become the upper bound of the function class' for B",
             note=(
                 "The paper does not give the constant c in front of Dudley's integral. The check "
-                "takes c = 12."
+                "uses c = 12."
             ),
         ),
         Form(
             name="sharpened",
-            note="The bound is 4 delta plus 12 times Dudley's integral from delta.",
+            note="The bound is 4 delta plus 12 times Dudley's integral over the scales above "
+            "delta.",
         ),
         Form(
             name="sharpened grid",

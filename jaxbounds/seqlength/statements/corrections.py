@@ -157,8 +157,8 @@ LEMMA_3_5_COUNT = draw.identity_on_host(
     forms=(
         Form(
             name="derived",
-            note="The check lists and counts all letters of the cover's codes. A "
-            "letter is an entry of the matrix with a sign and a level.",
+            note="The cover encodes each matrix as a word. The check lists and counts all letters; "
+            "a letter is an entry of the matrix with a sign and a level.",
         ),
         Form(
             name="sharpened",
@@ -209,13 +209,13 @@ LEMMA_3_5_SIZE = draw.random_search_on_host(
         ),
         Form(
             name="derived",
-            note="The cover sorts the rows into levels by their norms. The bound "
-            "takes q = 2 for the ratio of neighbouring levels.",
+            note="The cover sorts the rows into levels by their norms. The bound uses q = 2 for "
+            "the ratio of neighbouring levels.",
         ),
         Form(
             name="sharpened",
-            note="The bound is the smallest value over six ratios q of levels, and is nearly x^2 "
-            "ln(2 k N levels + 1).",
+            note="The bound is the smallest value over six ratios q of neighbouring levels, and is "
+            "nearly x^2 ln(2 k N levels + 1) for N points.",
         ),
     ),
     control="a tenth of the sharpened size",

@@ -115,7 +115,7 @@ COVER_SIZES = draw.on_host(
         Form(
             name="printed (Appendix A)",
             cites="Appendix A, the last display",
-            note="The check takes rows in the l_1 ball and the cover of Lemma 3.1 only, with the "
+            note="The check uses rows in the l_1 ball and the cover of Lemma 3.1 only, with the "
             "log size k C. Here C is the log size for one row. The check lists the product of the "
             "rows' covers if this product is small.",
             equality="always",
@@ -210,7 +210,7 @@ APPENDIX_A = draw.inequality(
     evaluate=_appendix_a,
     judges=(linear_covers.cover_each_row, sparsify_radius),
     sizes=({"k": 3, "d": 2, "K": 2},),
-    assumptions="the check takes the first display, at one input and q = 1/2, 1, 2, 4, k = 3, d = "
+    assumptions="the check uses the first display, at one input and q = 1/2, 1, 2, 4, k = 3, d = "
     "2; seqlength.lemma3.6.size checks that the product of the rows' covers has the "
     "log size kC",
     forms=(

@@ -40,7 +40,7 @@ COVER_SIZE = draw.identity_on_host(
     evaluate=_cover_size,
     judges=(attention_log_covering, attention_lipschitz),
     sizes=({},),
-    assumptions="the check takes only the constant C of Lemma 3.6",
+    assumptions="the check uses only the constant C of Lemma 3.6",
     forms=(
         Form(
             name="printed",
@@ -116,10 +116,10 @@ OPTIMUM = draw.identity_on_host(
             cites="Appendix C, the display of delta and the last display",
             erratum="E5",
             reading="for every m > d",
-            note="We take the minimum over delta <= B_x, the range of the integral. As a minimum "
-            "over all delta, the display is an identity, but no bound. The display is right only "
-            "for b < B (1 - a). For C = 1000, m = 100, d = 10 and B_x = 1 the display gives -6.4, "
-            "and Theorem 4.1's display gives -5.17.",
+            note="We take the minimum over delta <= B_x, the range of the integral. Over all delta "
+            "> 0 the display is the true minimum, but no bound on the complexity. The display is "
+            "right only for b < B (1 - a). For C = 1000, m = 100, d = 10 and B_x = 1 the display "
+            "gives -6.4, and Theorem 4.1's display gives -5.17.",
             counterexample=Counterexample(
                 instance={"B_x": 1.0, "C": 1000.0, "m": 100.0, "d": 10.0},
                 ratio=1.1569956606325502,
@@ -129,12 +129,12 @@ OPTIMUM = draw.identity_on_host(
         Form(
             name="corrected",
             note="If b >= B (1 - a), the minimum of delta + (B - delta) a + b ln(B / delta) on 0 < "
-            "delta <= B is at delta = B. Its value is then B, and B = B_x.",
+            "delta <= B is at delta = B. The minimum is then B = B_x.",
         ),
         Form(
             name="corrected delta",
             note="The minimum of delta + (B - delta) a + b ln(B / delta) is at delta = b / (1 - "
-            "a), or at delta = B = B_x.",
+            "a), or at delta = B = B_x if b / (1 - a) is larger.",
         ),
     ),
     control="b doubled",
@@ -204,8 +204,8 @@ INTEGRAL = draw.on_host(
         ),
         Form(
             name="corrected, C = 0",
-            note="For C = 0 both sides have their minimum at delta = 0, with the value B_x "
-            "sqrt(ln 2d / m).",
+            note="For the covering constant C = 0 both sides have their minimum at delta = 0, with "
+            "the value B_x sqrt(ln 2d / m).",
             equality="always",
         ),
     ),

@@ -77,8 +77,9 @@ GENERALIZATION = Statement(
         ),
         Form(
             name="derived",
-            note="A quarter of the printed tail, taken at the whole delta, is McDiarmid's bound "
-            "on the mean of fair signs. On some samples the mean exceeds this bound.",
+            note="A quarter of the printed tail, with the whole delta for one event, is "
+            "McDiarmid's bound on the mean of fair signs. On some samples the mean exceeds this "
+            "bound.",
         ),
     ),
     control="a twentieth of the tail and no complexity",

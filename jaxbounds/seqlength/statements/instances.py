@@ -38,7 +38,7 @@ gradient_search = functools.partial(
 )
 """A function that declares an inequality.
 
-The check takes random instances, extremal instances and a few gradient searches.
+The check uses random instances, extremal instances and a few gradient searches.
 """
 
 random_search = functools.partial(

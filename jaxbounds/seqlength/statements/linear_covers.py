@@ -99,7 +99,7 @@ LEMMA_3_2 = draw.identity_on_host(
     judges=(covering_number, sup_distances),
     hypotheses=lambda i, size: {"||x||_1 <= 1": jnp.max(jnp.sum(jnp.abs(i["x"]), 1)) <= 1 + 1e-12},
     sizes=({"k": 2, "d": 3},),
-    assumptions="the check takes B_x = 1",
+    assumptions="the check sets B_x = 1",
     forms=(
         Form(
             name="printed",
@@ -121,7 +121,7 @@ LEMMA_3_2 = draw.identity_on_host(
         ),
         Form(
             name="corrected",
-            note="The check takes q = 1, 2, 4 and infinity, on the basis "
+            note="The check uses q = 1, 2, 4 and infinity, on the basis "
             "vectors and four more points.",
         ),
         Form(

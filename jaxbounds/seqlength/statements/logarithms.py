@@ -97,8 +97,8 @@ CLOSED_FORM = draw.identity_on_host(
         Form(
             name="derived, G'",
             note=(
-                "Dawson's function D satisfies D' = 1 - 2 z D(z), so the antiderivative G "
-                "satisfies G' = sqrt(ln s)."
+                "Dawson's function D satisfies D'(z) = 1 - 2 z D(z), so the function G of the "
+                "closed form has the derivative G'(s) = sqrt(ln s)."
             ),
         ),
     ),
@@ -218,7 +218,7 @@ COROLLARY_CLASS = Statement(
         ),
         Form(
             name="sharpened (D.0.2)",
-            note="The bound takes the Lipschitz constant 1 of softmax (S4).",
+            note="The bound uses 1 as the Lipschitz constant of softmax (S4).",
         ),
         Form(
             name="corrected (F.0.2)",
@@ -297,15 +297,14 @@ ORDERS = Statement(
             exponent=(0.95, 1.001),
             cites=SHOWN,
             note=(
-                "The exponent O(L) of the bracket is 2L for the norm B_c2, and also for L_sigma "
-                "and B_v2."
+                "The exponent O(L) of (L_sigma B_c2 B_v2 B_QK2) is 2L for B_c2, L_sigma and B_v2."
             ),
         ),
         _rate(
             name="printed, B_QK2",
             exponent=(0.95, 1.001),
             cites=SHOWN,
-            note="The exponent O(L) of the bracket is 2L - 2 for the norm B_QK2.",
+            note="The exponent O(L) of (L_sigma B_c2 B_v2 B_QK2) is 2L - 2 for B_QK2.",
         ),
         _rate(
             name="printed, d k",

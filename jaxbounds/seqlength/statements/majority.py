@@ -152,8 +152,8 @@ TASK = identity_on_host(
         ),
         Form(
             name="derived weights",
-            note="The check covers the sum of |weight| of Figure 1, and "
-            "the range of Keras' initial weights.",
+            note="The check computes, in NumPy, the sum of |weight| of Figure 1 and the range of "
+            "Keras' initial weights.",
         ),
     ),
     control="the minority",

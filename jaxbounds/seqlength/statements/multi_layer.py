@@ -243,8 +243,8 @@ RADEMACHER = draw.identity_on_host(
     forms=(
         Form(
             name="derived",
-            note="The minimum is B if b = sqrt(A/m) is at least B. The paper leaves this "
-            "computation to the reader.",
+            note="For covers with ln N = A / eps^2, the minimum is B if b = sqrt(A/m) is at least "
+            "B. The paper leaves this computation to the reader.",
         ),
         Form(
             name="derived clipped",

@@ -69,7 +69,10 @@ MATRIX_NORM = draw.identity(
                 meets=_any_matrix,
             ),
         ),
-        Form(name="corrected", note="The outer norm, over the columns' norms, is l_p."),
+        Form(
+            name="corrected",
+            note="The outer norm, which combines the norms of the columns, is l_p.",
+        ),
     ),
     control="the same norm over rows",
 )

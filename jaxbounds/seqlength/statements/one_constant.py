@@ -90,7 +90,7 @@ ONE_CONSTANT = draw.random_search_on_host(
     evaluate=_one_constant,
     judges=(constants_F_0_1_corrected, lemma_3_3, volumetric_lower_cube),
     sizes=({"largest": 1024},),
-    assumptions="the check takes the C of one matrix, for inputs in the l_1 ball, where the "
+    assumptions="the check uses the C of one matrix, for inputs in the l_1 ball, where the "
     "corollary prints the network's (gamma + eta)^3; packings bound ln N from below, so they can "
     "refute a form but cannot prove it; a form that holds is Lemma 3.3 for the map's own shape",
     forms=(

@@ -91,7 +91,7 @@ ORIENTATION = draw.random_search_on_host(
     sizes=({"largest": 1024},),
     assumptions="each packing is a single cube, ball or set of points, which can refute a form "
     "but cannot prove it; a form that holds is Lemma 3.3 or 3.4 in its right orientation; the "
-    "corollaries print no covering number, so the check takes that of the lemma behind each "
+    "corollaries print no covering number, so the check uses the number of the lemma behind each "
     "corollary; ||x||_2 < B_x holds in the limit only",
     forms=(
         Form(
@@ -121,8 +121,8 @@ ORIENTATION = draw.random_search_on_host(
             " complexity",
             erratum="E3",
             reading="columns",
-            note="The display of the Rademacher complexity has the map W_QK x. This version of "
-            "the claim is Lemma 3.4 for norms over columns.",
+            note="The display of the Rademacher complexity has the map W_QK x. This version of the "
+            "claim applies Lemma 3.4 to this map, with norms over columns.",
             counterexample=_at(1024, 12.799999999999999),
         ),
         Form(
@@ -205,7 +205,7 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
     evaluate=_cube,
     judges=(constants_F_0_1_corrected, lemma_3_3, volumetric_lower_cube),
     sizes=({"largest": 256},),
-    assumptions="the check takes the C of one matrix, where the corollary prints the network's "
+    assumptions="the check uses the C of one matrix, where the corollary prints the network's "
     "(gamma + eta)^3; the inputs are the whole l_2 unit ball, which fine enough nets of N points "
     "can replace",
     forms=(
@@ -215,7 +215,7 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             erratum="E18",
             reading="l_2 ball",
             note="The tokens fill the l_2 ball. The class contains W_QK = e_1 u^T with |u_i| <= "
-            "1, and a comparison of volumes bounds its covers from below. The check takes the "
+            "1, and a comparison of volumes bounds its covers from below. The check uses the "
             "constant C of this one matrix, with ln(2d + 1) in place of the printed ln(2k + 1).",
             counterexample=_at_n(256, 1.7270307750957843),
         ),
@@ -234,7 +234,7 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
             erratum="E3",
             reading="columns",
-            note="The check takes the constant C of this one matrix. The columns of W_v are the "
+            note="The check uses the constant C of this one matrix. The columns of W_v are the "
             "rows of the map. For d = 1 and k = n = 100 the packing gives 68.9, and the bound is "
             "0.85.",
             counterexample=_at_n(100, 81.23108929577391),

@@ -85,8 +85,8 @@ LEMMA_3_4 = draw.random_search(
         ),
         Form(
             name="sharpened S3 code",
-            note="The length of the code gives ln N <= floor(2x^2) ln(2kd levels + 1), where "
-            "`levels` is the number of levels of a row.",
+            note="The code of a matrix has at most 2x^2 letters, which gives ln N <= floor(2x^2) "
+            "ln(2kd levels + 1). Here `levels` counts the possible levels of a row.",
             equality="two rows just below B / 2 with entries at their steps",
         ),
     ),
@@ -115,8 +115,8 @@ CODES = draw.identity_on_host(
     forms=(
         Form(
             name="sharpened S3",
-            note="The check lists and counts all letters of the cover's "
-            "codes. A letter is an entry of the matrix with a sign and a level.",
+            note="The cover encodes each matrix as a word. The check lists and counts all letters; "
+            "a letter is an entry of the matrix with a sign and a level.",
         ),
     ),
     control="without signs",
@@ -193,7 +193,7 @@ LEMMA_3_4_SIZE = by_columns(
             erratum="E3",
             reading="columns",
             note="If the norms are over columns, the class contains v e_1^T for every |v| <= B_w. "
-            "Then ln N >= k ln x.",
+            "Then ln N >= k ln x, with x = B_w B_x / eps.",
             counterexample=_spread(100, 3.2706005161953193),
         ),
         Form(

@@ -134,7 +134,8 @@ THEOREM_4_1 = Statement(
         ),
         Form(
             name="sharpened",
-            note="The bound uses the softmax constant 1 (S4), exact counts (S2) and chaining (S6).",
+            note="The bound uses 1 as the Lipschitz constant of softmax (S4), exact counts (S2) "
+            "and chaining (S6).",
         ),
     ),
     control="a tenth of 1 / sqrt m",
@@ -215,8 +216,8 @@ THEOREM_4_1_CLASS = Statement(
         Form(
             name="corrected",
             note=(
-                "The bound is 2 B min(B_x, 12 E) with explicit constants, at m = 2^20. Here E is "
-                "Dudley's bracket for the attention."
+                "The bound is 2 B min(B_x, 12 E) with explicit constants, at m = 2^20. Here E "
+                "bounds Dudley's integral for the attention class."
             ),
         ),
     ),
@@ -315,7 +316,8 @@ CONSTANT_TOKENS = draw.random_search_on_host(
     forms=(
         Form(
             name="corrected",
-            note="The bound is Theorem 4.1, with the factor c = 12 in front of Dudley's integral.",
+            note="The bound is that of Theorem 4.1, with the factor c = 12 in front of Dudley's "
+            "integral.",
         ),
         Form(
             name="corrected chaining", note="The bound combines Lemma 3.6 with two-term chaining."

@@ -109,7 +109,7 @@ MAUREY = Statement(
     evaluate=_maurey,
     judges=(best_squared_error, maurey, maurey_corrected, shrinkage, sparsify_radius),
     sizes=({"n": 3, "dim": 2, "k": 1},),
-    assumptions="the check takes k = 1, where the bound can be attained; "
+    assumptions="the check sets k = 1, where the bound can be attained; "
     "seqlength.lemma3.1.greedy checks larger k",
     forms=(
         Form(
@@ -140,8 +140,8 @@ MAUREY = Statement(
         ),
         Form(
             name="sharpened S1",
-            note="The approximation (s/k) sum k_i V_i with s = 1/(1 + k^-1/2) has the radius b/(1 "
-            "+ sqrt k) for any f.",
+            note="For every f, the approximation (s/k) sum k_i V_i with s = 1/(1 + k^-1/2) is "
+            "within b/(1 + sqrt k) of f.",
             equality="f = V_1, a vertex",
         ),
         Form(

@@ -90,7 +90,7 @@ NOT = on_pairs(
         Form(
             name="printed",
             cites="Appendix B, proof of Lemma B.1",
-            note="The check takes gates whose input stands on the gate's own coordinate j.",
+            note="The check uses gates whose input has the gate's own coordinate j.",
         ),
         Form(
             name="printed diagonal",
@@ -98,7 +98,7 @@ NOT = on_pairs(
             erratum="E24",
             reading="wherever its parent is",
             note="If a gate and its parent have different coordinates, the printed -1 on the "
-            "diagonal of W1 reads the gate's own coordinate in place of the parent's.",
+            "diagonal of W1 multiplies the gate's own coordinate, not the parent's.",
             counterexample=Counterexample(instance={"x": [0, 1]}, ratio=1.0, meets=_bits),
         ),
         Form(

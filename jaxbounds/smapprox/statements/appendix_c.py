@@ -133,7 +133,8 @@ LEMMA_C2 = in_c2(
         Form(
             name="derived lookahead",
             note="The lookahead adder has three layers. The carry into bit t is relu(right + sum "
-            "of lower bits - t), and the borrow is relu(left - sum of lower bits). The network "
+            "of lower bits - t), and the borrow is relu(left - sum of lower bits). The move sets "
+            "the bit right or left to 1. The network "
             "computes XOR as a sum of two terms.",
         ),
     ),
@@ -202,8 +203,8 @@ LEMMA_C7 = in_c2(
         ),
         Form(
             name="derived",
-            note="A two-way tape has a cell 0. For cell 0 the attention finds the null key, as it "
-            "does for cells beyond the input.",
+            note="A two-way tape has a cell 0. For cell 0 the attention selects the null key, as "
+            "for cells beyond the input.",
         ),
     ),
     control="the complement of the flag",

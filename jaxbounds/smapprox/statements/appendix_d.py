@@ -284,7 +284,7 @@ TIES = in_appendix_d(
             erratum="E11",
             note="At the perturbed parameters theta-hat the values of the two tied keys differ by "
             "some e. An arbitrarily small change of the states H selects one of these keys, so "
-            "the output jumps by e/2. No constant mu allows this jump. The check takes mu = "
+            "the output jumps by e/2. No constant mu allows this jump. The check sets mu = "
             "(|Z||A| w_pos)^3.",
             counterexample=_stored(2540.2631712642633),
         ),
@@ -299,7 +299,7 @@ TIES = in_appendix_d(
         ),
     ),
     control="a quarter of the corrected right side",
-    assumptions="the check takes the attention of Claim C.4 on a walk that returns twice to a cell",
+    assumptions="the check uses the attention of Claim C.4 on a walk that returns twice to a cell",
     source="Appendix C.2; Definition D.2, Condition D.3",
 )
 

@@ -66,7 +66,7 @@ def _radii() -> tuple[Radii, float]:
     radii = perturbation_radii(constants)._replace(first=perturbation_radii(first).first)
     if radii.first > first.trust or max(radii[1:]) > constants.trust:
         raise AssertionError(
-            f"radii={radii} leave the radius {TRUST} within which the constants were measured. Try"
+            f"radii={radii} exceed the radius {TRUST} within which the constants were measured. Try"
             " smaller radii"
         )
     return radii, min(constants.norm, constants.sigma_zeta)
@@ -210,12 +210,13 @@ LEMMA_D8 = on_moved_circuits(
         ),
         Form(
             name="sharpened",
-            note="The perturbation delta has exactly the norm that the bound "
-            "without halvings allows.",
+            note="The perturbation delta has exactly the norm that the proof of Theorem D.6 allows "
+            "without the factors 1/2.",
         ),
         Form(
             name="sharpened joint",
-            note="The perturbation delta has exactly the norm that the joint bound allows.",
+            note="The perturbation delta has exactly the norm that the joint bound on theta_i and "
+            "xi_{i-1} allows.",
         ),
     ),
 )

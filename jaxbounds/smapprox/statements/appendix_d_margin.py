@@ -49,15 +49,15 @@ THEOREM_D6 = on_cases(
         ),
         Form(
             name="sharpened",
-            note="The bound avoids the halvings of the paper: it needs kappa_theta lambda r + mu "
-            "kappa_xi (lambda + sigma_zeta) r <= sigma_zeta. The estimate |g| <= lambda + "
-            "sigma_zeta replaces the paper's 2 lambda.",
+            note="The bound avoids the factors 1/2 of the paper. A perturbation of norm r needs "
+            "only kappa_theta lambda r + mu kappa_xi (lambda + sigma_zeta) r <= sigma_zeta. The "
+            "estimate |g| <= lambda + sigma_zeta replaces the paper's 2 lambda.",
         ),
         Form(
             name="sharpened joint",
             note=(
-                "The perturbations of theta_i and xi_{i-1} are parts of one delta, so the squares "
-                "of the two error terms add up."
+                "The perturbations of theta_i and xi_{i-1} are parts of one delta, so the bound "
+                "adds the squares of the two error terms."
             ),
         ),
     ),

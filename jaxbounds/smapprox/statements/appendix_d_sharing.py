@@ -68,7 +68,8 @@ LEMMA_D9 = in_appendix_d(
         Form(
             name="printed",
             cites="Lemma D.9, its display",
-            note="F is linear in the parameters, so its margin rho is known exactly.",
+            note="The network F is linear in the parameters, so the check computes the margin rho "
+            "exactly.",
             equality="one layer alone matters, that of the least a_i",
         ),
         Form(

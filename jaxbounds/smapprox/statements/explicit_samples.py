@@ -70,8 +70,8 @@ THEOREM_31 = on_circuits(
         Form(
             name="sharpened",
             note="The bound uses one gamma/2 cover of log size (2 alpha/gamma)^2 log 2p, for p "
-            "parameters of l_1 norm alpha and margin gamma. The check takes a network 2^30 times "
-            "as wide.",
+            "parameters of l_1 norm alpha and margin gamma. The check widens the network 2^30 "
+            "times.",
         ),
         Form(
             name="sharpened counting",
@@ -140,8 +140,8 @@ ALTERNATIVES = Statement(
         Form(
             name="derived vc, used up",
             note=(
-                "The returned n satisfies 2 Pi(2n) 2^{-epsilon n/2} = delta, where Pi(2n) is the "
-                "number of sign patterns on 2n inputs."
+                "The sample size n that the library returns satisfies 2 Pi(2n) 2^{-epsilon n/2} = "
+                "delta, where Pi(2n) is the number of sign patterns on 2n inputs."
             ),
             equality="always",
         ),

@@ -176,7 +176,7 @@ POSITIONS = by_machine(
         Form(name="corrected", note="On a one-way tape, the right w_pos is the bit length of T."),
     ),
     control="the symbols one step late",
-    assumptions="the check takes the parity machine on inputs of fewer than T symbols",
+    assumptions="the check uses the parity machine on inputs of fewer than T symbols",
     source="Appendix C.1",
 )
 
@@ -283,7 +283,8 @@ DESCRIPTIONS = by_machine(
     forms=(
         Form(
             name="derived",
-            note="Every machine also halts within the number of steps that the library states.",
+            note="Every example machine also halts within the number of steps that the library "
+            "lists for this machine.",
         ),
     ),
     control="one step late",

@@ -61,9 +61,9 @@ SIZE = Statement(
             cites="Theorem 4.1: d ~ log T",
             sense="at most",
             exponent=(0.6, 0.75),
-            note="The network with the ripple adder has depth D = 3 w_pos + 8, which proves the "
-            "order from above. Identity layers can be added, so every larger depth is possible "
-            "too.",
+            note="The network with the ripple adder has depth D = 3 w_pos + 8, so the depth is at "
+            "most of the order log T. Identity layers can be added, so every larger depth is "
+            "possible too.",
         ),
         Form(
             name="derived norm",
@@ -220,7 +220,7 @@ NORMS = Statement(
         ),
     ),
     control="sqrt(w_pos)",
-    assumptions="the check takes the parity machine, whose head moves do not depend on the symbols",
+    assumptions="the check uses the parity machine, whose head moves do not depend on the symbols",
     source="Appendices C.2 and D",
 )
 

@@ -181,7 +181,7 @@ MARGIN_RATE = Statement(
             cites="Appendix C.2, proof of Theorem 4.1: margin lower bound 1/poly(k, |A|, log T)",
             sense="at most",
             exponent=(0.3, 0.4),
-            note="The check takes one polynomial for which the bound holds.",
+            note="The check uses one polynomial for which the bound holds.",
         ),
         Form(
             name="printed log T",
@@ -300,14 +300,14 @@ SOFTMAX = Statement(
             name="derived no match",
             note=(
                 "If no key matches the query, the softmax weight off the null key is at most T "
-                "e^-b/(1 + T e^-b)."
+                "e^-b/(1 + T e^-b) at inverse temperature b."
             ),
             equality=ALL_ONE_BELOW,
         ),
         Form(
             name="derived match",
             note="If a key matches the query, the other keys together have at most e^-b + T e^-2b "
-            "times the weight of this key.",
+            "times this key's weight, at inverse temperature b.",
             equality="the null key one below, all others two",
         ),
         Form(

@@ -78,12 +78,13 @@ L1_COVER = Statement(
         Form(
             name="printed",
             cites="Appendix A: log N_2(gamma eps) <= O(floor(alpha^2 log p / (gamma eps)^2))",
-            note="The hidden constant 4 is enough for p >= 3, because log 2p <= 2 log p, and y <= "
-            "2 floor(y) for y >= 1.",
+            note="The hidden constant 4 is enough for p >= 3 parameters. The proof uses log 2p <= "
+            "2 log p, and y <= 2 floor(y) for every y >= 1.",
         ),
         Form(
             name="derived",
-            note="The check takes the nearest centre among all shrunk means of K vertices.",
+            note="The check uses the nearest centre; the centres are the shrunk means of K "
+            "vertices of the l_1 ball.",
         ),
         Form(name="derived size", equality="always, where Maurey's count is below the volume's"),
         Form(name="derived order", equality="scale 1: 2p vertices"),
@@ -163,8 +164,8 @@ RADEMACHER = Statement(
         Form(
             name="printed",
             cites="Appendix A: Rad <~ alpha log n sqrt(log p) / (gamma sqrt n), for all n",
-            note="The hidden constant 15 is enough for p >= 2 and n >= 3, because log 2p <= 2 log "
-            "p, and 7.8 + 2.63 log n <= 10.5 log n.",
+            note="The hidden constant 15 is enough for p >= 2 parameters and n >= 3 samples, "
+            "because log 2p <= 2 log p, and 7.8 + 2.63 log n <= 10.5 log n.",
         ),
         Form(
             name="derived",

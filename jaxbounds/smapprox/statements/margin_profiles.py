@@ -60,14 +60,14 @@ PROFILE = Statement(
         Form(
             name="printed",
             cites="Corollary A.1, (A.2), and its xi",
-            note="The hidden constants are 12.5 and 16, for p >= 2, n >= 8 and alpha/n <= rho_i "
-            "<= alpha n. They follow from sqrt(log 2p) <= sqrt(2 log p) and sqrt(2 l/n) + 2 "
-            "l/n <= 4 l / sqrt n.",
+            note="The hidden constants are 12.5 and 16, for p >= 2, n >= 8 and alpha/n <= rho_i <= "
+            "alpha n. They follow from sqrt(log 2p) <= sqrt(2 log p) and xi = sqrt(2 l/n) + 2 l/n "
+            "<= 4 l / sqrt n, with l = log(1/delta_k).",
         ),
         Form(
             name="derived",
-            note="Each step of the proof, from the bound P_k at one scale to the "
-            "closed form, loses a little.",
+            note="Each step of the proof, from the bound P_k at one scale to the closed form, "
+            "makes the bound slightly larger.",
         ),
     ),
     control="a twentieth of the printed bound",
@@ -118,8 +118,8 @@ COROLLARY = Statement(
         ),
         Form(
             name="sharpened",
-            note="The bound takes the best scale, and Chernoff's bound for the fraction of "
-            "smaller margins.",
+            note="The bound is the smallest over all scales gamma_k. At each scale, Chernoff's "
+            "bound allows a fraction of margins below gamma_k.",
         ),
     ),
     control="a thousandth of the sharpened bound",

@@ -146,10 +146,10 @@ REALIZABLE = Statement(
         ),
         Form(
             name="sharpened coupons",
-            note="With p = 1, gamma = 1/10 and 200 samples, each of 21 inputs is wrong at one "
-            "parameter, and these parameters are gamma apart. If the sample misses an input, "
-            "no data contradict the model that errs there. The input's mass is .1% above the "
-            "bound, so the bound fails with about half of the allowed probability.",
+            note="With p = 1, gamma = 1/10 and 200 samples, the model errs on each of 21 inputs at "
+            "one parameter. The 21 parameters are pairwise gamma apart. If the sample misses an "
+            "input, no data contradict the model that errs on this input. The input's mass is .1% "
+            "above the bound, so the bound fails with about half of the allowed probability.",
         ),
     ),
     control="one event in place of a cover's, for the coupons",
@@ -218,8 +218,8 @@ CONSTANTS = Statement(
         Form(
             name="derived chained",
             note=(
-                "At the returned sample size n, Proposition 2.3 with the derived bound on Rad "
-                "gives the risk epsilon."
+                "At the sample size n that the library returns, Proposition 2.3 with the derived "
+                "bound on Rad gives the risk epsilon."
             ),
         ),
         Form(
@@ -229,8 +229,8 @@ CONSTANTS = Statement(
         ),
         Form(
             name="sharpened chained",
-            note="At the returned sample size n, the sharpened bound (2 Rad in place of 4 Rad) "
-            "gives the risk epsilon.",
+            note="At the sample size n that the library returns, the sharpened bound (2 Rad in "
+            "place of 4 Rad) gives the risk epsilon.",
         ),
         Form(
             name="sharpened tail",
@@ -238,14 +238,14 @@ CONSTANTS = Statement(
         ),
         Form(
             name="sharpened",
-            note="At the returned sample size n, the union bound over the cover gives exactly the "
-            "failure probability delta.",
+            note="At the sample size n that the library returns, the union bound over the cover "
+            "gives exactly the failure probability delta.",
         ),
         Form(
             name="sharpened Chernoff",
             note=(
-                "At the returned risk, Chernoff's bound gives exactly the failure probability "
-                "delta. The model may err on some samples."
+                "At the risk that `risk_from_cover` returns, Chernoff's bound gives exactly the "
+                "failure probability delta. The model may err on some samples."
             ),
         ),
     ),

@@ -67,7 +67,8 @@ LEMMA_24 = Statement(
         ),
         Form(
             name="derived cover",
-            note="Apart from rounding to a whole number, n <= log N(epsilon) + 1 + 1/epsilon^2.",
+            note="Apart from rounding, the sample size is n <= log N(epsilon) + 1 + 1/epsilon^2, "
+            "for covers of size N(epsilon).",
         ),
         Form(
             name="derived root",
@@ -223,8 +224,8 @@ ALTERNATIVES = on_circuits(
         ),
         Form(
             name="derived norms",
-            note="A row of AND or OR has norm sqrt 2 at least, so the squared product of the "
-            "spectral norms doubles in each such layer.",
+            note="A row of AND or OR has norm at least sqrt 2, so each layer with such a gate at "
+            "least doubles the squared product of the spectral norms.",
             equality="an AND of two inputs, beside and above it identities of distinct parents",
         ),
     ),

@@ -192,10 +192,11 @@ TAILS = Statement(
             name="sharpened",
             note="With McDiarmid's own constant, the tail equals the level delta exactly.",
         ),
-        Form(name="derived erm", note="Proposition 2.3 takes the printed deviation twice."),
+        Form(name="derived erm", note="Proposition 2.3 adds the printed deviation twice."),
         Form(
             name="derived massart",
-            note="At Massart's deviation t for a class of |F| models, |F| exp(-n t^2 / 2) = 1.",
+            note="For a class of |F| models, Massart's deviation t satisfies |F| exp(-n t^2 / 2) = "
+            "1.",
         ),
     ),
     control="the printed constant gives the level exactly",
@@ -298,7 +299,7 @@ MINIMISER = Statement(
         Form(
             name="printed",
             cites="Proposition 2.3, with the constants of its proof (Appendix A, after (A.1))",
-            note="The check takes epsilon = max(Rad, smallest surrogate risk).",
+            note="The check sets epsilon = max(Rad, smallest surrogate risk).",
         ),
         Form(
             name="sharpened",

@@ -74,10 +74,14 @@ LEAST = Statement(
             "prediction.",
             equality="the attack reaches the nearest wrong model",
         ),
-        Form(name="derived search", note="The attack's estimate equals the margin up to 1e-4."),
+        Form(
+            name="derived search",
+            note="The attack, a search over perturbations, finds the margin up to 1e-4.",
+        ),
         Form(
             name="derived again",
-            note="A second search on the ray of the found perturbation also gives the margin.",
+            note="A second search, along the ray through the found perturbation, also gives the "
+            "margin.",
         ),
     ),
     control="|F|, without the norm of the gradient",

@@ -163,7 +163,7 @@ LEMMA_33_RATE = Statement(
             cites="Lemma 3.3: 1/poly(s)",
             sense="at most",
             exponent=(0.25, 0.4),
-            note="The check takes a polynomial of degree one in s.",
+            note="The check uses a polynomial poly(s) of degree one.",
         ),
         Form(
             name="derived",

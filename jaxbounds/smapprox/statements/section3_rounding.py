@@ -118,7 +118,8 @@ NAIVE_CHAIN = Statement(
         Form(
             name="derived",
             note="Every delta on the decision boundary satisfies rho = sqrt(d) (1 - 2^(-1/d)) <= "
-            "|delta|. Because exp is convex, equal factors give the smallest |delta|.",
+            "|delta|. Because exp is convex, |delta| is smallest if all d factors of the network "
+            "are equal.",
             equality="all factors equal",
         ),
     ),

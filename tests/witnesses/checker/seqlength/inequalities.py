@@ -58,7 +58,7 @@ def number_of_sparse(w: Witness) -> Sides:
     formula=(
         "exists k_i >= 0, sum k_i <= k: ||f - (1/k) sum k_i V_i||^2 <= (gamma^2 b^2 - ||f||^2) / k"
     ),
-    text="850666d214f1747bb2123aad8798d2f8",
+    text="1a23a13ed677c405f9ba3a294699a51d",
     size="n dim k=1",
     leaves={"vectors": "f n dim", "weights": "f n"},
 )
@@ -88,7 +88,7 @@ def sparsification(w: Witness) -> Sides:
     formula=(
         "||Pv||_2 <= ||P||_{2,inf} ||v||_1, and ||Xu||_inf <= ||X^T||_{2,inf} ||u||_2, attained"
     ),
-    text="61f485920744a5048a9d887a17beb755",
+    text="c86494ba1986b7ab23f78618b7422a63",
     size="d T",
     leaves={"P": "f d T", "u": "f d", "v": "f T"},
 )
@@ -147,7 +147,7 @@ def peeled(w: Witness) -> Sides:
         "min over 0 < delta <= B of delta + (B-delta) a + b ln(B/delta) = b + B a + b ln(B "
         "(1-a)/b), a = sqrt(ln 2d / m), b = 2 B_x^2 sqrt(C / m), B = B_x"
     ),
-    text="eb845f6418e5a445853fbdb703b65dd4",
+    text="8e15240cee2a084eee1cb69dedca54ff",
     size="draws=24",
     leaves={"B_x": "f", "C": "f", "d": "f", "m": "f"},
 )

@@ -46,7 +46,7 @@ def parameter_norm(w: Witness) -> Sides:
     "printed diagonal",
     ("NOT x_0", "=", "relu(relu(1 - x_1))"),
     formula="NOT(h_j) = relu(1 - h_j), with the -1 in the parent's column j",
-    text="2562c4586c97a5733a5ec63d01dbb78a",
+    text="f4efbed65e3ba82bace452491a308570",
     size="inputs=2",
     leaves={"x": "i inputs"},
 )

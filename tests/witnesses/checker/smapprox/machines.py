@@ -52,7 +52,7 @@ def bit_of_earlier(w: Witness) -> Sides:
     "printed",
     ("the most entries of a state that are not 0", "<=", "|Z| + |A| + w_pos"),
     formula="every state of the network has at most |Z| + |A| + log T entries that are not 0",
-    text="aa2849d1646a1c8286faa6ba2d0afa81",
+    text="3d04a28babebda32bd336fbe06f342a8",
     size="T=31",
     leaves={"word": "i"},
 )
@@ -77,7 +77,7 @@ def entries_of_states(w: Witness) -> Sides:
     "printed",
     ("a_0, .., a_T as the network reads them", "=", "a_0, .., a_T"),
     formula="the symbols at steps 0..T are right with w_pos position bits",
-    text="e14350687efa816db15225167fe74416",
+    text="3b7b196410e08eddc44d964d3025eba3",
     size="T=4",
     leaves={"word": "i"},
 )
@@ -144,14 +144,14 @@ TIES: Any = {
     "smapprox.condd.3.ties",
     "printed",
     ("1 + the number of positions no longer attended to", "<=", "1"),
-    text="4f9f66099e6dc4a94586724a5ff5ca81",
+    text="2dd117eb2d439c98e350c7e20d5869f5",
     **TIES,
 )
 @checks(
     "smapprox.condd.3.ties",
     "printed condition",
     ("|f(H) - f(H^)|", "<=", "(|Z| |A| w_pos)^3 epsilon"),
-    text="c2fcac99a7927ab12891915227454fba",
+    text="3d84afd4a6f340ec9877ecbdd33aab0b",
     **TIES,
 )
 def broken_tie(w: Witness) -> Sides:
