@@ -209,7 +209,7 @@ def test_model_2_has_a_bound_on_its_curvature():
     H, T, d, n = 2, 3, 2, 6
     X, y = RNG.normal(size=(n, T, d)), np.where(RNG.normal(size=n) > 0, 1.0, -1.0)
     module = MultiHeadAttention(heads=H, scale=1.5)
-    variables = module.init(jax.random.key(1), jnp.asarray(X[0]))
+    variables = jax.jit(module.init)(jax.random.key(1), jnp.asarray(X[0]))
     U = np.asarray(variables["params"]["U"], np.float64)
     R, largest = np.linalg.norm(X, axis=2).max(), np.linalg.norm(U.reshape(H, -1), axis=1).max()
     by_hand = T**0.5 * R**3 * (4 / 27**0.5 * R**2 * largest + 1) / H**0.5
@@ -226,10 +226,10 @@ def test_model_2_has_a_bound_on_its_curvature():
     with enable_x64(True):
         W = np.asarray(variables["params"]["W"], np.float64)
         point = jnp.asarray(np.concatenate([U.ravel(), W.ravel()]))
-        ratio = -np.linalg.eigvalsh(jax.hessian(loss)(point))[0] / float(loss(point))
+        ratio = -np.linalg.eigvalsh(jax.jit(jax.hessian(loss))(point))[0] / float(loss(point))
     assert 0 < ratio <= by_hand
     assert jb.bounds_for(variables)["multihead"].value is None
-    outputs = jax.vmap(lambda x: module.apply(variables, x))(jnp.float32(X))
+    outputs = jax.jit(jax.vmap(lambda x: module.apply(variables, x)))(jnp.float32(X))
     for seen, unseen in ((None, 2), (outputs, 1)):
         alike = jb.bounds_for(variables, X, outputs=seen)["multihead"]
         assert alike.value == found["multihead"].value and len(alike.unseen) == unseen

@@ -125,7 +125,7 @@ def test_entries_against_frobenius_is_the_root_of_their_number():
 def test_the_third_cumulant_is_recovered_with_its_closed_form():
     # Linear in A, so A = +-1 at the optimum; B = A there. With E B = r the cumulant is
     # 2 r (1 - r^2), largest at r = 1/sqrt(3): 4 / (3 sqrt(3)).
-    (s,) = sharp_constant(CUMULANT, **QUICK).sizes
+    (s,) = sharp_constant(CUMULANT, budget=SMALL, seconds=3).sizes
     truth = 4 / (3 * math.sqrt(3))
     assert abs(s.ratio / truth - 1) < 1e-13 and ENCLOSES(s, truth)
     assert s.where == "attained" and s.gain < 1e-20
@@ -304,8 +304,8 @@ def test_what_is_found_is_data_a_table_and_a_figure():
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
     out = tmp_path / "out"
-    name = ["constant", "multihead.eq42", "--sizes", "T=2", "d=2", "--seconds", "4"]
-    name += ["--out", str(out)]
+    name = ["constant", "multihead.eq42", "--sizes", "T=2", "d=2", "--seconds", "1"]
+    name += ["--jobs", "1", "--out", str(out)]
     assert main([*name, "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)
     # Popoviciu once more: a covariance of two variables on two points is at most half.

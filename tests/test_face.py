@@ -238,9 +238,9 @@ def test_on_any_executor(claims):
 def test_a_script_without_a_guard_runs_once(claims, tmp_path):
     """Processes do not execute the script that started them."""
     script = tmp_path / "script.py"
+    claims.write_text(CLAIMS + TWICE.replace("facetwo", "facenotes"))
     script.write_text(
-        f"import jaxbounds as jb\nprint('begun')\n"
-        f"found = jb.verify(['multihead.eq1', {str(claims)!r}], jobs=2)\n"
+        f"import jaxbounds as jb\nprint('begun')\nfound = jb.verify({str(claims)!r}, jobs=2)\n"
         "print(found.status, len(found))\n"
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)

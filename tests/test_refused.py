@@ -90,7 +90,7 @@ NOT_JUDGED = {
 @pytest.mark.parametrize("name", NOT_JUDGED)
 def test_a_refused_claim_names_its_twins_as_not_judged(tmp_path, name):
     words, forms = NOT_JUDGED[name]
-    found = jb.verify(file_of(tmp_path, GOOD, words), out=tmp_path / "out")
+    found = jb.verify(file_of(tmp_path, GOOD, words), out=tmp_path / "out", jobs=1)
     assert [v.form for v in found if v.status == "error"] == forms
 
 
