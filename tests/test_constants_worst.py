@@ -294,7 +294,7 @@ def test_logs_of_the_axis_are_a_law():
         kind="inequality",
         evaluate=evaluate,
         sample=lambda key, size: {"x": jax.random.normal(key, (size["n"],))},
-        sizes=({"n": 3}, {"n": 5}),
+        sizes=({"n": 2}, {"n": 3}),
         forms=(Form(name="printed"),),
         control="a ninth",
     )

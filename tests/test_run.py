@@ -66,7 +66,7 @@ def test_run_writes_data_with_provenance_figure_and_trace(done, capsys):
 def test_the_precision_of_products_is_a_choice_and_is_recorded(tmp_path, capsys, monkeypatch):
     """Of experiments that choose one, and of those that leave it to JAX."""
     monkeypatch.setattr(plot, "_can_draw", lambda: False)  # nobody looks at the figures
-    toy = ["--heads", "1", "2", "--trials", "2", "--steps", "20", "--n", "10", "--test", "10"]
+    toy = ["--heads", "1", "--trials", "1", "--steps", "20", "--n", "10", "--test", "10"]
     seen = []
     for name, *more in (
         ["multihead.fig4", *toy, "--opening", "0"],
