@@ -26,9 +26,10 @@ from jaxbounds.falsification.bench import (
     length,
     take,
 )
+from jaxbounds.falsification.measure import UNITS
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
-from jaxbounds.falsification.scales import UNITS, judged, sizes_of_terms
+from jaxbounds.falsification.scales import judged, sizes_of_terms
 from jaxbounds.falsification.second_opinion import Asked, Referee, meets_at_the_set
 from jaxbounds.programs.interpreted import NotInterpreted
 
@@ -53,6 +54,9 @@ counts more endpoints as equality cases (instances with equal sides)."""
 ROUNDED = 1e-12
 """Difference of the ratio from one that rounding may cause when the last instance of a sequence is
 projected onto its set. A larger value counts more projections as instances with equal sides."""
+ALL = 8
+"""If at least this many instances of one size have equal sides, and no instance of the size has
+other sides, the claim is an equality at the size. A larger number finds fewer such sizes."""
 LEAST = 1e-154
 """Least absolute value of a side. The search ignores instances at which both sides are smaller.
 
@@ -277,6 +281,12 @@ def plain_equalities(
             return
 
 
+def _is_equality_at_a_size(column: Column, value: np.ndarray) -> bool:
+    """Return whether both sides are equal, up to rounding, at all instances of one size."""
+    each = [value[(column.sizes == size) & np.isfinite(value)] for size in np.unique(column.sizes)]
+    return any(len(part) >= ALL and np.max(np.abs(part - 1)) <= ROUNDED for part in each)
+
+
 def approached(
     bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
 ) -> str:
@@ -298,6 +308,8 @@ def approached(
     value = np.where(m.counted & ~np.isnan(m.value), m.value, -np.inf)
     near = np.flatnonzero((value >= 1 - CLOSE) & ((m.lhs != 0) | (m.rhs != 0)))
     if not len(near):
+        return ""
+    if _is_equality_at_a_size(column, value):
         return ""
     for instance, size in plain_equalities(bench, pool, column, index, value):
         found = referee(statement, form, instance, size)

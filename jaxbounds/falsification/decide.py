@@ -10,7 +10,7 @@ from jaxbounds.falsification.averages import Group, judged_expectation, judged_p
 from jaxbounds.falsification.bench import Column
 from jaxbounds.falsification.evaluation import Flags, Reals
 from jaxbounds.falsification.limits import judged_limit
-from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.measure import UNITS, Measured
 from jaxbounds.falsification.rates import judged_rate
 
 
@@ -190,7 +190,8 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
         sense = (form or statement.forms[0]).sense or "at most"
         return Decision(*judged_rate(form, sense, counted, column.sizes[keep]))
     if statement.kind == "limit":
-        return Decision(*judged_limit(statement, counted, column.sizes[keep]))
+        rounding = None if column.scale is None else UNITS * column.scale[keep]
+        return Decision(*judged_limit(statement, counted, column.sizes[keep], rounding))
     if statement.relation == "=":
         return _equal(statement, counted)
     return _at_most(statement, form, counted)

@@ -68,7 +68,18 @@ def near_control(statement: Statement, column: Column, /) -> bool:
         with np.errstate(all="ignore"):
             moved = 1 + SHRUNK + (m.lhs - m.rhs) / np.where(scale > 0, scale, np.nan)
         low = np.where(moved > low, moved, low)
-    return bool(np.any(low > edge(statement)))
+    return bool(np.any(low > edge(statement))) or _falls_to_zero(m)
+
+
+def _falls_to_zero(m: Measured) -> bool:
+    """Return whether one side is zero, and the other side comes near zero at an instance.
+
+    A share of a zero side is zero, so the near-control tells nothing about such a claim.
+    """
+    gap = np.abs(m.lhs - m.rhs)
+    gap = gap[np.isfinite(gap)]
+    zero = len(gap) > 0 and bool(np.all((m.lhs == 0) | (m.rhs == 0)))
+    return zero and float(np.min(gap)) <= SHRUNK * float(np.max(gap))
 
 
 def evidence(

@@ -5,7 +5,7 @@ The engine shrinks and stores instances; this module does not.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import jax
@@ -54,6 +54,7 @@ from jaxbounds.falsification.second_opinion import (
     stands,
 )
 from jaxbounds.falsification.small_sides import are_rounding
+from jaxbounds.falsification.snapped import look_at_readable_points
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 from jaxbounds.falsification.undefined import where_undefined
@@ -371,6 +372,42 @@ def _beside_zero(
     return Decision("holds", decision.ratio, words)
 
 
+TOLERATED = 1e-12
+"""Least violation, relative to the sides, about which the referee (ball arithmetic) is asked if the
+tolerance covers the violation. Rounding causes smaller ones. A larger value trusts the tolerance
+more often."""
+USUAL = 1e-9
+"""Largest tolerance that covers rounding alone. The author of a larger tolerance accepts a
+difference on purpose, so the referee is not asked. A larger value asks more often."""
+
+
+def _tolerated(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> str:
+    """Return a reason if the tolerance hides a violation that ball arithmetic confirms.
+
+    The tolerance covers rounding. A violation that is no rounding makes the claim false, however
+    small the violation is.
+    """
+    statement, m = bench.statement, column.measured
+    if statement.host or statement.unrefutable or statement.there_is is not None:
+        return ""
+    if statement.tolerance > USUAL or statement.relation == "->":
+        return ""
+    amount = np.where(m.counted, m.value - (1.0 if statement.is_bound else 0.0), -np.inf)
+    amount = np.where(np.isfinite(amount) & (amount > np.nan_to_num(m.error)), amount, -np.inf)
+    strict = replace(statement, tolerance=TOLERATED / 10)
+    for row in np.argsort(-amount, kind="stable")[:ASKED]:
+        if amount[row] <= TOLERATED:
+            break
+        instance, size, _ = _at_row(bench, pool, column, int(row))
+        if referee(strict, form, instance, size).word.startswith("disproved"):
+            return (
+                f"the worst instance violates the form by {amount[row]:.1g}, which is less than "
+                f"tolerance={statement.tolerance:g}, and ball arithmetic confirms the violation. "
+                f"Try tolerance={amount[row] / 10:.0e}"
+            )
+    return ""
+
+
 def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
     size = Size(bench.statement.sizes[column.sizes[row]])
     return pool.instance(row), size, float(column.measured.value[row])
@@ -461,6 +498,8 @@ def _explore(
     if budget.restarts:
         look_at_special_points(bench, pool, seed)
     seen.searched = search(bench, pool, budget, seed)
+    if budget.restarts:
+        look_at_readable_points(bench, pool)
     seen.doubts = confirm_extrapolated(bench, pool, seen.searched, referee)
     if budget.restarts:
         extrapolate(bench, pool, referee, seed)
@@ -539,6 +578,10 @@ def _decided(
         if decision.status in ("holds", "consistent") and not rejected:
             reason = f"the control was not rejected ({control.status}: {control.reason})"
             decision = Decision("inconclusive", decision.ratio, reason)
+        holds = decision.status == "holds" or decision.reason == UNNAMED
+        if holds and statement.kind not in ON_AVERAGE:
+            hidden = _tolerated(bench, pool, column, form, referee)
+            decision = Decision("inconclusive", decision.ratio, hidden) if hidden else decision
         if decision.status in ("holds", "consistent"):
             named = form.equality and statement.kind not in ON_AVERAGE
             missed = f"no instance came near the named equality case: {form.equality}"

@@ -52,6 +52,16 @@ def _stands_still(x: Reals, slopes: Reals) -> bool:
     return ends and float(falls[-1]) * ratio / (1 - ratio) <= TAIL
 
 
+def _rises_to_a_limit(distance: Reals) -> bool:
+    """Return whether the last distances rise, by geometrically shrinking changes, to a limit."""
+    changes = np.diff(distance)[-3:]
+    if len(changes) < 3 or np.any(changes <= 0):
+        return False
+    before, after = map(float, changes[1:] / changes[:-1])
+    alike = before / ALIKE <= after <= before * ALIKE
+    return alike and max(before, after) <= RISES and changes[-1] <= SMALL * distance[-1]
+
+
 def _steady(slopes: Reals) -> bool:
     """Return whether the last three local exponents agree with a single power law."""
     if len(slopes) < 3 or np.any(slopes[-3:] > -FALLS):
@@ -60,6 +70,22 @@ def _steady(slopes: Reals) -> bool:
     return bool(np.all((ratios >= STEADY) & (ratios <= 1 / STEADY)))
 
 
+RISES, ALIKE, SMALL = 0.6, 1.1, 0.01
+"""Criteria for a distance that rises to a positive limit. Each change is at most RISES times the
+change before, successive ratios of changes differ at most by the factor ALIKE, and the last change
+is at most the share SMALL of the distance. Larger values find a positive limit more often.
+"""
+PLATEAU, FLAT = 4, 1e-3
+"""The distance stays if its last PLATEAU values differ at most by the share FLAT. A larger PLATEAU
+asks for more sizes; a larger FLAT calls a slow decay a plateau.
+"""
+LEAST_SIZES = 3
+"""A limit needs at least this many sizes without such rounding. A larger number leaves more limits
+undecided."""
+NOISY = 0.1
+"""A size decides nothing if rounding may cause this share of its distance. A larger share keeps
+more sizes, and may follow noise.
+"""
 PAIRS = 3
 """The model c + a / log(parameter) gives a limit c for each pair of neighbouring sizes. This many
 pairs must agree on c. A larger number asks for more sizes.
@@ -123,13 +149,21 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
         return Trend("inconsistent", last, f"{words}: the decay ends, and most of it remains")
     if np.all(slopes[-2:] >= -1e-3) and last >= 0.9 * float(distance[0]):
         return Trend("inconsistent", last, f"{words}: the distance does not fall")
+    if len(distance) > PLATEAU and np.ptp(distance[-PLATEAU:]) <= FLAT * last:
+        return Trend("inconsistent", last, f"{words}: the distance stays at {last:.3g}")
+    if _rises_to_a_limit(distance):
+        return Trend("inconsistent", last, f"{words}: the distance rises to a positive limit")
     parts = _as_logarithm(x, distance)
     if len(parts) and np.max(np.abs(parts)) <= NOTHING:
         return Trend("consistent", last, f"{words}: the distance falls like 1 / log to zero")
     if len(parts) and np.ptp(parts) <= EXACTLY and parts[-1] >= LEAST:
         said = f"the distance falls like 1 / log to {parts[-1]:.0%} of its last value"
         return Trend("inconsistent", last, f"{words}: {said}")
-    return Trend("inconclusive", last, f"{words}: the decay is no power law. Try larger sizes")
+    return Trend(
+        "inconclusive",
+        last,
+        f"{words}: the decay is no power law. Try more sizes, closer to the limit",
+    )
 
 
 def _as_logarithm(x: Reals, distance: Reals) -> Reals:
@@ -144,7 +178,9 @@ def _as_logarithm(x: Reals, distance: Reals) -> Reals:
     return np.diff((distance * x)[far]) / np.diff(x[far]) / float(distance[-1])
 
 
-def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Trend:
+def judged_limit(
+    statement: Statement, m: Measured, sizes: np.ndarray, rounding: np.ndarray | None = None, /
+) -> Trend:
     """Decide a limit for each group of sizes that differ only in the parameter.
 
     The result is the worst status of the groups.
@@ -155,13 +191,15 @@ def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Tre
         statement: a statement about a limit.
         m: the measurements of the form on all instances.
         sizes: the index of each instance's size.
+        rounding: the absolute amount by which rounding may change the distance at each instance;
+            NaN where it is unknown.
     """
     (axis, end), *_ = statement.towards.items()
     if np.any(np.isnan(m.value)):
         lost = int(np.sum(np.isnan(m.value)))
         words = f"evaluate gave NaN on {lost} of {len(m.value)} instances"
         return Trend("inconclusive", float("nan"), words)
-    groups: dict[tuple, list[tuple[float, float, float]]] = {}
+    groups: dict[tuple, list[tuple[float, float, float, float]]] = {}
     for index, size in enumerate(map(Size, statement.sizes)):
         rows = sizes == index
         if not np.any(rows):
@@ -170,13 +208,27 @@ def judged_limit(statement: Statement, m: Measured, sizes: np.ndarray, /) -> Tre
         scale = max(1.0, float(np.max(np.abs(m.rhs[rows]))))
         floor = max(statement.tolerance * scale, float(np.max(m.error[rows])))
         rest = tuple((name, value) for name, value in size.items() if name != axis)
-        groups.setdefault(rest, []).append((x, float(np.max(m.value[rows])), floor))
+        noise = 0.0 if rounding is None else float(np.nanmax(rounding[rows], initial=0.0))
+        groups.setdefault(rest, []).append((x, float(np.max(m.value[rows])), floor, noise))
     found = [_of_group(rest, rows) for rest, rows in groups.items()]
     order: Mapping[str, int] = {"inconsistent": 0, "inconclusive": 1, "consistent": 2}
     return min(found, key=lambda one: (order[one.status], -one.distance))
 
 
-def _of_group(rest: tuple, rows: list[tuple[float, float, float]]) -> Trend:
-    x, distance, floor = np.array(sorted(rows)).T
-    one = trend(x, distance, float(floor[-1]))
+def _of_group(rest: tuple, rows: list[tuple[float, float, float, float]]) -> Trend:
+    x, distance, floor, noise = np.array(sorted(rows)).T
+    noisy = (distance > floor) & (noise > NOISY * distance)
+    kept = int(np.argmax(noisy)) if np.any(noisy) else len(x)
+    if kept < min(len(x), LEAST_SIZES):
+        reason = (
+            f"rounding may explain the distance {distance[kept]:.3g} at size {kept + 1} of "
+            f"{len(x)}, since the sides sum terms that nearly cancel. Try sizes farther from the "
+            "limit, or a formula without cancellation"
+        )
+        one = Trend("inconclusive", float(distance[-1]), reason)
+    else:
+        one = trend(x[:kept], distance[:kept], float(floor[kept - 1]))
+        if kept < len(x):
+            left = f"; rounding may explain the distance at the last {len(x) - kept} sizes"
+            one = one._replace(reason=f"{one.reason}{left}")
     return one._replace(reason=f"at {Size(dict(rest))!r} {one.reason}") if rest else one

@@ -31,6 +31,11 @@ from jaxbounds.falsification.evaluation import (
 )
 from jaxbounds.ground.jax_internals import enable_x64
 
+UNITS = 256 * 2.0**-53
+"""Error bar relative to the size of the terms: 256 units in the last place, the largest rounding
+error of a sum of 256 terms. A larger bar hides larger violations.
+"""
+
 
 class Measured(NamedTuple):
     """The measurements of a claim's forms (versions) and of its false control, on one instance.

@@ -21,15 +21,11 @@ from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, length,
 from jaxbounds.falsification.cancellation import largest_entry
 from jaxbounds.falsification.decide import ON_AVERAGE, edge, violation
 from jaxbounds.falsification.evaluation import Reading, of_form, read
-from jaxbounds.falsification.measure import Measured
-from jaxbounds.falsification.summands import has_jumps, shaken, terms
+from jaxbounds.falsification.measure import UNITS, Measured
+from jaxbounds.falsification.summands import MOVED, has_jumps, shaken, terms
 from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.traces import equations, executed
 
-UNITS = 256 * 2.0**-53
-"""Error bar relative to the size of the terms: 256 units in the last place, the largest rounding
-error of a sum of 256 terms. A larger bar hides larger violations.
-"""
 LONGEST = 10_000
 """The engine computes the terms of a program only if the program executes at most this many
 equations. A larger value lets one program take seconds.
@@ -194,8 +190,11 @@ def sizes_of_terms(bench: Bench, batch: Instance, size: Size, form: int, /) -> n
         NotInterpreted: if NumPy cannot run the claim's program.
     """
     found = []
+    # A move must exceed the rounding of the coarsest operation.
+    amount = max(MOVED, math.sqrt(bench.watch.coarsest)) if bench.watch.narrow else MOVED
     for part, count in parts_of(bench, batch):
-        left, right, _ = flat_sides(terms(traced_reading(bench, size, part), part).sizes, form)
+        traced = traced_reading(bench, size, part)
+        left, right, _ = flat_sides(terms(traced, part, amount).sizes, form)
         found.append(np.max(left + right, axis=1, initial=0.0)[:count])
     return np.concatenate(found)
 
@@ -339,11 +338,58 @@ def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Colu
     cannot run the claim's program. Promised entries (`there_is`) are the best that the search
     found.
     """
+    if bench.statement.relation == "->" and not bench.statement.host:
+        return [_of_limit(bench, pool, column, form) for form, column in enumerate(columns)]
     if not _has_terms(bench.statement):
         return columns
     forms = range(len(bench.statement.forms))
     looked = [_of_form(bench, pool, columns[form], form, large=False) for form in forms]
     return [*looked, *columns[len(looked) :]]
+
+
+def _of_limit(bench: Bench, pool: Pool, column: Column, form: int) -> Column:
+    """Measure the sizes of a limit's terms at the instance with the largest distance of each size.
+
+    Cancelled terms round by more than the sides themselves.
+    """
+    scale, m = np.full(len(column.sizes), np.nan), column.measured
+    for index, size in enumerate(map(Size, bench.statement.sizes)):
+        here = np.flatnonzero((column.sizes == index) & m.counted & ~np.isnan(m.value))
+        if len(here) and form < len(bench.statement.forms):
+            row = int(here[np.argmax(m.value[here])])
+            instance = pool.instance(row)
+            with contextlib.suppress(NotInterpreted), np.errstate(all="ignore"):
+                scale[row] = sizes_of_terms(bench, batch_of(instance), size, form)[0]
+                moved = _size_with_moving_axis(bench.statement, instance, size, form)
+                scale[row] = np.fmax(scale[row], moved)
+    return column._replace(scale=scale)
+
+
+def _size_with_moving_axis(
+    statement: Statement, instance: Instance, size: Size, form: int
+) -> float:
+    """Return the size of a limit's terms if the size that moves is an argument of the program.
+
+    Python computes with the numbers of a size before the trace. The trace then holds only results,
+    and no sums of terms.
+
+    Returns:
+        The size; NaN if `evaluate` needs the number itself, for example for a shape.
+    """
+    (axis, _), *_ = statement.towards.items()
+
+    def reading(x: jax.Array) -> Reading:
+        return read(statement, Size({**size, axis: x}))(instance)
+
+    given = np.array([float(size[axis])])
+    try:
+        traced = jax.jit(jax.vmap(reading)).trace(given)
+        left, right, _ = flat_sides(terms(traced, given).sizes, form)
+    except NotInterpreted:
+        raise
+    except Exception:  # a user's function may refuse a traced number in any way
+        return math.nan
+    return float(np.max(left + right, initial=0.0))
 
 
 def look_at_large_violations(bench: Bench, pool: Pool, column: Column, form: int, /) -> Column:
@@ -384,8 +430,10 @@ def _of_form(bench: Bench, pool: Pool, column: Column, form: int, *, large: bool
 def measured_again(bench: Bench, instance: Instance, size: Size, form: int, /) -> Measured:
     """Measure one form (a version of the claim) on one instance, as `second_look` does."""
     batch = batch_of(instance)
-    m = Measured(*(np.atleast_1d(field) for field in bench(batch, size).column(form)))
+    m = first = Measured(*(np.atleast_1d(field) for field in bench(batch, size).column(form)))
     if is_looked_at(bench.statement):
         with contextlib.suppress(NotInterpreted):
             m, _ = _looked_at(bench, batch, size, form, m)
+    if np.isnan(m.value[0]):  # the sizes of the terms may overflow where the sides do not
+        m = first
     return Measured(*(field[0] for field in m))

@@ -356,13 +356,16 @@ def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) 
     instance, size, value = found
     if value - edge(statement) <= CERTAIN * coarsest:
         return True
-    if not bench.watch.approximate or not is_looked_at(statement):
+    if not coarsest:
         return False
+    if not is_looked_at(statement):
+        return bool(bench.watch.narrow)
     batch = batch_of(jax.tree.map(np.asarray, instance))
     with contextlib.suppress(NotInterpreted), np.errstate(all="ignore"):
         left, right, _ = flat_sides(bench.reading(batch, size), index)
         scale = sizes_of_terms(bench, batch, size, index)[0]
-        return not np.max(np.abs(left - right), initial=0.0) > coarsest * scale
+        many = CERTAIN if bench.watch.narrow else 1.0  # each narrow operation adds its error
+        return not np.max(np.abs(left - right), initial=0.0) > many * coarsest * scale
     return True  # nothing measures the terms, so nothing bounds the error
 
 

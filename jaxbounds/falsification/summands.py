@@ -249,7 +249,7 @@ def _read_part(eqn: JaxprEqn, a: Any) -> Any:
     return np.where(np.eye(np.shape(a)[-1], dtype=bool), np.ones_like(a), part) if unit else part
 
 
-def terms(traced: Any, given: Any, /) -> Terms:
+def terms(traced: Any, given: Any, amount: float = MOVED, /) -> Terms:
     """Return the results of a traced program, and the sizes of the terms that it sums.
 
     The first run decides each jump and branch, for all runs. Arguments count as terms, so the other
@@ -258,12 +258,13 @@ def terms(traced: Any, given: Any, /) -> Terms:
     Args:
         traced: the result of `jax.jit(function).trace`.
         given: the argument of the traced function.
+        amount: the relative move of each term; it must exceed the program's rounding.
 
     Raises:
         NotInterpreted: if NumPy cannot run the program.
     """
     refuse(traced.jaxpr)
-    movers = [_still, *(_mover(pair, way * MOVED) for pair in range(PAIRS) for way in (1, -1))]
+    movers = [_still, *(_mover(pair, way * amount) for pair in range(PAIRS) for way in (1, -1))]
 
     def before(eqn: JaxprEqn, given: list, moved: Mover) -> list:
         """Move an equation's operands.
@@ -288,15 +289,15 @@ def terms(traced: Any, given: Any, /) -> Terms:
     off = lambda x: [move(x) for move in movers] if _floats(x) else [x] * len(movers)
     with np.errstate(all="ignore"):
         found = walk.closed(traced.jaxpr, list(map(off, leaves)))
-        sizes = [_size(runs) if _floats(runs[0]) else runs[0] for runs in found]
+        sizes = [_size(runs, amount) if _floats(runs[0]) else runs[0] for runs in found]
     structure = jax.tree.structure(traced.out_info)
     back = lambda flat: jax.tree.unflatten(structure, flat)
     return Terms(back([runs[0] for runs in found]), back(sizes))
 
 
-def _size(runs: Runs) -> np.ndarray:
+def _size(runs: Runs, amount: float) -> np.ndarray:
     first = np.asarray(runs[0], float)
-    far = np.max([np.abs(np.asarray(run, float) - first) for run in runs[1:]], axis=0) / MOVED
+    far = np.max([np.abs(np.asarray(run, float) - first) for run in runs[1:]], axis=0) / amount
     return np.maximum(far, np.abs(first))
 
 

@@ -1,0 +1,75 @@
+"""Measure readable neighbours of the best instances of a bound: rounded entries, vertices.
+
+A search ends near an equality case (an instance with equal sides), but its floats miss the case by
+rounding. The neighbours often meet the case exactly, for example at unit vectors.
+"""
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Size
+from jaxbounds.falsification.bench import Bench, Pool, concatenate, take
+from jaxbounds.falsification.decide import ON_AVERAGE
+from jaxbounds.falsification.move_search import projected
+from jaxbounds.falsification.moves import Leaf, is_float
+
+ROWS = 8
+"""At each size, the function rounds at most this many instances. A larger number finds more
+equality cases and takes longer."""
+NEARLY = 0.9
+"""Least ratio of an instance that the function rounds. A smaller value rounds instances farther
+from equality."""
+EQUAL = 1e-12
+"""Largest difference of a kept instance's ratio from one. A larger value keeps instances farther
+from equality."""
+GRIDS = (1.0, 2.0, 8.0)
+"""The function rounds entries to multiples of 1 / grid, and of the largest entry / grid. More grids
+find more equality cases."""
+LARGE = 2**22
+"""The neighbours at one size take at most this many bytes. A larger number includes larger
+instances."""
+
+
+def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:
+    """Round the entries of each instance to a grid, which may be relative to the largest entry."""
+    axes = tuple(range(1, leaf.ndim))
+    largest = np.max(np.abs(leaf), axis=axes, keepdims=True, initial=0.0)
+    unit = np.where(largest > 0, largest, 1.0) if relative else 1.0
+    return np.asarray(np.round(leaf / unit * grid) / grid * unit, leaf.dtype)
+
+
+def look_at_readable_points(bench: Bench, pool: Pool, /) -> None:
+    """Add to a bound's pool of instances the readable neighbours at which its sides are equal.
+
+    The function tries the neighbours of the instances with the largest ratios.
+    """
+    statement = bench.statement
+    exact = statement.is_bound and statement.kind not in ON_AVERAGE and not statement.estimates
+    if not exact or statement.host or statement.there_is is not None:
+        return
+    for index, size in enumerate(map(Size, statement.sizes)):
+        if index not in pool.sizes:
+            continue
+        batch, m = pool.of_size(index)
+        value = np.where(m.counted & np.isfinite(m.value), m.value, -np.inf)[:, :-1]
+        best = np.max(value, axis=1, initial=-np.inf)
+        rows = np.argsort(-best, kind="stable")[:ROWS]
+        rows = rows[best[rows] >= NEARLY]
+        leaves, structure = jax.tree.flatten(take(batch, rows))
+        if not len(rows) or sum(leaf.nbytes for leaf in leaves) > LARGE:
+            continue
+        near = [
+            jax.tree.unflatten(
+                structure,
+                [_rounded(x, grid, relative=relative) if is_float(x) else x for x in leaves],
+            )
+            for grid in GRIDS
+            for relative in (False, True)
+        ]
+        there = projected(bench, size)(concatenate(near))
+        found = bench(there, size)
+        with np.errstate(invalid="ignore"):
+            equal = found.counted & (np.abs(found.value - 1) <= EQUAL)
+        kept = np.flatnonzero(np.any(equal[:, :-1], axis=1))
+        if len(kept):
+            pool.add("search", index, take(there, kept), type(found)(*take(found, kept)))
