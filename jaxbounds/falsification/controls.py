@@ -72,7 +72,9 @@ def scaled(statement: Statement, column: Column, /) -> Column:
             control = m.rhs * (below / right)
         else:
             scale = 0.0 if column.scale is None else float(np.nan_to_num(column.scale[worst]))
-            size = max(abs(left), scale)
+            # Where both sides are zero, the other instances give the size.
+            others = max(float(np.max(np.abs(side[rows]))) for side in (m.lhs, m.rhs))
+            size = max(abs(left), scale) or others
             control = m.rhs + left - EXCEEDS * size
     return column._replace(measured=_compared(statement, m, control))
 

@@ -96,6 +96,15 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
     searched = (m.value > 1 + tolerance) & np.isneginf(m.low)
     if np.any(searched):
         return Decision("inconclusive", worst, _unsupported(statement, searched))
+    if statement.there_is is not None and np.any(m.value == np.inf):
+        none = int(np.sum(m.value == np.inf))
+        entries = ", ".join(statement.there_is)
+        reason = (
+            f"on {none} of {len(m.value)} instances the search found no {entries} that meets the "
+            "hypotheses. A hypothesis on a promised entry restricts the entry. Try hypotheses that "
+            "some point meets at every instance"
+        )
+        return Decision("inconclusive", worst, reason)
     if np.any((m.high > 1 + tolerance) & (m.high - m.low > NUMERICAL)):
         return Decision("inconclusive", worst, "the error bar of some ratio contains one")
     if form and form.equality:

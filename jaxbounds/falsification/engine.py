@@ -411,6 +411,8 @@ def _with_worst(
         failing, known = _found_counterexample(bench, pool, column, index, referee), None
     if failing is not None:
         ratio, file = _save(bench, form, (*failing, known), index, store, "counterexamples")
+        if math.isnan(ratio):  # both sides overflow, and ball arithmetic confirmed the violation
+            ratio = verdict.worst_ratio
         verdict = replace(verdict, shrunk_ratio=ratio, shrunk_file=file)
     return verdict
 

@@ -372,6 +372,10 @@ def _beside_zero(
     return Decision("holds", decision.ratio, words)
 
 
+TRY_TWIN = (
+    "Try false=[...] in jb.claim, or a control in jb.Statement, with a right side that is wrong"
+)
+"""The advice if the library accepted its own control of a claim."""
 TOLERATED = 1e-12
 """Least violation, relative to the sides, about which the referee (ball arithmetic) is asked if the
 tolerance covers the violation. Rounding causes smaller ones. A larger value trusts the tolerance
@@ -394,10 +398,9 @@ def _tolerated(bench: Bench, pool: Pool, column: Column, form: Form, referee: As
         return ""
     amount = np.where(m.counted, m.value - (1.0 if statement.is_bound else 0.0), -np.inf)
     amount = np.where(np.isfinite(amount) & (amount > np.nan_to_num(m.error)), amount, -np.inf)
-    strict = replace(statement, tolerance=TOLERATED / 10)
-    for row in np.argsort(-amount, kind="stable")[:ASKED]:
-        if amount[row] <= TOLERATED:
-            break
+    rows = [row for row in np.argsort(-amount, kind="stable")[:ASKED] if amount[row] > TOLERATED]
+    strict = replace(statement, tolerance=TOLERATED / 10, judges=()) if rows else statement
+    for row in rows:
         instance, size, _ = _at_row(bench, pool, column, int(row))
         if referee(strict, form, instance, size).word.startswith("disproved"):
             return (
@@ -576,7 +579,10 @@ def _decided(
                 decision = Decision("holds", decision.ratio, said.reason)
         rejected = control.status in REJECTED or refuted
         if decision.status in ("holds", "consistent") and not rejected:
-            reason = f"the control was not rejected ({control.status}: {control.reason})"
+            reason = (
+                f"the control, a deliberately false variant, was not rejected ({control.status}: "
+                f"{control.reason}). {TRY_TWIN}"
+            )
             decision = Decision("inconclusive", decision.ratio, reason)
         holds = decision.status == "holds" or decision.reason == UNNAMED
         if holds and statement.kind not in ON_AVERAGE:

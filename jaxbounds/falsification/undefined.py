@@ -1,6 +1,6 @@
 """Explain a NaN side: name the zero, or the edge of a set, at which the side is undefined."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -10,22 +10,24 @@ from jaxbounds.claims.sets import Simplex
 from jaxbounds.claims.statements import Statement
 from jaxbounds.claims.statements.statement import FITTED
 from jaxbounds.falsification.bench import Column, Pool
+from jaxbounds.falsification.found_equality import in_words
 
 AT_ZERO = "Try jax.scipy.special.xlogy, entr or rel_entr for x log x, which is 0 at 0; or leave"
+FINITE = "Try hypotheses that keep the sides finite, or compare logarithms"
 
 
 def _flat(leaf: np.ndarray) -> np.ndarray:
     return leaf.reshape(len(leaf), -1)
 
 
-def _at_zero(pool: Pool) -> dict[str, np.ndarray]:
-    """Return a dict from each float array's name to a mask of the instances with a zero entry."""
+def _where(pool: Pool, test: Callable[[np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
+    """Return a dict from each float array's name to a mask: some entry passes the test."""
     parts: dict[str, list[np.ndarray]] = {}
     for batch in pool.instances:
         for path, leaf in jax.tree_util.tree_flatten_with_path(dict(batch))[0]:
             name = jax.tree_util.keystr(path, simple=True, separator=".")
             if np.issubdtype(leaf.dtype, np.floating) and leaf[0].size:
-                parts.setdefault(name, []).append(np.any(_flat(leaf) == 0, axis=1))
+                parts.setdefault(name, []).append(np.any(test(_flat(leaf)), axis=1))
     total = sum(len(jax.tree.leaves(batch)[0]) for batch in pool.instances)
     joined = {name: np.concatenate(found) for name, found in parts.items()}
     return {name: found for name, found in joined.items() if len(found) == total}
@@ -89,14 +91,17 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
     if statement.kind in FITTED or not np.any(lost):
         return ""
     some = f"{int(np.sum(lost))} of {int(np.sum(m.counted))} instances that count"
-    floats = _at_zero(pool)
+    floats = _where(pool, lambda entries: entries == 0)
+    infinite = bool(np.all((np.isinf(m.lhs) & (m.lhs == m.rhs))[lost]))
+    said = f"both sides are infinite on {some}" if infinite else f"evaluate gives NaN on {some}"
     if zeros := _covering(floats, lost):
         sets: Any = statement.over or {}
         signs = {name: "> 0" if _ends_at_zero(sets.get(name)) else "!= 0" for name in zeros}
-        shown = left_out(signs)
         there = " or ".join(_places(statement, zeros))
-        cure = f"{AT_ZERO} these points out by {shown}"
-        return f"evaluate gives NaN on {some}, where {there}. {cure}"
+        cure = "Try to leave" if infinite else AT_ZERO
+        return f"{said}, where {there}. {cure} these points out by {left_out(signs)}"
+    if infinite:
+        return f"{said}. {FINITE}"
     if np.all(lost[m.counted]):
         return (
             f"{some} gave NaN, which is every one: compute a side by hand at one of them. Try a "
@@ -104,7 +109,8 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
         )
     if statement.host or not floats:
         return ""
-    return (
-        f"evaluate gives NaN on {some}. Try a hypothesis that excludes these instances, such as "
-        f"{left_out({next(iter(floats)): '> 0'})}"
-    )
+    for name, below in _where(pool, lambda entries: entries <= 0).items():
+        if np.all(below[lost]) and not np.all(below[m.counted]):
+            return f"{said}. Try a hypothesis that excludes them: {left_out({name: '> 0'})}"
+    instance = in_words(pool.instance(int(np.argmax(lost))))
+    return f"{said}. Try a hypothesis that excludes these instances, such as {instance}"

@@ -11,6 +11,7 @@ from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification import StoredInstance, Verdict
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.files import write_text
+from jaxbounds.report.describe import number_code
 
 FILE = "accepted.py"
 HEAD = '''"""Errata found by `jaxbounds verify --accept`, for review. No program reads this file.
@@ -50,7 +51,7 @@ def accepted(paper: Paper, found: Iterable[tuple[Verdict, StoredInstance]], /) -
             f"    counterexample=jb.Counterexample(\n"
             f"        instance={instance},\n"
             f"        size={dict(stored.meta['size'])!r},\n"
-            f"        ratio={stored.meta['ratio']},\n"
+            f"        ratio={number_code(stored.meta['ratio'])},\n"
             f"    ),\n"
             f")\n"
             f"{constant}_ERRATUM = jb.Erratum(\n"

@@ -316,9 +316,10 @@ def _reading(audit: Audit) -> Iterator[str]:
         'instance, and "attained" that an instance reached the right side. A worst ratio found by '
         "search is a lower estimate of the supremum. A control is a claim that is false on purpose "
         "and goes through the same code. The near-control is the form with a right side 1% smaller "
-        "(for an identity, one side moved by a millionth). If the near-control passes, the form is "
-        "loose by more than that. An audit is evidence about the formulas as code states them. The "
-        "paper's authors judge best whether the code states them rightly."
+        "(for an identity, one side moved by a millionth). If no instance refutes the "
+        "near-control, the form may be loose by more than that. An audit is evidence about the "
+        "formulas as code states them. The paper's authors judge best whether the code states them "
+        "rightly."
     )
 
 

@@ -1,5 +1,6 @@
 """Descriptions of a statement, an erratum or an instance, in words."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,11 @@ def instance_code(instance: object, file: Path, /) -> str:
     words = str(_listed(instance))
     plain = len(words) < LONGEST and "inf" not in words and "nan" not in words
     return words if plain else f"jb.load_instance({str(file)!r}).instance"
+
+
+def number_code(ratio: str, /) -> str:
+    """Return a stored number as Python code; a name such as nan needs a call of `float`."""
+    return ratio if math.isfinite(float(ratio)) else f'float("{ratio}")'
 
 
 def describe_erratum(erratum: Erratum, paper: Paper, /) -> Text:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from jaxbounds.falsification import Verdict, load_instance
-from jaxbounds.report.describe import instance_code, sides_text
+from jaxbounds.report.describe import instance_code, number_code, sides_text
 
 
 def left_out(group: Iterable[Verdict], /) -> Iterator[str]:
@@ -52,5 +52,5 @@ def remarks(
                 f"  is the code{code} wrong, or the claim? For an erratum add expected='fails', "
                 "note='why it fails', counterexample=jb.Counterexample(instance="
                 f"{instance_code(stored.instance, file)}, "
-                f"size={stored.meta['size']}, ratio={stored.meta['ratio']})"
+                f"size={stored.meta['size']}, ratio={number_code(stored.meta['ratio'])})"
             )

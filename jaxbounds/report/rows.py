@@ -105,12 +105,11 @@ def evidence_words(verdict: Verdict, /) -> str:
     if verdict.sensitivity is not None:
         slight = verdict.sensitivity < 1e-6
         larger = "left" if verdict.relation == ">=" else "right"
-        unnoticed = (
-            f"a {larger} side that is up to {verdict.sensitivity:.2%} smaller would also pass"
-        )
+        percent = f"{verdict.sensitivity:.2%}"
+        unnoticed = f"no instance refutes a {larger} side that is up to {percent} smaller"
         parts.append(f"a smaller {larger} side would not pass" if slight else unnoticed)
-    near = "rejected" if verdict.near else "passes, too"
-    return "; ".join([*parts, f"near-control {near}"])
+    near = "an instance refutes" if verdict.near else "no instance refutes"
+    return "; ".join([*parts, f"{near} the near-control, a slightly stronger claim"])
 
 
 def _few_digits(decimal: str) -> str:
