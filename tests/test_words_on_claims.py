@@ -161,3 +161,20 @@ def test_a_promised_entry_that_no_point_can_take_is_named():
                 there_is={"x": jb.OneOf(0.0, 1.0)},
                 hypotheses=lambda a, x: {"a x >= .5": a * x >= 0.5})  # fmt: skip
     assert found.status == "inconclusive" and "found no x that meets" in found.reason
+
+
+def test_a_number_is_compared_with_each_entry_of_the_other_side():
+    residual = lambda p: p / p.sum() - p
+    found = _of(residual, "=", 0.0, over={"p": jb.Simplex("n")}, sizes={"n": (2, 3)}, false=[0.1])
+    assert found.status == "holds", found.reason
+    assert _of(lambda k, x: x - k, "=", 0.0, over=UNIT | {"x": jb.Box(0, 1, 3)}).status == "fails"
+
+
+def test_an_id_with_capitals_gets_an_id_that_fits():
+    with pytest.raises(ValueError, match=r"Try 'mine\.negh'"):
+        jb.claim("mine.negH", 1.0, "<=", 2.0, over={})
+
+
+def test_a_claim_without_sizes_has_words_for_its_size():
+    constant = {"k": jb.OneOf(0.5)}
+    assert "at its only size" in _of(lambda k: k, "<=", lambda k: k + 1, over=constant).reason

@@ -48,7 +48,8 @@ class Size(Mapping[str, Any]):
         return isinstance(other, Mapping) and self._entries == dict(other)
 
     def __repr__(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self._entries.items())
+        words = ", ".join(f"{name}={value}" for name, value in self._entries.items())
+        return words or "its only size"
 
 
 Sampler = Callable[[jax.Array, Size], Instance]

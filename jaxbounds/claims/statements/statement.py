@@ -420,7 +420,9 @@ def _container_problems(s: Statement) -> Iterable[str]:
 
 def _problems(s: Statement) -> Iterable[str]:
     if not re.fullmatch(ID, s.id):
-        yield f"id={s.id!r}: expected lower case letters and a dot. Try 'paper.name'"
+        small = re.sub(r"[^a-z0-9.]+", "", str(s.id).lower())
+        cure = small if re.fullmatch(ID, small) else "paper.name"
+        yield f"id={s.id!r}: expected lower case letters, digits and a dot. Try {cure!r}"
     if len(s.id) > LONGEST:
         yield f"the id names files, and has {len(s.id)} characters. Try at most {LONGEST}"
     if s.kind not in get_args(Kind):

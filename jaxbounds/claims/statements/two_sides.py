@@ -93,8 +93,15 @@ class TwoSides:
                 done[id(side)] = jnp.asarray(_value(side, entries))
             return done[id(side)]
 
-        pairs = {form: (value(left), value(right)) for form, (left, right) in self._pairs.items()}
+        pairs = {form: _alike(*pair, *map(value, pair)) for form, pair in self._pairs.items()}
         return Sides.pairs(pairs, error=value(self._error))
+
+
+def _alike(left: Side, right: Side, lhs: Any, rhs: Any) -> tuple[Any, Any]:
+    """Give a side that is a number the shape of the other side."""
+    if not callable(left):
+        return jnp.broadcast_to(lhs, rhs.shape), rhs
+    return (lhs, rhs) if callable(right) else (lhs, jnp.broadcast_to(rhs, lhs.shape))
 
 
 class ByName:
