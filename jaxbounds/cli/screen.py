@@ -148,7 +148,8 @@ def show(
     every, verbose = every or few, verbose or few
     _judge(run, console, every)
     aside = list(_notes(run))  # before `record` replaces the ratios on record
-    _summarize(run, console, aside if verbose else [])
+    changed = () if record and not run.stopped else run.changed  # a recorded change has its line below
+    _summarize(run, console, changed, aside if verbose else [])
     _say_where(run, run.publish(record=record), console)
     if line := pointer(_with_codes(run, every), run.selection.papers):
         console.print(line)
@@ -201,17 +202,18 @@ def _times(kept: Mapping[str, Kept]) -> str:
     return f"{span} UTC, and nothing changed since: {', '.join([*kept][:FEW])}{more}"
 
 
-def _summarize(run: Verification, console: Console, aside: Iterable[str]) -> None:
-    """Print the findings on each paper, the unexpected verdicts, and the main errata.
+def _summarize(
+    run: Verification, console: Console, changed: Sequence[str], aside: Iterable[str]
+) -> None:
+    """Print the findings on each paper, the unexpected verdicts and values, and the main errata.
 
-    A verdict is unexpected if it differs from the recorded verdict.
+    A verdict or value is unexpected if it differs from the record.
     """
     verdicts, papers = run.verdicts, run.selection.papers
     chosen = {s.id for s in run.selection.statements}
     whole = [paper for paper in papers if chosen.issuperset(s.id for s in paper.statements)]
     if whole and len(verdicts) > FEW:
         console.print(report.paper_table(whole, verdicts, width=console.width))
-    changed = run.changed
     console.print(report.summary(verdicts, changed=len(changed)))
     stays = lambda file: run.folder.path / file
     judged = {s.id: s.judged for s in run.selection.statements}
