@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import pkgutil
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -174,14 +175,30 @@ def test_contributing_names_files_that_exist():
     assert given and lost == []
 
 
+def _declared(module):
+    """The statements that a module names, alone or within a tuple, a list or a dictionary."""
+    for name, value in vars(module).items():
+        inner = value.values() if isinstance(value, dict) else value
+        for one in inner if isinstance(value, tuple | list | dict) else [value]:
+            if isinstance(one, jb.Statement):
+                yield name, one
+
+
 @pytest.mark.parametrize("paper", load_papers(), ids=lambda p: p.id)
-def test_each_tuple_of_statements_stands_in_a_section_of_its_paper(paper):
+def test_each_statement_of_a_module_stands_in_its_paper(paper):
+    """A statement that no tuple names, or a tuple that `SECTIONS` lacks, would judge nothing."""
     package = importlib.import_module(f"jaxbounds.{paper.id}.statements")
-    named = {entry for names in package.SECTIONS.values() for entry in names}
-    for file in Path(package.__file__).parent.glob("[!_]*.py"):
-        module = importlib.import_module(f"{package.__name__}.{file.stem}")
-        for name in re.findall(r"^([A-Z]+) = \(", file.read_text(), flags=re.MULTILINE):
-            found = getattr(module, name)
-            if found and all(isinstance(one, jb.Statement) for one in found):
-                entry = file.stem if name == "STATEMENTS" else f"{file.stem}.{name}"
-                assert entry in named, f"{entry}: SECTIONS of {paper.id}"
+    known, found = {id(one) for one in paper.statements}, set()
+    for file in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for name, one in _declared(importlib.import_module(file.name)):
+            assert id(one) in known, f"{file.name}.{name} ({one.id}): STATEMENTS, SECTIONS"
+            found.add(id(one))
+    assert found == known
+
+
+@pytest.mark.parametrize("paper", load_papers(), ids=lambda p: p.id)
+def test_each_statement_stands_beside_an_item_of_its_paper(paper):
+    """`jaxbounds show "PAPER ITEM"` finds a statement by the item that names it."""
+    named = set(re.findall(r"[\w.-]*\w", " ".join(paper.items.values())))
+    unnamed = {one.id for one in paper.statements} - named
+    assert unnamed == set(), "statements/items.py"
