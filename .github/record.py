@@ -16,6 +16,7 @@ from typing import NamedTuple, get_args
 import jaxbounds as jb
 from jaxbounds.claims.statements import Paper
 from jaxbounds.claims.statements.paper import Weight
+from jaxbounds.constants import constants_on_record
 from jaxbounds.falsification import Verdict
 from jaxbounds.papers import load_papers
 from jaxbounds.runs.folder import verdicts_in
@@ -27,8 +28,22 @@ WORDS = (
     "twelve",
 )  # fmt: skip
 """Small numbers, as sentences write them; a larger one is written in digits."""
-BY_CERTIFY = r"There are (\d+) failing forms: (\d+) are disproved and (\d+) disproved as coded"
-"""A sum whose parts another command counts."""
+SUMS = {
+    "evidence.md": (
+        r"the (\d+) inequality forms that hold on each instance, (\d+) are attained, (\d+) "
+        r"searched, (\d+) approached and (\d+) enumerated .*? The other (\d+) rest",
+        "python .github/record.py",
+    ),
+    "certify.md": (
+        r"There are (\d+) failing forms: (\d+) are disproved and (\d+) disproved as coded",
+        "jaxbounds certify",
+    ),
+}
+"""For each page of the guide a total and its parts, and the command that counts the parts."""
+PARTS = ("attained", "searched", "approached", "enumerated", "sampled")
+"""The evidence of a form that holds, in the order of the page."""
+SETTLED = ("attained", "enumerated", "every instance", "limit")
+"""The places of a supremum that a search for a constant has settled."""
 
 
 class Sentence(NamedTuple):
@@ -63,9 +78,26 @@ def tables(papers: Sequence[Paper], /) -> Iterator[Sentence]:
     yield Sentence("README.md", "| | all" + row(totals), totals)
 
 
+def of_constants(papers: Sequence[Paper], /) -> Iterator[Sentence]:
+    """What the page on constants counts, from the constants on record."""
+    found = [constant for paper in papers for constant in constants_on_record(paper)]
+    printed = sum(c.form.startswith("printed") for c in found)
+    settled = sum(all(one.where in SETTLED for one in c.sizes) for c in found)
+    certain = sum(all(one.digits for one in c.sizes) for c in found)
+    (half,) = (c.largest for c in found if (c.id, c.form) == ("multihead.eq42", "printed"))
+    page = GUIDE + "constants.md"
+    yield Sentence(
+        page, "the constants of the {} forms on record, {} of them printed", (len(found), printed)
+    )
+    yield Sentence(page, "{} forms have settled constants at all sizes", (settled,))
+    yield Sentence(page, "{} forms have certified digits", (certain,))
+    yield Sentence(page, "its constant is 1/2, attained, with {} certified digits", (half.digits,))
+
+
 def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterator[Sentence]:
     """All that pages count, from the declarations and from the verdicts on all statements."""
     yield from tables(papers)
+    yield from of_constants(papers)
     forms = [(s, form) for paper in papers for s in paper.statements for form in s.forms]
     holding = [v for v in verdicts if v.kind == "inequality" and v.status == "holds"]
     by = Counter(v.evidence for v in holding)
@@ -77,10 +109,10 @@ def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterat
     evidence, certify = GUIDE + "evidence.md", GUIDE + "certify.md"
     yield Sentence(
         evidence,
-        "Among the {} inequality forms that hold on each instance, {} are attained, {} searched "
-        "and {} enumerated (`jaxbounds guide verdicts` explains the words). The other {} rest on "
-        "random instances",
-        (len(holding), by["attained"], by["searched"], by["enumerated"], by["sampled"]),
+        "Among the {} inequality forms that hold on each instance, {} are attained, {} searched, "
+        "{} approached and {} enumerated (`jaxbounds guide verdicts` explains the words). The "
+        "other {} rest on random instances",
+        (len(holding), *(by[word] for word in PARTS)),
     )
     yield Sentence(evidence, "The {} forms about whole training runs", (along,))
     yield Sentence(
@@ -143,9 +175,18 @@ def correct_pages(root: Path, found: Sequence[Sentence], /) -> Iterator[str]:
                     yield changed
         if page != before:
             file.write_text(page, encoding="utf8")
-    plain = " ".join((root / f"{GUIDE}certify.md").read_text(encoding="utf8").split())
-    if (parts := re.search(BY_CERTIFY, plain)) and int(parts[1]) != int(parts[2]) + int(parts[3]):
-        yield f"certify.md: {parts[2]} and {parts[3]} are not {parts[1]}. Try jaxbounds certify"
+    yield from wrong_sums(root)
+
+
+def wrong_sums(root: Path, /) -> Iterator[str]:
+    """A line for each total on a page that its parts do not add up to."""
+    for page, (pattern, command) in SUMS.items():
+        plain = " ".join((root / GUIDE / page).read_text(encoding="utf8").split())
+        found = re.search(pattern, plain)
+        whole, *parts = map(int, found.groups()) if found else (1,)
+        if whole != sum(parts):
+            said = f"{' + '.join(map(str, parts))} is not {whole}" if found else "lost its sum"
+            yield f"{page}: {said}. Try {command}"
 
 
 def picture(root: Path, /) -> Iterator[str]:

@@ -3,8 +3,11 @@
 import runpy
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from jaxbounds.falsification.evidence import Evidence
 
 ROOT = Path(__file__).parents[1]
 RECORD = runpy.run_path(str(ROOT / ".github/record.py"))
@@ -32,6 +35,24 @@ def test_counts_of_declarations_are_right_as_they_stand(pages):
     """Sums of verdicts need a run; the others come from the declarations alone."""
     declared = [s for s in SENTENCES if "on each instance" not in s.text and "1%" not in s.text]
     assert list(RECORD["correct_pages"](pages, declared)) == []
+
+
+def test_the_parts_of_each_sum_add_up():
+    assert list(RECORD["wrong_sums"](ROOT)) == []
+
+
+def test_a_sum_without_one_of_its_parts_is_said(pages):
+    page = pages / "jaxbounds/guide/evidence.md"
+    whole = page.read_text(encoding="utf8")
+    page.write_text(whole.replace("20 approached", "0 approached"), encoding="utf8")
+    (line,) = RECORD["wrong_sums"](pages)
+    assert line.endswith("is not 507. Try python .github/record.py")
+    page.write_text(whole.replace(", 20 approached", ""), encoding="utf8")
+    assert list(RECORD["wrong_sums"](pages)) != []
+
+
+def test_each_evidence_of_a_form_that_holds_is_counted():
+    assert {*RECORD["PARTS"]} == {*get_args(Evidence)} - {"", "violated", "not seen"}
 
 
 def test_a_wrong_count_is_corrected_and_said(pages):

@@ -148,7 +148,8 @@ def show(
     every, verbose = every or few, verbose or few
     _judge(run, console, every)
     aside = list(_notes(run))  # before `record` replaces the ratios on record
-    changed = () if record and not run.stopped else run.changed  # a recorded change has its line below
+    # A change that this run records has a line of its own below.
+    changed = () if record and not run.stopped else run.changed
     _summarize(run, console, changed, aside if verbose else [])
     _say_where(run, run.publish(record=record), console)
     if line := pointer(_with_codes(run, every), run.selection.papers):

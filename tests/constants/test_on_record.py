@@ -1,9 +1,15 @@
 """Constants on record: in place of those of the same form, without seconds and long instances."""
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.claims.statements import Size
 from jaxbounds.constants import AtSize, SharpConstant, constants_on_record, on_record
+from jaxbounds.falsification.evaluation import in_order, pick
+from jaxbounds.papers import find_statement, load_papers
 
 
 def constant(form, ratio, **more):
@@ -27,3 +33,33 @@ def test_short_instances_are_kept_and_seconds_are_not(letters, kept, tmp_path, c
     on_record.put_on_record([constant("a", 1.0, instance=instance, seconds=7.0)], paper)
     (found,) = constants_on_record(paper)
     assert found == constant("a", 1.0, instance=instance if kept else {})
+
+
+RECORDED = [one for paper in load_papers() for one in constants_on_record(paper)]
+WITH_AN_INSTANCE = [one for one in RECORDED if any(size.instance for size in one.sizes)]
+
+
+@pytest.mark.default_cases(
+    "multihead.prop5.a1 printed, (45)", "seqlength.lemma3.4.size printed, constant 100",
+    "smapprox.lemma2.4.lipschitz printed", "qstr.lem12.small printed",
+)  # fmt: skip
+@pytest.mark.parametrize("recorded", WITH_AN_INSTANCE, ids=lambda one: f"{one.id} {one.form}")
+def test_a_stored_instance_has_its_recorded_ratio(recorded):
+    """The statement as it stands now measures the instance, without any search."""
+    statement = find_statement(recorded.id)
+    for found in (one for one in recorded.sizes if one.instance):
+        with jb.float64_on_cpu():
+            arrays = jax.tree.map(jnp.asarray, found.instance, is_leaf=_is_leaf)
+            sides = in_order(statement, statement.evaluate(arrays, Size(found.size)))
+            lhs = np.asarray(pick(sides.lhs, recorded.form, "lhs", statement))
+            rhs = np.asarray(pick(sides.rhs, recorded.form, "rhs", statement))
+        assert np.max(lhs / rhs) == pytest.approx(found.instance_ratio, rel=1e-9, abs=1e-9)
+
+
+def _is_leaf(part):
+    return not isinstance(part, dict)
+
+
+def test_constants_on_record_are_of_forms_that_are_declared():
+    declared = {(s.id, form.name) for p in load_papers() for s in p.statements for form in s.forms}
+    assert {(one.id, one.form) for one in RECORDED} <= declared
