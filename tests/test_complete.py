@@ -11,8 +11,6 @@ import pytest
 
 import jaxbounds as jb
 from jaxbounds.claims.records import VALUES, read_records
-from jaxbounds.claims.sets import Set
-from jaxbounds.claims.sets.reading import sets_in
 from jaxbounds.cli.guide import TOPICS
 from jaxbounds.falsification.decide import ON_AVERAGE
 from jaxbounds.ground.exceptions import Refused
@@ -25,8 +23,6 @@ from jaxbounds.runs import engines
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "jaxbounds"
 GUIDE = PACKAGE / "guide"
-SETS = [name for name in dir(jb) if inspect.isclass(getattr(jb, name))
-        and issubclass(getattr(jb, name), Set)]  # fmt: skip
 PAGES = [*sorted(GUIDE.glob("*.md")), ROOT / "README.md", ROOT / ".github" / "CONTRIBUTING.md"]
 WRITTEN_BY_RUNS = {"claims.py", "mine.py", "verdicts.json"}
 """Files that CONTRIBUTING names and a contributor or a run writes."""
@@ -36,15 +32,6 @@ WITHOUT_A_RULE = {
     "regularized_incomplete_beta", "scatter-sub", "zeta",
 }  # fmt: skip
 """Primitives in the table that neither NumPy nor ball arithmetic runs; the set may only shrink."""
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_each_exported_set_is_in_say_and_in_the_tests_of_sets(name):
-    assert re.search(rf"\b{name}\b", (GUIDE / "say.md").read_text()), "guide/say.md"
-    tests = (ROOT / "tests" / "test_sets.py").read_text()
-    assert f"jb.{name}(" in tests.split("UNBOUNDED]")[0], "the lists of tests/test_sets.py"
-    shape = {"Each": "jb.Reals(), 2", "OneOf": "[1.0]", "Integers": "0, 1"}.get(name, "")
-    assert sets_in(f"{{'x': jb.{name}({shape})}}"), "claims/sets/reading.py"
 
 
 def test_the_parameters_of_public_functions_stand_under_args():

@@ -1,8 +1,12 @@
 """Sets as objects: draws, projections, extreme points, moves and coordinates, by properties."""
 
 import functools
+import importlib
 import itertools
 import math
+import pkgutil
+import re
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +15,11 @@ import pytest
 import scipy.optimize
 
 import jaxbounds as jb
+from jaxbounds.claims import sets
 from jaxbounds.claims.sets import Over, number_of, shape_of
+from jaxbounds.claims.sets.base import RefusedSet
+from jaxbounds.claims.sets.reading import sets_in
+from jaxbounds.claims.sets.words import declared
 from jaxbounds.programs.interpreted import once
 
 SIZE = {"d": 3, "n": 4, "R": 2.5}
@@ -51,8 +59,36 @@ BOUNDED = [
     jb.OneOf((0.0, 1.0), (1.0, 0.0), (0.5, 0.5)),
 ]
 UNBOUNDED = [jb.Reals(("n", "d")), jb.Box(0, math.inf, "d"), jb.PSD("d"), jb.Symmetric("d")]
+MADE_BY = {"SpectralBall": "OperatorNorm", "RowBalls": "Matrices"}
+"""Sets that users do not name, and the function that returns them."""
+
+
+def _subclasses(kind):
+    for one in kind.__subclasses__():
+        yield from (one, *_subclasses(one))
+
+
+for module in pkgutil.iter_modules(sets.__path__, f"{sets.__name__}."):
+    importlib.import_module(module.name)
+KINDS = [kind for kind in _subclasses(sets.Set) if kind.__module__.startswith(sets.__name__)
+         and not kind.__name__.startswith("_") and kind is not RefusedSet]  # fmt: skip
+"""All sets of the library; `RefusedSet` stands in the place of a set that was refused."""
 each = pytest.mark.parametrize("chosen", [*BOUNDED, *UNBOUNDED], ids=repr)
 bounded = pytest.mark.parametrize("chosen", BOUNDED, ids=repr)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_each_set_is_exported_and_said_and_read_and_in_the_lists(kind):
+    name = MADE_BY.get(kind.__name__, kind.__name__)
+    assert name in dir(jb), "jaxbounds/__init__.pyi"
+    assert name in sets.__all__, "claims/sets/__init__.py"
+    page = Path(jb.__file__).with_name("guide") / "say.md"
+    assert re.search(rf"\b{name}\b", page.read_text(encoding="utf8")), "guide/say.md"
+    listed = [one for one in (*BOUNDED, *UNBOUNDED) if type(one) is kind]
+    assert listed, "BOUNDED and UNBOUNDED of tests/test_sets.py"
+    for one in listed:
+        read = sets_in(declared({"x": one}))["x"]
+        assert repr(read) == repr(one), "claims/sets/reading.py"
 
 
 @pytest.fixture(autouse=True)
