@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.report import columns
 from jaxbounds.report.columns import BRIEF, COLUMNS, closeness
 
 PAPER = """
@@ -76,6 +77,17 @@ def test_each_row_of_the_page_has_as_many_cells_as_there_are_heads(folder):
         spanned = len(re.findall("rowspan", own)) or spanned
     assert len(rows) == 2
     assert f'colspan="{len(COLUMNS)}"' in table
+
+
+def test_the_page_sorts_by_each_key_that_a_column_names():
+    """A key that the page lacks would be an error of the script at the first click."""
+    folder = Path(columns.__file__).parent
+    script = (folder / "page.js").read_text(encoding="utf8")
+    keys = re.search(r"const keys = \{\n(.*?)\n  \};", script, re.DOTALL)[1]
+    assert {*re.findall(r"^ +(\w+):", keys, re.MULTILINE)} == {c.sort for c in COLUMNS} - {""}
+    rows = (folder / "rows.py").read_text(encoding="utf8")
+    read = re.findall(r"dataset\.(\w+)", keys)
+    assert read and [name for name in read if f"data_{name}=" not in rows] == []
 
 
 def test_notebooks_and_audits_have_the_brief_columns(folder):
