@@ -71,21 +71,6 @@ def test_each_option_of_a_sweep_is_in_its_page():
         assert re.search(rf"\b{name}\b", page), name
 
 
-IN_THE_IDENTITY = {
-    "start", "step", "measure", "lanes", "every", "group", "finished", "enough", "shared",
-    "fingerprint", "devices",
-}  # fmt: skip
-"""Parameters of a sweep that numbers depend on: `_sweep` gives them to its identity."""
-CHANGE_NO_NUMBER = {
-    "steps", "chunk", "folder", "resume", "fresh", "memory_limit", "show", "on_record", "share",
-}  # fmt: skip
-"""Parameters of a sweep that a folder need not remember."""
-
-
-def test_each_option_of_a_sweep_is_in_its_identity_or_changes_no_number():
-    assert {*inspect.signature(jb.sweep).parameters} == IN_THE_IDENTITY | CHANGE_NO_NUMBER
-
-
 @pytest.mark.parametrize("engine", engines.KINDS.replace(" or ", ", ").split(", "))
 def test_each_engine_is_opened_and_said(engine, tmp_path, monkeypatch):
     """An engine that `check` lets pass and `opened` does not know would be local processes."""

@@ -1,5 +1,6 @@
 """A sweep loses no file and no lane, and goes on as the sweep that it was, or says why not."""
 
+import inspect
 import threading
 import time
 
@@ -19,11 +20,11 @@ pytestmark = pytest.mark.usefixtures("kept_programs")
 SCALE, OTHER = np.float32([1, 2, 3]), np.float32([1, 2, 4])
 
 
-def start(lane):
+def start(lane, *shared):
     return {"w": lane["rate"] * jnp.arange(3.0), "key": lane["key"]}
 
 
-def step(lane, state):
+def step(lane, state, *shared):
     key, noise = jax.random.split(state["key"])
     return {"w": state["w"] - lane["rate"] * jax.random.normal(noise, (3,)) * SCALE, "key": key}
 
@@ -37,7 +38,7 @@ def closes_over_more(lane, state):
     return {"w": state["w"] - lane["rate"] * jax.random.normal(noise, (3,)) * OTHER, "key": key}
 
 
-def measure(lane, state):
+def measure(lane, state, *shared):
     return {"loss": jnp.sum(state["w"] ** 2)}
 
 
@@ -128,14 +129,29 @@ CHANGES = {
     "finished": ({"finished": lambda state: state["w"][0] > 9}, "finished, the program"),
     "enough": ({"enough": lambda found: found["loss"] < 0}, "enough, the program"),
     "fingerprint": ({"fingerprint": "other"}, "fingerprint"),
+    "shared": ({"shared": np.float32(2)}, r"shared.*, values"),
     "more lanes": ({"lanes": lanes() | {"more": np.zeros(3)}}, r"lanes\['more'\]"),
 }
+"""Changes of a sweep that make another sweep of it, with the words that name the difference."""
+BEFORE = {"shared": {"shared": np.float32(1)}}
+"""Arguments of the sweep before a change, where `GIVEN` lacks the argument that changes."""
+IN_THE_IDENTITY = {name for change, _ in CHANGES.values() for name in change} | {"devices"}
+"""Parameters of a sweep that numbers depend on; another kind of device has a test of its own."""
+CHANGE_NO_NUMBER = {
+    "steps", "chunk", "folder", "resume", "fresh", "memory_limit", "show", "on_record", "share",
+}  # fmt: skip
+"""Parameters of a sweep that a folder need not remember."""
+
+
+def test_each_option_of_a_sweep_is_in_its_identity_or_changes_no_number():
+    assert {*inspect.signature(sweep).parameters} == IN_THE_IDENTITY | CHANGE_NO_NUMBER
+    assert not IN_THE_IDENTITY & CHANGE_NO_NUMBER
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_resumption_with_a_difference_is_refused_and_named(name, tmp_path, monkeypatch):
-    change, words = CHANGES[name]
-    cut(tmp_path, monkeypatch)
+    (change, words), first = CHANGES[name], BEFORE.get(name, {})
+    cut(tmp_path, monkeypatch, **first)
     content = lambda: {p: p.read_bytes() for p in tmp_path.iterdir() if p.name != LOCK}
     before = content()
     for how in ({"resume": True}, {}):
@@ -144,7 +160,7 @@ def test_a_resumption_with_a_difference_is_refused_and_named(name, tmp_path, mon
     assert content() == before
     reached, metrics = records_in(tmp_path)  # they stay readable
     assert reached == 4 and metrics["loss"].shape == (3, 4)
-    same(run(tmp_path, resume=True), run())
+    same(run(tmp_path, resume=True, **first), run(**first))
 
 
 def test_a_complete_sweep_does_not_give_its_numbers_to_other_lanes(tmp_path):
