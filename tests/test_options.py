@@ -1,4 +1,4 @@
-"""The options of `verify`: `Options` declares them for `jb.verify` and for the command."""
+"""The options of `verify` and of `run`: the function in Python and the command have the same."""
 
 import inspect
 import re
@@ -8,6 +8,7 @@ import pytest
 
 import jaxbounds as jb
 from jaxbounds.cli import main
+from jaxbounds.cli.run import Options as Running
 from jaxbounds.cli.verify import verify as command
 from jaxbounds.papers.selection import selected
 from jaxbounds.runs.statement_run import Options
@@ -85,3 +86,36 @@ def test_verdicts_depend_on_each_field_that_the_settings_name():
     for name, default in asdict(Options()).items():
         other = replace(Options(), **{name: 7 if name == "seed" else not default})
         assert (other.settings(catalogue) != usual) == (name not in NO_VERDICT), name
+
+
+RUN_FIELDS = {field.name: field.default for field in fields(Running)}
+RUN_LACKS = {
+    "deadline": "a signal to the command starts it; a caller in Python has handlers of its own",
+    "verbose": "the command prints it; a caller in Python has the data set",
+    "shard": "a share gives no data set; `jaxbounds merge` puts the shares together",
+    "together": "each process of a cluster starts the command",
+}
+"""Fields of the options of `run` that `jb.run` lacks, with the reason."""
+RUN_NAMES = {"imports": "import", "on": "engine", "together": "distributed"}
+"""Fields of the options of `run` whose first flag has another name."""
+RUN_DEFAULTS = {"out": None, "on": None}
+"""Defaults of `jb.run` that differ: it writes no folder, and takes None for the usual engine."""
+
+
+def test_the_command_run_and_its_face_have_the_same_options_and_defaults():
+    face = {name: p.default for name, p in _parameters(jb.run).items()}
+    own = {name for name, p in _parameters(jb.run).items() if p.kind is p.KEYWORD_ONLY}
+    assert own == {*RUN_FIELDS} - {*RUN_LACKS}
+    assert {*RUN_LACKS} < {*RUN_FIELDS}
+    for name in own:
+        assert face[name] == RUN_DEFAULTS.get(name, RUN_FIELDS[name]), name
+
+
+def test_run_says_each_of_its_options(capsys):
+    assert {*_said(Running)} == {*RUN_FIELDS}
+    with pytest.raises(SystemExit):
+        main(["run", "multihead.fig2", "--help"])
+    said = capsys.readouterr().out
+    words = re.search(r"Further options: (.*?)\. Presets:", said.replace("│", ""), re.DOTALL)[1]
+    flags = {RUN_NAMES.get(name, name) for name in RUN_FIELDS}
+    assert {*re.findall(r"--(\w+)", words)} == flags
