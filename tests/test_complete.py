@@ -6,13 +6,15 @@ import pkgutil
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import jaxbounds as jb
 from jaxbounds.claims.records import VALUES, read_records
+from jaxbounds.claims.statements.statement import SCALED, Kind
 from jaxbounds.cli.guide import TOPICS
-from jaxbounds.falsification.decide import ON_AVERAGE
+from jaxbounds.falsification.decide import BY_INSTANCE, ON_AVERAGE
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import load_papers
 from jaxbounds.programs.balls.coverage import coverage
@@ -92,21 +94,18 @@ def test_each_statement_has_values_on_record(paper):
 
 
 def test_each_kind_is_decided_by_its_instances_or_on_average():
-    """`decide` takes a kind that it does not know for an inequality."""
-    from typing import get_args
-
-    from jaxbounds.claims.statements.statement import SCALED, Kind
-
-    assert {*SCALED} | {*ON_AVERAGE} == {*get_args(Kind)}
+    assert sorted((*BY_INSTANCE, *ON_AVERAGE)) == sorted(get_args(Kind))
+    assert {*BY_INSTANCE} <= {*SCALED}, "the engine makes a control for such a kind"
 
 
-def test_each_kind_says_its_words_on_the_page_and_has_a_way_to_decide():
-    from typing import get_args
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_each_kind_has_a_line_in_the_page_on_verdicts(kind):
+    assert re.search(rf"^\| {kind} \|", (GUIDE / "verdicts.md").read_text(), re.MULTILINE)
 
-    from jaxbounds.claims.statements.statement import Kind
+
+def test_each_kind_that_is_an_average_says_its_words_on_the_page():
     from jaxbounds.report.rows import _WORDS
 
-    assert {*ON_AVERAGE} <= {*get_args(Kind)}
     assert {*_WORDS} == {*ON_AVERAGE}, "report/rows.py: the words of a kind that is an average"
 
 

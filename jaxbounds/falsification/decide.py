@@ -24,6 +24,8 @@ class Decision(NamedTuple):
 
 ON_AVERAGE = ("probability", "expectation", "rate", "limit")
 """The kinds of statements that no single instance can refute."""
+BY_INSTANCE = ("inequality", "identity", "construction", "trajectory")
+"""The kinds of statements that a single instance can refute."""
 REACHES_ONE = "the worst ratio is one up to rounding, and the form names no equality case"
 NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form, which says where both sides agree'
 NUMERICAL = 1e-3
@@ -166,6 +168,9 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
         statement: the statement, which gives the kind and the tolerance.
         form: the form to decide; None for the control (a deliberately false variant).
         column: the measurements of the form on all instances.
+
+    Raises:
+        NotImplementedError: if the function has no rule for the kind of the statement.
     """
     keep = column.measured.counted
     if statement.kind in ("probability", "expectation"):
@@ -201,6 +206,11 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
     if statement.kind == "limit":
         rounding = None if column.scale is None else UNITS * column.scale[keep]
         return Decision(*judged_limit(statement, counted, column.sizes[keep], rounding))
+    if statement.kind not in BY_INSTANCE:
+        raise NotImplementedError(
+            f"kind={statement.kind!r} has no rule in `decide`. Try to add a rule there, or the "
+            "kind to BY_INSTANCE"
+        )
     if statement.relation == "=":
         return _equal(statement, counted)
     return _at_most(statement, form, counted)

@@ -4,6 +4,7 @@ The tolerances are powers of two, so that 1 + tolerance and the differences here
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from stubs import TENTH, column, statement
 import jaxbounds as jb
 from jaxbounds.claims.sets import Signs
 from jaxbounds.claims.statements import Form
-from jaxbounds.falsification.decide import decide, edge, violation
+from jaxbounds.falsification import decide as module
+from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, edge, violation
 
 PLAIN = Form(name="printed")
 SHARP = Form(name="printed", equality="x = y")
@@ -36,6 +38,20 @@ def test_what_does_not_count_or_has_no_least_value_violates_nothing():
     np.testing.assert_array_equal(found, [1 - TENTH, -INF, -INF, -TENTH])
     infinite = violation(BOUND, column([INF, NAN]).measured)
     np.testing.assert_array_equal(infinite, [INF, -INF])
+
+
+@pytest.mark.parametrize("kind", ON_AVERAGE)
+def test_each_kind_that_no_instance_refutes_has_a_rule_of_its_own(kind, monkeypatch):
+    rules = {name: rule for name, rule in vars(module).items() if name.startswith("judged_")}
+    for name in rules:
+        monkeypatch.setattr(module, name, lambda *given, name=name: Decision("holds", 0.5, name))
+    claim = SimpleNamespace(kind=kind, level=0.1, tolerance=TENTH, is_bound=True, relation="<=")
+    assert decide(claim, Form(name="printed", sense="at most"), column([2.0])).reason in rules
+
+
+def test_a_kind_without_a_rule_is_refused():
+    with pytest.raises(NotImplementedError, match=r"kind='median' has no rule .*Try"):
+        decide(SimpleNamespace(kind="median"), PLAIN, column([2.0]))
 
 
 @pytest.mark.parametrize("form, given, status, ratio", [
