@@ -79,6 +79,7 @@ def test_each_engine_is_opened_and_said(engine, tmp_path, monkeypatch):
     name = engine.split(":")[0]
     assert re.search(rf"\b{name}\b", (GUIDE / "engines.md").read_text()), "guide/engines.md"
     assert f'"{engine}"' in inspect.getdoc(jb.verify), "Args of jb.verify"
+    assert f'"{engine}"' in inspect.getdoc(engines.Engine), "docstring of Engine, for --engine"
     monkeypatch.setattr(engines, "_dask", lambda address, closing: ThreadPoolExecutor(1))
     on = engines.Engine(engine=engine.replace("PORT", "1"))
     try:

@@ -20,9 +20,8 @@ from jaxbounds.programs.primitives import PRIMITIVES, is_exact, unknown_paramete
 from jaxbounds.programs.traces import executed, narrow_operations
 
 ROOT = Path(__file__).parents[1]
-INSIDE = re.compile(
-    r"jax\.(extend|interpreters|experimental|_src|lib)\b|jax\.(enable_x64|ensure_comp)"
-)
+INNER = r"(extend|interpreters|experimental|_src|lib)\b"
+INSIDE = re.compile(rf"jax\.{INNER}|from jax import (.*\W)?{INNER}|jax\.(enable_x64|ensure_comp)")
 PLACE = "jaxbounds/ground/jax_internals.py"
 LOOPS = ("num_consts", "num_carry", "ft_in", "ft_out", "cond_nconsts", "body_nconsts", "branches")
 
@@ -38,6 +37,15 @@ def _lines(*folders, names):
 
 def test_one_module_touches_what_jax_does_not_promise():
     assert not list(_lines("jaxbounds", "colab", names=INSIDE))
+
+
+@pytest.mark.parametrize("line", [
+    "import jax.extend", "from jax.extend import core", "from jax import extend as inner",
+    "from jax import lax, _src", "from jax import (experimental, lax)", "jax.lib.xla_bridge",
+])  # fmt: skip
+def test_each_way_to_import_the_inside_of_jax_is_found(line):
+    assert INSIDE.search(line)
+    assert not INSIDE.search("from jax import lax, numpy as library, random as experimental_draws")
 
 
 def test_one_module_reads_the_parameters_of_loops_and_calls():
