@@ -64,7 +64,7 @@ def alone() -> Iterator[None]:
         _collecting.reset(token)
 
 
-def careful(placeholder: Callable[..., T], /) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def careful(placeholder: Callable[..., Any], /) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a function that declares: while a file is loaded, a refusal makes a placeholder.
 
     Args:
