@@ -139,7 +139,7 @@ def _ratio(instance, size):
         ((0.5, 1 - 5e-10), 0.0, "", "holds"),  # within the tolerance; balls tell the sides apart
         ((0.5, 1.0), 0.0, "", "holds"),  # balls find both sides equal
         ((0.5, 1.0), 0.0, "lhs = 1", "holds"),
-        ((0.5, 1 + 5e-10), 0.0, "lhs = 1", "holds"),
+        ((0.5, 1 + 5e-10), 0.0, "lhs = 1", "inconclusive"),  # balls confirm the violation
         ((0.5, 1 + 2e-9), 0.0, "lhs = 1", "fails"),
         ((1 + 2e-9,) + 63 * (0.5,), 0.0, "", "fails"),  # one of many, the first or the last
         (63 * (0.5,) + (1 + 2e-9,), 0.0, "", "fails"),

@@ -246,7 +246,7 @@ def test_a_name_that_changed_its_meaning_says_so_and_every_other_old_name_warns(
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 function = getattr(holder, was)
-            assert f"formerly meant `{now}`" in " ".join(function.__doc__.split()), was
+            assert f"gave this name to `{now}`" in " ".join(function.__doc__.split()), was
         else:
             with pytest.warns(DeprecationWarning, match=now):
                 assert getattr(holder, was) is getattr(holder, now)

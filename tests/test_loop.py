@@ -175,7 +175,8 @@ def test_every_schema_is_one_and_says_what_fields_mean(capsys):
         assert main(["schema", name]) == 0
         assert json.loads(capsys.readouterr().out) == one
     said = stated["verdicts"]["items"]["properties"]
-    assert "adversar" not in said and said["status"]["description"] == "the status of the form."
+    assert "adversar" not in said
+    assert said["status"]["description"].startswith("the status of the form")
     assert main(["schema", "nothing"]) == 2
     assert "Try one of: verdicts" in capsys.readouterr().err
 

@@ -72,8 +72,8 @@ def _steady(slopes: Reals) -> bool:
 
 RISES, ALIKE, SMALL = 0.6, 1.1, 0.01
 """Criteria for a distance that rises to a positive limit. Each change is at most RISES times the
-change before, successive ratios of changes differ at most by the factor ALIKE, and the last change
-is at most the share SMALL of the distance. Larger values find a positive limit more often.
+change before. Successive ratios of changes differ at most by the factor ALIKE. The last change is
+at most the share SMALL of the distance. Larger values find a positive limit more often.
 """
 PLATEAU, FLAT = 4, 1e-3
 """The distance stays if its last PLATEAU values differ at most by the share FLAT. A larger PLATEAU
