@@ -52,7 +52,10 @@ CERTAIN = 1e3
 violation counts only if it exceeds this multiple. A larger multiple leaves more violations
 undecided.
 """
-CURE = "Try error= with the rounding error of the sides, or compare squares instead of roots"
+CURE = (
+    "Try error= with the rounding error of the sides, a smaller set (such as at_most=10), or "
+    "squares instead of roots"
+)
 """The advice for a violation that rounding may explain."""
 BESIDE = 1e-9
 """Share of the largest entry (at least 1) by which rounding may move an instance off its set. A
