@@ -175,6 +175,8 @@ def test_an_id_with_capitals_gets_an_id_that_fits():
         jb.claim("mine.negH", 1.0, "<=", 2.0, over={})
 
 
-def test_a_claim_without_sizes_has_words_for_its_size():
+def test_a_reason_names_no_size_where_there_is_none():
     constant = {"k": jb.OneOf(0.5)}
-    assert "at its only size" in _of(lambda k: k, "<=", lambda k: k + 1, over=constant).reason
+    assert (
+        "draws of 'over' are equal" in _of(lambda k: k, "<=", lambda k: k + 1, over=constant).reason
+    )

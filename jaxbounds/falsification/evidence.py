@@ -171,7 +171,11 @@ def ailments(
         rows = length(batch)
         drawn = source not in ("cases", "search") and rows >= ENOUGH
         if drawn and len(np.unique(labelled(batch))) < 2:
-            where = f"{source!r} at {Size(statement.sizes[at])!r}"
+            where = (
+                f"{source!r} at {Size(statement.sizes[at])!r}"
+                if statement.sizes[at]
+                else repr(source)
+            )
             yield f"all {rows} draws of {where} are equal. Try a sampler that uses its key"
     if searched.runs and not searched.met:
         yield "no step of any search met the hypotheses. Try `project`, a map onto the hypotheses"

@@ -132,7 +132,7 @@ def test_a_small_run_is_measured_and_kept(key, tmp_path):
     [
         ({"heads": (2, 4, 8)}, "expected even numbers and H >= 4"),
         ({"tokens": (3, 4, 8)}, "expected even numbers"),
-        ({"radii": (1.0, 2.0)}, "sizes=radii: each has fewer than 3 values"),
+        ({"radii": (1.0, 2.0)}, "sizes=radii: fewer than 3 values"),
         ({"dimensions": (4, 2, 8)}, r"dimensions=\(4, 2, 8\), expected positive increasing"),
         ({"steps": (5, 2)}, "expected rising steps"),
         ({"samples": 3}, "expected 1 <= samples <= n"),

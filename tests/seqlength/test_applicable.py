@@ -291,7 +291,7 @@ def test_each_reason_alone(x):
     assert list(_reasons(applicable(state)).values()) == [("batch_stats/norm",)]
     stacked = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), params["attend"])
     assert "more than one block" in reasons({"attend": stacked})
-    with pytest.raises(ValueError, match="expected finite numbers"):
+    with pytest.raises(ValueError, match="expected all entries"):
         applicable(params, np.full((2, 3, D), np.nan))
 
 

@@ -48,8 +48,7 @@ class Size(Mapping[str, Any]):
         return isinstance(other, Mapping) and self._entries == dict(other)
 
     def __repr__(self) -> str:
-        words = ", ".join(f"{name}={value}" for name, value in self._entries.items())
-        return words or "its only size"
+        return ", ".join(f"{name}={value}" for name, value in self._entries.items())
 
 
 Sampler = Callable[[jax.Array, Size], Instance]
