@@ -7,6 +7,8 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from jaxbounds.claims.statements.lambdas import lambda_of, same_function
+
 
 def written(sides: Mapping[str, Callable[..., Any] | float], /) -> str:
     """Return the text of a module that defines functions under new names.
@@ -31,26 +33,31 @@ def written(sides: Mapping[str, Callable[..., Any] | float], /) -> str:
 def in_words(side: Callable[..., Any] | float, /) -> str:
     """Return the text of a side: a function's name, a lambda's body, or a number's digits."""
     if not callable(side):
-        return repr(side)
-    name = getattr(side, "__name__", type(side).__name__)
-    if name != "<lambda>":
-        return str(name)
+        return _digits(side)
+    name = str(getattr(side, "__name__", type(side).__name__))
+    if "<lambda>" not in name:
+        return name
     try:
-        return _source(side).partition(":")[2].strip()
-    except (OSError, TypeError, SyntaxError):
+        return lambda_of(side)[1]
+    except (OSError, TypeError):
         return "a lambda"
+
+
+def _digits(value: float) -> str:
+    """Return a number as Python writes it; NumPy's scalars lose the name of their type."""
+    return repr(value if type(value) in (int, float) else float(value))
 
 
 def _as_function(name: str, side: Any, found: dict[str, str]) -> str:
     if not callable(side):
-        return f'def {name}():\n    """A number."""\n    return {side!r}'
-    text = _source(side)
+        return f'def {name}():\n    """A number."""\n    return {_digits(side)}'
+    is_lambda = getattr(side, "__name__", "") == "<lambda>"
+    text, body = lambda_of(side) if is_lambda else (_source(side), "")
     for other, value in _named(side):
         _define(other, value, found)
     known = inspect.signature(side).parameters.values()
     given = ", ".join(p.name if p.default is p.empty else f"{p.name}={_literal(p)}" for p in known)
-    if getattr(side, "__name__", "") == "<lambda>":
-        body = text.partition(":")[2].strip()
+    if is_lambda:
         return f'def {name}({given}):\n    """The side as the call gave it."""\n    return {body}'
     (tree,) = ast.parse(text).body
     if any(isinstance(node, ast.Name) for node in _defaults(tree)):
@@ -78,35 +85,22 @@ def _literal(argument: inspect.Parameter) -> str:
 
 
 def _source(function: Any) -> str:
+    """Return the text of a function.
+
+    Raises:
+        OSError: if the text is unreadable, or the text of a wrapped function lacks the wrapper.
+    """
+    if getattr(function, "__name__", "") == "<lambda>":
+        return lambda_of(function)[0]
     text = textwrap.dedent(inspect.getsource(function)).strip()
-    if function.__name__ != "<lambda>":
-        return text
-    for attempt in (text, f"({text})", f"f({text})", f"f({text}", f"{{{text}}}"):
-        try:
-            tree = ast.parse(attempt)
-        except SyntaxError:
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Lambda):
-                piece = ast.get_source_segment(attempt, node) or ""
-                code = compile(f"({piece})", "", "eval").co_consts[0]
-                if _told(code) == _told(function.__code__):
-                    return " ".join(piece.split())
-    raise OSError(
-        f"code={function.__code__} was not found in a lambda of its source line. Try a def"
-    )
-
-
-def _told(code: types.CodeType) -> tuple[Any, ...]:
-    """Return the names and constants that distinguish two lambdas on one line of code."""
-    names = sorted({*code.co_names, *code.co_freevars})
-    plain = [const for const in code.co_consts if not isinstance(const, types.CodeType)]
-    return code.co_varnames, names, plain
+    if same_function(function) is None and not text.startswith("@"):
+        raise OSError(f"function={function!r:.60} wraps another function. Try a def")
+    return text
 
 
 def _named(function: Any) -> Iterator[tuple[str, Any]]:
     """Yield the global and nonlocal variables that a function uses, by name."""
-    given = inspect.getclosurevars(function)
+    given = inspect.getclosurevars(same_function(function) or function)
     yield from {**given.globals, **given.nonlocals}.items()
 
 
@@ -118,7 +112,7 @@ def _define(name: str, value: Any, found: dict[str, str]) -> None:
         found[name] = f"import {module}" if module == name else f"import {module} as {name}"
     elif isinstance(value, bool | int | float | str):
         found[name] = f"{name} = {value!r}"
-    elif inspect.isfunction(value) and value.__module__ == "__main__":
+    elif inspect.isfunction(value) and _has_no_import(value):
         found[name] = ""  # the function may call itself
         text = _source(value)
         for other, inner in _named(value):
@@ -129,3 +123,8 @@ def _define(name: str, value: Any, found: dict[str, str]) -> None:
         found[name] = f"from {value.__module__} import {value.__qualname__} as {name}"
     else:
         raise LookupError(f"name={name} has no Python text. Try a number or a function")
+
+
+def _has_no_import(function: Any) -> bool:
+    """Whether no module gives the function to an import, so that its text must be copied."""
+    return function.__module__ == "__main__" or "<" in function.__qualname__
