@@ -222,7 +222,9 @@ def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Impo
     prepare_jax()
     console, stored = console_for_output(), load_instance(file)
     statement, ratios, before = replay(lambda name: find_statement(name, imports=imports), stored)
-    console.print(f"{statement.id}  {statement.label}: {statement.formula}", markup=False)
+    console.print(
+        f"{statement.id}  {statement.label}: {report.in_one_line(statement)}", markup=False
+    )
     for name, value in ratios.items():
         console.print(f"  {name:<24} {value!r}", markup=False)
     now = ratios[current_form(statement.id, stored.meta["form"])]

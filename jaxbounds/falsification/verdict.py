@@ -152,16 +152,22 @@ class Verdict:
 
     @property
     def largest_size(self) -> str:
-        """The last size at which an instance counted, in words; empty if no instance counted."""
+        """The last size at which an instance counted, in words; empty if no instance counted.
+
+        A limit has no largest size, so the text is empty.
+        """
+        if self.kind == "limit":
+            return ""
         sizes = [*self.by_size] or [", ".join(f"{k}={v}" for k, v in self.size.items())]
         return sizes[-1]
 
     def _table(self) -> Table:
+        limit = self.kind == "limit"  # whose worst instance has another size
         about = {
             "verdict": f"{self.status}, {self.aside}" if self.aside else self.status,
             "because": self.reason,
-            "worst ratio": number(self.worst_ratio),
-            "at": ", ".join(f"{k}={v}" for k, v in self.size.items()),
+            "distance at the last size" if limit else "worst ratio": number(self.worst_ratio),
+            "at": "" if limit else ", ".join(f"{k}={v}" for k, v in self.size.items()),
             "largest size": self.largest_size,
             "evidence": self.evidence,
             "instances": str(self.instances),

@@ -3,6 +3,7 @@
 from jaxbounds.report.columns import closeness, number
 from jaxbounds.report.describe import describe, describe_erratum, instance_text
 from jaxbounds.report.page import html_page
+from jaxbounds.report.quantifiers import in_one_line
 from jaxbounds.report.slack import slack_figure
 from jaxbounds.report.source import source
 from jaxbounds.report.terminal import (
@@ -19,6 +20,7 @@ __all__ = [
     "describe",
     "describe_erratum",
     "html_page",
+    "in_one_line",
     "instance_text",
     "number",
     "paper_table",

@@ -17,6 +17,7 @@ from jaxbounds.report.describe import instance_text, sides_text
 from jaxbounds.report.headline import fails_as_printed, headline, plural, weights_in_words
 from jaxbounds.report.items import coverage, in_short
 from jaxbounds.report.markdown import anchor, block, bullets, code, link, quoted, table, text
+from jaxbounds.report.quantifiers import checked, in_one_line, quantifiers
 from jaxbounds.report.rows import certificate_words, evidence_words
 from jaxbounds.report.sections import EVIDENCE, MEANING
 from jaxbounds.report.terminal import grouped
@@ -240,12 +241,14 @@ def _claim(statement: Statement, verdicts: Sequence[Verdict], audit: Audit) -> I
     yield f"### {text(statement.id)}"
     where = f"; {text(statement.source)}" if statement.source else ""
     yield f"**{text(statement.label)}** ({statement.kind}{where})"
-    yield block(statement.tex, "math") if statement.tex else block(statement.formula)
+    yield block(statement.tex, "math") if statement.tex else block(in_one_line(statement))
+    for title, words in quantifiers(statement):
+        yield f"*{title.capitalize()}:* {text(words)}"
     if statement.assumptions:
         yield f"*Assumes:* {text(statement.assumptions)}"
     hypotheses = [name for name in verdicts[0].checked if all(name in v.checked for v in verdicts)]
-    if hypotheses:
-        yield f"*Checked on every instance:* {text(', '.join(hypotheses))}"
+    for title, names in checked(statement, hypotheses):
+        yield f"*{title.capitalize()}:* {text(', '.join(names))}"
     yield bullets([_form(statement.form(v.form), v, audit) for v in verdicts])
     if excluded := verdicts[0].excluded:
         said = (f"{count} for {text(reason)}" for reason, count in excluded.items())

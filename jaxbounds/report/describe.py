@@ -12,6 +12,7 @@ from jaxbounds.claims.statements import Erratum, Paper, Size, Statement, full_na
 from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification import hypothesis_names
 from jaxbounds.report.columns import number
+from jaxbounds.report.quantifiers import checked, in_one_line, quantifiers
 from jaxbounds.report.source import declaration, place, summary
 from jaxbounds.report.tex import plain
 
@@ -29,22 +30,19 @@ def describe(statement: Statement, /) -> Text:
 
     text.append(f"{statement.id}  {statement.label}\n", style="bold cyan")
     line("refused", statement.refused)
-    line("claim", statement.formula)
+    line("claim", in_one_line(statement))
     line("kind", statement.kind)
     line("assumes", statement.assumptions)
-    line("hypotheses", ", ".join(common))
+    for title, found in checked(statement, common):
+        line("hypotheses" if "every" in title else "promised", ", ".join(found))
     line("source", statement.source)
     line("written in", declaration(statement) or place(statement.evaluate))
     for function in statement.judges:
         line("judges", full_name(function))
         for words in filter(None, (summary(function), place(function))):
             text.append(f"{'':<12}  {words}\n", style="dim")
-    for words, sets in (("over", statement.over), ("there is", statement.there_is)):
-        line(words, ", ".join(f"{name} in {one!r}" for name, one in (sets or {}).items()))
-    for side, word in statement.estimates.items():
-        line("estimated", f"the {side}, from {word}")
-    for axis, end in statement.towards.items():
-        line("limit", f"{axis} -> {end}")
+    for name, words in quantifiers(statement):
+        line(name, words)
     line("sizes", "; ".join(map(repr, statement.sizes)))
     line("samplers", ", ".join([*statement.samplers, *(["cases"] if statement.cases else [])]))
     line("search", statement.search)

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 from jaxbounds.claims.statements import Statement
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.markup import Html, element
+from jaxbounds.report.quantifiers import in_one_line
 
 _THIN, _WIDE = "0.1667em", "0.2778em"
 _NAMES = frozenset(("argmax", "argmin", "exp", "inf", "ln", "log", "max", "min", "sup", "Pr"))
@@ -160,7 +161,7 @@ def formula(statement: Statement, /) -> Html:
         Refused: if the LaTeX cannot be read.
     """
     if not statement.tex:
-        return element("code", statement.formula)
+        return element("code", in_one_line(statement))
     try:
         return mathml(statement.tex)
     except Refused as problem:

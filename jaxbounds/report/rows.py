@@ -11,6 +11,7 @@ from jaxbounds.report.formula import formula
 from jaxbounds.report.histogram import Axis, axis, histogram, sparkline, words
 from jaxbounds.report.instances import Run, stored_instances
 from jaxbounds.report.markup import Html, element, joined
+from jaxbounds.report.quantifiers import checked, in_one_line, last_size, quantifiers
 from jaxbounds.report.tex import prose
 
 MARKS = {
@@ -166,7 +167,7 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
         ("Instances", source_words(verdict)),
         ("Evidence", evidence_words(verdict)),
         ("Certificate", certificate_words(verdict)),
-        ("Largest size", verdict.largest_size),
+        last_size(statement, verdict.largest_size),
         ("By size", "; ".join(f"{size}: {number(v)}" for size, v in verdict.by_size.items())),
     ]
     return element(
@@ -208,9 +209,13 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
     level = "" if statement.level is None else f"; level {statement.level:g}"
     return _facts(
         [
-            ("As text", element("code", statement.formula) if statement.tex else None),
+            ("As text", element("code", in_one_line(statement)) if statement.tex else None),
+            *((title.capitalize(), words) for title, words in quantifiers(statement)),
             ("Assumes", prose(statement.assumptions)),
-            ("Checked", ", ".join(shared)),
+            *(
+                (title.capitalize(), ", ".join(names))
+                for title, names in checked(statement, shared)
+            ),
             ("Draws left out", excluded),
             ("Source", statement.source),
             ("Instances", f"{', '.join(samplers)} at {sizes}{draws}{search}"),
@@ -275,7 +280,7 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
         element(
             "summary",
             element("span", formula(statement), class_="formula"),
-            aria_label=f"{statement.label}: {statement.formula}",
+            aria_label=f"{statement.label}: {in_one_line(statement)}",
         ),
         element(
             "div",

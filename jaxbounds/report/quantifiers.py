@@ -1,0 +1,93 @@
+"""The quantifiers of a statement in words: its sets, its promised entries and its limit.
+
+`jaxbounds show`, the page and the audit read these words from here.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+
+from jaxbounds.claims.statements import Size, Statement
+
+
+def quantifiers(statement: Statement, /) -> list[tuple[str, str]]:
+    """Return the sets, the promised entries, the estimated sides and the limit, each with a name.
+
+    Args:
+        statement: the statement. A statement without sets, promises, estimates and limit gives an
+            empty list.
+    """
+    found = [
+        (name, ", ".join(f"{entry} in {one!r}" for entry, one in sets.items()))
+        for name, sets in (("over", statement.over), ("there is", statement.there_is))
+        if sets
+    ]
+    found += [("estimated", f"the {side}, from {word}") for side, word in _estimates(statement)]
+    return found + [("limit", f"as {_moves(statement)}")] * bool(statement.towards)
+
+
+def in_one_line(statement: Statement, /) -> str:
+    """Return the formula as plain text, with the promised entries before it and the limit after it.
+
+    A formula that names the promise or the limit itself stays unchanged.
+    """
+    words = statement.formula
+    if statement.there_is and "there is" not in words.lower() and "exist" not in words.lower():
+        given = ", ".join(statement.over or ())
+        each = f"for each {given} there is" if given else "there is"
+        words = f"{each} {', '.join(statement.there_is)} such that {words}"
+    if any(f"{axis} ->" not in words for axis in statement.towards):
+        words = f"{words} as {_moves(statement)}"
+    return words
+
+
+def checked(statement: Statement, names: Sequence[str], /) -> list[tuple[str, list[str]]]:
+    """Return the checked hypotheses in two groups, each with a title; without empty groups.
+
+    Args:
+        statement: the statement.
+        names: the names of the checked hypotheses, as a verdict stores them.
+    """
+    of_promise = _names(statement.there_is, statement.sizes)
+    groups = (
+        ("checked on every instance", [name for name in names if name not in of_promise]),
+        ("checked on the promised entries", [name for name in names if name in of_promise]),
+    )
+    return [(title, found) for title, found in groups if found]
+
+
+def last_size(statement: Statement, shown: str, /) -> tuple[str, str]:
+    """Return a name for the size that the verdict reaches, and the size in words.
+
+    Args:
+        statement: the statement; a limit has a size that is closest to the limit, and no largest
+            size.
+        shown: the largest size of the verdict in words.
+    """
+    for axis, end in statement.towards.items():
+        closest = (max if math.isinf(end) else min)(statement.sizes, key=lambda size: size[axis])
+        return f"Size closest to {axis} -> {_end(end)}", repr(Size(closest))
+    return "Largest size", shown
+
+
+def _estimates(statement: Statement) -> list[tuple[str, str]]:
+    return [(str(side), str(word)) for side, word in statement.estimates.items()]
+
+
+def _moves(statement: Statement) -> str:
+    return ", ".join(f"{axis} -> {_end(end)}" for axis, end in statement.towards.items())
+
+
+def _end(end: float) -> str:
+    return "infinity" if math.isinf(end) else f"{end:g}"
+
+
+def _names(sets: Any, sizes: Sequence[Mapping[str, float]]) -> set[str]:
+    """Return the names of the conditions of some sets, at all sizes."""
+    found = set[str]()
+    for size in map(Size, sizes if sets else ()):
+        tested = lambda key, size=size: sets.meets(sets.draw(key, size), size)
+        found |= set(jax.eval_shape(tested, jax.random.key(0)))
+    return found
