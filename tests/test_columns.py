@@ -1,5 +1,6 @@
 """A column of the verdicts is declared once: `report.columns.COLUMNS`."""
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.falsification import Verdict
 from jaxbounds.report import columns
 from jaxbounds.report.columns import BRIEF, COLUMNS, closeness
 
@@ -114,3 +116,36 @@ def test_the_words_for_a_ratio_of_one_are_in_the_guide(name):
     )
     if name == "linear":
         assert words == "approached, approached"
+
+
+U, V = {"k": jb.Box(0, 1)}, {"k": jb.Box(-1, 1)}
+
+
+@pytest.mark.parametrize("lhs, relation, rhs, over, words", [
+    (lambda k: -1.0 - 0 * k, "<=", lambda k: -2.0 + 0 * k, U, "over by 1"),
+    (lambda k: -100.0 - k, "<=", -1.0, U, "loose by 99"),
+    (lambda k: -5.0 - k, "<=", 3.0, U, "loose by 8"),
+    (lambda k: k, "<=", 0.0, U, "over by 1"),
+    (lambda k: k, ">=", 0.0, V, "short by 1"),
+    (lambda k: k - 2, "<=", 0.0, U, "loose by 1"),
+    (lambda k: k**2, ">=", 0.1, V, "short by 0.1"),
+    (lambda k: 1 - k, "<=", lambda k: jnp.sin(jnp.pi * (1 + 0 * k)), U, "over by 1"),
+    (lambda k: -1.0 + 0 * k, ">=", lambda k: -3.0 + k, U, "loose by 1"),
+    (lambda k: -1.0 + 0 * k, ">=", lambda k: 3.0 + k, U, "short by 5"),
+    (lambda k: k, "<=", lambda k: 4.0 + 0 * k, U, "x4 loose"),
+])  # fmt: skip
+def test_sides_that_are_not_positive_are_compared_by_their_difference(
+    lhs, relation, rhs, over, words, tmp_path
+):
+    small = jb.Budget(samples=32, restarts=4, steps=60)
+    one = jb.claim("t.sides", lhs, relation, rhs, over=over, budget=small)
+    (found,) = jb.falsify(one, store=tmp_path)
+    assert closeness(found) == words
+    assert ("sides there" in repr(found)) == any(side <= 0 for side in found.sides)
+    assert Verdict.from_json(found.to_json()).sides == found.sides
+    meta = jb.load_instance(tmp_path / found.worst_file).meta
+    if found.sides[relation == "<="] <= 0:
+        assert (meta["lhs"], meta["rhs"]) == found.sides
+    unsure = dataclasses.replace(found, status="inconclusive")
+    if words.startswith(("over", "short")):
+        assert closeness(unsure) == f"{words.split()[-1]} undecided"

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.renamed import current_form
-from jaxbounds.claims.statements import Budget, Form, Instance, Size, Statement
+from jaxbounds.claims.statements import FITTED, Budget, Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import (
     Bench,
     Column,
@@ -393,15 +393,18 @@ def _with_worst(
         every = np.arange(len(column.sizes))
         numbers = np.flatnonzero(column.measured.counted & ~np.isnan(column.measured.value))
         row = column.worst(numbers if verdict.status == "fails" and len(numbers) else every)
+        row = _closest(statement, column, row)
+        sides = _sides(statement, column, row)
         size = Size(statement.sizes[column.sizes[row]])
         instance, ratio = pool.instance(row), float(column.measured.value[row])
         looked = column.scale is not None and not np.isnan(column.scale[row])
+        looked = looked or (bool(sides) and not column.measured.rhs[row] > 0)
         found_there = (instance, size, None if looked else ratio)
         ratio, file = _save(bench, form, found_there, index, store, "worst")
         remember(bench, form, index, (instance, size, ratio), examples)
         if statement.kind not in ON_AVERAGE and not verdict.worst_ratio > ratio:
             verdict = replace(verdict, worst_ratio=ratio)
-        verdict = replace(verdict, size=dict(size), worst_file=file)
+        verdict = replace(verdict, size=dict(size), sides=sides, worst_file=file)
     if verdict.status != "fails":
         return verdict
     failing: tuple[Instance, Size] | None
@@ -415,6 +418,28 @@ def _with_worst(
             ratio = verdict.worst_ratio
         verdict = replace(verdict, shrunk_ratio=ratio, shrunk_file=file)
     return verdict
+
+
+def _closest(statement: Statement, column: Column, row: int) -> int:
+    """Return the instance with the ratio of a row whose smaller side exceeds the larger side most.
+
+    All ratios to a zero side are equal, so only the differences tell which instance is the worst.
+    """
+    m = column.measured
+    if not statement.is_bound or m.rhs[row] > 0:
+        return row
+    gap = np.where(m.counted & (m.value == m.value[row]), m.lhs - m.rhs, np.nan)
+    return row if np.all(np.isnan(gap)) or np.isnan(gap[row]) else int(np.nanargmax(gap))
+
+
+def _sides(statement: Statement, column: Column, row: int) -> tuple[float, ...]:
+    """Return the left and the right side on an instance; empty for a claim that is no bound."""
+    if not statement.is_bound or statement.kind in (*ON_AVERAGE, *FITTED):
+        return ()
+    smaller, larger = float(column.measured.lhs[row]), float(column.measured.rhs[row])
+    if not (math.isfinite(smaller) and math.isfinite(larger)):
+        return ()
+    return (larger, smaller) if statement.relation == ">=" else (smaller, larger)
 
 
 def replay(

@@ -76,6 +76,7 @@ class Verdict:
         shrunk_ratio: the ratio of the shrunk failing instance, or None.
         shrunk_file: the path of the shrunk instance in the output folder; empty if not saved.
         size: the size of the worst instance.
+        sides: for a bound, the left and the right side on the worst instance; empty otherwise.
         precision: the float type of the measurements.
         tolerance: the relative tolerance that the statement declares.
         seconds: the seconds spent on the whole statement.
@@ -120,6 +121,7 @@ class Verdict:
     shrunk_ratio: float | None = None
     shrunk_file: str = ""
     size: dict[str, float] = field(default_factory=dict)
+    sides: tuple[float, ...] = ()
     precision: str = "float64"
     tolerance: float = 0.0
     seconds: float = 0.0
@@ -162,11 +164,13 @@ class Verdict:
         return sizes[-1]
 
     def _table(self) -> Table:
+        below = any(side <= 0 for side in self.sides)  # the ratio is then no quotient
         limit = self.kind == "limit"  # whose worst instance has another size
         about = {
             "verdict": f"{self.status}, {self.aside}" if self.aside else self.status,
             "because": self.reason,
             "distance at the last size" if limit else "worst ratio": number(self.worst_ratio),
+            "sides there": " and ".join(f"{side:.6g}" for side in self.sides) if below else "",
             "at": "" if limit else ", ".join(f"{k}={v}" for k, v in self.size.items()),
             "largest size": self.largest_size,
             "evidence": self.evidence,
@@ -199,6 +203,7 @@ class Verdict:
                 "worst_ratio": number(stored["worst_ratio"]),
                 "quantiles": tuple(map(number, stored["quantiles"])),
                 "checked": tuple(stored["checked"]),
+                "sides": tuple(map(number, stored["sides"])),
                 "values": {
                     place: {name: tuple(map(number, row)) for name, row in named.items()}
                     for place, named in stored["values"].items()

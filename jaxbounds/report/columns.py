@@ -45,15 +45,51 @@ def closeness(verdict: Verdict, /) -> str:
         return "exact" if ratio == 0 else f"{-math.log10(ratio):.0f} digits"
     if math.isinf(ratio):
         return "unbounded"
-    if ratio <= 0:
-        smaller = "right" if verdict.relation == ">=" else "left"
-        return f"{smaller} side 0" if ratio == 0 else f"{smaller} side < 0"
     if verdict.status == "holds" and verdict.near and abs(ratio - 1) <= CLOSE:
         if verdict.evidence in ("approached", "attained"):
             return verdict.evidence
         is_one = abs(ratio - 1) <= max(verdict.tolerance, ROUNDED)
         return "attained" if is_one and not verdict.reason.startswith(NEAR_ONE) else _equal(ratio)
-    return _equal(ratio) if abs(ratio - 1) <= ROUNDED else _apart(verdict, ratio)
+    if abs(ratio - 1) <= ROUNDED:
+        return _equal(ratio)
+    if is_difference(verdict):
+        return _difference(verdict)
+    if ratio <= 0:
+        smaller = "right" if verdict.relation == ">=" else "left"
+        return f"{smaller} side 0" if ratio == 0 else f"{smaller} side < 0"
+    return _apart(verdict, ratio)
+
+
+def is_difference(verdict: Verdict, /) -> bool:
+    """Whether a factor between the sides of the worst instance means nothing.
+
+    A factor needs a positive larger side, which is not zero up to rounding, and a smaller side that
+    is not negative.
+    """
+    if not verdict.sides:
+        return False
+    smaller, larger = _ordered(verdict)
+    if larger <= 0 or smaller < 0:
+        return True
+    return larger <= ROUNDED < smaller and larger <= ROUNDED * smaller
+
+
+def _ordered(verdict: Verdict) -> tuple[float, float]:
+    """Return the sides of the worst instance, first the side claimed to be smaller."""
+    lhs, rhs = verdict.sides
+    return (rhs, lhs) if verdict.relation == ">=" else (lhs, rhs)
+
+
+def _difference(verdict: Verdict) -> str:
+    """Return the difference of the sides; only a failing form is "over" or "short"."""
+    smaller, larger = _ordered(verdict)
+    gap = smaller - larger
+    if gap == 0:
+        return "equal at worst"
+    if gap > 0 and verdict.status != "fails":
+        return f"{gap:.1g} undecided"
+    beyond = "short" if verdict.relation == ">=" else "over"
+    return f"{beyond if gap > 0 else 'loose'} by {abs(gap):.3g}"
 
 
 def _equal(ratio: float) -> str:

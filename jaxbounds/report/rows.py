@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import ON_AVERAGE, Verdict
-from jaxbounds.report.columns import COLUMNS, Column, number
+from jaxbounds.report.columns import COLUMNS, Column, is_difference, number
 from jaxbounds.report.formula import formula
 from jaxbounds.report.histogram import Axis, axis, histogram, sparkline, words
 from jaxbounds.report.instances import Run, stored_instances
@@ -164,6 +164,7 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
         ("Requires besides", besides),
         ("Verdict", verdict.reason),
         (quantity(statement)[0].capitalize(), number(verdict.worst_ratio)),
+        ("Sides of the worst instance", _sides(verdict)),
         ("Instances", source_words(verdict)),
         ("Evidence", evidence_words(verdict)),
         ("Certificate", certificate_words(verdict)),
@@ -184,6 +185,14 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
         stored_instances(verdict, run),
         class_="form",
     )
+
+
+def _sides(verdict: Verdict) -> str:
+    """Return both sides of the worst instance if a factor between the sides means nothing."""
+    if not is_difference(verdict):
+        return ""
+    left, right = (f"{side:.6g}" for side in verdict.sides)
+    return f"left side {left}, right side {right}"
 
 
 def _facts(pairs: Sequence[tuple[str, object]]) -> Html:
