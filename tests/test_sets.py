@@ -367,7 +367,7 @@ def test_expressions_of_sizes(what, found):
     (lambda: jb.Ball(1, "m").shape_at(SIZE), "names no size='m'. Try one of: d, n, R"),
     (lambda: jb.Ball(1, "d/2").shape_at(SIZE), "expected a whole number"),
     (lambda: jb.Ball(-1, "d").draw(jax.random.key(0), SIZE), "radius=-1, expected a positive"),
-    (lambda: jb.Box(1, 1).draw(jax.random.key(0), SIZE), "Try lo < hi"),
+    (lambda: jb.Box(1, 0).draw(jax.random.key(0), SIZE), "Try lo < hi"),
     (lambda: jb.OneOf(), "OneOf lists values"),
     (lambda: jb.OneOf([1.0], [1.0, 2.0]), "OneOf lists values=.* expected one shape"),
 ])  # fmt: skip
@@ -387,3 +387,49 @@ def test_a_power_that_no_float_holds_is_refused_at_once(text):
     with pytest.raises(ValueError, match="exceeds 1e"):
         number_of(text, {"d": 9})
     assert number_of("d**2", {"d": 9}) == 81 and number_of("2**(0-d)", {"d": 9}) == 2**-9
+
+
+@pytest.mark.parametrize("make, words", [
+    (lambda: jb.PSD((2, 3)), r"shape=\(2, 3\), expected a square matrix. Try 2"),
+    (lambda: jb.Symmetric((2, 3)), "expected a square matrix"),
+    (lambda: jb.Each(jb.PSD((2, 3)), 2), "expected a square matrix"),
+    (lambda: jb.PSD(2, at_most=-1), r"at_most=-1.0, expected a norm of at least 0. Try at_most=1"),
+    (lambda: jb.Symmetric("d", at_most=-1), "expected a norm of at least 0"),
+    (lambda: jb.PSD(0), "expected positive axes. Try"),
+    (lambda: jb.Ball(-1, "d"), "radius=-1, expected a positive finite number. Try 1"),
+    (lambda: jb.Ball(0, 2), "radius=0, expected a positive"),
+    (lambda: jb.Sphere(-1, 2), "radius=-1, expected a positive"),
+    (lambda: jb.Sphere(1, 0), "expected at least one entry. Try"),
+    (lambda: jb.OperatorNorm(-1, 2), "radius=-1, expected a positive"),
+    (lambda: jb.Matrices(("n", "d"), norm="rows", at_most=-1), "radius=-1, expected a positive"),
+    (lambda: jb.Matrices((0, 2), norm="row sum"), "expected positive axes. Try"),
+    (lambda: jb.Box(1, 0, "d"), "lo=1.0, hi=0.0. Try lo < hi"),
+    (lambda: jb.Box(0, 0), r"which leave one point. Try jb.OneOf\(0.0\)"),
+    (lambda: jb.Box(2, 2, 3), r"Try jb.OneOf\(\[np.full\(3, 2.0\)\]\)"),
+    (lambda: jb.Integers(2, 1), "Try lo <= hi"),
+    (lambda: jb.Integers(0, np.inf), "expected finite ends. Try"),
+    (lambda: jb.Simplex(0), "expected rows with entries. Try"),
+    (lambda: jb.Simplex(2, -1), "total=-1.0, expected a positive"),
+    (lambda: jb.SubSimplex((), 1), "expected rows with entries. Try"),
+    (lambda: jb.Signs(2, 0.0), "scale=0.0, expected a positive"),
+    (lambda: jb.OneOf(1.0, float("nan")), "which hold NaN. Try"),
+])  # fmt: skip
+def test_a_set_with_impossible_numbers_is_refused_at_once(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+@pytest.mark.parametrize("one", [
+    jb.PSD(("m", "n")), jb.Symmetric(("m", 3)), jb.PSD("m", at_most="-m"), jb.Ball("m - n", 2),
+    jb.Box("m", "m"), jb.Simplex("m - 2"), jb.Integers("n", "m"), jb.Sphere(1, ("m - 2", 3)),
+])  # fmt: skip
+def test_a_set_with_impossible_sizes_is_refused_at_the_size(one):
+    with pytest.raises(ValueError, match="Try"):
+        one.draw(jax.random.key(0), {"m": 2, "n": 3})
+
+
+def test_square_sets_of_one_named_axis_stay():
+    size = {"d": 2, "k": 2}
+    for one in (jb.PSD(("d", "k")), jb.Each(jb.PSD("d", at_most=0), "k"), jb.Symmetric((2, "k"))):
+        assert one.draw(jax.random.key(0), size).shape[-2:] == (2, 2)
+    assert jb.OneOf([np.full(3, 2.0)]).shape_at({}) == (3,)

@@ -214,12 +214,20 @@ class Set(metaclass=CarefulABC):
         for number in numbers:
             refuse(number)
         shape: Shape = getattr(self, "shape", ())
-        for axis in shape if isinstance(shape, tuple) else (shape,):
+        axes = shape if isinstance(shape, tuple) else (shape,)
+        for axis in axes:
             if not isinstance(axis, int | str) or isinstance(axis, bool):
                 raise Refused(
                     f"shape={shape!r}: expected names of sizes or whole numbers. Try ('n', 3)"
                 )
             refuse(axis)
+        if not any(isinstance(number, str) for number in numbers):
+            self._refuse_numbers({})
+        if hasattr(self, "shape") and not any(isinstance(axis, str) for axis in axes):
+            self.shape_at({})
+
+    def _refuse_numbers(self, size: Size) -> None:
+        """Refuse numbers that give no set at a size, as a negative radius does."""
 
     def _radius(self, size: Size) -> float:
         radius = number_of(self.R, size)  # type: ignore[attr-defined]

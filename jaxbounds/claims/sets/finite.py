@@ -27,8 +27,13 @@ class Integers(Set):
         """Refuse an end that is neither a number nor an expression of sizes."""
         self._refuse(self.lo, self.hi)
 
+    def _refuse_numbers(self, size: Size) -> None:
+        self._ends(size)
+
     def _ends(self, size: Size) -> tuple[int, int]:
         low, high = number_of(self.lo, size), number_of(self.hi, size)
+        if math.isinf(low) or math.isinf(high):
+            raise Refused(f"{self!r} has lo={low}, hi={high}, expected finite ends. Try hi=100")
         if low != int(low) or high != int(high) or not low <= high:
             raise Refused(f"{self!r} has lo={low}, hi={high}, expected whole numbers. Try lo <= hi")
         return int(low), int(high)
@@ -106,7 +111,7 @@ class OneOf(Set):
         """Take the points as arguments, OneOf(0, 1), or all in one list, OneOf([0, 1]).
 
         Raises:
-            Refused: if there is no point, or the points differ in shape.
+            Refused: if there is no point, the points differ in shape, or a point holds NaN.
         """
         listed = isinstance(values[0], list | tuple) or np.ndim(values[0]) if values else False
         given = list(values[0]) if len(values) == 1 and listed else list(values)
@@ -116,6 +121,8 @@ class OneOf(Set):
             shapes = set()
         if len(shapes) != 1:
             raise Refused(f"OneOf lists values={values!r:.80}, expected one shape. Try OneOf(0, 1)")
+        if any(np.any(np.not_equal(v, v)) for v in given):
+            raise Refused(f"OneOf lists values={values!r:.80}, which hold NaN. Try OneOf(0, 1)")
         # Nested tuples make the set comparable and hashable.
         object.__setattr__(self, "values", tuple(_frozen(np.asarray(v).tolist()) for v in given))
 

@@ -153,6 +153,9 @@ class SpectralBall(_OfMatrices):
         if self.p not in (1, math.inf):
             raise Refused(f"{self!r} has p={self.p!r}, expected 1 or infinity. Try p=1")
 
+    def _refuse_numbers(self, size: Size) -> None:
+        self._radius(size)
+
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         radius, (m, n) = self._radius(size), shape
 
@@ -278,12 +281,36 @@ class Symmetric(_OfMatrices):
                 "(or 'trace', its other name) or 'frobenius'. Try norm='operator'"
             )
 
+    def shape_at(self, size: Size) -> tuple[int, ...]:
+        """Return the shape (d, d) at a size.
+
+        Raises:
+            Refused: if the matrices are not square.
+        """
+        rows, columns = super().shape_at(size)
+        if rows != columns:
+            raise Refused(
+                f"{self!r} has shape={(rows, columns)}, expected a square matrix. Try {rows}"
+            )
+        return rows, columns
+
+    def _refuse_numbers(self, size: Size) -> None:
+        self._bound(size)
+
+    def _bound(self, size: Size) -> float:
+        bound = float(number_of(self.at_most, size))
+        if not bound >= 0:
+            raise Refused(
+                f"{self!r} has at_most={bound}, expected a norm of at least 0. Try at_most=1"
+            )
+        return bound
+
     @property
     def _p(self) -> float:
         return _OF_EIGENVALUES[_one_name(self.norm)]
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        bound, d = float(number_of(self.at_most, size)), shape[0]
+        bound, d = self._bound(size), shape[0]
 
         def of(values: Draw) -> Draw:
             def law(key: jax.Array) -> jax.Array:
@@ -317,7 +344,7 @@ class Symmetric(_OfMatrices):
         Raises:
             Refused: if the bound `at_most` is infinite.
         """
-        bound, (d, _) = float(number_of(self.at_most, size)), self.shape_at(size)
+        bound, (d, _) = self._bound(size), self.shape_at(size)
         if not math.isfinite(bound):
             return super().extreme(key, size)
         a, b = jax.random.split(key)
@@ -331,7 +358,7 @@ class Symmetric(_OfMatrices):
 
     def project(self, x: Any, size: Size) -> Any:
         """Return the nearest matrix: project the eigenvalues of the symmetric part."""
-        bound, x_ = float(number_of(self.at_most, size)), _symmetric(jnp.asarray(x))
+        bound, x_ = self._bound(size), _symmetric(jnp.asarray(x))
         values = jnp.linalg.eigvalsh(x_)
         kept = values if self.signed else jnp.maximum(values, 0.0)
         own = (lambda v: v) if self.signed else (lambda v: jnp.maximum(v, 0.0))
@@ -354,7 +381,7 @@ class Symmetric(_OfMatrices):
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
         """Test the symmetry, the sign of the least eigenvalue, and a finite bound on the norm."""
-        xp, bound = modules(x), float(number_of(self.at_most, size))
+        xp, bound = modules(x), self._bound(size)
         values = xp.linalg.eigvalsh(_symmetric(x))
         largest = xp.max(xp.abs(values))
         found = {f"{name} is symmetric": largest + xp.max(xp.abs(x - x.T)) <= largest * MORE}
@@ -376,7 +403,7 @@ class Symmetric(_OfMatrices):
         Raises:
             Refused: if the norm is not "operator", or the bound is infinite.
         """
-        bound, (d, _) = float(number_of(self.at_most, size)), self.shape_at(size)
+        bound, (d, _) = self._bound(size), self.shape_at(size)
         if self._p != math.inf or not math.isfinite(bound):
             return super().charts(size)
         k = d * (d - 1) // 2
@@ -427,6 +454,20 @@ class RowBalls(Set):
             raise Refused(
                 f"RowBalls has over={self.over!r}, expected 'max' or 'sum'. Try over='max'"
             )
+
+    def shape_at(self, size: Size) -> tuple[int, ...]:
+        """Return the shape at a size.
+
+        Raises:
+            Refused: if there is no row, or a row has no entry.
+        """
+        shape = super().shape_at(size)
+        if not shape or not min(shape):
+            raise Refused(f"{self!r} has shape={shape}, expected positive axes. Try ('n', 'd')")
+        return shape
+
+    def _refuse_numbers(self, size: Size) -> None:
+        self._radius(size)
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         def near(draw: Draw) -> Draw:

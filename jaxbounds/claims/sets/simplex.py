@@ -24,6 +24,20 @@ class Simplex(Set):
         """Refuse a total that is neither a number nor an expression of sizes."""
         self._refuse(self.total)
 
+    def shape_at(self, size: Size) -> tuple[int, ...]:
+        """Return the shape at a size.
+
+        Raises:
+            Refused: if a row has no entry.
+        """
+        shape = super().shape_at(size)
+        if not shape or not shape[-1]:
+            raise Refused(f"{self!r} has shape={shape}, expected rows with entries. Try 'd'")
+        return shape
+
+    def _refuse_numbers(self, size: Size) -> None:
+        self._sum(size)
+
     def _sum(self, size: Size) -> float:
         total = float(number_of(self.total, size))
         if not 0 < total < math.inf:

@@ -51,10 +51,20 @@ class Box(Set):
         """Refuse ends and shapes that hold more than numbers and expressions of sizes."""
         self._refuse(self.lo, self.hi)
 
+    def _refuse_numbers(self, size: Size) -> None:
+        self._ends(size)
+
     def _ends(self, size: Size) -> tuple[float, float]:
         low, high = float(number_of(self.lo, size)), float(number_of(self.hi, size))
+        where = f" at {dict(size)}" if size else ""
+        if low == high and math.isfinite(low):
+            one = f"[np.full({self.shape!r}, {low})]" if self.shape != () else low
+            raise Refused(
+                f"{self!r} has lo={low}, hi={high}{where}, which leave one point. "
+                f"Try jb.OneOf({one})"
+            )
         if not low < high:
-            raise Refused(f"{self!r} has lo={low}, hi={high} at {dict(size)}. Try lo < hi")
+            raise Refused(f"{self!r} has lo={low}, hi={high}{where}. Try lo < hi")
         return low, high
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -191,6 +201,9 @@ class Ball(Set):
         if not self.p >= 1:
             raise Refused(f"{self!r} has p={self.p!r}, expected p >= 1. Try p=2")
 
+    def _refuse_numbers(self, size: Size) -> None:
+        self._radius(size)
+
     def _scaled(self, x: jax.Array, radius: jax.Array | float) -> jax.Array:
         length = _norm(x, self.p)
         first = jnp.zeros(x.size).at[:1].set(1.0).reshape(x.shape)
@@ -280,6 +293,17 @@ class Sphere(Ball):
 
     convex: ClassVar[bool] = False
 
+    def shape_at(self, size: Size) -> tuple[int, ...]:
+        """Return the shape at a size.
+
+        Raises:
+            Refused: if the arrays have no entry, so that no norm is positive.
+        """
+        shape = super().shape_at(size)
+        if not math.prod(shape):
+            raise Refused(f"{self!r} has shape={shape}, expected at least one entry. Try 'd'")
+        return shape
+
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         return self._boundary(shape, size)
 
@@ -332,6 +356,10 @@ class Signs(Set):
     def __post_init__(self) -> None:
         """Refuse a shape that holds more than sizes and whole numbers."""
         self._refuse(self.scale)
+        if isinstance(self.scale, str) or not 0 < self.scale < math.inf:
+            raise Refused(
+                f"{self!r} has scale={self.scale!r}, expected a positive finite number. Try 1"
+            )
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
         return (lambda key: self.extreme(key, size),)
