@@ -158,9 +158,22 @@ def _ids(module: str) -> dict[str, Piece]:
         name: part
         for part in dict.fromkeys(_assigned(module).values())
         for top in _body(part.text) or ()
-        for node in ast.walk(top)
+        for node in _outside_items(top)
         if (name := _id_in(node)) is not None
     }
+
+
+def _outside_items(top: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a syntax tree, without the calls that declare an item of a source."""
+    if isinstance(top, ast.Call) and _called(top) == "Item":
+        return
+    yield top
+    for node in ast.iter_child_nodes(top):
+        yield from _outside_items(node)
+
+
+def _called(node: ast.Call) -> str:
+    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
 
 
 def _id_in(node: ast.AST) -> str | None:
@@ -169,12 +182,27 @@ def _id_in(node: ast.AST) -> str | None:
     if isinstance(node, ast.keyword) and node.arg == "id":
         value = node.value
     elif isinstance(node, ast.Call) and node.args:
-        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        value = node.args[0] if called == "claim" else None
+        value = node.args[0] if _called(node) == "claim" else None
     return str(value.value) if isinstance(value, ast.Constant) else None
 
 
 def _declared(statement: Statement) -> Piece | None:
+    """Return the assignment that declares the statement; None if unknown."""
+    return _by_id(statement) or _by_line(statement)
+
+
+def _by_line(statement: Statement) -> Piece | None:
+    """Return the assignment around the line that declares a statement; None if unknown."""
+    at = statement.written_at
+    if at is None or at.module not in sys.modules:
+        return None
+    for piece in dict.fromkeys(_assigned(at.module).values()):
+        if piece.line <= at.line <= piece.line + piece.text.count("\n"):
+            return piece
+    return None
+
+
+def _by_id(statement: Statement) -> Piece | None:
     """Return the assignment that declares the statement; None if no code has the literal id."""
     module = getattr(_plain(statement.evaluate), "__module__", None) or ""
     for name in [module, *_beside(module)]:
@@ -195,7 +223,10 @@ def _beside(module: str) -> list[str]:
 
 
 def declaration(statement: Statement, /) -> str:
-    """Return the file and line of a statement's declaration; "" if no code has the literal id."""
+    """Return the file and line of a statement's declaration; "" if unknown."""
+    at = statement.written_at
+    if at is not None and Path(at.file).is_file():
+        return Piece(at.file, at.line, "", at.module).place
     found = _declared(statement)
     return found.place if found else ""
 
@@ -286,7 +317,7 @@ def _code_outside(room: str) -> str:
 def code_digest(statement: Statement, /) -> str:
     """Return a SHA-256 of code that includes all code on which a statement's verdicts depend."""
     pieces = [piece.text for piece in behind(statement)]
-    if _declared(statement) is None:  # for example a statement that a loop makes
+    if _by_id(statement) is None:  # for example a statement that a loop makes
         pieces += [_text(file) for file in own_files()]
     whole = "\n".join([*pieces, _code_outside(_room(statement))])
     return hashlib.sha256(whole.encode(errors="surrogatepass")).hexdigest()

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from jaxbounds.claims.refused import Careful
 from jaxbounds.claims.sets import Over, Set
+from jaxbounds.claims.statements.caller import Line, caller
 from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.form import LONGEST, REJECTED, Form
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size
@@ -208,6 +209,8 @@ class Statement(metaclass=Careful):
     depends: tuple[str | Path, ...] = ()
     refused: str = field(default="", init=False, repr=False)
     """The reason of a refusal, in a placeholder made while a file is loaded; else empty."""
+    written_at: ClassVar[Line | None] = None
+    """The line that declares the statement, outside of the library; None if unknown."""
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Statement":
@@ -231,6 +234,7 @@ class Statement(metaclass=Careful):
 
     def __post_init__(self) -> None:
         """Fill the defaults that depend on the kind, and refuse an ill-formed statement."""
+        object.__setattr__(self, "written_at", caller())
         refuse_other_types(self, f"statement {self.id!r}", *TYPED)
         for form in self.forms if isinstance(self.forms, tuple) else ():
             if isinstance(form, Form) and form.refused:

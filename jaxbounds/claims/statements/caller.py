@@ -1,0 +1,69 @@
+"""Find the line of code that declares a statement, whichever helpers make the statement."""
+
+import sys
+import sysconfig
+import types
+from typing import NamedTuple
+
+
+class Line(NamedTuple):
+    """A line of a file.
+
+    Attributes:
+        file: the path of the file.
+        line: the line, which counts from 1.
+        module: the name of the file's module.
+    """
+
+    file: str
+    line: int
+    module: str
+
+
+DECLARES = ("jaxbounds.claims", "dataclasses", "contextlib", "functools")
+"""The modules whose functions declare a statement for their caller."""
+ENGINE = frozenset(
+    ("certification", "claims", "cli", "constants", "falsification", "ground", "papers", "programs",
+     "pytest_plugin", "report", "runs", "testing")
+)  # fmt: skip
+"""The parts of the library that copy statements, but declare none."""
+
+
+def caller() -> Line | None:
+    """Return the line outside of the library that declares a statement; None if there is none.
+
+    A function that makes several statements has a caller, too: the result is the line of the module
+    itself that leads to the declaration, if a module is being loaded or run.
+    """
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and _module(frame).startswith(DECLARES):
+        frame = frame.f_back
+    nearest = frame
+    while frame is not None and not _is_foreign(frame):
+        if frame.f_code.co_name == "<module>":
+            return _line(frame)
+        frame = frame.f_back
+    return None if nearest is None or _is_foreign(nearest) else _line(nearest)
+
+
+def _line(frame: types.FrameType) -> Line:
+    return Line(frame.f_code.co_filename, frame.f_lineno, _module(frame))
+
+
+def _module(frame: types.FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _is_foreign(frame: types.FrameType) -> bool:
+    """Whether a frame belongs to the engine of the library, to Python or to an installed package.
+
+    The shipped papers are no part of the engine.
+    """
+    first, _, rest = _module(frame).partition(".")
+    if first == "jaxbounds":
+        return rest.partition(".")[0] in ENGINE or not rest
+    file = frame.f_code.co_filename
+    return file.startswith(("<frozen", *_INSTALLED)) or "-packages" in file
+
+
+_INSTALLED = (sysconfig.get_paths()["stdlib"],)
