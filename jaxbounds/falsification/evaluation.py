@@ -225,12 +225,14 @@ def read(
             sides = in_order(statement, _checked(statement, _evaluated(statement, instance, size)))
         judged = returned(xp) if returned else {}
         if set(made) - set(statement.estimates.values()):
-            cure = f'the side, as estimates={{"lhs": "{made[0]}"}}'
+            one = "supremum" if made[0] == "below" else "infimum"
+            cure = f'estimates={{"lhs": "{made[0]}"}}, or "rhs" for the right side'
             if not statement.is_bound:
                 cure = two_claims({"lhs": made[0]})
             raise Refused(
-                f"evaluate of {statement.id} has estimates={set(made)}, a supremum or infimum that "
-                f"is only estimated. Try {cure}"
+                f"a side of {statement.id} calls jb.{one}, which a search estimates from "
+                f"{made[0]}, and estimates={dict(statement.estimates)} names no such side. "
+                f"Try {cure}"
             )
 
         def real(side: Any, name: str, which: str) -> Any:

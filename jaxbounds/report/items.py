@@ -61,6 +61,8 @@ def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
 
     A display without a verdict of its own gets the verdict of the theorem that contains the
     display.
+    A theorem without a verdict of its own has the verdicts on its displays, if every labelled
+    display in the theorem has a verdict.
 
     Args:
         paper: a paper with `contents`.
@@ -76,7 +78,25 @@ def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
             words = f"in {around.item.printed}: {around.words}"
             one = Covered(item, around.ids, words, around.decided)
         found.append(one)
-    return found
+    return [_by_displays(one, found) for one in found]
+
+
+def _by_displays(one: Covered, found: Sequence[Covered]) -> Covered:
+    """Return an item with the verdicts on its displays, if each labelled display has a verdict."""
+    if one.words != NOT_COVERED or one.item.kind.startswith("Equation"):
+        return one
+    inside = [
+        other
+        for other in found
+        if other.item.kind.startswith("Equation")
+        and other.item.label
+        and _stands_in(other.item, one.item)
+    ]
+    if not inside or not all(other.ids and not other.words.endswith(DECLARED) for other in inside):
+        return one
+    ids = tuple(dict.fromkeys(name for other in inside for name in other.ids))
+    words = "; ".join(f"in {other.item.printed}: {other.words}" for other in inside)
+    return Covered(one.item, ids, words, all(other.decided for other in inside))
 
 
 def _stands_in(display: Item, around: Item) -> bool:

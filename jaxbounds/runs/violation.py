@@ -1,5 +1,6 @@
 """Define `jaxbounds.find_violation`, which searches for a violation of an inequality on sets."""
 
+import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Budget
+from jaxbounds.claims.statements.instance import Hypotheses
 from jaxbounds.claims.statements.line import Axes, Sets, Side, line_of
 from jaxbounds.claims.statements.statement import ALONE, Relation
 from jaxbounds.falsification import load_instance, verdicts_on
@@ -61,12 +63,22 @@ class Violation:
         write_text(Path(path), json.dumps(to_json(self), indent=1) + "\n")
         return Path(path)
 
+    def _shown(self) -> dict[str, str]:
+        """Return the stored instance, its size and its ratio in words.
+
+        The words of a simpler instance say that another instance has the largest ratio.
+        """
+        size = ", ".join(f"{name}={value}" for name, value in self.size.items())
+        instance = f"{self.instance!r:.300}"
+        if math.isclose(self.ratio, self.instance_ratio, rel_tol=1e-9) or not self.instance:
+            return {"at": size, "instance": instance}
+        own = {"ratio of the simpler": number(self.instance_ratio)}
+        return {"simpler instance": instance, "its size": size} | own
+
     def _table(self) -> Table:
         about = {
             "largest ratio": number(self.ratio),
-            "at": ", ".join(f"{name}={value}" for name, value in self.size.items()),
-            "instance": f"{self.instance!r:.300}",
-            "its ratio": number(self.instance_ratio),
+            **self._shown(),
             "instances": str(self.instances),
             "because": self.reason,
         }
@@ -82,6 +94,7 @@ def find_violation(
     sizes: Axes | None = None,
     relation: Relation = "<=",
     error: Side = 0.0,
+    hypotheses: Hypotheses | None = None,
     seed: int = 0,
     budget: Budget | None = None,
     timeout: float = TIMEOUT,
@@ -98,6 +111,9 @@ def find_violation(
         error: the numerical error of lhs - rhs, for example of a Monte-Carlo mean or of a Lanczos
             residual. It is a number, or a function with arguments like those of `lhs`. A violation
             must exceed this error.
+        hypotheses: the conditions that an instance must meet besides the sets, as in `jb.claim`: a
+            function of entries and sizes by name that returns a dict of booleans,
+            lambda x: {"x > 0": jnp.all(x > 0)}. `jaxbounds new --from` cannot write such a claim.
         seed: the seed of the random instances.
         budget: the numbers of draws and searches; the default budget unless given.
         timeout: seconds, after which the search ends with its result so far.
@@ -108,7 +124,7 @@ def find_violation(
     """
     refuse_other_limits(timeout)
     refuse_other_seeds(seed)
-    line = line_of(lhs, rhs, over, sizes, relation, error)
+    line = line_of(lhs, rhs, over, sizes, relation, error, hypotheses)
     with tempfile.TemporaryDirectory() as folder:
         (verdict,) = verdicts_on(
             line.statement(budget), seed=seed, store=folder, referee=by_balls, timeout=timeout

@@ -51,10 +51,8 @@ def _value(node: ast.expr, size: Size | None, text: str) -> float:
             try:
                 return size[name]
             except KeyError:
-                known = ", ".join(size) or "nothing"
-                raise Refused(
-                    f"expression={text!r} names no size={name!r}. Try one of: {known}"
-                ) from None
+                known = f"one of: {', '.join(size)}" if size else f'sizes={{"{name}": (2, 4)}}'
+                raise Refused(f"expression={text!r} names no size={name!r}. Try {known}") from None
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return -_value(inner, size, text)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:

@@ -17,9 +17,10 @@ from jaxbounds.claims.statements.two_sides import (
     ByName,
     Side,
     TwoSides,
+    by_name,
     owned,
-    parameters,
     refuse_other_arguments,
+    refuse_other_relation,
     refuse_other_side,
 )
 from jaxbounds.claims.statements.written import in_words
@@ -29,9 +30,9 @@ Twin = Side | tuple[Side, Side]
 """A right side that makes the claim false, or a pair of a left and a right side."""
 Twins = Sequence[Twin] | Mapping[str, Twin]
 _KINDS: Mapping[str, Kind] = {
-    "=": "identity",
     "<=": "inequality",
     ">=": "inequality",
+    "=": "identity",
     "->": "limit",
 }
 _BY_KIND: Any = None
@@ -142,8 +143,7 @@ def claim(
             ill formed; the message names the statement and the field.
     """
     try:
-        if relation not in _KINDS:
-            raise Refused(f"relation={relation!r}: expected '<=', '>=', '=' or '->'. Try '<='")
+        refuse_other_relation(relation, tuple(_KINDS))
         found = sizes_of(sizes)
         if not found:
             raise Refused(f"sizes={sizes!r} gives no size. Try sizes={{'d': (2, 4)}}")
@@ -173,7 +173,7 @@ def claim(
         tex=tex,
         kind=_KINDS[relation],
         relation=relation,
-        evaluate=TwoSides(pairs, error),
+        evaluate=TwoSides(pairs, error, str(id)),
         judges=every if callable(every) else tuple(dict.fromkeys(every)),
         over=over,
         there_is=there_is,
@@ -182,7 +182,7 @@ def claim(
         towards=_end(found) if relation == "->" and towards is None else dict(towards or {}),
         sizes=found,
         assumptions=assumptions,
-        hypotheses=_by_name(hypotheses, {*found[0], *(n for sets in named for n in sets)}),
+        hypotheses=by_name(hypotheses, {*found[0], *(n for sets in named for n in sets)}),
         source=source,
         forms=(printed, *twins),
         tolerance=tolerance,
@@ -198,12 +198,6 @@ def _end(sizes: Sequence[Mapping[str, float]]) -> dict[str, float]:
     (name,) = names
     first, last = (float(size.get(name, 0)) for size in (sizes[0], sizes[-1]))
     return {name: math.inf if last > first else 0}
-
-
-def _by_name(hypotheses: Any, known: set[str]) -> Any:
-    """Turn hypotheses whose arguments are entries and sizes into `hypotheses(instance, size)`."""
-    asked = set(parameters(hypotheses)) if callable(hypotheses) else set()
-    return ByName(hypotheses) if asked and asked <= known else hypotheses
 
 
 def _named(false: Twins) -> list[tuple[str, Twin]]:

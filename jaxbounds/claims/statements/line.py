@@ -13,8 +13,10 @@ from jaxbounds.claims.statements.two_sides import (
     PRINTED,
     Side,
     TwoSides,
+    by_name,
     parameters,
     refuse_other_arguments,
+    refuse_other_relation,
     refuse_other_side,
 )
 from jaxbounds.claims.statements.written import written
@@ -53,6 +55,7 @@ class Line:
         sizes: the static parts to try.
         relation: "<=" or ">=".
         error: the absolute rounding error of lhs - rhs, given like `lhs`.
+        hypotheses: a function that returns the further hypotheses by name, or None.
     """
 
     lhs: Side
@@ -61,6 +64,7 @@ class Line:
     sizes: tuple[Mapping[str, float], ...] = ({},)
     relation: Relation = "<="
     error: Side = 0.0
+    hypotheses: Any = None
 
     def statement(self, budget: Budget | None = None) -> Statement:
         """Return the claim as a statement.
@@ -81,7 +85,7 @@ class Line:
             id="line.claim", label="", formula=f"lhs {self.relation} rhs", kind="inequality",
             evaluate=TwoSides({PRINTED: (self.lhs, self.rhs)}, self.error),
             over=self.over, sizes=self.sizes, relation=self.relation,
-            forms=(Form(name=PRINTED),), **given,
+            hypotheses=by_name(self.hypotheses, names), forms=(Form(name=PRINTED),), **given,
         )  # fmt: skip
 
     def _given(self, side: Side) -> list[str]:
@@ -92,12 +96,13 @@ class Line:
         """Return the claim as text, from which `jaxbounds new --from` writes a statement.
 
         The text of a side is empty if its code is unreadable, for example because a person typed it
-        at a prompt.
+        at a prompt. The text is empty for a claim with hypotheses, too.
         """
         sides = {"left_side": self.lhs, "right_side": self.rhs}
         exact = not callable(self.error) and self.error == 0
+        every = sides if exact else {**sides, "uncertainty": self.error}
         return {
-            "code": written(sides if exact else {**sides, "uncertainty": self.error}),
+            "code": "" if self.hypotheses else written(every),
             "lhs": self._given(self.lhs),
             "rhs": self._given(self.rhs),
             "over": declared(self.over),
@@ -108,7 +113,14 @@ class Line:
 
 
 def line_of(
-    lhs: Side, rhs: Side, over: Sets, sizes: Axes | None, relation: Relation, error: Side = 0.0, /
+    lhs: Side,
+    rhs: Side,
+    over: Sets,
+    sizes: Axes | None,
+    relation: Relation,
+    error: Side = 0.0,
+    hypotheses: Any = None,
+    /,
 ) -> Line:
     """Make a `Line` from the arguments of `jb.find_violation` and of similar functions.
 
@@ -118,8 +130,7 @@ def line_of(
     """
     for which, side in (("left side", lhs), ("right side", rhs), ("error", error)):
         refuse_other_side(which, side)
-    if relation not in ("<=", ">="):
-        raise Refused(f"relation={relation!r}, expected '<=' or '>='. Try '<='")
+    refuse_other_relation(relation, ("<=", ">="))
     found = sizes_of(sizes)
     if not found:
         raise Refused(f"sizes={sizes!r} gives no size. Try {{'d': (2, 4)}}")
@@ -130,4 +141,5 @@ def line_of(
         sizes=found,
         relation=relation,
         error=error,
+        hypotheses=hypotheses,
     )

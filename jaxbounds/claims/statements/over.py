@@ -66,6 +66,21 @@ class Within:
     own: Hypotheses | None = None
 
     def __call__(self, instance: Instance, size: Size) -> Mapping[str, Any]:
-        """Test all hypotheses on an instance; return {hypothesis: bool}."""
+        """Test all hypotheses on an instance; return {hypothesis: bool}.
+
+        Raises:
+            TypeError: if the statement's own hypotheses return no dict.
+        """
         own = self.own(instance, size) if self.own else {}
+        if not isinstance(own, Mapping):
+            given = "k" if hasattr(self.own, "__wrapped__") else "i, size"
+            entry = "k" if given == "k" else 'i["k"]'
+            raise TypeError(
+                f"hypotheses returned {_kind(own)}, expected a dict of booleans by name. "
+                f'Try hypotheses=lambda {given}: {{"k > 0": jnp.all({entry} > 0)}}'
+            )
         return self.over.meets(instance, size) | dict(own)
+
+
+def _kind(value: Any) -> str:
+    return "an array" if hasattr(value, "dtype") else f"{value!r:.40}"

@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -32,7 +32,47 @@ def refuse_other_side(which: str, side: Any, /) -> None:
         TypeError: if the side is neither; the message names the side.
     """
     if not callable(side) and (isinstance(side, bool) or not isinstance(side, int | float)):
-        raise TypeError(f"{which}={side!r:.60} is neither a function nor a number. Try 0.0")
+        raise TypeError(
+            f"{which}={side!r:.60} is neither a function nor a number. Try {_as_number(side)}"
+        )
+
+
+def _as_number(side: Any) -> str:
+    """Return the float of a value, as Python code; a function if the value has no float."""
+    try:
+        return repr(float(side))
+    except (TypeError, ValueError):
+        return "a number, or lambda x: x"
+
+
+_MEANT = {
+    "<": "<=", "=<": "<=", "≤": "<=", "⩽": "<=", "≦": "<=", "≲": "<=", r"\le": "<=", r"\leq": "<=",
+    ">": ">=", "=>": ">=", "≥": ">=", "⩾": ">=", "≧": ">=", "≳": ">=", r"\ge": ">=", r"\geq": ">=",
+    "==": "=", "===": "=", "≡": "=", "→": "->", "-->": "->", r"\to": "->",
+}  # fmt: skip
+"""A dictionary from other spellings of a relation to the library's spelling."""
+
+
+def refuse_other_relation(relation: Any, known: Sequence[str], /) -> None:
+    """Refuse a relation that the library does not know.
+
+    Raises:
+        Refused: if the relation is unknown; the message suggests the relation with that meaning.
+    """
+    if relation in known:
+        return
+    said = _MEANT.get(relation.strip(), relation) if isinstance(relation, str) else relation
+    words = [repr(name) for name in known]
+    cure = repr(said)
+    if relation in ("<", ">"):
+        cure = f"{said!r}, by which the library judges a strict inequality, too"
+    elif said == "=" and said not in known:
+        cure = "'<=', and then '>='"
+    if said not in known and said != "=":
+        cure = f"one of {', '.join(words)}"
+    raise Refused(
+        f"relation={relation!r}: expected {', '.join(words[:-1])} or {words[-1]}. Try {cure}"
+    )
 
 
 def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) -> None:
@@ -70,13 +110,17 @@ class TwoSides:
     Args:
         pairs: the left and the right side of each form, by the form's name.
         error: the absolute rounding error of left - right, given like a side.
+        name: the id of the statement, for messages.
 
     Attributes:
         sides: every distinct side, and the error. If their code changes, stored verdicts become
             stale.
     """
 
-    def __init__(self, pairs: Mapping[str, tuple[Side, Side]], error: Side = 0.0) -> None:
+    def __init__(
+        self, pairs: Mapping[str, tuple[Side, Side]], error: Side = 0.0, name: str = ""
+    ) -> None:
+        self._name = name
         self._pairs, self._error = dict(pairs), error
         every = [side for pair in pairs.values() for side in pair]
         self.sides = tuple({id(side): side for side in (*every, error)}.values())
@@ -88,13 +132,50 @@ class TwoSides:
         """Return both sides of each claim version on one instance; compute a common side once."""
         entries, done = {**size, **instance}, dict[int, Any]()
 
-        def value(side: Side) -> Any:
+        def value(side: Side, which: str) -> Any:
             if id(side) not in done:
-                done[id(side)] = jnp.asarray(_value(side, entries))
+                done[id(side)] = self._measured(side, entries, which)
             return done[id(side)]
 
-        pairs = {form: _alike(*pair, *map(value, pair)) for form, pair in self._pairs.items()}
-        return Sides.pairs(pairs, error=value(self._error))
+        pairs = {
+            form: _alike(
+                *pair,
+                value(pair[0], f"left side of {form!r}"),
+                value(pair[1], f"right side of {form!r}"),
+            )
+            for form, pair in self._pairs.items()
+        }
+        return Sides.pairs(pairs, error=value(self._error, "error"))
+
+    def _measured(self, side: Side, entries: Mapping[str, Any], which: str) -> Any:
+        """Return the value of a side as an array.
+
+        Raises:
+            TypeError: if the side returns None.
+            Exception: the exception of the side, with the name of the side in its message.
+        """
+        where = f"statement {self._name!r}: the {which}" if self._name else f"the {which}"
+        try:
+            found = _value(side, entries)
+            if found is not None:
+                return jnp.asarray(found)
+        except _SAID as problem:
+            if type(problem) not in _SAID:
+                raise
+            words = f"{where} raised {type(problem).__name__}: {_first_line(problem)}"
+            raise type(problem)(
+                f"{words}. Try to call the function on one instance"
+            ).with_traceback(problem.__traceback__) from problem
+        raise TypeError(f"{where} returned None, expected a number. Try `return` in the function")
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).strip().partition("\n")[0].rstrip(". ")
+
+
+_SAID = (TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError, NameError)
+"""The exceptions of a side to which the library adds the name of the side. A subclass keeps its
+message, because the engine treats it by its class."""
 
 
 def _alike(left: Side, right: Side, lhs: Any, rhs: Any) -> tuple[Any, Any]:
@@ -117,6 +198,12 @@ class ByName:
     def __call__(self, instance: Instance, size: Size) -> Any:
         """Return the value of the function on one instance."""
         return _value(self.__wrapped__, {**size, **instance})
+
+
+def by_name(hypotheses: Any, known: Collection[str], /) -> Any:
+    """Turn hypotheses whose arguments are entries and sizes into `hypotheses(instance, size)`."""
+    asked = set(parameters(hypotheses)) if callable(hypotheses) else set()
+    return ByName(hypotheses) if asked and asked <= set(known) else hypotheses
 
 
 LIBRARIES = ("jax", "jaxlib", "numpy", "jaxbounds")
