@@ -111,9 +111,9 @@ def find_violation(
         error: the numerical error of lhs - rhs, for example of a Monte-Carlo mean or of a Lanczos
             residual. It is a number, or a function with arguments like those of `lhs`. A violation
             must exceed this error.
-        hypotheses: the conditions that an instance must meet besides the sets, as in `jb.claim`: a
-            function of entries and sizes by name that returns a dict of booleans,
-            lambda x: {"x > 0": jnp.all(x > 0)}. `jaxbounds new --from` cannot write such a claim.
+        hypotheses: further conditions on an instance, as in `jb.claim`: a function that returns a
+            dict of booleans, lambda x: {"x > 0": jnp.all(x > 0)}. `jaxbounds new --from` cannot
+            write a claim with hypotheses.
         seed: the seed of the random instances.
         budget: the numbers of draws and searches; the default budget unless given.
         timeout: seconds, after which the search ends with its result so far.

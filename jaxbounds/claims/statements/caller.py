@@ -32,8 +32,8 @@ ENGINE = frozenset(
 def caller() -> Line | None:
     """Return the line outside of the library that declares a statement; None if there is none.
 
-    A function that makes several statements has a caller, too: the result is the line of the module
-    itself that leads to the declaration, if a module is being loaded or run.
+    A function of a user may make several statements. While a module is loaded, the result is
+    therefore the line of the module itself that leads to the declaration.
     """
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and _module(frame).startswith(DECLARES):

@@ -166,7 +166,9 @@ class TwoSides:
             raise type(problem)(
                 f"{words}. Try to call the function on one instance"
             ).with_traceback(problem.__traceback__) from problem
-        raise TypeError(f"{where} returned None, expected a number. Try `return` in the function")
+        raise TypeError(
+            f"{where} returned value={found}, expected a number. Try `return` in the function"
+        )
 
 
 def _first_line(problem: Exception) -> str:
