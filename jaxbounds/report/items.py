@@ -60,9 +60,8 @@ def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
     """Return each item of a paper's LaTeX source with its verdicts.
 
     A display without a verdict of its own gets the verdict of the theorem that contains the
-    display.
-    A theorem without a verdict of its own has the verdicts on its displays, if every labelled
-    display in the theorem has a verdict.
+    display. A theorem without a verdict of its own has the verdicts on its displays, if every
+    labelled display in the theorem has a verdict.
 
     Args:
         paper: a paper with `contents`.
