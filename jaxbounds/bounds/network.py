@@ -1,4 +1,4 @@
-"""Define `bounds_for`: the papers' bounds for a user's network, and reasons why others fail."""
+"""Define `bounds_for`: the papers' bounds for a user's network, or why they do not apply."""
 
 import math
 from collections.abc import Callable, Sequence

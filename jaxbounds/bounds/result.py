@@ -168,7 +168,7 @@ class Bounds:
         )
 
     def _obstacles(self) -> list[tuple[str, Reason, dict[str, list[str]]]]:
-        """Return each reason once, with the papers that give it and each paper's needed change."""
+        """Return (papers, reason, changes) for each distinct reason why a bound does not apply."""
         found: dict[str, tuple[list[str], Reason, dict[str, list[str]]]] = {}
         for one in self.papers:
             for reason in () if one.hopeless else one.reasons:

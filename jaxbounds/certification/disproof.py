@@ -139,11 +139,11 @@ class Enclosing:
 
 
 def enclosures(function: Callable[[Any], Any], instance: Any, /, **options: Any) -> Enclosed:
-    """Enclose the function's result once, with the options of a call of `Enclosing`.
+    """Enclose the function's result once; the options go to `Enclosing.__call__`.
 
     Raises:
-        Undecided: as in a call of `Enclosing`.
-        NotSupported: as in a call of `Enclosing`.
+        Undecided: if the enclosures leave the result open.
+        NotSupported: if ball arithmetic has no rule for a primitive.
     """
     return Enclosing(function, instance)(**options)
 
@@ -548,7 +548,7 @@ def _attempting(
     left, right = ("rhs", "lhs") if statement.relation == ">=" else ("lhs", "rhs")
 
     def met_by(options: Any) -> tuple[Met, bool]:
-        """Return the hypotheses, and whether they are certain for exact and rounded constants."""
+        """Return the hypotheses' states, and whether all are certain for rounded constants too."""
         with contextlib.suppress(Undecided):
             if (met := hypotheses(reading="ulp", **options)).certain:
                 return met, True

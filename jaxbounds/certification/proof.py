@@ -323,7 +323,7 @@ def _reason(search: BoxSearch, slack: float) -> str:
 
 
 def _beyond(search: BoxSearch, program: ClosedJaxpr, reading: Reading) -> str:
-    """Return a clause that names an operation without a bound, if the violation has no bound."""
+    """Return a clause that names the operation without a bound; empty for a bounded violation."""
     if search.worst is None or search.worst.least != -math.inf:
         return ""
     if not (name := unbounded_on(program, search.worst.box, reading)):

@@ -30,15 +30,15 @@ def is_collecting() -> bool:
 
 
 class Careful(type):
-    """Metaclass of declarations and sets: a refusal makes a placeholder while a file is loaded.
+    """Metaclass: while a file is loaded, a constructor that refuses returns a placeholder instead.
 
-    Each class defines `refused_as(problem, given)`, which makes the placeholder. Outside of
-    `collecting`, the constructor raises.
+    Declarations and sets use this metaclass. Each class defines `refused_as(problem, given)`, which
+    makes the placeholder. Outside of `collecting`, the constructor raises.
     """
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        """The arguments of the class, which `__call__` would hide from `help` and editors."""
+        """The constructor's signature, because `__call__` would hide it from `help` and editors."""
         init = cls.__init__  # type: ignore[misc]
         _, *arguments = inspect.signature(init).parameters.values()
         return inspect.Signature(arguments)
@@ -65,11 +65,12 @@ def alone() -> Iterator[None]:
 
 
 def careful(placeholder: Callable[..., Any], /) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a function that declares: while a file is loaded, a refusal makes a placeholder.
+    """Decorate a function that makes a declaration, so that a refusal returns a placeholder.
 
     Args:
-        placeholder: makes the placeholder from the exception, followed by the arguments of the
-            refused call.
+        placeholder: a function that makes the placeholder from the exception and the arguments of
+            the refused call. The decorated function calls `placeholder` only while a file is
+            loaded.
     """
 
     def decorated(make: Callable[P, T]) -> Callable[P, T]:

@@ -45,8 +45,9 @@ instances with scaled arrays); FALLS is the least distance that the opposite dir
 larger FALLS makes the search mistake more approaches for instances with equal sides.
 """
 CLOSER = 0.9
-"""Share of the first ratio's distance from one that may be left at the last instance of a way (a
-sequence of instances). A larger value accepts more ways on which the ratio stays below one.
+"""On an accepted way (a sequence of instances), the last ratio's distance from one is at most this
+share of the first ratio's distance. A larger value accepts more ways on which the ratio stays below
+one.
 """
 FLOOR = 1e-13
 """Difference of the ratio from one that rounding may cause at an endpoint of a set. A larger value
@@ -183,8 +184,8 @@ def _along(
     If the way starts at an instance that is not the worst, the ratio may also stay near one.
 
     Returns:
-        A sentence about the way (empty if no way fits), and the last instances of all ways on which
-        the ratio ends near one.
+        A sentence that describes the way; empty if no way fits. Also the last instances of all ways
+        on which the ratio ends near one.
     """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))
@@ -232,7 +233,7 @@ def _along(
 
 
 def _rounding(bench: Bench, batch: Instance, size: Size, form: int) -> np.ndarray:
-    """Return each instance's least side for which rounding moves the ratio by at most `CLOSE`."""
+    """Return the side above which rounding moves an instance's ratio by at most `CLOSE`."""
     with contextlib.suppress(NotInterpreted):
         return np.nan_to_num(sizes_of_terms(bench, batch, size, form)) * UNITS / CLOSE
     return np.zeros(length(batch))

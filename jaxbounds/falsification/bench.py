@@ -215,7 +215,7 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
 
 
 def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Size]:
-    """Return a form's stored counterexample, with the types that samplers draw, and its size.
+    """Return a form's stored counterexample, cast to the samplers' types, and the instance's size.
 
     A form is one version of the claim.
 
@@ -359,9 +359,9 @@ class Bench:
     def _on_host(
         self, batch: Instance, size: Size, rows: Sequence[int]
     ) -> tuple[Measured, list[Reading]]:
-        """Measure one instance at a time.
+        """Measure the instances of a batch one at a time, for statements that run on the host.
 
-        Return all measurements, and the sides and hypotheses of some instances.
+        Return all measurements, and the sides and hypotheses of the instances in `rows`.
         """
         run, found, kept, met = looking(self.watch.calls(self.reader(size))), [], [], []
         for row in range(length(batch)):

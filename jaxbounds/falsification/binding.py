@@ -40,7 +40,7 @@ without a search for worse instances."""
 def _side_by_side(
     statement: Statement, size: Size, batch: Instance, functions: Sequence[Judged], factor: float
 ) -> list[Measured]:
-    """Use one program to measure a batch with correct functions, then with each one wrong."""
+    """Use one program to measure a batch: without a mistake, then with each function wrong."""
     names = [full_name(function) for function in functions]
     factors = 1 + (factor - 1) * np.vstack([np.zeros(len(names)), np.eye(len(names))])
 

@@ -50,8 +50,9 @@ def forms_that_cannot_fail(statement: Named, /, *, budget: Budget = FEW) -> tupl
 
     A form is one version of the claim. The judged functions are those that the claim is about.
 
-    `can_fail` stops at the first form that fails. Another form of the statement may compare two
-    sides that no judged function changes. The result omits forms that are expected to fail.
+    `can_fail` stops at the first form that fails. `forms_that_cannot_fail` judges each form,
+    because one form may compare two sides that no judged function changes. The result omits forms
+    that are expected to fail.
 
     Args:
         statement: a statement, or its id.

@@ -131,7 +131,7 @@ def _unsupported(statement: Statement, searched: Flags) -> str:
 
 
 def _remedies(statement: Statement) -> str:
-    """Return advice for a claim with cancelling terms, in the words that declare the claim."""
+    """Return what to try if the terms of a claim cancel, in the syntax of its declaration."""
     claim = isinstance(statement.evaluate, TwoSides)
     words = "error=... in jb.claim" if claim else "Sides(..., error=...)"
     words += ", the rounding error of lhs - rhs"

@@ -172,8 +172,8 @@ def moved_leaf(leaf: Leaf, rng: Rng, /) -> Leaf:
 def neighbours(leaf: np.ndarray, ends: tuple[Any, Any], most: int, /) -> Iterator[np.ndarray]:
     """Yield neighbours of an array.
 
-    A neighbour has one entry moved by a power of two or to an end of the range, or two entries
-    exchanged.
+    In a neighbour, one entry differs by a power of two, or is an end of the range, or two entries
+    are exchanged.
 
     Args:
         leaf: a leaf of one instance.

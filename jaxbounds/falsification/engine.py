@@ -50,7 +50,7 @@ instances, and the referee (ball arithmetic) of a shrunk instance."""
 
 ASKED = 8
 """If the shrunk instance is no certain violation, the engine looks for a certain violation among at
-most this many other instances. Each takes seconds, so a larger number takes longer.
+most this many other instances. Each instance takes seconds, so a larger number takes longer.
 """
 ENTRIES = 4096
 """The engine shrinks a failing instance if it has at most this many entries.
@@ -70,10 +70,10 @@ failing instances. A larger number finds rounder counterexamples, and takes long
 def _found_counterexample(
     bench: Bench, pool: Pool, column: Column, index: int, referee: Asked
 ) -> tuple[Instance, Size] | None:
-    """Shrink a failing instance of the smallest size with a violation. Return it, and its size.
+    """Shrink a failing instance of the smallest size with a violation; return it and its size.
 
     If rounding or overflow may explain the violation of the shrunk instance, the function returns
-    the worst instance with a violation that they do not explain.
+    the worst instance whose violation has no such explanation.
     """
     statement = bench.statement
     form, amounts = statement.forms[index], violation(statement, column.measured)
@@ -94,10 +94,11 @@ def _found_counterexample(
 
 
 def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Instance, Size] | None:
-    """Shrink a failing instance of the smallest size with a violation. Return it, and its size.
+    """Shrink a failing instance of the smallest size with a violation; return it and its size.
 
-    The worst instance comes first. If its sides are small, or its entries keep many digits, the
-    engine also shrinks failing instances with larger sides, and takes the most readable instance.
+    The engine shrinks the worst instance first. If its sides are small, or its entries keep many
+    digits, the engine also shrinks failing instances with larger sides. The function then returns
+    the most readable instance.
     """
     statement = bench.statement
     amounts = np.asarray(violation(statement, column.measured))
@@ -138,7 +139,7 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
 
 
 def _nearer(amounts: np.ndarray, sides: np.ndarray, floor: float, side: float) -> np.ndarray:
-    """Return the indices of up to `STARTS` instances whose larger side is nearest to one.
+    """Return the indices of up to `STARTS` violating instances whose larger side is nearest to one.
 
     Args:
         amounts: the violation of each instance.

@@ -39,7 +39,7 @@ class Reading(NamedTuple):
             control (a false variant); a single entry if all forms share it.
         rhs: the side claimed to be larger, given like `lhs`.
         error: the error of the sides that `evaluate` states, given like `lhs`.
-        trivial: a bound on `lhs` that needs no theory, or None.
+        trivial: a trivial upper bound on `lhs`, or None; a form above this bound is vacuous.
         met: the hypotheses by name: the statement's, then each form's own.
         judged: a few numbers from the result of each function that the statement judges, if a
             `TraceWatch` noted them.
@@ -308,7 +308,7 @@ def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
 
 
 def changes_its_instance(statement: Statement, instance: Instance, size: Size, /) -> bool:
-    """Return whether the `evaluate` of a statement on the host writes into its arrays."""
+    """Return whether a host statement's `evaluate` writes into the instance's arrays."""
     try:
         with np.errstate(all="ignore"):
             statement.evaluate(_own(instance, False), size)

@@ -1,4 +1,4 @@
-"""The evidence for a verdict: its kind, the number of instances, and the least error it reveals."""
+"""The evidence for a verdict: its kind, the number of instances, the least error it would show."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -98,10 +98,10 @@ def evidence(
 
     A form whose ratio only approaches one, on the sequence of instances named `along`, has no
     equality case. A form is `sharp` if it has an equality case, which its author named or ball
-    arithmetic found. A form is attained only if the tolerance or the stated error of an instance
-    contains the ratio one. The end of a search counts as attained only if searches from `KINDS`
-    kinds of starts ended there, because starts of one kind may lead to one local maximum. A single
-    hand-written or drawn instance at which both sides agree is enough.
+    arithmetic found. A form counts as attained only if its ratio at an instance is one, up to the
+    tolerance or the stated error. The end of a search counts as attained only if searches from
+    `KINDS` kinds of starts ended there, because starts of one kind may lead to one local maximum. A
+    single hand-written or drawn instance at which both sides agree is enough.
     """
     if decision.status == "fails":
         return "violated"

@@ -312,7 +312,7 @@ class DistantInstance(NamedTuple):
 
 
 class End(NamedTuple):
-    """The ends of the searches at one size, of shape (searches,) each.
+    """The ends of all searches at one size, as arrays with one entry for each search.
 
     Attributes:
         kind: the kind of each search's starting point, such as "worst" or "drawn".
@@ -383,7 +383,7 @@ def _points_tried(bench: Bench, size: Size) -> int | None:
 
 
 def _steps_for(points: int | None, steps: int) -> int:
-    """Return a search's number of steps, if each measurement tries so many promised points."""
+    """Return a search's number of steps if each measurement tries `points` promised values."""
     least = max(1, steps // INNER)
     return least if points is None else min(steps, max(least, steps * POINTS // max(points, 1)))
 
@@ -478,7 +478,7 @@ def _climb(
     batch: Instance,
     starts: tuple[Instance, np.ndarray, np.ndarray],
 ) -> Found:
-    """Search from each instance for one with a larger ratio of its form (claim version).
+    """Search from each instance for a larger ratio of the instance's form (claim version).
 
     Some chains (runs of the search) take steps in the logarithms of the entries.
     """

@@ -64,11 +64,10 @@ def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
 def confirm_extrapolated(
     bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
 ) -> dict[str, str]:
-    """Add to the pool the instances that searches found far from the draws.
+    """Add the instances that searches found far from the draws to the pool.
 
-    The pool holds all measured instances; draws are random instances.
-
-    An instance counts only if the referee (ball arithmetic) confirms its violation.
+    The pool holds all measured instances; draws are random instances. An instance counts only if
+    the referee (ball arithmetic) confirms its violation.
 
     Returns:
         A dictionary of reasons. Each key is the name of a form (version of the claim) that the

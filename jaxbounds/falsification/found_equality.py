@@ -1,4 +1,4 @@
-"""Decide a bound whose worst ratio is one up to rounding, if it names no instance of equality."""
+"""Decide a bound with a worst ratio of one up to rounding, if the form names no equality case."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, meets_at_the_set
 
 WORST = 6
-"""The referee (ball arithmetic) decides this many of the worst instances. Each takes tenths of
-seconds, so a larger number takes longer."""
+"""The referee (ball arithmetic) decides this many of the worst instances. Each decision takes
+tenths of seconds, so a larger number takes longer."""
 LEAST = 1e-6
 """Least absolute value of the sides. Above this value, two sides count as equal if their enclosures
 in ball arithmetic are short and overlap. A smaller value lets more tiny sides count as equal,
@@ -39,7 +39,7 @@ NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the clai
 sides)."""
 SHOWN = 4
 """The reason of a verdict lists the entries of an array if there are at most this many. A larger
-number makes longer reasons."""
+number lists longer arrays in reasons."""
 
 
 class Cleared(NamedTuple):

@@ -82,11 +82,11 @@ takes longer.
 """
 ASKED = 2
 """For one form (version of the claim), a function of this module asks the referee (ball arithmetic)
-about at most this many instances. Each takes seconds, so a larger number takes longer.
+about at most this many instances. Each decision takes seconds, so a larger number takes longer.
 """
 FAR = 8
 """The referee (ball arithmetic) decides at most this many instances with overflowing sides. Each
-takes seconds, so a larger number takes longer."""
+decision takes seconds, so a larger number takes longer."""
 
 
 def _repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
@@ -237,7 +237,7 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
 
 
 def _cure(watch: TraceWatch) -> str:
-    """If a constant shows that a program rounds in a narrow type, return this reason and advice."""
+    """Return advice against a narrow type; the advice names a constant that causes the type."""
     if not watch.constants:
         return "try to leave out astype and dtype= there"
     return (
@@ -378,11 +378,12 @@ TRY_TWIN = (
 """The advice if the library accepted its own control of a claim."""
 TOLERATED = 1e-12
 """Least violation, relative to the sides, about which the referee (ball arithmetic) is asked if the
-tolerance covers the violation. Rounding causes smaller ones. A larger value trusts the tolerance
-more often."""
+tolerance covers the violation. Rounding causes smaller violations. A larger value trusts the
+tolerance more often."""
 USUAL = 1e-9
 """Largest tolerance that covers rounding alone. The author of a larger tolerance accepts a
-difference on purpose, so the referee is not asked. A larger value asks more often."""
+difference on purpose, so the referee is not asked. With a larger value, the engine asks the referee
+more often."""
 
 
 def _tolerated(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> str:
@@ -511,7 +512,7 @@ def _explore(
 def _decided(
     statement: Statement, bench: Bench, pool: Pool, seen: _Seen, referee: Asked, *, late: bool
 ) -> Findings:
-    """Decide on the measurements so far."""
+    """Decide the status of each form from the measurements so far."""
     searched, left_out, doubts = seen.searched, seen.left_out, seen.doubts
     columns = second_look(bench, pool, pool.columns())
     columns, more = without_rounding(bench, pool, columns, referee)

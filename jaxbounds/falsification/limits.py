@@ -15,15 +15,16 @@ SETTLES = 0.75
 as the power parameter^-SETTLES. A larger exponent calls fewer trends settled.
 """
 STAYS, GOES = 0.5, 0.1
-"""Shares of the last distance. An extrapolated limit of at least STAYS means "does not converge"; a
-limit of at most GOES means "converges". A larger STAYS leaves more trends undecided; a larger GOES
-calls more trends converged. A negative limit means that the sides are about to cross, and may be as
-large as the share GOES of the previous distance.
+"""Thresholds for an extrapolated limit, as shares of the last distance. A limit of at least STAYS
+means "does not converge"; a limit of at most GOES means "converges". A larger STAYS leaves more
+trends undecided; a larger GOES calls more trends converged. A negative limit means that the sides
+are about to cross, and may be as large as the share GOES of the previous distance.
 """
 SAME = 0.98
-"""Least ratio of two extrapolated limits: the limit from all distances, and the limit without the
-last distance. A ratio below SAME leaves the trend undecided, so a larger SAME leaves more trends
-undecided. Extrapolations of a slow logarithmic decay keep falling, and so have a small ratio.
+"""Two limits are extrapolated: from all distances, and from all except the last distance. If the
+first limit is below SAME times the second limit, the trend stays undecided. A larger SAME leaves
+more trends undecided. For a slow logarithmic decay, the extrapolated limits keep falling, so their
+ratio is small.
 """
 STEADY, FALLS = 0.97, 0.05
 """Criteria of a slow power law. Three successive local exponents are at least FALLS, and the ratios
@@ -76,12 +77,12 @@ change before. Successive ratios of changes differ at most by the factor ALIKE. 
 at most the share SMALL of the distance. Larger values find a positive limit more often.
 """
 PLATEAU, FLAT = 4, 1e-3
-"""The distance stays if its last PLATEAU values differ at most by the share FLAT. A larger PLATEAU
-asks for more sizes; a larger FLAT calls a slow decay a plateau.
+"""The distance counts as constant if its last PLATEAU values differ at most by the share FLAT. A
+larger PLATEAU asks for more sizes; a larger FLAT calls a slow decay a plateau.
 """
 LEAST_SIZES = 3
-"""A limit needs at least this many sizes without such rounding. A larger number leaves more limits
-undecided."""
+"""A limit needs at least this many sizes whose distance is not dominated by rounding (see NOISY). A
+larger number leaves more limits undecided."""
 NOISY = 0.1
 """A size decides nothing if rounding may cause this share of its distance. A larger share keeps
 more sizes, and may follow noise.
@@ -91,10 +92,10 @@ PAIRS = 3
 pairs must agree on c. A larger number asks for more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
-"""Shares of the last distance, for a distance c + a / log(parameter). A limit c up to NOTHING
-counts as zero, a limit of at least LEAST as positive. The limits of all pairs must agree to
-EXACTLY. For a slower decay, the limits of the pairs differ by more than EXACTLY. A larger EXACTLY
-would call such a decay inconsistent.
+"""Criteria as shares of the last distance, for a fitted distance c + a / log(parameter). A limit c
+up to NOTHING counts as zero, a limit of at least LEAST as positive. Each pair of sizes gives an
+estimate of c, and all estimates must agree to EXACTLY. For a slower decay, the estimates differ by
+more than EXACTLY. A larger EXACTLY would call such a decay inconsistent.
 """
 
 
@@ -170,7 +171,8 @@ def _as_logarithm(x: Reals, distance: Reals) -> Reals:
     """Extrapolate the limit, as a share of the last distance, by the model c + a / x.
 
     Returns:
-        The share from each of the last `PAIRS` pairs of sizes; an empty array for fewer sizes.
+        The extrapolated share from each of the last `PAIRS` pairs of neighbouring sizes; an empty
+        array for fewer sizes.
     """
     far = np.flatnonzero(x > 0)[-PAIRS - 1 :]
     if len(far) <= PAIRS:

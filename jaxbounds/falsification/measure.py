@@ -220,7 +220,7 @@ def measured(
 def counts_for(
     statement: Statement, reading: Reading, instances: Instance, forms: np.ndarray, /
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For each reading of a bound, return whether it counts for its form, and the form's sides.
+    """Return whether each reading of a bound counts, and both sides of the reading's form.
 
     A reading is an evaluated instance, and a form is a version of the claim.
 

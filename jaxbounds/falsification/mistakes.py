@@ -69,7 +69,7 @@ def with_one_entry_off(value: Any, at: int = 0) -> Any:
 
 
 def _copies(value: Any) -> Iterator[Any]:
-    """Yield copies of an object with one changed entry each; skip changes that it refuses."""
+    """Yield copies of an object with one changed entry; skip changes that the object refuses."""
     if isinstance(value, np.ndarray | jax.Array) and value.size:
         array = np.array(value)
         at = np.unravel_index(np.argmax(np.abs(array)), array.shape)

@@ -46,7 +46,7 @@ draws."""
 
 
 class FoundByMoves(NamedTuple):
-    """The results of the chains (sequences of random moves) at a size, of shape (chains,) each.
+    """The results of the chains (sequences of random moves) at a size, one entry for each chain.
 
     Attributes:
         kinds: the kind of each chain's starting point.

@@ -3,7 +3,7 @@
 The ratio of an inequality is often largest at such points. All chains (runs of the search) advance
 together. The program that measures the draws also measures the chains' instances, so the chains
 need no program of their own. In each step, all chains make the same kind of move in the same leaf,
-and each chain draws its own entries. A chain keeps a new instance if it has a larger ratio in the
+and each chain draws its own entries. A chain keeps a new instance that has a larger ratio in the
 chain's form (version of the claim). The starting points are of several kinds, because a single kind
 may lead all chains to one local maximum.
 """
@@ -141,7 +141,7 @@ def even(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def nudged(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Add small numbers to a few entries, relative to the largest entry."""
+    """Add random numbers to a few entries, of a size relative to the largest entry."""
     entries = _flat(leaf)
     amount = 10.0 ** rng.uniform(-3, 0.5, size=(len(leaf), 1)) * _largest(leaf)
     some = rng.random(entries.shape) < max(0.2, 1 / entries.shape[1])

@@ -35,8 +35,8 @@ For a longer array, the program computes the weights itself. A larger number mak
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
 Noted = Mapping[str, Any]
-"""A dictionary of vectors. A key is "lhs", "rhs", or the name of a function that the statement
-judges."""
+"""The recorded values of an instance, or of a batch: a dictionary of vectors. A key is "lhs",
+"rhs", or the name of a function that the statement judges."""
 
 
 class NotedAt(NamedTuple):

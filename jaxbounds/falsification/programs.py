@@ -37,10 +37,11 @@ CHEAP = {
 
 
 LONG, HEAVY = 16_000, 1_000_000
-"""Numbers of executed equations, summed over all calls. A program of at most LONG equations runs in
-NumPy, where an equation takes a few microseconds. The compilation of an equation takes a few
-hundred microseconds. The compiler fully optimises a program of at least HEAVY equations. A larger
-LONG runs more programs in NumPy; a larger HEAVY compiles more programs quickly.
+"""The limits count the equations that a program executes, summed over all calls. A program of at
+most LONG equations runs in NumPy, where an equation takes a few microseconds. The compilation of an
+equation takes a few hundred microseconds. The compiler fully optimises a program of at least HEAVY
+equations. A larger LONG runs more programs in NumPy; a larger HEAVY compiles more programs without
+full optimisation.
 """
 MANY = 100
 """Number of calls of a program that the library expects by default; a larger number compiles more
@@ -191,8 +192,8 @@ def _in_numpy(traced: Any) -> Callable:
     """Return a function that runs a traced program in NumPy.
 
     Raises:
-        NotInterpreted: if NumPy has no rule for a primitive; in a call, if NumPy's result may
-            differ.
+        NotInterpreted: if NumPy has no rule for a primitive. A call of the returned function raises
+            it if NumPy's result may differ from JAX's.
     """
     run, structure = interpreted(traced.jaxpr), jax.tree.structure(traced.out_info)
     return lambda *given: jax.tree.unflatten(structure, run(*jax.tree.leaves(given)))

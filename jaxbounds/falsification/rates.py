@@ -17,7 +17,8 @@ and more slowly. A larger factor explains more by lower-order terms.
 """
 SLOWLY = 0.9
 """Factor that replaces SETTLES if the measured factor does not rise from step to step. A larger
-factor explains more by lower-order terms. For example, n beside n^2 gives the factor 0.71.
+factor explains more by lower-order terms. For example, a term n beside n^2 shrinks the changes by
+the factor 0.71.
 """
 STAYS = 0.75
 """Share of the fitted exponent's distance from one. If the distance of the last local exponent

@@ -122,7 +122,7 @@ Found = list[tuple[Row, Row]]
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
-    """Join the values of two rows one by one; a value of the first row alone stays unchanged."""
+    """Join the values of two rows by `join`; a value that `other` lacks stays unchanged."""
 
     def both(a: dict[str, Numbers], b: dict[str, Numbers]) -> dict[str, Numbers]:
         fits = lambda n: n in b and len(b[n]) == len(a[n])
@@ -163,7 +163,7 @@ def _by_moves(bench: Bench, few: Few) -> Found:
 
 
 def _without_steps(value: Row, moved: Row, step: float) -> Row:
-    """Return the sizes of terms that explain the changes of values.
+    """Return the sizes of terms that explain how the recorded values change under a perturbation.
 
     A change that is too large for rounding counts as zero. A program on the host may jump at exact
     numbers, such as ceil(log2(4)). A perturbed instance crosses the jump, but rounding on another

@@ -64,7 +64,7 @@ def _of_errata(paper: Paper) -> Iterator[str]:
 
 
 def _of_readings(paper: Paper) -> Iterator[str]:
-    """Yield faults in errata with two readings: claims on the first, false reading must fail."""
+    """Yield faults of errata with two readings: forms of the first, false reading must fail."""
     readings = {erratum.id: erratum.readings for erratum in paper.errata}
     for s in paper.statements:
         for form in (form for form in s.forms if form.reading):

@@ -59,12 +59,12 @@ share makes the engine check more instances.
 
 
 class Judged(NamedTuple):
-    """The measurements of one form (claim version) on some instances, relative to its terms' size.
+    """The measurements of one form (claim version) on some instances, relative to the sides' terms.
 
     Attributes:
-        value: the value as in `Measured`.
-        low: the least value as in `Measured`.
-        high: the greatest value as in `Measured`.
+        value: the comparison of the sides, as in `Measured.value`.
+        low: the least value that the errors allow, as in `Measured.low`.
+        high: the greatest value that the errors allow, as in `Measured.high`.
         tells: whether the comparison decides the claim, because the error that `evaluate` states is
             small relative to the terms.
         scale: the size of the terms of both sides; for an identity, the largest size over all
@@ -79,7 +79,7 @@ class Judged(NamedTuple):
 
 
 def is_looked_at(statement: Statement, /) -> bool:
-    """Return whether the engine computes terms: for JAX programs that one instance can refute."""
+    """Return whether the engine computes the sizes of the terms that the claim's sides sum."""
     return _has_terms(statement) and statement.there_is is None
 
 
@@ -178,7 +178,7 @@ def _compared(
 
 
 def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
-    """Return `one`, with the values of `again` at instances where only `one` has a violation."""
+    """Return the measurements `one`, replaced by `again` where only `one` shows a violation."""
     apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
     return Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
 
@@ -200,7 +200,7 @@ def sizes_of_terms(bench: Bench, batch: Instance, size: Size, form: int, /) -> n
 
 
 def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
-    """Measure one form (a version of the claim) on some instances, relative to its terms' size.
+    """Measure one form (version of the claim) on some instances, relative to the sides' terms.
 
     A violation counts only if it persists under other roundings and exceeds the change that these
     roundings cause, because rounding may decide a jump (floor, a comparison).
@@ -278,9 +278,10 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
 def _looked_at(
     bench: Bench, batch: Instance, size: Size, form: int, m: Measured, large: bool = False
 ) -> tuple[Measured, np.ndarray]:
-    """Measure one form (claim version) at one size relative to its terms; also return their size.
+    """Measure one form (claim version) at one size; return the measurements and the terms' size.
 
-    If `large` is true, the function measures all violations, also large ones.
+    The function measures doubtful violations relative to the terms of the sides. If `large` is
+    true, it measures all violations so.
     """
     scale, searched = np.full(len(m.value), np.nan), np.isneginf(m.low)
     if bench.statement.there_is is not None:  # the sides belong to the best promised entries
@@ -348,9 +349,9 @@ def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Colu
 
 
 def _of_limit(bench: Bench, pool: Pool, column: Column, form: int) -> Column:
-    """Measure the sizes of a limit's terms at the instance with the largest distance of each size.
+    """Measure, for each size, a limit's terms at the instance with the largest distance.
 
-    Cancelled terms round by more than the sides themselves.
+    Terms that cancel may have larger rounding errors than the sides themselves.
     """
     scale, m = np.full(len(column.sizes), np.nan), column.measured
     for index, size in enumerate(map(Size, bench.statement.sizes)):
@@ -368,13 +369,14 @@ def _of_limit(bench: Bench, pool: Pool, column: Column, form: int) -> Column:
 def _size_with_moving_axis(
     statement: Statement, instance: Instance, size: Size, form: int
 ) -> float:
-    """Return the size of a limit's terms if the size that moves is an argument of the program.
+    """Return the size of a limit's terms; the moving size is an argument of the program.
 
-    Python computes with the numbers of a size before the trace. The trace then holds only results,
-    and no sums of terms.
+    If a size is static, Python computes with its numbers before the trace. The trace then holds
+    only results, and no sums of terms.
 
     Returns:
-        The size; NaN if `evaluate` needs the number itself, for example for a shape.
+        The size of the terms; NaN if `evaluate` needs the moving size as a number, for example for
+        a shape.
     """
     (axis, _), *_ = statement.towards.items()
 

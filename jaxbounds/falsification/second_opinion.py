@@ -31,8 +31,8 @@ ball arithmetic.
 """
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """The engine perturbs the floats of an instance MOVED times. Half of the perturbations are by up to
-ULPS units in the last place. The others are NEAR times as large, like the rounding of a sum with
-larger numbers. Larger values mistake more violations for rounding.
+ULPS units in the last place. The other perturbations are by up to ULPS NEAR |x| for an entry x,
+like the rounding of a sum with larger numbers. Larger values mistake more violations for rounding.
 """
 ROOT = 2.0**-26
 """Absolute value of a side. If the instance's entries have size 1, a side up to this value may be
@@ -239,7 +239,7 @@ class _There:
 
 
 def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Statement | None:
-    """Return the statement about projected instances, which meet the hypotheses exactly.
+    """Return a copy of the statement for projected instances, which meet the hypotheses exactly.
 
     The result is None if the projection runs on the host, or if the statement promises entries.
     """

@@ -10,15 +10,16 @@ from jaxbounds.claims.statements import Instance
 from jaxbounds.falsification.storage import flatten, unflatten
 
 Judge = Callable[[list[Instance]], np.ndarray]
-"""A function from instances of one shape to their violations (-inf for an instance that holds)."""
+"""A function from instances of one shape to their violations; -inf for an instance without a
+violation."""
 
 UNROUND = 9
-"""Complexity of an entry with more than two decimals. A larger number prefers one such entry fewer
-to more zeros elsewhere.
+"""Complexity of an entry with more than two decimals. With a larger number, the engine removes one
+such entry even at the cost of more nonzero entries.
 """
 SMALL = 0.1
-"""Size below which an entry is also rounded to one or two digits. A larger size rounds more entries
-so, and tries more instances.
+"""Size below which an entry is also rounded to one or two digits. With a larger size, the engine
+rounds more entries and tries more instances.
 """
 DECADES = range(1, 13)
 """Powers of ten by which `enlarged` scales an instance. A longer range can enlarge smaller

@@ -25,14 +25,14 @@ this size that is the square root of a cancelled difference has an error of abou
 value excludes more instances.
 """
 ASKED = 12
-"""The referee (ball arithmetic) decides at most this many violating instances. Each takes tenths of
-seconds, so a larger number takes longer."""
+"""The referee (ball arithmetic) decides at most this many violating instances. Each decision takes
+tenths of seconds, so a larger number takes longer."""
 NAME = f"a side is at least {LEAST:g}"
 """The name of the second run's hypothesis in the verdict."""
 
 
 def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, /) -> bool:
-    """Return whether all violations have small sides and are, in a sample, only rounding.
+    """Return whether all violations have small sides, and a sample of them is only rounding.
 
     Args:
         bench: the bench, an object that measures instances.

@@ -39,9 +39,9 @@ def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:
 
 
 def look_at_readable_points(bench: Bench, pool: Pool, /) -> None:
-    """Add to a bound's pool of instances the readable neighbours at which its sides are equal.
+    """Add instances with round entries and nearly equal sides to a bound's pool of instances.
 
-    The function tries the neighbours of the instances with the largest ratios.
+    The function rounds the entries of the instances with the largest ratios.
     """
     statement = bench.statement
     exact = statement.is_bound and statement.kind not in ON_AVERAGE and not statement.estimates

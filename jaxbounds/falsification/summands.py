@@ -1,8 +1,8 @@
 """Compute the size of the terms that a program sums, and the changes that other roundings cause.
 
 NumPy runs the program several times, equation by equation. The first run is the program itself. The
-other runs move each number that may be rounded by a known relative amount. The results therefore
-move by the size of the terms that the program sums, times this amount.
+other runs perturb each number that may be rounded by a known relative amount. The results therefore
+change by the size of the terms that the program sums, times this amount.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,16 +30,16 @@ from jaxbounds.programs.primitives import is_exact
 from jaxbounds.programs.traces import equations
 
 MOVED = 2.0**-30
-"""Relative amount by which the runs that measure the sizes of terms move each number. A larger move
-adds second-order effects; a smaller move drowns in rounding.
+"""Relative amount by which the runs that measure the sizes of terms perturb each number. A larger
+perturbation adds second-order effects; a smaller perturbation drowns in rounding.
 """
 SHAKEN = 2.0**-50
-"""Relative amount by which a run moves each number to imitate other roundings: eight units in the
-last place. A larger move lets more results count as rounding.
+"""Relative amount by which a run perturbs each number to imitate other roundings: eight units in
+the last place. A larger amount lets more results count as rounding.
 """
 PAIRS = 2
-"""Number of pairs of runs with opposite moves; the largest change over all pairs gives the size of
-a term. More pairs underestimate the size less often."""
+"""Number of pairs of runs with opposite perturbations; the largest change of a result over all
+pairs gives the size of the terms. More pairs underestimate the size less often."""
 GRID, LARGEST = 2.0**10, 2.0**12
 """Multiples of 1 / `GRID` below `LARGEST` have sums and products that floats represent exactly.
 Larger numbers would include products that round.
@@ -59,9 +59,10 @@ _AT = {"exp": 0.0, "cos": 0.0, "cosh": 0.0, "exp2": 0.0, "logistic": 0.0, "log":
 Runs = list[Any]
 """The values of one variable of the program in all runs; the first run decides the branches."""
 Mover = Callable[[np.ndarray], np.ndarray]
-"""A function that moves the floats of one run; the first run moves nothing."""
+"""A function that perturbs an array of floats in one run; the first run perturbs nothing."""
 After = Callable[[JaxprEqn, list[Any], list[Any], Mover], list[Any]]
-"""A function that replaces an equation's results in one run, given its operands and results."""
+"""A function that returns an equation's perturbed results from the equation, its operands and
+results."""
 
 
 def _floats(x: Any) -> bool:
@@ -71,7 +72,7 @@ def _floats(x: Any) -> bool:
 def _jumps(eqn: JaxprEqn) -> bool:
     """Return whether the results of an equation may jump if its float operands move a little.
 
-    The pivots of an LU factorisation may jump, but no result that uses them does.
+    The pivots of an LU factorisation may jump, but no result that uses the pivots jumps.
     """
     if eqn.primitive.name == "lu":
         return False
@@ -234,7 +235,7 @@ def _still(x: np.ndarray) -> np.ndarray:
 
 
 def _beside(x: Any, moved: Mover) -> Any:
-    """Return matrices with entries moved by a share of the largest entry."""
+    """Return matrices with entries perturbed by a share of the largest entry."""
     if not _floats(x) or np.ndim(x) < 2:
         return x
     largest = np.max(np.abs(x), axis=(-2, -1), keepdims=True, initial=0.0)
@@ -253,12 +254,12 @@ def terms(traced: Any, given: Any, amount: float = MOVED, /) -> Terms:
     """Return the results of a traced program, and the sizes of the terms that it sums.
 
     The first run decides each jump and branch, for all runs. Arguments count as terms, so the other
-    runs move them, too.
+    runs perturb the arguments, too.
 
     Args:
         traced: the result of `jax.jit(function).trace`.
         given: the argument of the traced function.
-        amount: the relative move of each term; it must exceed the program's rounding.
+        amount: the relative perturbation of each term; it must exceed the program's rounding.
 
     Raises:
         NotInterpreted: if NumPy cannot run the program.
@@ -267,10 +268,10 @@ def terms(traced: Any, given: Any, amount: float = MOVED, /) -> Terms:
     movers = [_still, *(_mover(pair, way * amount) for pair in range(PAIRS) for way in (1, -1))]
 
     def before(eqn: JaxprEqn, given: list, moved: Mover) -> list:
-        """Move an equation's operands.
+        """Perturb an equation's operands.
 
-        A move is relative to each entry, but for factorisations relative to the matrix's largest
-        entry.
+        The perturbation is relative to each entry. For factorisations the perturbation is relative
+        to the matrix's largest entry.
         """
         name = eqn.primitive.name
         if name in _SUMS:

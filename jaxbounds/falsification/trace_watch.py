@@ -1,4 +1,4 @@
-"""The trace watch: it records which judged functions run, and where a program rounds coarsely.
+"""The trace watch: it records which judged functions run, and which operations round coarsely.
 
 A statement judges the functions that its claim is about.
 """

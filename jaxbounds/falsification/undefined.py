@@ -21,7 +21,7 @@ def _flat(leaf: np.ndarray) -> np.ndarray:
 
 
 def _where(pool: Pool, test: Callable[[np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
-    """Return a dict from each float array's name to a mask: some entry passes the test."""
+    """Return, for each float array's name, a mask of the instances with a passing entry."""
     parts: dict[str, list[np.ndarray]] = {}
     for batch in pool.instances:
         for path, leaf in jax.tree_util.tree_flatten_with_path(dict(batch))[0]:

@@ -54,7 +54,7 @@ class Verdict:
             1% smaller, or one side of an identity is moved by a millionth.
         sensitivity: for a bound that holds, the relative amount by which the larger side could
             shrink before an instance violates the bound.
-        horizon: for trajectories, the number of steps that the statement follows.
+        horizon: for claims about trajectories, the number of steps of a trajectory.
         enumerates: the finite class of which the run measured every member; empty if the run
             measured only a part.
         checked: the names of the hypotheses that every instance was tested for.
@@ -145,7 +145,7 @@ class Verdict:
 
     @property
     def aside(self) -> str:
-        """The note beside an unexpected status: the record's, or that a false variant must fail."""
+        """The note beside an unexpected status: the recorded status, or "must fail" for a twin."""
         if self.as_expected:
             return ""
         if self.is_twin:

@@ -96,7 +96,7 @@ def proof_file(
             time.
 
     Raises:
-        Refused: as in `disproof_file`.
+        Refused: if an operation has no translation, or if the program has too many operations.
     """
     name = f"{statement.id} ({form.name}; D: {domain.name})"
     options: Any = {"as_coded": as_coded, "citation": citation, "boxes": boxes}

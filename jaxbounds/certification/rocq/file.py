@@ -266,8 +266,8 @@ def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -
     Args:
         about: the translated disproof.
         citation: the paper's title.
-        margin: the relative margin of the disproof; unless the margin is zero, a lemma states that
-            the sides differ by a relative millionth.
+        margin: the relative margin of the disproof. Unless the margin is zero, the file also proves
+            that the sides differ by a relative millionth.
     """
     ledger, contents = about.ledger, Contents(about.ledger)
     contents.add(*_instance(about))

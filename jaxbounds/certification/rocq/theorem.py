@@ -48,7 +48,7 @@ class Translated:
         rhs: the right side; for an equation, the entry at which the sides differ.
         error: the error of the sides that `evaluate` states.
         entry: the index of the entry that differs in the flattened sides; -1 for scalar sides.
-        reading: the reading of the program's constants, which are exact or rounded.
+        reading: whether the file reads the program's constants as exact or as rounded numbers.
     """
 
     statement: Statement

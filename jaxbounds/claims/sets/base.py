@@ -91,7 +91,7 @@ def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
 
 
 class CarefulABC(Careful, ABCMeta):
-    """Metaclass of sets and of their products: a refusal makes a placeholder in a loaded file."""
+    """Metaclass of sets and their products, which combines `Careful` and `ABCMeta`."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Set(metaclass=CarefulABC):
 
     @abstractmethod
     def project(self, x: Any, size: Size) -> Any:
-        """Return a point of the set near `x`, and `x` itself if it is in the set."""
+        """Return a point of the set near `x`; the point is `x` itself if `x` is in the set."""
 
     @abstractmethod
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
@@ -188,7 +188,7 @@ class Set(metaclass=CarefulABC):
         return None if every is None else len(every)
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with the given numbers (0 to `cardinality` - 1), shape (rows, *shape).
+        """Return the points with the indices `rows` (below `cardinality`), shape (rows, *shape).
 
         Raises:
             Refused: if the set has no numbered points.

@@ -86,7 +86,7 @@ class Integers(Set):
         return (high - low + 1) ** math.prod(self.shape_at(size))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with the given numbers `rows`; the last entry changes fastest."""
+        """Return the points with the indices `rows`; the last entry changes fastest."""
         (low, high), shape = self._ends(size), self.shape_at(size)
         found = low + digits(rows, high - low + 1, math.prod(shape))
         return found.reshape((-1, *shape))
@@ -138,7 +138,7 @@ class OneOf(Set):
         return self.extreme(key, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a listed point uniformly; every listed point counts as extreme."""
+        """Draw a listed point uniformly, because every listed point counts as an extreme point."""
         listed = jnp.asarray(self._all())
         return listed[jax.random.randint(key, (), 0, len(self.values))]
 
@@ -164,7 +164,7 @@ class OneOf(Set):
         return len(self.values)
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with the given numbers `rows`, in the order of the list."""
+        """Return the listed points with the indices `rows`."""
         return self._all()[rows]
 
     def every(self, size: Size) -> np.ndarray | None:

@@ -149,7 +149,7 @@ class Over(Mapping[str, Any]):
         return math.prod(known) if len(known) == len(counts) else None
 
     def numbered(self, rows: np.ndarray, size: Size) -> Point:
-        """Return the points with the given numbers `rows`; leaves have shape (rows, *shape).
+        """Return the points with the indices `rows`; leaves have shape (rows, *shape).
 
         The entry of the last set changes fastest.
         """

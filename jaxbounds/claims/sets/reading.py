@@ -48,7 +48,7 @@ def sets_in(text: str, /) -> Sets:
         text: the Python of a dict from names of entries to the library's sets, or to dicts of sets.
 
     Raises:
-        Refused: if the text holds more than sets of the library, numbers, words and lists.
+        Refused: if the text holds anything besides sets of the library, numbers, words and lists.
     """
     try:
         found = _mapping(ast.parse(text, mode="eval").body)

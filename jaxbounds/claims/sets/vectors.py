@@ -92,9 +92,9 @@ class Box(Set):
             )
 
             def sparse(key: jax.Array) -> jax.Array:
-                """Draw the point with all entries at the finite end.
+                """Draw the point with all entries at the interval's finite end.
 
-                In 3 of 4 draws, move a few entries.
+                In 3 of 4 draws, move a few entries away from this end.
                 """
                 support, scale, off = jax.random.split(key, 3)
                 size = jnp.where(jax.random.bernoulli(off, 0.75), _scale(scale), 0.0)
@@ -382,7 +382,7 @@ class Signs(Set):
         return int(2 ** math.prod(self.shape_at(size)))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with the given numbers `rows`, as binary digits: 1 means `scale`."""
+        """Return the points with the indices `rows`; an index's binary digit 1 means `scale`."""
         shape = self.shape_at(size)
         bits = digits(rows, 2, math.prod(shape)).reshape((-1, *shape))
         return np.where(bits == 1, self.scale, -self.scale)

@@ -191,7 +191,7 @@ def claim(
 
 
 def _end(sizes: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the limit of the only size, infinity or 0, by its name; empty for several sizes."""
+    """Return {name: limit} with the limit infinity or 0 if the sizes have one name; else {}."""
     names = {name for size in sizes for name in size}
     if len(names) != 1:
         return {}

@@ -79,13 +79,13 @@ class Form(metaclass=Careful):
             within the numerical error holds only if it names its equality case.
         erratum: the id of the paper's erratum that the form exhibits ("E1").
         reading: if the erratum has two readings, words that only the form's reading contains. The
-            text is empty if the form takes neither reading.
+            text is empty if the form is about neither reading.
         hypotheses: the hypotheses that this form adds to the statement's own.
         counterexample: an instance that shows the failure of a form that fails, with the form's
             ratio.
         sense: the claim about the exponent of lhs against rhs, which kind "rate" needs: "at most",
-            "at least" or "exactly" one. "lhs = O(rhs)" means at most one if rhs grows, and at
-            least one if rhs shrinks.
+            "at least" or "exactly" one. The claim lhs = O(rhs) has the sense "at most" if rhs
+            grows, and "at least" if rhs shrinks.
         exponent: for a rate, the least and the largest fitted exponent that the form accepts. A
             formula that is wrong by a power may still satisfy a claim of the sense "at most". If
             the fitted exponent lies outside the band, the form is inconclusive.

@@ -49,7 +49,7 @@ class Item:
 
     @property
     def formula(self) -> str:
-        """Return the item's only display without its number; empty unless there is exactly one."""
+        """Return the item's only display, without its number; empty for several displays."""
         inner = re.sub(r"\\label\s*\{[^{}]*\}|\\(?:nonumber|notag)(?![A-Za-z])", "", self.tex)
         found = re.findall(_DISPLAY, inner, re.DOTALL)
         whole = [part for parts in found for part in parts if part and not part.isalpha()]
@@ -102,7 +102,7 @@ class Items(Sequence[Item]):
     is_code = True
 
     def __init__(self, *items: Item) -> None:
-        """Take the items in the paper's order.
+        """Store the items, which the caller gives in the paper's order.
 
         Raises:
             Refused: if two items have the same id.
@@ -121,7 +121,7 @@ class Items(Sequence[Item]):
     @overload
     def __getitem__(self, name: slice, /) -> "Sequence[Item]": ...
     def __getitem__(self, name: int | str | slice, /) -> "Item | Sequence[Item]":
-        """Return an item by its place, its id with or without the paper, its label or its citation.
+        """Return the item with the given index, id (with or without the paper), label or citation.
 
         A display has three spellings: "Equation (1.1)", "Equation 1.1" and "(1.1)".
 

@@ -13,7 +13,7 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True)
 class Drawn:
-    """A sampler that draws those entries from sets that the statement's own sampler does not draw.
+    """A sampler that completes the statement's own sampler: it draws the missing entries from sets.
 
     Attributes:
         over: the sets, by the names of the entries.

@@ -38,7 +38,7 @@ class Sides(NamedTuple):
         error: ArrayLike | Mapping[str, ArrayLike] = 0.0,
         trivial: ArrayLike | None = None,
     ) -> "Sides":
-        """Make `Sides` from a dict of the names of forms (claim versions) to pairs (lhs, rhs)."""
+        """Make `Sides` from a dict that maps each form's (claim version's) name to (lhs, rhs)."""
         lhs = {name: left for name, (left, _) in pairs.items()}
         rhs = {name: right for name, (_, right) in pairs.items()}
         return cls(lhs=lhs, rhs=rhs, error=error, trivial=trivial)

@@ -181,7 +181,7 @@ message, because the engine treats it by its class."""
 
 
 def _alike(left: Side, right: Side, lhs: Any, rhs: Any) -> tuple[Any, Any]:
-    """Give a side that is a number the shape of the other side."""
+    """If one side is a number, broadcast it to the shape of the other side."""
     if not callable(left):
         return jnp.broadcast_to(lhs, rhs.shape), rhs
     return (lhs, rhs) if callable(right) else (lhs, jnp.broadcast_to(rhs, lhs.shape))
