@@ -1,10 +1,10 @@
 """Disprove a false claim on one instance.
 
-Balls (intervals around floats) enclose both sides on the instance, and it meets all hypotheses. The
-certificate is about the JAX program of the statement, read in real arithmetic. It trusts FLINT,
-`jax.make_jaxpr`, and the rules of this package. The module also measures the instance in float64,
-without FLINT and these rules. If this measurement contradicts the enclosures, the certificate says
-"undecided".
+Balls (intervals around floats) enclose both sides on the instance, and the instance meets all
+hypotheses. The certificate is about the JAX program of the statement, read in real arithmetic. The
+certificate trusts FLINT, `jax.make_jaxpr`, and the rules of this package. The module also measures
+the instance in float64, without FLINT and these rules. If this measurement contradicts the
+enclosures, the certificate says "undecided".
 """
 
 import contextlib
@@ -348,7 +348,7 @@ def confirmed(
     exists in a finite set of at most `POINTS` points, the certificate must refute each point.
 
     Raises:
-        Refused: as in `disprove`.
+        Refused: if the instance does not fit the statement; see `disprove`.
     """
     # The sides of a true identity may differ by the rounding of its constants.
     margin = statement.tolerance if statement.relation == "=" else 0.0

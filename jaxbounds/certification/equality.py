@@ -25,15 +25,15 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
-"""Margin (rhs - lhs), relative to the larger side. A float point with a smaller margin may be a
-point of equality. A larger value makes the search try more points.
+"""A float point may be a point of equality if its margin (rhs - lhs), relative to the larger side,
+is below this value. A larger value makes the search try more points.
 """
 SMALL = 1e-6
-"""Share of the largest side. The search replaces a smaller side by this share, so that margins
-relative to vanishing sides stay finite. A larger share makes the search try more points."""
+"""The search divides a margin at least by this share of the largest side, so that margins relative
+to vanishing sides stay finite. A larger share makes the search try more points."""
 EQUAL = 1e-11
-"""Margin relative to the larger side. An exactly described point with a smaller margin may be a
-point of equality. A larger value makes the search accept more points.
+"""An exactly described point may be a point of equality if its margin, relative to the larger side,
+is below this value. A larger value makes the search accept more points.
 """
 MOST, LOOKS = 48, 96
 """The search tries at most MOST points, each with a few descriptions, and at most LOOKS boxes.
@@ -53,7 +53,7 @@ def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJa
 class Equalities:
     """Regions around points of equality, in which a Taylor polynomial proves a claim.
 
-    The proof on a domain (a box of instances) asks for regions one by one. The search for regions
+    The proof on a domain (a box of instances) requests one region at a time. The search for regions
     may use half of the time that is left until the deadline `until`.
 
     Attributes:

@@ -152,7 +152,7 @@ def certified(
 
     Args:
         statement: the statement that was judged.
-        verdicts: the verdicts of its forms.
+        verdicts: the verdicts on the statement's forms.
         folder: the folder of the run's instances.
         citation: the paper's title, which the witnesses name.
         seconds: the processor time after which a form is undecided.

@@ -46,8 +46,9 @@ class Proof:
         form: the name of the form.
         word: the result. "proved on D": every instance of the domain that meets the hypotheses
             satisfies the form up to the slack, even if the program's constants have rounding
-            errors. "proved on D as coded": likewise, if the constants are exactly their floats.
-            "false on D": `point` violates the form by a relative 1e-6 or more. Else "undecided".
+            errors. "proved on D as coded": the form holds up to the slack if the program's
+            constants are exactly their floats. "false on D": `point` violates the form by a
+            relative 1e-6 or more. Else "undecided".
         domain: the name of the domain D in words.
         slack: the absolute amount by which the proved claim is weaker than the form.
         relative_slack: a further slack, as a share of |rhs| (for an identity, of the larger side).

@@ -1,10 +1,10 @@
 """Find suprema of a ratio of sides that a sequence of instances approaches and no instance reaches.
 
-The search starts from an instance whose sides nearly agree. From there the search follows ways. A
-way is a sequence of instances that scales arrays up or down, or brings two arrays together. A way
-approaches the supremum under four conditions. The ratio comes closer to one along the way, up to
-rounding. The ratio falls in the opposite direction. The sides differ at the end of every way. Ball
-arithmetic confirms the difference of the sides.
+The search starts from an instance whose sides nearly agree. From this instance the search tries
+several ways. A way is a sequence of instances that scales arrays up or down, or brings two arrays
+together. A way approaches the supremum under four conditions. The ratio comes closer to one along
+the way, up to rounding. The ratio falls in the opposite direction. The sides differ at the end of
+every way. Ball arithmetic confirms the difference of the sides.
 """
 
 import contextlib
@@ -40,9 +40,9 @@ BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
 """Binary logarithms of the scale factors that lead from a way's start in the opposite direction;
 more factors find slower approaches. A way is a sequence of instances with scaled arrays."""
 CLOSE, FALLS = 1e-6, 1e-5
-"""Distances of the ratio from one. CLOSE is the largest distance allowed along a way (a sequence of
-instances with scaled arrays); FALLS is the least distance that the opposite direction must reach. A
-larger FALLS makes the search mistake more approaches for instances with equal sides.
+"""Two distances of a ratio from one. CLOSE is the largest distance allowed along a way (a sequence
+of instances with scaled arrays). FALLS is the least distance that the opposite direction must
+reach. A larger FALLS makes the search mistake more approaches for instances with equal sides.
 """
 CLOSER = 0.9
 """On an accepted way (a sequence of instances), the last ratio's distance from one is at most this
@@ -59,7 +59,7 @@ ALL = 8
 """If at least this many instances of one size have equal sides, and no instance of the size has
 other sides, the claim is an equality at the size. A larger number finds fewer such sizes."""
 LEAST = 1e-154
-"""Least absolute value of a side. The search ignores instances at which both sides are smaller.
+"""The search ignores instances at which both sides have absolute values below this value.
 
 The value is about the square root of the least normal float64. A larger value makes the search
 ignore more instances near zero.
@@ -92,7 +92,7 @@ class _Way(NamedTuple):
 
     Attributes:
         words: a function from the names of the moved entries to the way's name, such as "x to 0".
-        moved: a function from an instance to the sizes of its moved parts, by their names.
+        moved: a function from an instance to a dict from each moved part's name to its size.
         out: the instances on the way, in order.
         back: the instances in the direction opposite to the way.
         end: the instance at the end of the way; None for a way to infinity.
@@ -155,7 +155,7 @@ def _to_zero(names: list[str]) -> str:
 def _said(way: _Way, start: Instance, last: Instance) -> str:
     """Describe a way (a sequence of instances) on which the ratio of the sides stays near one.
 
-    A set may stop a way, and the ratio then only comes near one at an end of the set.
+    A way may end at an edge of its set, and the ratio then only comes near one at this edge.
 
     Args:
         way: the way from `start` to `last`.

@@ -55,7 +55,7 @@ def calls_of(statement: Statement, budget: Budget, /) -> int:
 
 
 def is_searched(statement: Statement, budget: Budget, /) -> bool:
-    """Return whether a search follows the measurement of drawn and hand-written instances."""
+    """Return whether the engine searches after measuring drawn and hand-written instances."""
     return statement.search != "none" and bool(budget.restarts and budget.steps)
 
 
@@ -130,7 +130,7 @@ class Kind(NamedTuple):
 
 
 def _kinds(tree: Any, skip: int = 0) -> dict[str, Kind]:
-    """Return the shape and type of each entry by name, without the first `skip` axes."""
+    """Return {entry name: its shape and type}, without the first `skip` axes."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     typed = lambda leaf: leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
     kind = lambda leaf: Kind(np.shape(leaf)[skip:], typed(leaf).dtype)
@@ -264,8 +264,8 @@ class Bench:
     """A bench measures the instances of one statement, in batches that all have the same length.
 
     Because all batches have equal length, the bench compiles only one program for each size (the
-    values of the dimensions). Sampling, search, shrinking and replay share this program. They
-    therefore measure an instance with equal bits. If a statement runs on the host (outside JAX),
+    values of the dimensions). Sampling, search, shrinking and replay share this program. All four
+    measure an instance with equal bits, therefore. If a statement runs on the host (outside JAX),
     the bench measures one instance at a time.
 
     Args:
@@ -342,8 +342,8 @@ class Bench:
             batch: instances of one size, stacked.
             size: the size of the instances (the numbers that give their shapes).
             at: the index of the size, and the source of the instances.
-            total: the number of all instances of that source; the batch may hold only a part of
-                them.
+            total: the number of instances that the source has; the batch may hold only some of
+                these instances.
         """
         statement, own = self.statement, range(at.start, at.start + length(batch))
         rows = [row - at.start for row in rows_of(at.source, total) if row in own]

@@ -18,10 +18,9 @@ from jaxbounds.falsification.evaluation import Xp, is_floating
 from jaxbounds.falsification.measure import Measured
 
 NOISE = 1e-12
-"""Relative size of rounding.
-
-Two sides may be equal if their difference is below this share of the instance's largest entry (or
-of 1 if all entries are smaller). A larger share mistakes more small violations for rounding.
+"""Two sides may be equal, up to rounding, if their difference is below this share of the instance's
+largest entry (or of 1 if all entries are smaller). A larger share mistakes more small violations
+for rounding.
 """
 
 

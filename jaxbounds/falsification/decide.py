@@ -29,7 +29,7 @@ BY_INSTANCE = ("inequality", "identity", "construction", "trajectory")
 REACHES_ONE = "the worst ratio is one up to rounding, and the form names no equality case"
 NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form, which says where both sides agree'
 NUMERICAL = 1e-3
-"""Largest relative width of an error bar that counts as numerical. A wider bar is statistical. An
+"""An error bar up to this relative width counts as numerical; a wider bar is statistical. An
 equality case (instance with equal sides) then does not decide the claim. A larger value counts
 wider bars as numerical.
 """

@@ -40,7 +40,8 @@ class Reading(NamedTuple):
         rhs: the side claimed to be larger, given like `lhs`.
         error: the error of the sides that `evaluate` states, given like `lhs`.
         trivial: a trivial upper bound on `lhs`, or None; a form above this bound is vacuous.
-        met: the hypotheses by name: the statement's, then each form's own.
+        met: dictionaries from each hypothesis's name to its value: the statement's hypotheses, then
+            each form's own.
         judged: a few numbers from the result of each function that the statement judges, if a
             `TraceWatch` noted them.
     """
@@ -116,7 +117,7 @@ def _refuse_low_precision(statement: Statement, instance: Instance) -> None:
 
 
 def _flags(hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp) -> dict:
-    """Return the value of each hypothesis by name, as the statement computes it."""
+    """Return a dict from each hypothesis's name to the value that the statement computes."""
     named = hypotheses(instance, size) if hypotheses else {}
     if not isinstance(named, Mapping):
         raise TypeError(
@@ -156,7 +157,7 @@ def joined(*tables: Mapping[str, Flags]) -> dict[str, Flags]:
 def met(
     hypotheses: Hypotheses | None, instance: Instance, size: Size, xp: Xp = jnp, /
 ) -> dict[str, Flags]:
-    """Return whether the instance meets each hypothesis, by name; "finite" tests for finite floats.
+    """Return {hypothesis: whether the instance meets it}; the key "finite" tests for finite floats.
 
     Raises:
         TypeError: at trace time, if `hypotheses` returns another type than a dict of booleans.
@@ -292,8 +293,9 @@ def _refused(problem: ValueError) -> bool:
 def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
     """Return the `evaluate` of a host statement, wrapped so that the instance stays unchanged.
 
-    `evaluate` gets read-only arrays. If it tries to write, it runs again on a writable copy, so its
-    sides belong to the instance as drawn. `changes_its_instance` detects an `evaluate` that writes.
+    `evaluate` gets read-only arrays. If `evaluate` tries to write, the engine runs it again on a
+    writable copy, so the instance stays as drawn. `changes_its_instance` detects an `evaluate` that
+    writes.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:

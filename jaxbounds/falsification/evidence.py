@@ -31,16 +31,15 @@ SHRUNK = 0.01
 A larger share makes a control that is easier to reject.
 """
 CLOSE = 1e-6
-"""Relative distance from one. A draw's ratio, or a search's final ratio, confirms that the sides of
-another instance are equal if it is at most this far from one. A larger value calls more claims
-attained.
+"""A draw's ratio, or a search's final ratio, confirms an equality at another instance if it is at
+most this far from one. A larger value calls more claims attained.
 """
 MOVED = 1e-6
 """The near-control (a slightly wrong variant) of an `=` moves one side by this share of the largest
 entry of both sides. A larger share makes a control that is easier to reject."""
 KINDS = 2
 """An equality case (instance with equal sides) counts as attained if searches from this many kinds
-of starting points end there. A larger number asks for more agreement.
+of starting points end there. A larger number requires more kinds of starting points.
 """
 ENOUGH = 8
 """If at least this many draws are all equal, the verdict reports a sampler without randomness.

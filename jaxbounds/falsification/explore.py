@@ -57,10 +57,8 @@ from jaxbounds.falsification.search import (
 from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
-"""Threshold on the squared product of a size's numbers.
-
-If the squared product is at least this large, `_most` traces the sampler to find the bytes of a
-draw. A larger value avoids the trace for more statements.
+"""If the squared product of a size's numbers is at least this large, `_most` traces the sampler to
+find the bytes of a draw. A larger value avoids the trace for more statements.
 """
 NO_ROOM = "room in memory"
 """The name under which a verdict counts the random draws that did not fit into memory."""
@@ -208,8 +206,8 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
 
 
 MOMENT = 0.5
-"""If the run has a time limit, it measures random draws on the host in portions that should take
-this many seconds. A larger value loses more measurements at the limit."""
+"""A run with a time limit measures random draws on the host in portions that should take this many
+seconds. A larger value loses more measurements at the limit."""
 
 
 class _Portion(NamedTuple):

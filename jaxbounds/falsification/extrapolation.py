@@ -26,9 +26,7 @@ BASES = 2
 more scaled instances and takes longer.
 """
 CLEAR = 1e-6
-"""Largest relative effect of rounding.
-
-If the sides differ by more than this share of their terms, the rounding of an instance's floats
+"""If the sides differ by more than this share of their terms, the rounding of an instance's floats
 onto its set cannot explain the difference. A larger share leaves more violations undecided.
 """
 ASKED = 2
@@ -45,7 +43,7 @@ A larger number scales more instances leaf by leaf.
 
 
 def _scaled(instance: Instance) -> Iterator[Instance]:
-    """Yield the instance with each float leaf, and then all float leaves, scaled by each factor."""
+    """Yield the instance with one float leaf scaled, then with all float leaves scaled."""
     leaves, structure = jax.tree.flatten(instance)
     moving = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf.size]
     alone = [[i] for i in moving] if 1 < len(moving) <= LEAVES else []

@@ -17,9 +17,9 @@ WORST = 6
 """The referee (ball arithmetic) decides this many of the worst instances. Each decision takes
 tenths of seconds, so a larger number takes longer."""
 LEAST = 1e-6
-"""Least absolute value of the sides. Above this value, two sides count as equal if their enclosures
-in ball arithmetic are short and overlap. A smaller value lets more tiny sides count as equal,
-although they agree only up to the length of the enclosures.
+"""Two sides of at least this absolute value count as equal if their enclosures in ball arithmetic
+are short and overlap. A smaller value lets more tiny sides count as equal, although they agree only
+up to the length of the enclosures.
 """
 MOVES, BESIDE = 8, 2.0**-4
 """Around a possible equality case (an instance with equal sides), the function measures AROUND

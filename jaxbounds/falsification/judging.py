@@ -76,9 +76,9 @@ CHANGES = (
 )
 OUT_OF_TIME = "the time limit ended the run"
 SLOW = 1.0
-"""Seconds. If a measurement takes longer, the check of repeatability measures the instance again
-once instead of twice. A larger value notices more functions that change at every other call, and
-takes longer.
+"""If a measurement takes more than this many seconds, the check of repeatability measures the
+instance again once instead of twice. A larger value notices more functions that change at every
+other call, and takes longer.
 """
 ASKED = 2
 """For one form (version of the claim), a function of this module asks the referee (ball arithmetic)
@@ -262,8 +262,9 @@ def _looked_again(
 ) -> tuple[Decision, Column]:
     """Decide about a violation that rounding may explain; only ball arithmetic can confirm it.
 
-    If ball arithmetic does not confirm the largest violation, the function asks about smaller
-    violations. If ball arithmetic confirms a smaller violation, the larger violations do not count.
+    If ball arithmetic does not confirm the largest violation, the function asks ball arithmetic
+    about smaller violations. If ball arithmetic confirms a smaller violation, the larger violations
+    do not count.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     index = [f.name for f in statement.forms].index(form.name)
@@ -381,9 +382,9 @@ TOLERATED = 1e-12
 tolerance covers the violation. Rounding causes smaller violations. A larger value trusts the
 tolerance more often."""
 USUAL = 1e-9
-"""Largest tolerance that covers rounding alone. The author of a larger tolerance accepts a
-difference on purpose, so the referee is not asked. With a larger value, the engine asks the referee
-more often."""
+"""A tolerance up to this value covers rounding alone. The author of a larger tolerance accepts a
+difference on purpose, so the engine does not ask the referee. A larger value makes the engine ask
+the referee more often."""
 
 
 def _tolerated(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> str:

@@ -11,8 +11,8 @@ from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.measure import Measured
 
 SETTLES = 0.75
-"""Exponent. The distance between the sides counts as settling if its changes decay at least as fast
-as the power parameter^-SETTLES. A larger exponent calls fewer trends settled.
+"""The distance between the sides counts as settling if its changes decay at least as fast as the
+power parameter^-SETTLES. A larger exponent calls fewer trends settled.
 """
 STAYS, GOES = 0.5, 0.1
 """Thresholds for an extrapolated limit, as shares of the last distance. A limit of at least STAYS
@@ -78,18 +78,18 @@ at most the share SMALL of the distance. Larger values find a positive limit mor
 """
 PLATEAU, FLAT = 4, 1e-3
 """The distance counts as constant if its last PLATEAU values differ at most by the share FLAT. A
-larger PLATEAU asks for more sizes; a larger FLAT calls a slow decay a plateau.
+larger PLATEAU requires more sizes; a larger FLAT calls a slow decay a plateau.
 """
 LEAST_SIZES = 3
 """A limit needs at least this many sizes whose distance is not dominated by rounding (see NOISY). A
 larger number leaves more limits undecided."""
 NOISY = 0.1
 """A size decides nothing if rounding may cause this share of its distance. A larger share keeps
-more sizes, and may follow noise.
+more sizes, although their distances may be noise.
 """
 PAIRS = 3
 """The model c + a / log(parameter) gives a limit c for each pair of neighbouring sizes. This many
-pairs must agree on c. A larger number asks for more sizes.
+pairs must agree on c. A larger number requires more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
 """Criteria as shares of the last distance, for a fitted distance c + a / log(parameter). A limit c

@@ -274,7 +274,7 @@ def hypothesis_names(
 
     Args:
         statement: the statement, which declares the claim as data.
-        form: a form (version of the claim); the result includes its own hypotheses, too.
+        form: a form (version of the claim); the result then includes the form's own hypotheses.
         instance: the instance to evaluate on; the default is a random or hand-written instance of
             the first size.
     """

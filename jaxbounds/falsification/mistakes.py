@@ -17,10 +17,10 @@ from jaxbounds.numerics.arrays import array_module
 def off(value: Any, factor: Any, /) -> Any:
     """Return a slightly wrong version of a function's result.
 
-    The mistake multiplies real numbers by `factor`. In a result without real numbers it adds one to
-    integers and negates booleans. In an object that is not a pytree (a compiled network) it changes
-    one entry of the first suitable field. If the result is a function, the mistake makes the
-    results of this function wrong.
+    The mistake multiplies real numbers by `factor`. In a result without real numbers, the mistake
+    adds one to integers and negates booleans. In an object that is not a pytree (a compiled
+    network), the mistake changes one entry of the first suitable field. If the result is a
+    function, the mistake makes the results of this function wrong.
 
     Raises:
         TypeError: if the result holds neither a number nor a boolean.

@@ -162,7 +162,7 @@ def sides_of(statement: Statement, reading: Reading, /) -> tuple[dict[str, Any],
 def values_of(
     statement: Statement, rows: Iterable[Row], form: int, /
 ) -> dict[str, dict[str, Numbers]]:
-    """Return the recorded values of one form (a version of the claim), by instance and name.
+    """Return one form's (claim version's) recorded values, keyed by instance and then by name.
 
     Only the first form's values include the sides that all forms share.
 

@@ -1,4 +1,4 @@
-"""Digest of a statement's source, which tells statements with the same id apart."""
+"""Digest of a statement's source, which distinguishes statements with the same id."""
 
 import functools
 import hashlib

@@ -193,7 +193,7 @@ def _in_numpy(traced: Any) -> Callable:
 
     Raises:
         NotInterpreted: if NumPy has no rule for a primitive. A call of the returned function raises
-            it if NumPy's result may differ from JAX's.
+            this error if NumPy's result may differ from JAX's.
     """
     run, structure = interpreted(traced.jaxpr), jax.tree.structure(traced.out_info)
     return lambda *given: jax.tree.unflatten(structure, run(*jax.tree.leaves(given)))

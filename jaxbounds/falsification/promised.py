@@ -1,10 +1,10 @@
 """Search for the entries that a claim only promises (`there_is`), for many instances at once.
 
 For each instance, the search has several starting points: the instance's own promised entries, and
-the values that the statement's `witness` gives. It also starts from zeros, extreme points, draws,
-and copies of the instance's other entries. From the best starting points, gradient steps and random
-moves decrease the ratio. The instances with the worst ratios get most of the work, because the
-verdict reports the worst ratio.
+the values that the statement's `witness` gives. The search also starts from zeros, extreme points,
+draws, and copies of the instance's other entries. From the best starting points, gradient steps and
+random moves decrease the ratio. The instances with the worst ratios get most of the work, because
+the verdict reports the worst ratio.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ class Promises:
     """Measures instances with the best promised entries found for each version of the claim.
 
     Args:
-        statement: a statement with `there_is`.
+        statement: a statement that promises entries (`there_is`).
         given: the bench, an object that measures instances with all entries.
         size: the size of the instances (the numbers that give their shapes).
     """
@@ -100,7 +100,7 @@ class Promises:
 
     @property
     def _of_control(self) -> int:
-        """The index of the claim version whose promised entries the false control takes."""
+        """The index of the claim version that lends its promised entries to the false control."""
         own = bool(self.statement.control.strip()) and self.statement.is_bound
         return len(self.statement.forms) if own else 0
 

@@ -11,9 +11,9 @@ from jaxbounds.falsification.measure import Measured
 from jaxbounds.ground.exceptions import Refused
 
 SETTLES = 0.6
-"""Factor. If each doubling of the right side shrinks the changes of log(lhs / rhs) at least by this
-factor, lower-order terms explain the changes. A logarithmic factor gives changes that shrink more
-and more slowly. A larger factor explains more by lower-order terms.
+"""If each doubling of the right side shrinks the changes of log(lhs / rhs) at least by this factor,
+lower-order terms explain the changes. A logarithmic factor gives changes that shrink more and more
+slowly. A larger factor explains more by lower-order terms.
 """
 SLOWLY = 0.9
 """Factor that replaces SETTLES if the measured factor does not rise from step to step. A larger
@@ -21,9 +21,9 @@ factor explains more by lower-order terms. For example, a term n beside n^2 shri
 the factor 0.71.
 """
 STAYS = 0.75
-"""Share of the fitted exponent's distance from one. If the distance of the last local exponent
-(from the last two sizes) is at least this share, the exponent does not tend to one. A larger share
-calls fewer rates inconsistent.
+"""The last local exponent comes from the last two sizes. If it keeps at least this share of the
+fitted exponent's distance from one, the exponent does not tend to one. A larger share calls fewer
+rates inconsistent.
 """
 
 
@@ -63,8 +63,8 @@ def _decays(x: Reals, q: Reals) -> bool:
 
 
 ASIDE = 0.01
-"""Distance of an exponent from one. If the local exponents of the last three steps are farther from
-one, they overrule a fit that agrees with the claim. A larger distance contradicts fewer fits.
+"""If the local exponents of the last three steps differ from one by more than this, they overrule a
+fit that agrees with the claim. A larger value contradicts fewer fits.
 """
 
 

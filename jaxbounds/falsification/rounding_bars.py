@@ -1,9 +1,9 @@
 """Error bars of recorded values: bounds on the changes that rounding alone causes on any platform.
 
 A bar is the absolute size of the terms that a value sums, times a few units in the last place.
-`summands` finds the size of the terms for programs that NumPy can run. A program on the host, or a
-long program, runs a few times more instead. These runs use instances near the noted instances, and
-rounding up, down and towards zero.
+`summands` finds the size of the terms for programs that NumPy can run. For a program on the host,
+and for a long program, the library runs the program a few more times. These runs use instances near
+the recorded instances, and rounding up, down and towards zero.
 """
 
 import contextlib

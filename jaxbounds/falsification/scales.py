@@ -247,8 +247,8 @@ def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
     """Choose a few instances at which one side of a bound is zero and the other side is smallest.
 
     These instances matter if the claim names an equality case (instance with equal sides) that no
-    other instance reaches. They also matter if both sides are zero at all instances. Only terms
-    then give a control (false variant) its size.
+    other instance reaches. These instances also matter if both sides are zero at all instances. In
+    both cases, only the sizes of the terms can scale a control (false variant).
     """
     reached = np.any(m.counted & (m.value >= NEARLY))
     zeros = not np.any(m.counted & ((m.lhs != 0) | (m.rhs != 0)))
@@ -281,7 +281,7 @@ def _looked_at(
     """Measure one form (claim version) at one size; return the measurements and the terms' size.
 
     The function measures doubtful violations relative to the terms of the sides. If `large` is
-    true, it measures all violations so.
+    true, the function measures all violations in this way.
     """
     scale, searched = np.full(len(m.value), np.nan), np.isneginf(m.low)
     if bench.statement.there_is is not None:  # the sides belong to the best promised entries

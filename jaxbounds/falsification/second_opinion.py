@@ -1,6 +1,7 @@
 """Check a violation before the verdict `fails`.
 
-The engine measures the instance alone, moves it a little, and asks ball arithmetic.
+The engine measures the instance alone, perturbs the instance a little, and lets ball arithmetic
+decide.
 """
 
 import contextlib
@@ -26,8 +27,8 @@ from jaxbounds.falsification.scales import (
 from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
-"""Relative violation that rounding may always explain. A larger value leaves more violations to
-ball arithmetic.
+"""Rounding may always explain a relative violation up to this value. A larger value leaves more
+violations to ball arithmetic.
 """
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """The engine perturbs the floats of an instance MOVED times. Half of the perturbations are by up to
@@ -35,22 +36,21 @@ ULPS units in the last place. The other perturbations are by up to ULPS NEAR |x|
 like the rounding of a sum with larger numbers. Larger values mistake more violations for rounding.
 """
 ROOT = 2.0**-26
-"""Absolute value of a side. If the instance's entries have size 1, a side up to this value may be
-the square root of a rounding error. A larger size mistakes more violations for rounding.
+"""If the instance's entries have size 1, a side up to this absolute value may be the square root of
+a rounding error. A larger value mistakes more violations for rounding.
 """
 LARGE = 1e6
 """The rounding of the sides scales with the instance's largest entry; a larger entry than this
-number counts as this number, because it may have other units. A larger limit mistakes more
-violations for rounding.
+number counts as this number, because a larger entry may have other units. A larger limit mistakes
+more violations for rounding.
 """
 ALONE = 0.5
 """This share of a violation may disappear when the engine measures the instance alone, or measures
 its projection onto the hypotheses. A larger share lets more differences of compilers pass.
 """
 CERTAIN = 1e3
-"""Multiple of the error of a coarse operation, which rounds to fewer digits than float64. A
-violation counts only if it exceeds this multiple. A larger multiple leaves more violations
-undecided.
+"""A violation counts only if it exceeds this multiple of the error of a coarse operation. A coarse
+operation rounds to fewer digits than float64. A larger multiple leaves more violations undecided.
 """
 CURE = (
     "Try error= with the rounding error of the sides, a smaller set (such as at_most=10), or "
@@ -62,8 +62,8 @@ BESIDE = 1e-9
 larger share asks the referee (ball arithmetic) about more instances at their projections.
 """
 DEAR = 1e-2
-"""Relative size of a violation. A larger violation of a statement that runs on the host (outside
-JAX) needs no second measurement. A larger value measures more violations again.
+"""A relative violation above this value needs no second measurement if the statement runs on the
+host (outside JAX). A larger value measures more violations again.
 """
 
 
@@ -109,7 +109,7 @@ Asked = Callable[[Statement, Form, Instance, Size], Referee]
 
 
 def remembering(referee: Asked, /) -> Asked:
-    """Return a referee (judge by ball arithmetic) that stores its answers; each takes seconds."""
+    """Return a referee (judge by ball arithmetic) that stores its answers, which take seconds."""
     known: dict[Any, Referee] = {}
 
     def asked(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:

@@ -14,12 +14,12 @@ Judge = Callable[[list[Instance]], np.ndarray]
 violation."""
 
 UNROUND = 9
-"""Complexity of an entry with more than two decimals. With a larger number, the engine removes one
+"""Complexity of an entry with more than two decimals. A larger number makes the engine remove one
 such entry even at the cost of more nonzero entries.
 """
 SMALL = 0.1
-"""Size below which an entry is also rounded to one or two digits. With a larger size, the engine
-rounds more entries and tries more instances.
+"""Size below which an entry is also rounded to one or two digits. A larger size makes the engine
+round more entries and try more instances.
 """
 DECADES = range(1, 13)
 """Powers of ten by which `enlarged` scales an instance. A longer range can enlarge smaller

@@ -1,9 +1,9 @@
 """Judge a claim again without the instances whose violations are rounding of small sides.
 
 The square root of a cancelled difference turns a rounding of 1e-16 into 1e-8. Floats then violate a
-true bound at instances with small sides, and a search follows this noise. Ball arithmetic decides
-whether these violations are rounding. If they are, the engine draws and searches a second time,
-among instances with a side of at least `LEAST`.
+true bound at instances with small sides, and a search climbs along this noise. Ball arithmetic
+decides whether these violations are rounding. If all are rounding, the engine draws and searches a
+second time, among instances with a side of at least `LEAST`.
 """
 
 from collections.abc import Mapping
@@ -76,5 +76,5 @@ class _LargeSides:
 
 
 def without_small_sides(statement: Statement, /) -> Statement:
-    """Return the statement about instances with a side of at least `LEAST`."""
+    """Return a copy of the statement for instances with a side of at least `LEAST`."""
     return replace(statement, hypotheses=_LargeSides(statement, statement.hypotheses))

@@ -1,7 +1,7 @@
 """Measure readable neighbours of the best instances of a bound: rounded entries, vertices.
 
 A search ends near an equality case (an instance with equal sides), but its floats miss the case by
-rounding. The neighbours often meet the case exactly, for example at unit vectors.
+rounding. A neighbour is often exactly the equality case, for example at unit vectors.
 """
 
 import jax

@@ -47,7 +47,8 @@ def left_out(signs: Mapping[str, str], /) -> str:
     A screen may break the text at any space, so no string in the text has a space.
 
     Args:
-        signs: "> 0" or "!= 0" for each array by name; a dot separates the names of nested dicts.
+        signs: a dict from each array's name to "> 0" or "!= 0"; a dot separates the names of nested
+            dicts.
     """
 
     def condition(name: str, sign: str) -> str:

@@ -80,7 +80,7 @@ def proof_file(
     operations: int = OPERATIONS,
     boxes: int = 0,
 ) -> RocqFile:
-    """Write the Rocq file of a form on a box; it is a proof only after Rocq's kernel checks it.
+    """Write the Rocq file of a form on a box; Rocq's kernel must still check the proof.
 
     A form is one version of the claim.
 

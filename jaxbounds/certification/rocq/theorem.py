@@ -39,9 +39,9 @@ class Translated:
         statement: the statement whose form is false.
         form: the false form (version of the claim).
         size: the static part of the instance (its shapes and other Python numbers, by name).
-        instance: the leaves of the instance by name, each an array of exact numbers.
+        instance: a dict from the name of each leaf of the instance to an array of exact numbers.
         ledger: the record of all numbers and comparisons, in the order of the program.
-        hypotheses: the translated hypotheses by name.
+        hypotheses: a dict from the name of each hypothesis to its translation.
         opened: the position in the ledger (the list of all operations) at which the operations of
             the sides begin.
         lhs: the left side; for an equation, the entry at which the sides differ.

@@ -1,8 +1,8 @@
 """Sets that instances come from, as objects: `jb.Ball(1, "d")`, `jb.OperatorNorm(1, ("m", "n"))`.
 
-A set draws its points, projects arrays onto itself, and tests membership. It also gives a search
-its extreme points and moves, and gives a proof its coordinates. Shapes and radii may name sizes:
-"d", ("n", "2*d"), "sqrt(d)".
+A set draws its points, projects arrays onto itself, and tests membership. A set also has extreme
+points and moves for a search, and coordinates for a proof. Shapes and radii may name sizes: "d",
+("n", "2*d"), "sqrt(d)".
 """
 
 from jaxbounds.claims.sets.base import Chart, Set

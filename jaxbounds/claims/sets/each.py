@@ -55,7 +55,7 @@ class Each(Set):
         return apart, alike
 
     def project(self, x: Any, size: Size) -> Any:
-        """Project each point by itself."""
+        """Project each point of the stack onto the set `one`."""
         if isinstance(x, np.ndarray):
             return np.stack([self.one.project(row, size) for row in x]) if len(x) else x
         return jax.vmap(lambda row: self.one.project(row, size))(x)

@@ -23,7 +23,7 @@ class Best(NamedTuple):
     """The best point that a search found.
 
     Attributes:
-        point: one entry for each set, by name.
+        point: a dict with one entry for each set, under the set's key.
         value: the objective at the point.
     """
 
@@ -51,7 +51,7 @@ def best_point(
 
     Args:
         objective: the function to maximise, from a point to a number; NaN counts as minus infinity.
-        over: the sets, by the names of the point's entries.
+        over: the sets, keyed by the names of the point's entries.
         size: the numbers that the sets' shapes name.
         given: a further starting point of the search.
         starts: the number of draws and extreme points to start from.
@@ -154,9 +154,9 @@ def supremum(
     write instead.
 
     Args:
-        function: the function to maximise, with one argument for each set, by name; it returns a
-            number.
-        over: the sets, by the names of the function's arguments.
+        function: the function to maximise. The function takes a point of each set as a keyword
+            argument, and returns a number.
+        over: the sets, keyed by the names of the function's arguments.
         size: the numbers that the sets' shapes name.
         starts: the number of draws and extreme points to climb from.
         steps: the number of steps from each starting point.
@@ -195,9 +195,9 @@ def infimum(
     only.
 
     Args:
-        function: the function to minimise, with one argument for each set, by name; it returns a
-            number.
-        over: the sets, by the names of the function's arguments.
+        function: the function to minimise. The function takes a point of each set as a keyword
+            argument, and returns a number.
+        over: the sets, keyed by the names of the function's arguments.
         size: the numbers that the sets' shapes name.
         starts: the number of draws and extreme points to descend from.
         steps: the number of steps from each starting point.

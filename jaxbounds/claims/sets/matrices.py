@@ -250,7 +250,7 @@ def OperatorNorm(R: Number = 1, shape: Shape = "d") -> SpectralBall:
 
 
 def _one_name(norm: Any) -> Any:
-    """Return the library's name of a norm that has two names: the trace norm is the nuclear one."""
+    """Return the library's name of a norm: "nuclear" for the trace norm, else the given name."""
     return "nuclear" if norm == "trace" else norm
 
 

@@ -37,7 +37,7 @@ class Over(Mapping[str, Any]):
     """Marks a product of sets as code, so that the JSON of a dataclass omits the product."""
 
     def __init__(self, sets: Mapping[str, "Set | Mapping[str, Any]"], /) -> None:
-        """Take the sets by the names of the entries.
+        """Make the product of the given sets; each key is the name of an entry.
 
         Raises:
             TypeError: if a value is not a set, or the dict is empty.

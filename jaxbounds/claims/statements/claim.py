@@ -119,8 +119,8 @@ def claim(
         source: the place in the paper.
         equality: the instance at which both sides agree, in words.
         assumptions: the hypotheses in words.
-        hypotheses: the hypotheses by name, as in `Statement`, or a function whose arguments have
-            the names of entries and sizes.
+        hypotheses: a function `hypotheses(instance, size)` as in `Statement`, or a function whose
+            arguments have the names of entries and sizes.
         there_is: the sets of the entries that the claim only promises, as in `Statement`.
         witness: the start of the search for the entries of `there_is`: their value, or a function
             whose arguments have the names of entries of `over` and of sizes. Several entries need

@@ -77,7 +77,7 @@ class Domain:
         """Return boxes that cover a product of sets: one domain for each chart.
 
         Args:
-            sets: the sets by the names of an instance's entries, as in `Statement.over`.
+            sets: the sets, keyed by the names of an instance's entries, as in `Statement.over`.
             size: the static part of the instances.
             name: the name of the domains in words; the default names the sets and the size.
             slack: the slack of each domain (the amount by which the proved claim may be weaker).

@@ -75,8 +75,8 @@ class Form(metaclass=Careful):
             counterexample, else "holds" (for rates and limits "consistent").
         note: a proof sketch, or the text of the erratum.
         cites: for a printed form: the display or the sentence of the paper that prints the form.
-        equality: the instance at which both sides agree, in words. A form whose worst ratio is one
-            within the numerical error holds only if it names its equality case.
+        equality: the instance at which both sides agree, in words. A form with a worst ratio of
+            one, up to the numerical error, holds only if the form names its equality case.
         erratum: the id of the paper's erratum that the form exhibits ("E1").
         reading: if the erratum has two readings, words that only the form's reading contains. The
             text is empty if the form is about neither reading.

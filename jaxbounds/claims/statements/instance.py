@@ -8,14 +8,14 @@ import numpy as np
 from jax.typing import ArrayLike
 
 Instance = Mapping[str, Any]
-"""A nested dict of arrays that satisfies a statement's hypotheses. It holds inputs (data, weights,
-a seed, an index into a named family), never an outcome. The gradient search moves float leaves,
-and holds integer and boolean leaves fixed."""
+"""A nested dict of arrays that satisfies a statement's hypotheses. An instance holds inputs (data,
+weights, a seed, an index into a named family), never an outcome. The gradient search moves float
+leaves, and holds integer and boolean leaves fixed."""
 
 
 @jax.tree_util.register_static
 class Size(Mapping[str, Any]):
-    """The static part of an instance: shapes and other Python numbers, by name.
+    """The static part of an instance: a dict from names to shapes and other Python numbers.
 
     A size is hashable, and JAX treats it as static when it traces a function.
     """

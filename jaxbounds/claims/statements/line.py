@@ -51,8 +51,8 @@ class Line:
         lhs: the left side: a number, or a function whose arguments have the names of entries of
             `over` or of sizes.
         rhs: the right side, given like `lhs`.
-        over: the sets by the names of entries; empty for a claim about sizes alone.
-        sizes: the static parts to try.
+        over: the sets, keyed by the names of entries; empty for a claim about sizes alone.
+        sizes: the sizes (static parts of the instances) to try.
         relation: "<=" or ">=".
         error: the absolute rounding error of lhs - rhs, given like `lhs`.
         hypotheses: a function that returns the further hypotheses by name, or None.

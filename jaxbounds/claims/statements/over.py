@@ -16,7 +16,7 @@ class Drawn:
     """A sampler that completes the statement's own sampler: it draws the missing entries from sets.
 
     Attributes:
-        over: the sets, by the names of the entries.
+        over: the sets, keyed by the names of the entries.
         own: the statement's own sampler, for entries without a set or with a special distribution.
         law: whether the claim is about a frequency or a mean. If so, the distribution of the draws
             matters, and the statement's own sampler must draw every entry.
@@ -30,7 +30,8 @@ class Drawn:
         """Draw one instance.
 
         Raises:
-            Refused: if the law matters and the statement's own sampler leaves entries to the sets.
+            Refused: if the distribution matters (`law`), and the statement's own sampler leaves
+                entries to the sets.
         """
         if self.own is None:
             return self.over.draw(key, size)

@@ -129,7 +129,8 @@ class Paper:
             the reason why the library has no statement.
         contents: the numbered items of the source, as `jaxbounds new FOLDER --from paper.tex` lists
             them. A statement with the id of an item, or an entry of `items`, covers the item.
-        unchecked: the reason for each item that no statement checks, by the item's label in print.
+        unchecked: a dict from an item's label in print to the reason why no statement checks the
+            item.
         unjudged: the public functions of the paper's modules that no statement judges: for each
             reason, their full names within the paper ("model.head_norm").
         codes: an explanation of each short name in forms (versions of claims) and notes ("S6",

@@ -16,7 +16,7 @@ class Sides(NamedTuple):
         lhs: the measured side: a scalar for `<=`, an array of any shape for `=`. If the forms
             (versions of the claim) measure different quantities, a mapping from form names (and
             `"control"`, the false variant) to values.
-        rhs: the right side of each form, by its name, and of `"control"`.
+        rhs: a dict from each form's name, and from `"control"`, to the right side.
         error: the absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
             residual, a Monte Carlo half-width); a mapping if the forms differ. An instance decides
             nothing if both sides are smaller than the error.

@@ -35,7 +35,7 @@ Relation = Literal["=", "<=", ">=", "->"]
 Estimate = Literal["below", "above"]
 FEWEST = 3
 """A limit needs at least this many values of the parameter that tends to its limit. A larger number
-asks for more sizes, and gives a better fit.
+requires more sizes, and gives a better fit.
 """
 Search = Literal["gradient", "random", "none"]
 Witness = Callable[..., Any] | Mapping[str, Any] | float
@@ -118,33 +118,34 @@ class Statement(metaclass=Careful):
         kind: the kind of claim, which decides how the engine reaches a verdict (see
             `jaxbounds.falsify`).
         evaluate: `evaluate(instance, size) -> Sides`, pure; JAX can `jit` and `vmap` it unless
-            `host` is set. It computes both compared sides.
+            `host` is set. `evaluate` computes both compared sides.
         judges: the public functions that `evaluate` calls and that the verdict is about: if one of
             them were slightly wrong, some verdict would change. Each is a function under its own
             name in a module or class, so it is neither a lambda nor a partial application.
         host: whether `evaluate` needs the host, because it compiles a machine, enumerates a class
             or loops in Python. The engine then calls `evaluate` with NumPy arrays, one instance at
             a time.
-        over: the sets by the names of an instance's entries, {"x": jb.Ball(1, "d")}. The sets draw
-            instances, project onto the hypotheses and are hypotheses themselves. `sample` replaces
-            the draws of its entries; `project` and `hypotheses` add to the sets. `over={}` says
-            that the claim is about its sizes alone, with one instance for each size.
+        over: the sets, keyed by the names of an instance's entries: {"x": jb.Ball(1, "d")}. The
+            sets draw instances, project onto the hypotheses and are hypotheses themselves. `sample`
+            replaces the draws of its entries; `project` and `hypotheses` add to the sets. `over={}`
+            says that the claim is about its sizes alone, with one instance for each size.
         there_is: the sets of the entries that a claim only promises: "for each instance of `over`
             there is ... such that". An inner search looks for the best entries, for each form
             (version of the claim) and instance, and stores them with the instance. If the search
             finds no suitable entries, the form is inconclusive; it fails only if the sets are
             finite and all points were tried. For an `=`, the engine compares the control (the false
             variant) at the entries that the search found for the form.
-        witness: a start of that inner search, beside the search's own starts: the entries of
-            `there_is` by name, or a function `witness(instance, size)` that returns them. A single
+        witness: a start of the inner search, beside the search's own starts: a dict of the entries
+            of `there_is`, or a function `witness(instance, size)` that returns the dict. A single
             entry needs no name. A wrong witness costs only the time to try it.
         estimates: the sides that a search like `jb.supremum` or `jb.infimum` only estimates, from
             "below" or "above": {"rhs": "below"}. A form never fails if an error of the estimate
             could explain the violation.
         towards: for kind "limit", the size that moves, and the limit of this size: {"n": math.inf}
             or {"eps": 0}.
-        sample: `sample(key, size) -> Instance`, or several samplers by name; the verdict reports
-            the worst ratio of each sampler. `sample` may be empty if `cases` or `over` is given.
+        sample: `sample(key, size) -> Instance`, or a dict from names to samplers; the verdict
+            reports the worst ratio of each sampler. `sample` may be empty if `cases` or `over` is
+            given.
         cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
         sizes: the sizes to try, smallest first; each size gives shapes and other static numbers by
             name.
@@ -276,7 +277,7 @@ class Statement(metaclass=Careful):
 
     @property
     def samplers(self) -> dict[str, Sampler]:
-        """The samplers by name; a single sampler has the name "sample"."""
+        """A dict from names to samplers; a single sampler has the name "sample"."""
         return {"sample": self.sample} if callable(self.sample) else dict(self.sample)
 
     @property
@@ -294,7 +295,7 @@ class Statement(metaclass=Careful):
     def unrefutable(self) -> bool:
         """Whether an estimated side may be wrong in the direction that causes a violation.
 
-        A violation may then come from the estimate, so it does not refute the claim.
+        A violation may then come from the estimate, so the violation does not refute the claim.
         """
         larger = "rhs" if self.relation == "<=" else "lhs"
         return any(
@@ -401,7 +402,7 @@ def _take_sets(s: Statement) -> None:
 
 
 def _take_nothing(s: Statement) -> None:
-    """Give a claim about its sizes alone one instance for each size."""
+    """Add the instances of a claim about sizes alone: one instance for each size."""
     fill = lambda name, value: object.__setattr__(s, name, value)
     fill("over", None)
     if not s.samplers and s.cases is None and s.there_is is None:

@@ -1,4 +1,4 @@
-"""Turn two functions that take entries and sizes by name into an `evaluate`."""
+"""Turn two functions, with entries and sizes as keyword arguments, into an `evaluate`."""
 
 import inspect
 import sys
@@ -108,7 +108,7 @@ class TwoSides:
     """An `evaluate` that computes both sides of each form (version of the claim).
 
     Args:
-        pairs: the left and the right side of each form, by the form's name.
+        pairs: a dict from each form's name to its left and right side.
         error: the absolute rounding error of left - right, given like a side.
         name: the id of the statement, for messages.
 
@@ -188,7 +188,7 @@ def _alike(left: Side, right: Side, lhs: Any, rhs: Any) -> tuple[Any, Any]:
 
 
 class ByName:
-    """Turns a function that takes entries and sizes by name into `function(instance, size)`.
+    """Turns a function with entries and sizes as arguments into `function(instance, size)`.
 
     Args:
         function: a function whose arguments have the names of entries and sizes.

@@ -14,7 +14,7 @@ def written(sides: Mapping[str, Callable[..., Any] | float], /) -> str:
     """Return the text of a module that defines functions under new names.
 
     Args:
-        sides: functions, lambdas or numbers, by their new names.
+        sides: a dict from new names to functions, lambdas or numbers.
 
     Returns:
         Python code with the functions and everything that they use; empty if the code of a
@@ -99,7 +99,7 @@ def _source(function: Any) -> str:
 
 
 def _named(function: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the global and nonlocal variables that a function uses, by name."""
+    """Yield (name, value) for the global and nonlocal variables that a function uses."""
     given = inspect.getclosurevars(same_function(function) or function)
     yield from {**given.globals, **given.nonlocals}.items()
 
