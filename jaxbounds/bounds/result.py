@@ -51,7 +51,7 @@ class PaperBound:
 
     @property
     def sizes(self) -> str:
-        """Return a text: the numbers of samples at which the bound beats the trivial bound."""
+        """Return the numbers of samples at which the bound beats the trivial bound, as text."""
         if self.value is None:
             return ""
         if self.from_size is None:

@@ -126,7 +126,7 @@ class Equalities:
         return best
 
     def _polished(self, point: np.ndarray, free: list[int]) -> np.ndarray:
-        """Polish a point by Newton's method on the margin, in the coordinates `free`."""
+        """Refine a point by Newton's method on the margin, in the coordinates `free`."""
         if self._newton is None:
             value = lambda p: self._margin(p)[0]
             self._newton = compiled(lambda p: (jax.grad(value)(p), jax.hessian(value)(p)))
@@ -227,7 +227,7 @@ class Equalities:
         return any(region.holds(box.lower, box.upper) for region in self.regions)
 
     def cut(self, box: Box) -> tuple[int, float] | None:
-        """Return a coordinate and value at which a proved region's face cuts a box, or None."""
+        """Return (coordinate, value) of a proved region's face that cuts a box, or None."""
         for region in self.regions:
             ends = list(zip(region.lower, region.upper, box.lower, box.upper))
             if all(c <= b and a <= d for a, b, c, d in ends):

@@ -1,4 +1,4 @@
-"""The bench, which measures instances with few compiled programs; the pool, which keeps them."""
+"""The bench measures instances with few compiled programs, and the pool keeps the results."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -264,9 +264,9 @@ class Bench:
     """A bench measures the instances of one statement, in batches that all have the same length.
 
     Because all batches have equal length, the bench compiles only one program for each size (the
-    values of the dimensions). Sampling, search, shrinking and replay share this program. All four
-    measure an instance with equal bits, therefore. If a statement runs on the host (outside JAX),
-    the bench measures one instance at a time.
+    values of the dimensions). Sampling, search, shrinking and replay share this program. The
+    measurements of one instance in all four steps are therefore equal bit by bit. If a statement
+    runs on the host (outside JAX), the bench measures one instance at a time.
 
     Args:
         statement: the statement to measure.

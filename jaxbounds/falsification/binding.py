@@ -103,7 +103,7 @@ def _variants(
 
 
 def few_draws(statement: Statement, budget: Budget) -> Bench:
-    """Return a measuring bench for draws and hand-written instances that stores no program."""
+    """Return a bench (measuring object) that stores no program, for draws and written instances."""
     return Bench(statement, budget.batch, UNKEPT, calls=calls_of(statement, budget))
 
 
@@ -127,7 +127,7 @@ def bindings(
     factor: float = 1.25,
     budget: Budget = FEW,
 ) -> list[bool]:
-    """Return for each function whether a mistake in it changes a verdict or ratio of the statement.
+    """Return, for each function, whether a mistake in the function changes a verdict or a ratio.
 
     A change of a ratio counts if it exceeds the statement's tolerance. The ratio is the worst
     ratio, the recorded mean over the random draws (`Verdict.drawn`), or the ratio of a

@@ -1,4 +1,4 @@
-"""The functions that a statement's `evaluate` may call, read from its code without running it."""
+"""Find the functions that a statement's `evaluate` may call, without running its code."""
 
 import functools
 import inspect

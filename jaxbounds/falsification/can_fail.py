@@ -1,4 +1,4 @@
-"""Find claims that hold even if a function that they are about has a large mistake."""
+"""Find claims that hold even if a function in the claim has a large mistake."""
 
 import dataclasses
 from collections.abc import Callable

@@ -395,7 +395,7 @@ class Descent:
 
 
 def _newton(apart: Callable[[list[Any]], Any], floats: list[Any]) -> tuple[Any, list[Any]]:
-    """Return the squared length of a Gauss-Newton step, and the step; it increases `apart`."""
+    """Return the squared length of a Gauss-Newton step, and the step, which increases `apart`."""
     flat, back = ravel_pytree(floats)
     of = lambda x: apart(back(x))
     amount, slopes = of(flat), jax.jacfwd(of)(flat)

@@ -71,7 +71,7 @@ def near_control(statement: Statement, column: Column, /) -> bool:
 
 
 def _falls_to_zero(m: Measured) -> bool:
-    """Return whether one side is zero, and the other side comes near zero at an instance.
+    """Return whether one side is zero at every instance, and the other side comes near zero.
 
     A share of a zero side is zero, so the near-control tells nothing about such a claim.
     """

@@ -378,8 +378,8 @@ TRY_TWIN = (
 )
 """The advice if the library accepted its own control of a claim."""
 TOLERATED = 1e-12
-"""Least violation, relative to the sides, about which the referee (ball arithmetic) is asked if the
-tolerance covers the violation. Rounding causes smaller violations. A larger value trusts the
+"""If the tolerance covers a violation, the engine asks the referee (ball arithmetic) only about a
+relative violation above this value. Rounding causes smaller violations. A larger value trusts the
 tolerance more often."""
 USUAL = 1e-9
 """A tolerance up to this value covers rounding alone. The author of a larger tolerance accepts a

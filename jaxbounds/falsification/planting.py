@@ -14,7 +14,7 @@ from jaxbounds.falsification.trace_watch import forget, modules
 
 
 def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
-    """Yield every pair (module or class, name) by which the package's modules hold a function."""
+    """Yield (holder, name) for each module, class or dict of the package that holds `function`."""
     owner, name = owner_of(function)
     if isinstance(owner, type):
         yield owner, name

@@ -37,8 +37,8 @@ LONGEST, MOST = 100_000, 2**22
 MOST, the numbers in an array. A program above a limit runs on slightly perturbed instances instead.
 A larger limit lets runs take minutes."""
 HIDDEN = 1e300
-"""The size of terms that the library assumes for a value if a run gave NaN. The size gives the
-value so wide a bar that no change of the value counts; a smaller size would let some changes count.
+"""The size of terms that the library assumes for a value if a run gave NaN. This size gives the
+value a bar so wide that no change of the value counts; a smaller size would let some changes count.
 """
 OFTEN = 1e-8
 """Least relative error bar of the values of a program that NumPy does not run step by step. The

@@ -117,7 +117,7 @@ def enlarged(instance: Instance, /) -> Iterator[Instance]:
 
 
 def share(amount: float, /) -> float:
-    """Return the violation that must remain of a violation: 0.1, or half of a smaller violation."""
+    """Return the violation that shrinking must keep: 0.1, or half of a smaller violation."""
     return min(0.1, 0.5 * amount)
 
 

@@ -63,7 +63,7 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
 
 @dataclass(frozen=True)
 class _LargeSides:
-    """A statement's hypotheses, with one more: a side of the claim is at least `LEAST`."""
+    """A statement's hypotheses, and a further one: a side of the claim is at least `LEAST`."""
 
     statement: Statement
     own: Hypotheses | None

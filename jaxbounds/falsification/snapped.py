@@ -1,4 +1,4 @@
-"""Measure readable neighbours of the best instances of a bound: rounded entries, vertices.
+"""Round the entries of a bound's best instances, and measure these readable neighbours.
 
 A search ends near an equality case (an instance with equal sides), but its floats miss the case by
 rounding. A neighbour is often exactly the equality case, for example at unit vectors.
@@ -39,7 +39,7 @@ def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:
 
 
 def look_at_readable_points(bench: Bench, pool: Pool, /) -> None:
-    """Add instances with round entries and nearly equal sides to a bound's pool of instances.
+    """Add instances with round entries and equal sides (up to rounding) to a bound's pool.
 
     The function rounds the entries of the instances with the largest ratios.
     """

@@ -142,7 +142,7 @@ class TraceWatch:
         return run
 
     def seen(self) -> dict[str, list[str]]:
-        """Return the record in plain values; see `recall`."""
+        """Return the record as plain values, from which `recall` restores the record."""
         names = ("narrow", "constants", "wrapping", "approximate")
         return {"called": sorted(self.called)} | {name: list(getattr(self, name)) for name in names}
 

@@ -21,7 +21,7 @@ def _flat(leaf: np.ndarray) -> np.ndarray:
 
 
 def _where(pool: Pool, test: Callable[[np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
-    """Return, for each float array's name, a mask of the instances with a passing entry."""
+    """Return, for each float array's name, a mask of instances: `test` accepts an entry."""
     parts: dict[str, list[np.ndarray]] = {}
     for batch in pool.instances:
         for path, leaf in jax.tree_util.tree_flatten_with_path(dict(batch))[0]:

@@ -66,7 +66,7 @@ class Contents:
         self._place: Place | None = None
 
     def add(self, *lines: str) -> None:
-        """Append lines without changes."""
+        """Append the given lines to the file, unchanged."""
         self.lines += lines
 
     def need(self, numbers: Iterable[Real], choices_until: int = 0) -> None:

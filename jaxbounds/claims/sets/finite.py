@@ -108,7 +108,7 @@ class OneOf(Set):
     convex: ClassVar[bool] = False
 
     def __init__(self, *values: Any) -> None:
-        """Take the points as arguments, OneOf(0, 1), or all in one list, OneOf([0, 1]).
+        """Store the points, given as arguments, OneOf(0, 1), or in one list, OneOf([0, 1]).
 
         Raises:
             Refused: if there is no point, the points differ in shape, or a point holds NaN.

@@ -27,7 +27,7 @@ from jaxbounds.claims.statements.written import in_words
 from jaxbounds.ground.exceptions import Refused
 
 Twin = Side | tuple[Side, Side]
-"""A right side that makes the claim false, or a pair of a left and a right side."""
+"""A twin: a right side that makes the claim false, or a pair of a left and a right side."""
 Twins = Sequence[Twin] | Mapping[str, Twin]
 _KINDS: Mapping[str, Kind] = {
     "<=": "inequality",
