@@ -122,7 +122,7 @@ class Enclosing:
 
         Raises:
             Undecided: if the enclosures leave the result open, or the result holds fractions that
-                the host computed.
+                the host (outside JAX) computed.
             NotSupported: if ball arithmetic has no rule for a primitive.
         """
         program, argument, refusal = self._traced
@@ -154,8 +154,8 @@ class Met(NamedTuple):
     Attributes:
         words: a dictionary from each hypothesis to "certain", "open" (undecided) or "missed", over
             all branches of the program that the enclosures cannot exclude.
-        computed: whether a hypothesis depends on numbers that the host computed, without
-            enclosures.
+        computed: whether a hypothesis depends on numbers that the host (outside JAX) computed,
+            without enclosures.
     """
 
     words: dict[str, str]
@@ -367,7 +367,7 @@ def confirmed(
 
 
 def _promised_points(statement: Statement, size: Size) -> Iterator[Instance]:
-    """Yield all values of promised entries; nothing if a set is infinite or has many points."""
+    """Yield all values of the entries of `there_is`; nothing for infinite or large sets."""
     every = Over(statement.there_is).every(size) if statement.there_is else None
     for row in range(len(jax.tree.leaves(every)[0]) if every else 0):
         yield jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], every)

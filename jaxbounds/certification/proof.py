@@ -306,7 +306,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
 
 
 def _reason(search: BoxSearch, slack: float) -> str:
-    """Say where the proof fails, how large a violation may be, and which slack would suffice."""
+    """Say where the proof fails, how large a violation may be, and which slack (excess) helps."""
     worst = search.worst
     if worst is None:
         return "" if search.inside else "no instance of the domain meets the hypotheses"

@@ -1,4 +1,4 @@
-"""The bench measures instances with few compiled programs, and the pool keeps the results."""
+"""The bench measures instances with few compiled programs; the pool stores all measurements."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -123,7 +123,7 @@ def concatenate(batches: list[Any], /) -> Any:
 
 
 class Kind(NamedTuple):
-    """The shape and the type of a leaf of an instance."""
+    """The shape and the type of a leaf (array) of an instance."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -288,7 +288,7 @@ class Bench:
         self._returned = lambda xp: of_judged(self.watch.returned, xp)
 
     def mapped(self, function: Callable[[Instance], Any], what: str, size: Size) -> Callable:
-        """Return `function` vectorised over a batch: a compiled program, or a loop on the host."""
+        """Return `function` vectorised over a batch: a compiled program, or a loop outside JAX."""
         if (what, size) not in self._runs:
             name = (self.statement.id, what, tuple(size.items()))
             watch = self.watch if what == "measure" else None
@@ -359,7 +359,7 @@ class Bench:
     def _on_host(
         self, batch: Instance, size: Size, rows: Sequence[int]
     ) -> tuple[Measured, list[Reading]]:
-        """Measure the instances of a batch one at a time, for statements that run on the host.
+        """Measure instances one at a time, for statements that run on the host (outside JAX).
 
         Return all measurements, and the sides and hypotheses of the instances in `rows`.
         """

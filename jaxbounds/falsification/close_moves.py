@@ -34,7 +34,7 @@ CLOSEST = 8.0
 A larger number reaches distances as small as rounding errors.
 """
 WIDEST = 20.0
-"""A step scales a leaf or an entry by at most this many powers of ten.
+"""A step scales a leaf (array) or an entry by at most this many powers of ten.
 
 A larger number reaches rarer scales and overflows more often.
 """
@@ -69,7 +69,7 @@ def beside(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
 
 
 def decades(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Scale a leaf, or one entry, by a random number of powers of ten."""
+    """Scale a leaf (array), or one entry, by a random number of powers of ten."""
     factor = 10.0 ** rng.uniform(-WIDEST, WIDEST / 4, size=len(leaf))
     if rng.random() < 0.5:
         return leaf * _along(factor, leaf)
@@ -144,7 +144,8 @@ def search_close(
 
     Args:
         bench: the bench, an object that measures instances.
-        pool: all draws and earlier results; the function adds the chains' results.
+        pool: all instances so far (draws and earlier results); the function adds the chains'
+            results.
         budget: the numbers of draws and search steps; the chains use a part of the steps.
         at: the seed and the index of the size.
     """

@@ -19,8 +19,9 @@ from jaxbounds.falsification.measure import measured, ratio
 from jaxbounds.falsification.moves import is_float, one_leaf
 
 CHAINS = 4
-"""Number of chains that search for an instance's promised entries, each from its own starting
-point. A larger value finds witnesses (suitable entries) in more places and takes longer."""
+"""Number of chains that search for an instance's promised entries (`there_is`), each from its own
+starting point. A larger value finds witnesses (suitable entries) in more places and takes
+longer."""
 AT_ONCE = 16
 """Number of instances for which the search's chains (parallel runs) run together; a larger value
 takes more memory."""
@@ -30,8 +31,8 @@ ROUNDS = 60
 A larger value finds more witnesses (promised entries that satisfy the claim) and takes longer.
 """
 PATIENCE = 8
-"""Rounds without progress after which the search for an instance's promised entries ends; a larger
-number takes longer."""
+"""Rounds without progress after which the search for an instance's promised entries (`there_is`)
+ends; a larger number takes longer."""
 MOVES = 5
 """Random moves that each chain (one run of the search) tries in a round; a larger value takes
 longer."""
@@ -40,8 +41,8 @@ CLOSER = 24
 many further rounds to lower the ratio. A larger value measures looseness better and takes longer.
 Only the instances with the largest ratios get these rounds."""
 ENOUGH = 1e-3
-"""The search for an instance's promised entries ends when the ratio of the sides falls to this
-value, because the entries are then good enough. A smaller value spends more rounds on very loose
+"""The search for an instance's promised entries (`there_is`) ends when the ratio of the sides falls
+to this value. The entries are then good enough. A smaller value spends more rounds on very loose
 claims.
 """
 ODD = "chain"
@@ -67,15 +68,15 @@ TINY = 1e-9
 """Before the search evaluates a gradient at a point of a simplex, it raises smaller entries to this
 share of their sum. A larger value hides more of the function near a vertex."""
 EXACT = 1e-3
-"""For an `=`, the search for promised entries ends when the sides differ by at most this share of
-the tolerance; a larger share is less exact."""
+"""For an `=`, the search for promised entries (`there_is`) ends when the sides differ by at most
+this share of the tolerance. A larger share is less exact."""
 AGAIN = (0.5, 1.0, 4.0)
 """A round also repeats the last step, multiplied by each of these numbers, because a valley of the
 ratio may be long."""
 
 
 class Tried(NamedTuple):
-    """Trial values of the promised entries, with their measurements.
+    """Trial values of the promised entries (`there_is`), with their measurements.
 
     Attributes:
         leaves: the trial entries, each of shape (tried, instances, *shape).
@@ -115,7 +116,7 @@ def evaluated(
     given: Any, size: Size, own: Instance, leaves: list[np.ndarray], batch: Instance, index: int,
     /, *, outside: bool = False,
 ) -> Tried:  # fmt: skip
-    """Measure one form (a version of the claim) with several trial values of the promised entries.
+    """Measure one form (claim version) with several trial values of the entries of `there_is`.
 
     Args:
         given: the bench (measuring object) for instances that contain the promised entries.
@@ -157,7 +158,7 @@ def _largest_gap(reading: Reading, index: int) -> np.ndarray:
 
 
 class Descent:
-    """Minimises the ratio of one form (version of the claim) over many instances' promised entries.
+    """Minimises one form's (claim version's) ratio over many instances' entries of `there_is`.
 
     Args:
         given: the bench (measuring object) for instances that contain the promised entries.
@@ -194,7 +195,7 @@ class Descent:
         return np.where(self.satisfied(tried.value), tried.value - BELOW, missed)
 
     def projected(self, leaves: list[np.ndarray], batch: Instance, /) -> list[np.ndarray]:
-        """Project the promised entries onto their sets; the other entries stay unchanged."""
+        """Project the promised entries (`there_is`) onto their sets; keep the other entries."""
         own = {name: batch[name] for name in self.names}
         run = self.given.mapped(projection(self.given.statement, self.size), "project", self.size)
         there = self.given.in_parts(run, _joined(own, leaves, batch))
@@ -423,7 +424,7 @@ def _norm(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class _Way(NamedTuple):
-    """The trial points along a direction, and their distances from the start."""
+    """The trial points along a direction, and their distances from the starting point."""
 
     leaves: list[np.ndarray]
     length: np.ndarray

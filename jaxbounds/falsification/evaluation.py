@@ -205,8 +205,8 @@ def read(
 ) -> Callable[[Instance], Reading]:
     """Return the function that evaluates an instance of the given size.
 
-    The function has no side effects. JAX can `jit` and `vmap` it, unless the statement runs on the
-    host.
+    The function has no side effects. JAX can `jit` and `vmap` the function, unless the statement
+    runs on the host (outside JAX).
 
     Args:
         statement: the statement to evaluate.
@@ -291,7 +291,7 @@ def _refused(problem: ValueError) -> bool:
 
 
 def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
-    """Return the `evaluate` of a host statement, wrapped so that the instance stays unchanged.
+    """Wrap the `evaluate` of a host statement (outside JAX), so that the instance stays unchanged.
 
     `evaluate` gets read-only arrays. If `evaluate` tries to write, the engine runs it again on a
     writable copy, so the instance stays as drawn. `changes_its_instance` detects an `evaluate` that
@@ -310,7 +310,7 @@ def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
 
 
 def changes_its_instance(statement: Statement, instance: Instance, size: Size, /) -> bool:
-    """Return whether a host statement's `evaluate` writes into the instance's arrays."""
+    """Return whether an `evaluate` that runs outside JAX writes into the instance's arrays."""
     try:
         with np.errstate(all="ignore"):
             statement.evaluate(_own(instance, False), size)

@@ -73,7 +73,8 @@ def near_control(statement: Statement, column: Column, /) -> bool:
 def _falls_to_zero(m: Measured) -> bool:
     """Return whether one side is zero at every instance, and the other side comes near zero.
 
-    A share of a zero side is zero, so the near-control tells nothing about such a claim.
+    A share of a zero side is zero, so the near-control (a slightly wrong variant) cannot test such
+    a claim.
     """
     gap = np.abs(m.lhs - m.rhs)
     gap = gap[np.isfinite(gap)]

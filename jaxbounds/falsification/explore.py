@@ -206,8 +206,8 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
 
 
 MOMENT = 0.5
-"""A run with a time limit measures random draws on the host in portions that should take this many
-seconds. A larger value loses more measurements at the limit."""
+"""A run with a time limit measures random draws of host statements (outside JAX) in portions that
+should take this many seconds. A larger value loses more measurements at the limit."""
 
 
 class _Portion(NamedTuple):
@@ -381,7 +381,7 @@ def _points_tried(bench: Bench, size: Size) -> int | None:
 
 
 def _steps_for(points: int | None, steps: int) -> int:
-    """Return a search's number of steps if each measurement tries `points` promised values."""
+    """Return a search's number of steps if a measurement tries `points` values of `there_is`."""
     least = max(1, steps // INNER)
     return least if points is None else min(steps, max(least, steps * POINTS // max(points, 1)))
 

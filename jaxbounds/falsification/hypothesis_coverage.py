@@ -92,9 +92,10 @@ def never_missed(statement: Statement, /) -> tuple[str, ...]:
 
     A form is one version of the claim.
 
-    The engine draws instances and changes one leaf at a time: it scales, shifts or moves one entry,
-    by a millionth and by large amounts. An instance that the engine does not try might miss the
-    hypothesis. A name in the result is therefore a question to the author, not a proven fault.
+    The engine draws instances and changes one leaf (array) at a time: it scales, shifts or moves
+    one entry, by a millionth and by large amounts. An instance that the engine does not try might
+    miss the hypothesis. A name in the result is therefore a question to the author, not a proven
+    fault.
 
     Args:
         statement: the statement, which declares the claim and its hypotheses.

@@ -376,15 +376,15 @@ def _beside_zero(
 TRY_TWIN = (
     "Try false=[...] in jb.claim, or a control in jb.Statement, with a right side that is wrong"
 )
-"""The advice if the library accepted its own control of a claim."""
+"""The advice if the library accepted its own control (a deliberately false variant)."""
 TOLERATED = 1e-12
 """If the tolerance covers a violation, the engine asks the referee (ball arithmetic) only about a
 relative violation above this value. Rounding causes smaller violations. A larger value trusts the
 tolerance more often."""
 USUAL = 1e-9
 """A tolerance up to this value covers rounding alone. The author of a larger tolerance accepts a
-difference on purpose, so the engine does not ask the referee. A larger value makes the engine ask
-the referee more often."""
+difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger value
+makes the engine ask the referee more often."""
 
 
 def _tolerated(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> str:
@@ -497,7 +497,7 @@ def _explore(
     examples: Examples,
     referee: Asked,
 ) -> None:
-    """Draw and search; at the time limit, `pool` and `seen` keep the results so far."""
+    """Draw and search; at the time limit, `pool` and `seen` store the results so far."""
     seen.left_out = draw(bench, pool, budget, seed)
     recall(bench, pool, examples)
     if budget.restarts:

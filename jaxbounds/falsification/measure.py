@@ -248,9 +248,9 @@ def counts_for(
 def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measured]:
     """Return the function from an instance of the given size to its `Measured`.
 
-    The function has no side effects. JAX can `jit` and `vmap` it, unless the statement runs on the
-    host. The function measures the promised entries of the instance, without a search for better
-    entries.
+    The function has no side effects. JAX can `jit` and `vmap` the function, unless the statement
+    runs on the host (outside JAX). The function measures the instance's own promised entries
+    (`there_is`), without a search for better entries.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.

@@ -180,7 +180,8 @@ def search_by_moves(
 
     Args:
         bench: the bench, an object that measures instances.
-        pool: all draws and earlier results; the function adds the chains' results.
+        pool: all instances so far (draws and earlier results); the function adds the chains'
+            results.
         budget: the numbers of draws and search steps; the chains take the steps divided by `STEPS`.
         at: the seed and the index of the size.
         again: whether gradient ascent ran before.

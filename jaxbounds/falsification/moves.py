@@ -27,14 +27,14 @@ chains (runs of the search) earlier."""
 Move = Callable[[Leaf, Rng], Leaf]
 
 FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)
-"""Factors by which a move multiplies a leaf, a row or an entry."""
+"""Factors by which a move multiplies a leaf (array), a row or an entry."""
 WIDE = (1.0, 2.0, 3.0)
 """A wide starting point has entries of very different sizes: log-normal factors multiply its
 entries. The numbers are the factors' standard deviations."""
 
 
 def is_float(leaf: Any, /) -> bool:
-    """Return whether a leaf holds floats."""
+    """Return whether a leaf (array) holds floats."""
     return np.issubdtype(leaf.dtype, np.floating)
 
 
@@ -43,7 +43,7 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _largest(leaf: Leaf) -> np.ndarray:
-    """Return the largest absolute entry of a leaf for each chain (run); 1 for a leaf of zeros."""
+    """Return an array's largest absolute entry for each chain (run); 1 for an array of zeros."""
     size = np.max(np.abs(_flat(leaf)), axis=1, keepdims=True)
     return np.where(size > 0, size, 1.0)
 
@@ -112,7 +112,7 @@ def row_scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def scaled(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Multiply the whole leaf by a factor."""
+    """Multiply the whole leaf (array) by a factor."""
     factor = rng.choice([-1.0, *FACTORS], size=len(leaf))
     return leaf * factor.reshape(-1, *[1] * (leaf.ndim - 1))
 
@@ -242,7 +242,7 @@ def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -
 
 
 def _differ(one: Sequence[Leaf], other: Sequence[Leaf]) -> np.ndarray:
-    """Return a mask of the chains (runs of the search) in which a leaf changed."""
+    """Return a mask of the chains (runs of the search) in which a leaf (array) changed."""
     apart = [np.any(_flat(a) != _flat(b), axis=1) for a, b in zip(one, other) if a[0].size]
     return np.any(apart, axis=0)
 
@@ -278,5 +278,5 @@ def one_leaf(
 
 
 def can_move(at: int, leaf: Leaf, discrete: frozenset[int], /) -> bool:
-    """Return whether a leaf is not empty, and holds floats or lies in a finite set."""
+    """Return whether a leaf (array) is not empty, and holds floats or lies in a finite set."""
     return bool(leaf[0].size) and (is_float(leaf) or at in discrete)

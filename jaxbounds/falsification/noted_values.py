@@ -90,7 +90,7 @@ def _plain(value: Any, deep: int = DEEP) -> Iterator[Any]:
 
 
 def _reals(leaf: Any, xp: Xp) -> Iterator[Any]:
-    """Yield a leaf as flat vectors of floats; skip random keys."""
+    """Yield a leaf (array) as flat vectors of floats; skip random keys."""
     kind = leaf.dtype
     if jax.dtypes.issubdtype(kind, jax.dtypes.extended) or kind.kind == "O":
         return

@@ -80,7 +80,7 @@ def compiled(function: Callable) -> Callable:
 
 
 def _kind(leaf: Any) -> tuple[Any, ...]:
-    """Return a key of a leaf's shape and type; the key is faster to compute than JAX's own."""
+    """Return a key of an array's shape and type; the key is faster to compute than JAX's own."""
     weak = getattr(leaf, "weak_type", False)
     return np.shape(leaf), getattr(leaf, "dtype", type(leaf)), weak
 

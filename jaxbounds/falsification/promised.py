@@ -24,12 +24,12 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 DRAWN = 8
-"""Each search may start from this many draws, and from this many extreme points, of the promised
-entries' sets. A larger value finds more witnesses (suitable entries) in small sets and takes longer
-for each instance."""
+"""Each search may start from this many draws, and from this many extreme points, of the sets of the
+promised entries (`there_is`). A larger value finds more witnesses (suitable entries) in small sets
+and takes longer for each instance."""
 CORNERS = 64
-"""If the promised sets have at most this many corners, a search starts from every corner; a larger
-number takes longer."""
+"""If the sets of the promised entries (`there_is`) have at most this many corners, a search starts
+from every corner. A larger number takes longer."""
 OPEN = 32
 """If the search found no witness (promised entries that satisfy the claim) for this many instances,
 further instances get only `FEW` rounds. A larger value spends more time on claims that stay
@@ -41,7 +41,7 @@ FEW = 6
 
 
 class Reads(Protocol):
-    """The interface of a bench that measures instances which contain the promised entries."""
+    """The interface of a bench (measuring object) for instances that contain promised entries."""
 
     statement: Statement
 
@@ -106,11 +106,11 @@ class Promises:
 
     @property
     def points(self) -> int | None:
-        """The number of values of the promised entries, if all are tried; None if a search runs."""
+        """The number of values of the entries of `there_is`, if all are tried; else None."""
         return None if self.every is None else len(jax.tree.leaves(self.every)[0])
 
     def of_each(self, batch: Instance, forms: np.ndarray, /) -> Instance:
-        """Return instances with the best promised entries, each for its own form (claim version).
+        """Return instances with the best `there_is` entries, each for its own form (claim version).
 
         Args:
             batch: the instances.
@@ -140,7 +140,7 @@ class Promises:
 
     @np.errstate(all="ignore")
     def filled(self, batch: Instance, index: int, /) -> Instance:
-        """Return the instances with the best promised entries that the search finds for a form.
+        """Return the instances with the best `there_is` entries that the search finds for a form.
 
         A form is one version of the claim.
         """
@@ -216,7 +216,7 @@ class Promises:
         return found
 
     def _all_starts(self, batch: Instance) -> list[Instance]:
-        """Return a copy of the batch for each starting value of the promised entries."""
+        """Return a copy of the batch for each starting value of the entries of `there_is`."""
         count, own = rows_of(batch), self._own(batch)
         if self._starts is None:
             self._starts = list(self._of_sets(own))
@@ -231,7 +231,7 @@ class Promises:
         return found + [dict(batch) | one for one in _copies(batch, own)]
 
     def _witness(self, instance: Instance) -> dict[str, Any]:
-        """Return an instance's promised entries, with the values that `witness` gives for them."""
+        """Return an instance's `there_is` entries, with the values that `witness` gives."""
         given = witness_at(self.statement, instance, self.size)
         return self._own(instance) | given
 
@@ -258,7 +258,7 @@ class Promises:
 
 
 def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[str, Any]:
-    """Return the promised entries that a statement's function `witness` gives for one instance.
+    """Return the entries of `there_is` that a statement's `witness` gives for one instance.
 
     Raises:
         Refused: if the witness gives an entry that is not promised, or an entry of another shape.

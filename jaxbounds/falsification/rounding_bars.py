@@ -1,9 +1,9 @@
 """Error bars of recorded values: bounds on the changes that rounding alone causes on any platform.
 
 A bar is the absolute size of the terms that a value sums, times a few units in the last place.
-`summands` finds the size of the terms for programs that NumPy can run. For a program on the host,
-and for a long program, the library runs the program a few more times. These runs use instances near
-the recorded instances, and rounding up, down and towards zero.
+`summands` finds the size of the terms for programs that NumPy can run. For a program on the host
+(outside JAX), and for a long program, the library runs the program a few more times. These runs use
+instances near the recorded instances, and rounding up, down and towards zero.
 """
 
 import contextlib
@@ -46,9 +46,9 @@ program's solvers stop at about 1e-9, at a different point on each processor. A 
 larger changes of a formula.
 """
 WORST, RESIDUAL = 1e6, 1e-12
-"""WORST is the largest ratio that the library assumes between the terms of a host program and its
-sides. RESIDUAL is an absolute change that always counts as rounding, because sides may cancel.
-Larger numbers mistake more jumps of a program for rounding.
+"""WORST is the largest ratio that the library assumes between the terms of a program on the host
+(outside JAX) and its sides. RESIDUAL is an absolute change that always counts as rounding, because
+sides may cancel. Larger numbers mistake more jumps of a program for rounding.
 """
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: round down, up, towards zero."""
@@ -165,9 +165,9 @@ def _by_moves(bench: Bench, few: Few) -> Found:
 def _without_steps(value: Row, moved: Row, step: float) -> Row:
     """Return the sizes of terms that explain how the recorded values change under a perturbation.
 
-    A change that is too large for rounding counts as zero. A program on the host may jump at exact
-    numbers, such as ceil(log2(4)). A perturbed instance crosses the jump, but rounding on another
-    platform does not.
+    A change that is too large for rounding counts as zero. A program on the host (outside JAX) may
+    jump at exact numbers, such as ceil(log2(4)). A perturbed instance crosses the jump, but
+    rounding on another platform does not.
 
     Args:
         value: the recorded values of the instance.

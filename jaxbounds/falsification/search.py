@@ -145,7 +145,7 @@ class _Flat:
         return [x[:, first:last].reshape(shape) for first, last, shape in ends]
 
     def scale(self, x: np.ndarray) -> np.ndarray:
-        """Return, for each column, the root mean square of the leaf that contains the column."""
+        """Return, for each column, the root mean square of the array that contains the column."""
         mean = np.add.reduceat(x**2, self._ends[:-1], axis=1) / self._sizes
         return np.maximum(np.sqrt(mean), 1e-3)[:, self._of]
 
@@ -153,7 +153,7 @@ class _Flat:
 def gradient_search(
     along: Callable[..., Slopes], back: Callable[[Instance], Instance], steps: int, /
 ) -> Callable[..., Found]:
-    """Return a search by Adam with a cosine schedule and steps relative to each float leaf's size.
+    """Return a search by Adam with a cosine schedule and steps relative to each float array's size.
 
     All chains (runs of the search) run together. A chain may instead take steps relative to each
     entry, which is a search in logarithms. JAX compiles only the gradient, because a loop of all
@@ -238,7 +238,7 @@ def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[...
 
 
 def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[..., Found]:
-    """Return a search by random moves, for statements that run on the host.
+    """Return a search by random moves, for statements that run on the host (outside JAX).
 
     A move changes about one entry, a fifth of the entries, or all entries of a leaf. The move takes
     new entries from another drawn instance, or adds a Gaussian of a random size to floats. The

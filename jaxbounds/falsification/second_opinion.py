@@ -241,7 +241,8 @@ class _There:
 def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Statement | None:
     """Return a copy of the statement for projected instances, which meet the hypotheses exactly.
 
-    The result is None if the projection runs on the host, or if the statement promises entries.
+    The result is None if the projection runs on the host (outside JAX), or if the statement
+    promises entries.
     """
     if statement.there_is is not None:
         return None
@@ -270,7 +271,7 @@ def _exactly_there(
 
     The referee judges by ball arithmetic.
 
-    The result is the first answer, `said`, if the projection runs on the host.
+    The result is the first answer, `said`, if the projection runs on the host (outside JAX).
     """
     exact = at_projected(statement, instance, size)
     if exact is None:

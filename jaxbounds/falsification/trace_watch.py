@@ -57,7 +57,7 @@ def _codes(function: Judged) -> list[Any]:
 
 
 class TraceWatch:
-    """Records events while JAX traces a statement, or while the statement runs on the host.
+    """Records events while JAX traces a statement, or while the statement runs outside JAX.
 
     Attributes:
         called: the full names of the judged functions that ran.

@@ -98,7 +98,7 @@ def theorem_of(
 
 
 def _leaves(instance: Any, ledger: Ledger) -> tuple[dict[int, np.ndarray], dict[str, np.ndarray]]:
-    """Return the numbers of each leaf of floats or integers, by position and by name."""
+    """Return two dicts of the numbers of each array: keyed by position, and keyed by name."""
     by_place, by_name = {}, {}
     leaves = jax.tree.leaves(instance)
     paths = list(flatten(jax.tree.map(np.asarray, instance)))

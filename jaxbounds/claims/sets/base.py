@@ -274,7 +274,7 @@ class RefusedSet(Set):
 
 
 def product(parts: Mapping[str, tuple[Chart, ...]]) -> tuple[Chart, ...]:
-    """Return a chart of a product of sets for each combination of the sets' charts."""
+    """Return a product's charts (coordinates), one for each combination of the sets' charts."""
     found = [Chart("", (), (), lambda t: {})]
     for name, charts in parts.items():
         found = [_joined(before, name, chart) for before in found for chart in charts]

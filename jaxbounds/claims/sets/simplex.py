@@ -92,7 +92,7 @@ class Simplex(Set):
     def charts(self, size: Size) -> tuple[Chart, ...]:
         """Return one chart by stick breaking.
 
-        Its coordinates t_i in [0, 1] give the entries t_1, (1 - t_1) t_2, ...
+        The coordinates t_i in [0, 1] give the entries t_1, (1 - t_1) t_2, ...
         """
         shape, total = self.shape_at(size), self._sum(size)
         *rows, n = shape
@@ -148,7 +148,8 @@ class SubSimplex(Simplex):
     def charts(self, size: Size) -> tuple[Chart, ...]:
         """Return one chart by stick breaking.
 
-        The entries are t_1, (1 - t_1) t_2, ..., without the last piece.
+        The coordinates t_i in [0, 1] give the entries t_1, (1 - t_1) t_2, ..., without the last
+        piece.
         """
         shape, total = self.shape_at(size), self._sum(size)
         k = math.prod(shape)

@@ -318,7 +318,7 @@ class Sphere(Ball):
         return {f"|{name}|_{_said(self.p)} = {self.R}": on}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart by angles, for p = 2 and at least two entries.
+        """Return one chart, with angles as coordinates, for p = 2 and at least two entries.
 
         Raises:
             Refused: if p is not 2, or the arrays have a single entry.
