@@ -5,15 +5,16 @@ we prove in place of the paper's bounds.
 """
 
 CODES = {
-    "DM1": "The paper's sparse-context data model (Section 5): a few relevant tokens carry the "
-    "label, and the other tokens are distractors or noise.",
-    "DM2": "The paper's planted data model (Appendix G): the sign of one fixed attention head "
-    "labels standard normal tokens.",
-    "P1": "The first condition on a good start: some B_2 >= 1 bounds the norm of each head.",
-    "P2": "The second condition on a good start: some B_Phi >= 1 bounds the output of the model on "
-    "each sample.",
-    "P3": "The third condition on a good start: the gradients of the model at the start separate "
-    "the samples by a margin gamma (NTK separability).",
+    "DM1": "In the paper's sparse-context data model (Section 5), a few relevant tokens carry "
+    "the label, and the other tokens are distractors or noise.",
+    "DM2": "In the paper's planted data model (Appendix G), the sign of one fixed attention "
+    "head labels standard normal tokens.",
+    "P1": "The first condition on a good start says that some B_2 >= 1 bounds the norm of each "
+    "head.",
+    "P2": "The second condition on a good start says that some B_Phi >= 1 bounds the output of "
+    "the model on each sample.",
+    "P3": "The third condition on a good start says that the gradients of the model at the start "
+    "separate the samples by a margin gamma (NTK separability).",
     "S1": "Equation (42) holds with the constant 1 in place of 2. The reason is that X^T phi'(X "
     "u) X u is a covariance, and a covariance is at most the product of the standard deviations.",
     "S2": "The bound on the gradient's norm becomes the root of a sum of squares, in place of a "

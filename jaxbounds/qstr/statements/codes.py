@@ -1,9 +1,9 @@
 """The short names in this paper's statements: the names of the paper's tasks, each explained."""
 
 CODES = {
-    "qSTR": "The paper's task, q-sparse token regression: the label at a position depends on q "
-    "tokens, and the prompt says which q tokens.",
-    "1STR": "The paper's task with one relevant token: qSTR at q = 1.",
+    "qSTR": "The paper's task is q-sparse token regression: the label at a position depends on "
+    "q tokens, and the prompt says which q tokens.",
+    "1STR": "The task is the paper's qSTR with one relevant token, q = 1.",
 }
 """A dictionary from each short name to its explanation, which `jaxbounds show` prints.
 
