@@ -126,7 +126,7 @@ def test_a_question_has_a_page_and_names_where_the_rest_is(part, links, tmp_path
     for file in tmp_path.iterdir():
         text = file.read_text()
         assert text.splitlines()[0][2:] in QUESTIONS and text.splitlines()[0].endswith("?")
-        assert re.search(r"More:[^#]+\(#guide-\w+\)", " ".join(text.split()))
+        assert re.search(r"See[^#]+\(#guide-\w+\)", " ".join(text.split()))
         assert f"/{tmp_path.name}/{file.stem}\n" in made
     assert "## " not in made
 
