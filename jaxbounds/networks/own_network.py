@@ -17,7 +17,7 @@ class Reason(NamedTuple):
     """The reason why no bound applies to a network, and the change that would help.
 
     Attributes:
-        what: the obstacle, in a sentence.
+        what: a sentence that names the obstacle.
         paths: the paths of the parameters that the obstacle concerns, or the name of an argument.
         change: the change to make.
     """

@@ -1,4 +1,4 @@
-"""Training by a scan over one pure step: gradient, Optax update, metrics.
+"""Train by a scan over one pure step, which computes gradient, Optax update and metrics.
 
 Step sizes are arrays, so that a grid of step sizes shares one compiled program.
 """

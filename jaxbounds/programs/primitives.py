@@ -12,14 +12,14 @@ from jaxbounds.ground.jax_internals import JaxprEqn
 
 
 class Primitive(NamedTuple):
-    """A row of the table.
+    """A JAX primitive, as a row of the table of primitives that the library's interpreters know.
 
     Attributes:
         exact: whether the primitive itself computes without rounding in every floating-point type.
             A program inside an equation may still round.
         reads: the names of the parameters that a rule needs.
-        may: the names of optional parameters: a rule reads them if present, or they change no
-            value.
+        may: the names of other allowed parameters: a rule reads them if they are present, or they
+            do not change the computed values.
         unset: the names of the parameters that must be None, because a value changes the result.
     """
 

@@ -27,10 +27,10 @@ from jaxbounds.ground.jax_internals import (
 Range = tuple[int, int] | None
 """The least and the largest integer; None for an unknown range."""
 STEADY = 8
-"""The test follows this many steps of a scan.
+"""The test computes the ranges of this many steps of a scan.
 
-The test then extrapolates a range that grew equally at each step. A larger number detects a growth
-that changes later.
+The test then extrapolates a range that grew equally at each step. A larger number notices ranges
+whose growth changes in later steps.
 """
 
 _SAME = frozenset(
@@ -229,7 +229,7 @@ _MAY_LEAVE = frozenset(
 
 
 def _onwards(rows: Sequence[Range], steps: int) -> Range:
-    """Extrapolate a range by `steps` steps; None unless it grew equally at each step in `rows`."""
+    """Extrapolate the last of `rows` by `steps` steps; None unless the rows grow evenly."""
     known = [r for r in rows if r is not None]
     if len(known) < len(rows):
         return None

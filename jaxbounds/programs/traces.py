@@ -1,6 +1,6 @@
-"""Examine traced programs: their equations, coarse roundings, random draws, and equality.
+"""Examine traced programs: list equations, coarse roundings and random draws, and compare programs.
 
-Only `is_fixed` may run a program.
+Only `is_fixed` may run a program; the other functions read the trace.
 """
 
 import hashlib
@@ -227,8 +227,8 @@ to trace.
 def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> bool:
     """Tell whether two programs give equal numbers at the arguments, up to rounding.
 
-    One program may have further results between the common results. The reason is a cache of JAX:
-    if the trace of a caller comes from the cache, a function called there records no results.
+    One program may have further results between the common results. If JAX takes the trace of an
+    outer function from its cache, the functions inside are not called and record no results.
     """
     leaves = jax.tree.leaves(arguments)
     run = lambda closed: [np.asarray(x) for x in jax.jit(as_function(closed))(*leaves)]

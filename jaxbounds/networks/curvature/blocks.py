@@ -1,4 +1,4 @@
-"""Extreme eigenvalues of a matrix's diagonal block, from products of the matrix with vectors."""
+"""Find extreme eigenvalues of a matrix's diagonal block from products of the matrix with vectors."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ A larger number costs time and misses fewer eigenvalues.
 def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
     """Return a vector (mask) with 1 at each parameter of the block, and 0 elsewhere.
 
-    None if `whole` lacks a block's parameter.
+    The result is None if the selection `whole` lacks a parameter of the block.
     """
     taken = [bool(entry) for entry in block.chosen]
     if any(inside and not entry for inside, entry in zip(taken, whole.chosen)):

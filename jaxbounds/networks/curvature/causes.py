@@ -1,4 +1,4 @@
-"""The reason why a loss cannot be used: one sentence with the cause and the user's line of code."""
+"""Say in one sentence why a loss cannot be used, with the cause and the user's line of code."""
 
 import linecache
 import sysconfig

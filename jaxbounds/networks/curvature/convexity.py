@@ -1,8 +1,8 @@
-"""Weak convexity of a loss relative to its value: lower estimates of -lambda_min(Hess L) / L.
+"""Estimate the weak convexity of a loss L relative to its value: -lambda_min(Hess L) / L.
 
 A loss L is self-bounded weakly convex with constant kappa, for a network of H heads, if
 lambda_min(Hess L) >= -kappa L / sqrt(H). Lanczos gives Rayleigh quotients, which are upper
-estimates of lambda_min. So each ratio here is a lower estimate: a violation that Lanczos finds is
+estimates of lambda_min. So each ratio here is a lower estimate. A violation that Lanczos finds is
 certain, but finding no violation proves nothing. `convexity_certificate` bounds the ratio from
 above.
 """
@@ -212,12 +212,12 @@ def convexity_certificate(
     Then Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k, and the first part has no
     negative eigenvalue. For the mean of logistic losses l the slopes are l'_i / n, and |l'| <= l
     gives -lambda_min <= L max_i ||Hess f_i|| (`jaxbounds.multihead.self_bounded`). Here f_i is the
-    network's output for example i. The function takes `iterations` products with the whole batch
+    network's output for example i. The function computes `iterations` products with the whole batch
     for each output, so it suits a few dozen examples.
 
     Args:
         loss: `Composite(outputs, outer)` with a convex outer; convexity is not checked.
-        params: the parameters at which the loss is taken.
+        params: the parameters at which the loss is evaluated.
         batch: one batch.
         key: the random key that draws the start vectors of Lanczos.
         iterations: the number of products of Hess z_k with vectors, for each output z_k.

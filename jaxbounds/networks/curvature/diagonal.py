@@ -1,4 +1,4 @@
-"""The diagonal of a Hessian, and functions of the Hessian, estimated from products with vectors.
+"""Estimate a Hessian's diagonal, and functions of the Hessian, from its products with vectors.
 
 The diagonal of A is the mean of z * (A z) over random signs z. Source: Bekas, Kokiopoulou and Saad,
 Applied Numerical Mathematics 57, 2007. After k steps of Lanczos from v, with the basis Q and the

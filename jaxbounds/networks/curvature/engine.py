@@ -1,10 +1,10 @@
-"""The product of a loss's Hessian with a vector, compiled once and called in loops of Python.
+"""Multiply a loss's Hessian by vectors, with a program compiled once and called in Python loops.
 
-A network takes long to compile, and a step of Lanczos does not. So the product is a separate
-program, and each method (extremes, trace, spectrum) is a Python loop around this program. For one
-batch, a first program linearises the gradient, and a second program, the linear map, takes the
-intermediate values and a vector. For several batches, each product differentiates anew, in the
-memory of one batch.
+The product takes long to compile for a network; the steps of Lanczos do not. So the product is
+compiled separately, and each method (extremes, trace, spectrum) is a Python loop around the
+product. For one batch, a first program linearises the gradient. A second program, the linear map,
+receives the intermediate values and a vector. For several batches, each product differentiates
+anew, in the memory of one batch.
 """
 
 from collections.abc import Callable
@@ -62,9 +62,9 @@ def _of_block(
 ) -> Callable[..., Array]:
     """Return a diagonal block of the linear map.
 
-    The block acts on its own vectors, or on vectors of all parameters if `block` is None. The
-    derivative of a linear map along the leaves of a block is the map itself, without the equations
-    that only other leaves need.
+    The block is a map on vectors of the block's own parameters, or of all parameters if `block` is
+    None. The derivative of a linear map along the leaves of a block is the map itself, without the
+    equations that only other leaves need.
     """
     entries = [entry for entry in selection.chosen if entry]
     zero = lambda entry: jnp.zeros(entry[1], entry[2])
@@ -90,7 +90,7 @@ def _of_block(
 
 
 class Linear:
-    """The two programs for one batch: they linearise the gradient and apply the linear map."""
+    """Two compiled programs for a batch: one linearises the gradient, one applies the map."""
 
     def __init__(self, point: Point) -> None:
         self._map: Part | None = None
@@ -281,7 +281,7 @@ class Product:
         return lambda vector: _masked(self._apply(vector), mask)
 
     def short_block(self, taken: tuple[bool, ...], block: Selection, /) -> Operator | None:
-        """Return the product with a block, on the block's vectors; None if its program is too long.
+        """Return the product with a block, on the block's vectors; None if the program is too long.
 
         Args:
             taken: for each leaf of the parameters, whether the block contains the leaf.
@@ -304,8 +304,8 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
         advice: the advice in the error message if the computation needs more memory than the limit.
 
     Raises:
-        Refused: if more memory is needed than the limit. If the rows alone need more than the
-            limit, the function compiles nothing.
+        Refused: if the product and the rows need more memory than the limit. If the rows alone need
+            more, the function compiles nothing.
     """
     each = point.selection.size * point.selection.dtype.itemsize
     point.refuse(rows * each, limit, what, advice)
@@ -343,7 +343,7 @@ def run_hosted(
         point: the loss and the parameters.
         kernel: the method as one program, see `Point.run`. The kernel runs if a transformation of
             JAX traces the point, or if `hosted` is None.
-        static: options that the program depends on.
+        static: options that are compiled into the program.
         dynamic: options that are arguments of the program.
         limit: the largest number of bytes that the method may need.
         what: the name of the computed quantity, for messages.

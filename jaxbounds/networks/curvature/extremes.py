@@ -149,8 +149,8 @@ def extremes_at(
         basis: the number of vectors that the Krylov basis holds.
         dense_limit: the largest number of parameters for which the function forms the whole Hessian
             matrix.
-        head: the index of the head, if the point covers the parameters of one head. One program
-            serves all heads.
+        head: the index of the head, if the point covers the parameters of one head. One compiled
+            program serves all heads, since the index is its argument.
         finite: whether to raise `Refused` for a loss that is not finite.
 
     Raises:

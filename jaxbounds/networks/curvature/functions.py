@@ -1,6 +1,6 @@
-"""Functions that answer a single question.
+"""Answer single questions about a loss's Hessian without making a `Curvature` first.
 
-Each makes a `Curvature` and calls one method of the `Curvature`.
+Each function makes a `Curvature` and calls one of its methods.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def hessian_extremes(
     of: Of = "hessian",
     memory_limit: float = LIMIT,
 ) -> Extremes:
-    """`Curvature(loss, params, data).extremes()`: both ends of the Hessian's spectrum.
+    """Return both ends of the Hessian's spectrum: `Curvature(loss, params, data).extremes()`.
 
     Args:
         loss: the loss function; see `Curvature`.
@@ -80,7 +80,7 @@ def spectrum(
     of: Of = "hessian",
     memory_limit: float = LIMIT,
 ) -> Spectrum:
-    """`Curvature(loss, params, data).spectrum()`: the density of the Hessian's eigenvalues.
+    """Estimate the density of Hessian eigenvalues: `Curvature(loss, params, data).spectrum()`.
 
     Args:
         loss: the loss function; see `Curvature`.
@@ -119,7 +119,7 @@ def trace(
     of: Of = "hessian",
     memory_limit: float = LIMIT,
 ) -> Trace:
-    """`Curvature(loss, params, data).trace()`: the Hessian's trace, with its standard error.
+    """Estimate the Hessian's trace and its standard error: `Curvature(loss, params, data).trace()`.
 
     Args:
         loss: the loss function; see `Curvature`.
@@ -162,7 +162,7 @@ def weak_convexity(
     of: Of = "hessian",
     memory_limit: float = LIMIT,
 ) -> WeakConvexity:
-    """`Curvature(loss, params, data).weak_convexity()`: lower estimates of -lambda_min / L.
+    """Estimate -lambda_min / L from below: `Curvature(loss, params, data).weak_convexity()`.
 
     Args:
         loss: the loss function; see `Curvature`.
@@ -218,7 +218,7 @@ def block_extremes(
     of: Of = "hessian",
     memory_limit: float = LIMIT,
 ) -> dict[str, Extremes]:
-    """`Curvature(loss, params, data).blocks()`: the extremes of diagonal blocks.
+    """Return the extreme eigenvalues of diagonal blocks: `Curvature(loss, params, data).blocks()`.
 
     Args:
         loss: the loss function; see `Curvature`.
@@ -268,7 +268,7 @@ def dense_hessian(
     of: Of = "hessian",
     memory_limit: float = LIMIT,
 ) -> Float[Array, "P P"]:
-    """`Curvature(loss, params, data).dense()`: the Hessian as a matrix.
+    """Return the Hessian as a matrix: `Curvature(loss, params, data).dense()`.
 
     Args:
         loss: the loss function; see `Curvature`.
@@ -305,7 +305,7 @@ def extremes_memory(
     of: Of = "hessian",
     memory_limit: float = LIMIT,
 ) -> int:
-    """`Curvature(loss, params, data).memory()`: the bytes that `hessian_extremes` needs.
+    """Return the bytes that `hessian_extremes` needs: `Curvature(loss, params, data).memory()`.
 
     Args:
         loss: the loss function; see `Curvature`.

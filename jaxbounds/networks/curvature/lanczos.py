@@ -1,13 +1,13 @@
-"""Find extreme eigenpairs of a symmetric operator, with residuals, even if its rank is deficient.
+"""Find extreme eigenpairs, with residuals, of a symmetric operator that may have deficient rank.
 
-Lanczos started from one vector stops being a three-term recurrence when the Krylov space is
-exhausted: the next off-diagonal entry is rounding noise, and dividing by it produces vectors that
-are not orthogonal to the old ones and eigenvalues that do not exist. Loss Hessians of small data
-sets are rank-deficient, so an exhausted Krylov space is the normal case. This module orthogonalises
-every new vector against the whole basis. If the remainder of the vector is no larger than rounding
-noise, the iteration continues with the remainder plus a random direction of the orthogonal
-complement, in equal parts. The random part also finds repeated eigenvalues. The remainder stays,
-because it may have a component along an eigenvector that the basis still lacks.
+The three-term recurrence of Lanczos fails when the Krylov space of the start vector is exhausted.
+The next off-diagonal entry is then rounding noise. A division by this entry gives vectors that are
+not orthogonal to the basis, and eigenvalues that do not exist. Loss Hessians of small data sets are
+rank-deficient, so an exhausted Krylov space is the normal case. This module orthogonalises every
+new vector against the whole basis. If the remainder of the new vector is no larger than rounding
+noise, the iteration adds an equal part of a random direction of the orthogonal complement. The
+random part also finds repeated eigenvalues. The remainder is kept, because it may have a component
+along an eigenvector that the basis still lacks.
 
 The basis has a fixed number of rows. When the basis is full, the iteration keeps Ritz vectors of
 both ends, drops the other vectors and continues. So neither memory nor the cost of a step grows
@@ -30,13 +30,15 @@ from jaxbounds.ground.tables import Table, number, with_table, yes
 Operator = Callable[[Float[Array, " n"]], Float[Array, " n"]]
 
 LEAST_BASIS = 32
-"""The number of rows (vectors) of the default basis for long vectors.
+"""The number of rows (vectors) of the default basis if the vectors are so long that `BASIS_BYTES`
+allows fewer rows.
 
 A larger number converges in fewer products and takes more memory.
 """
 
 BASIS_BYTES = 8 * 2**20
-"""The size in bytes of the default basis for short vectors.
+"""The size in bytes up to which the default basis grows; long vectors exceed this size, because the
+basis has `LEAST_BASIS` rows or more.
 
 A larger number restarts less often, and may exceed the caches of the processor.
 """
@@ -72,8 +74,8 @@ class Extremes(NamedTuple):
         vector_maximum: the eigenvector of `maximum`, in the form of `vector_minimum`.
         noise: an estimate of the rounding error of both values. The estimate is the unit of
             rounding of the coarsest operation of the operator, if known, times the spectral scale.
-            If the unit is above the tolerance, no end counts as converged, however small the
-            residuals are.
+            If this unit of rounding is above the tolerance, no end counts as converged, however
+            small the residuals are.
     """
 
     minimum: Float[Array, ""]
@@ -233,9 +235,9 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     exhausted = coupling <= 16 * eps * scale
 
     def fresh(rest: Array) -> Array:
-        """Return a random direction plus the remainder.
+        """Return a random direction plus what remains of the new vector after orthogonalisation.
 
-        The remainder is noise, or close to an eigenvector.
+        This remainder is rounding noise, or close to an eigenvector that the basis lacks.
         """
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask

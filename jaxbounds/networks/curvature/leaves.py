@@ -1,8 +1,9 @@
 """Select the parameters of a pytree by path and by head, and convert them to a vector and back.
 
 The functions take plain pytrees, linen variables, `flax.nnx` modules and states, and Equinox
-modules. The functions hold integers, booleans, keys, functions and all other leaves without real
-numbers fixed. A `flax.nnx.Variable` that appears in several places of a pytree is one parameter.
+modules. Leaves without real numbers (integers, booleans, keys, functions and others) are never
+parameters; the functions hold them fixed. A `flax.nnx.Variable` that appears in several places of a
+pytree is one parameter.
 """
 
 import math
@@ -40,7 +41,8 @@ from jaxbounds.networks.options import whole
 class Held:
     """A leaf that is not an array.
 
-    All `Held` objects compare equal, because the trace of a loss shows the effect of such a leaf.
+    All `Held` objects compare equal. If such a leaf changes the loss, the trace of the loss
+    differs, and traces are compared separately.
     """
 
     def __init__(self, value: Any) -> None:
@@ -158,7 +160,7 @@ class Selection:
         return self._unflatten(leaves)
 
     def tree(self, vector: Array, head: Array | int | None = None) -> Params:
-        """Return a vector as a pytree, with None for fixed leaves and 0 in other heads."""
+        """Return a vector as a pytree, with None for fixed leaves and 0 for the other heads."""
         return self.tree_of(self.pieces(vector), head)
 
     def tree_of(self, pieces: list[Array], head: Array | int | None = None) -> Params:

@@ -70,8 +70,8 @@ class CurvatureMonitor:
     ```
 
     The monitor traces `loss` at each record, and compiles it once. The extremes of a minibatch are
-    biased: its least eigenvalue is below the least eigenvalue over the data (by a factor of 1.4 to
-    8.5 in 17 of 18 measured cases). So a record gives the number of batches that it covers. Give a
+    biased. Its least eigenvalue was more negative than that over all data in 17 of 18 measured
+    cases, by a factor of 1.4 to 8.5. So a record gives the number of batches that it covers. Give a
     list of batches, or `data`, to correct the bias.
     """
 

@@ -1,4 +1,4 @@
-"""The rise of a loss in a ball around the parameters: the sharpness that SAM minimises.
+"""Find the rise of a loss in a ball around the parameters, the sharpness that SAM minimises.
 
 Sharpness-aware minimisation, SAM (Foret, Kleiner, Mobahi and Neyshabur, ICLR 2021), defines the
 sharpness at parameters w as the maximum of L(w + e) - L(w) over |e| <= radius. SAM approximates
@@ -59,7 +59,7 @@ class Sharpness(NamedTuple):
 
 
 def _to_sphere(vector: Array, radius: Array, other: Array) -> Array:
-    """Return the point of the sphere in the direction of a vector; `other` for a zero vector."""
+    """Return the vector rescaled to length `radius`; the point `other` for a zero vector."""
     norm = jnp.linalg.norm(vector)
     return jnp.where(norm > 0, radius / jnp.where(norm > 0, norm, 1) * vector, other)
 

@@ -1,4 +1,4 @@
-"""The noise of stochastic gradients: the variance of the gradients of single examples.
+"""Estimate the noise of stochastic gradients, the variance of the gradients of single examples.
 
 The simple noise scale tr(S) / |G|^2 is a batch size, where S is the covariance of one example's
 gradient and G is the mean gradient. Below this size, doubling the batch nearly halves the number of
@@ -102,8 +102,8 @@ def gradient_noise(
         params: the parameters of the network; see `Curvature`.
         data: a list of batches of equal shape, or one pytree of examples (n, ...).
         batches: the batches, if `data` would be mistaken for one batch.
-        batch_size: the number of examples in a batch that is cut from one pytree; 1 compares
-            single examples.
+        batch_size: the number of examples in a batch that is cut from one pytree; for 1, the
+            function compares the gradients of single examples.
         filter: selects the parameters; the default selects all parameters.
         memory_limit: the largest number of bytes that the computation may need.
 

@@ -1,4 +1,4 @@
-"""`Curvature`: the Hessian of a loss as an operator, with one method for each question."""
+"""Define `Curvature`, the Hessian of a loss as an operator; each method answers one question."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -285,9 +285,9 @@ class Curvature:
         """Return the k greatest, or k least, eigenvalues, with residuals and eigenvectors.
 
         The method forms the matrix for up to `dense_limit` parameters. For more, Lanczos finds the
-        pairs, and a second run shifts the found eigenvalues to the other end of the spectrum to
-        look for copies. The method holds k more vectors than `extremes`, each as long as the
-        parameters.
+        pairs. A second run looks for missed copies; it shifts the found eigenvalues to the other
+        end of the spectrum. The method stores k more vectors than `extremes`, each with one number
+        for each parameter.
 
         Args:
             k: the number of eigenvalues.

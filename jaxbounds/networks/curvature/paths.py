@@ -1,4 +1,7 @@
-"""The leaves of a pytree by path. A `flax.nnx.Variable` that appears in two places is one leaf."""
+"""List the leaves of a pytree with their paths.
+
+A `flax.nnx.Variable` that appears in two places is one leaf.
+"""
 
 import sys
 from dataclasses import dataclass

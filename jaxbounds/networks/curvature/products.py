@@ -1,4 +1,4 @@
-"""Products with the Hessian, or the Gauss-Newton matrix, of a mean of losses over batches."""
+"""Multiply vectors by the Hessian, or the Gauss-Newton matrix, of a mean of losses over batches."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -74,9 +74,9 @@ def _look(linear: Callable, point: Any) -> None:
 def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
     """Return the derivative of a gradient at a point, as a linear map.
 
-    A rule of custom_vjp that calls its own function has no forward derivative. Linearisation drops
-    the call if the gradient does not use its result. If the gradient uses the result, the function
-    takes the reverse derivative, which is equal because a Hessian is symmetric.
+    A custom_vjp rule that calls its own function has no forward derivative. Linearisation drops
+    this inner call if the gradient does not use the call's result. Otherwise this function computes
+    the reverse derivative, which is equal because a Hessian is symmetric.
     """
     try:
         linear = jax.linearize(slope, point)[1]
@@ -121,14 +121,14 @@ def _both_ways(
 
 
 class Problem(NamedTuple):
-    """A loss at a point, in the form that this package's traced functions receive.
+    """A loss at a point, as the tuple that this package's functions inside of `jit` receive.
 
     Attributes:
         loss: the loss of one batch.
         selection: the leaves that are parameters.
         of: the matrix, "hessian" or "ggn".
         own: the parameters.
-        fixed: the arrays that are held fixed.
+        fixed: the arrays in the parameters' pytree that are not parameters and keep their values.
         groups: the groups of batches over which the loss is averaged; None without batches.
         head: the index of the head, if the selection covers the parameters of one head.
         ruled: whether the loss may have a custom_vjp, so that a product must be tried first.

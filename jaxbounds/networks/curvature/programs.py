@@ -1,4 +1,6 @@
-"""Compiled programs that serve many calls. The memory that a program needs is known before it runs.
+"""Compile programs, and keep them for later calls.
+
+The memory that a program needs is known before it runs.
 
 A program is compiled for the trace of a loss, a selection of parameters and the static options. The
 arguments of the program are parameters, batches, keys, iterations, tolerances, and the arrays that
@@ -112,7 +114,9 @@ KEPT = 32
 first. A larger number takes more memory and compiles less often."""
 _programs: "OrderedDict[Any, Any]" = OrderedDict()
 _fixed: set[Any] = set()
-"""The keys of losses that gave equal traces in two tracings. Such a loss needs no third trace."""
+"""The keys of losses that gave equal traces in two tracings. A loss whose key is in this set is not
+traced a third time.
+"""
 
 
 def _check_arguments(loss: Loss, batches: Any) -> None:
@@ -132,7 +136,7 @@ def _check_arguments(loss: Loss, batches: Any) -> None:
 
 
 class Point:
-    """A loss at a point, on batches. A kernel runs at a `Point`.
+    """A loss at a point, on batches. The method `run` runs a kernel (a traceable function) there.
 
     The constructor traces the loss, so later in-place changes of the loss's objects have no effect.
 
@@ -206,7 +210,7 @@ class Point:
         return max([least] + [coarseness(operation) for operation in narrow])
 
     def kept(self, name: Any, make: Callable[[], Any]) -> Any:
-        """Return the object kept for losses with an equal trace; make the object if absent."""
+        """Return the object cached for losses with an equal trace; make it if it is absent."""
         assert self._traced is not None
         key = (self._traced.key, self.selection, self.of, name)
         if key not in _programs:
@@ -289,8 +293,8 @@ class Point:
     def refuse_constant(self, *results: Any, head: Any = None) -> None:
         """Refuse results that are all 0 because the loss does not depend on the parameters.
 
-        The gradient decides, at this point, at three random points and at NaN. So a loss that is
-        flat at one point, linear, or multiplied by 0 still counts as dependent.
+        The loss counts as dependent if its gradient is not 0 at this point, at three random points
+        or at NaN. So a loss that is flat at one point, linear, or multiplied by 0 is not refused.
 
         Raises:
             Refused: if the loss does not depend on the parameters.

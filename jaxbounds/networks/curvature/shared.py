@@ -1,11 +1,10 @@
-"""A Krylov factorisation that all methods at a point share, around a compiled product.
+"""Share one Krylov factorisation, around a compiled product, among all methods at a point.
 
-The extremes, the top, the density and the trace of one matrix need the products with one sequence
-of orthonormal vectors. A `Run` holds this sequence. Each method reads the leading rows that it
-needs, and extends the run if rows are missing, so that a result does not depend on the methods
-called before. NumPy diagonalises the small matrix, so no diagonalisation compiles a program. A
-method that needs more products than the basis has rows restarts the run, and later methods make a
-new run.
+The methods `extremes`, `top`, `spectrum` and `trace` all multiply one matrix with the same sequence
+of orthonormal vectors. A `Run` stores these vectors as rows. Each method uses the first rows that
+it needs, and extends the run if rows are missing. So a result does not depend on the methods called
+before. NumPy diagonalises the small matrix, so no diagonalisation compiles a program. A method that
+needs more products than the basis has rows restarts the run, and later methods make a new run.
 """
 
 from typing import Any, NamedTuple
@@ -75,7 +74,7 @@ class Look(NamedTuple):
     estimates: np.ndarray
 
     def small(self, wanted: Wanted, tolerance: float, floor: float = -np.inf) -> tuple[bool, bool]:
-        """Tell for each end of the spectrum if it converged or has values below `floor`."""
+        """Tell if the wanted values of either end converged; high values may be below `floor`."""
         k = self.values.size
         if not tolerance > 0 or k < max(wanted.low + wanted.high, 1):
             return False, False
@@ -181,7 +180,7 @@ class Run:
         Args:
             look: the Ritz values (a `Look`) from all rows.
             low: the number of kept vectors with the least values.
-            kept: the number of all kept vectors.
+            kept: the total number of kept vectors, with the least and with the greatest values.
         """
         m, dtype = self.rows, self._state.vector.dtype
         index = np.r_[np.arange(low), m - kept + np.arange(low, kept)].astype(int)
@@ -236,8 +235,9 @@ def pairs_of(
         tolerance: the residual that counts as small, relative to the spectral scale; 0 does all
             products.
         limit: the largest number of products of the operator with vectors.
-        least: the smallest number of products, if the limit allows them.
-        floor: the upper end need not converge if its values stay below this number.
+        least: the smallest number of products; fewer are made only if `limit` is smaller.
+        floor: wanted values at the upper end need not converge if they certainly lie below this
+            number.
     """
     m = run.rows
     k = min(max(least, wanted.low + wanted.high + CONFIRM), m, limit)

@@ -1,4 +1,4 @@
-"""The share of a direction's squared norm in each leaf, layer or head; the axes of the heads."""
+"""Return the share of a direction's squared norm in each leaf, layer or head; find head axes."""
 
 from collections.abc import Mapping
 from typing import Any

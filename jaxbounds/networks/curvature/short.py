@@ -27,7 +27,7 @@ def _unit(vector: np.ndarray) -> np.ndarray:
 
 
 class ShortRun(Run):
-    """A run whose rows are NumPy arrays in float64. The products keep the precision of `dtype`.
+    """A Krylov run with the basis vectors as NumPy arrays in float64; products have type `dtype`.
 
     Args:
         operator: a linear map, compiled by itself.

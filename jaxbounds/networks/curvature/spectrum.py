@@ -1,8 +1,8 @@
-"""The density of a Hessian's eigenvalues, by stochastic Lanczos quadrature (Golub and Welsch).
+"""Estimate the density of a Hessian's eigenvalues by stochastic Lanczos quadrature.
 
 For a random unit vector v, k Lanczos steps give the Gauss quadrature of the measure v^T delta(x -
-A) v. The Ritz values are the nodes, and the squared first components are the weights. The mean of
-this measure over v is the density of the eigenvalues of A.
+A) v (Golub and Welsch). The Ritz values are the nodes, and the squared first components are the
+weights. The mean of this measure over v is the density of the eigenvalues of A.
 """
 
 from collections.abc import Callable
@@ -68,7 +68,7 @@ class Spectrum(NamedTuple):
         residual of the node. If the node lies at the distance d from `x`, at most the fraction r^2
         / (r^2 + d^2) of its weight lies beyond `x` (Cantelli's inequality). The method counts half
         of this fraction on each side of `x`. The error combines this half with the standard error
-        over the probes, or with the standard error of one probe.
+        over the probes. A single probe has an estimated standard error of its own.
 
         Raises:
             Refused: if `x` is not a real number.
@@ -154,7 +154,7 @@ class Spectrum(NamedTuple):
         return np.where(weights > 0, values, 0.0)
 
     def density(self, grid: ArrayLike, *, width: float | None = None) -> Float[Array, " points"]:
-        """Return the density on a grid, each node smeared to a normal distribution.
+        """Return the density on a grid: the weighted sum of a normal distribution around each node.
 
         Args:
             grid: eigenvalues (points,).
@@ -238,7 +238,7 @@ def _of_recurrence(alpha: Array, beta: Array) -> tuple[Array, Array, Array]:
 def _bare(
     operator: Any, start: Array, k: int, *, hosted: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Run Lanczos in the memory of three vectors; copies of a converged node share its weight."""
+    """Run Lanczos without storing the basis; a converged node may appear several times."""
     zero = jnp.zeros((), start.dtype)
     carry = (jnp.zeros_like(start), start, zero, zero)
     if hosted:

@@ -1,4 +1,4 @@
-"""Batches that are read again at each product, for more data than the memory holds."""
+"""Read batches again at each product, for more data than the memory holds."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

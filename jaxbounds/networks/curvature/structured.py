@@ -1,14 +1,14 @@
-"""Certified extreme eigenvalues of "block-diagonal plus rank n" matrices, linear in the blocks.
+"""Certify extreme eigenvalues of block-diagonal plus rank-n matrices, in time linear in the blocks.
 
 Let M = D + Z Z^T with D = diag(lambda), where Z has n columns. Sylvester's law of inertia, applied
 to [[D - s, Z], [Z^T, -I]], gives
 
     #{eigenvalues of M below s} = #{lambda < s} - #{negative eigenvalues of I + Z^T (D - s)^-1 Z},
 
-which is an n x n problem for any size of D. Two counts, at shifts s around a candidate, prove that
-the least (greatest) eigenvalue lies between the shifts. Shift-inverted Lanczos gives candidates; it
-applies (M - s)^-1 by the Woodbury identity. If the counts do not certify a candidate, bisection on
-the count follows, which always ends.
+whose last matrix is n x n for any size of D. Counts at two shifts s on both sides of a candidate
+prove that the least (greatest) eigenvalue lies between the shifts. Shift-inverted Lanczos gives
+candidates; the Woodbury identity gives the products with (M - s)^-1. If the counts do not certify a
+candidate, the search bisects by counting, which always ends.
 """
 
 from collections.abc import Callable
@@ -88,9 +88,10 @@ class _Search(NamedTuple):
     Attributes:
         outer: a shift for which no eigenvalue lies farther out.
         inner: a shift for which at least one eigenvalue lies farther out.
-        known: two booleans: whether a count has confirmed `outer`, and `inner`.
-        counts: the number of counts so far.
-        halvings: the number of counts so far at the middle of `outer` and `inner`.
+        known: two booleans: whether a count of eigenvalues has confirmed `outer`, and whether one
+            has confirmed `inner`.
+        counts: the number of times that the search has counted eigenvalues so far.
+        halvings: the number of these counts at the midpoint of `outer` and `inner`.
     """
 
     outer: Array | float
@@ -108,13 +109,13 @@ def _bracket(
     width: Array | float,
     steps: int = 100,
 ) -> tuple[Array, Array, Array]:
-    """Enclose one end of the spectrum in an interval; `passed` is false at outer and true at inner.
+    """Enclose one end of the spectrum in a bracket; `passed` is false at outer and true at inner.
 
     `passed(s)` tells whether at least one eigenvalue lies between s and `outer`. The search first
-    counts on both sides of the candidate; if the candidate is off, either count still moves one end
-    of the bracket. It then counts at the middle, and last at an end that no count has confirmed.
-    The code calls `passed` at one place, in one loop, since each further place takes seconds to
-    compile.
+    evaluates `passed` on both sides of the candidate. Each evaluation moves one end of the bracket,
+    even if the candidate is far from the end of the spectrum. The search then evaluates `passed` at
+    the middle, and last at an end that no evaluation has confirmed. The code calls `passed` at one
+    place, in one loop, since each further place takes seconds to compile.
     """
     towards = jnp.sign(inner - outer) * width / 2
     tried = jnp.stack([candidate - towards, candidate + towards])
@@ -157,9 +158,9 @@ def structured_extremes(
 ) -> CertifiedExtremes:
     """Return both extreme eigenvalues of blockdiag(blocks) + F F^T, with F the rows of `factor`.
 
-    The function solves H eigenproblems of size p, then takes `2 * iterations` products of H p n
-    operations and a dozen n x n eigenproblems. The function needs memory for about
-    `4 * iterations * H * p` numbers. Time and memory are linear in H.
+    The function solves H eigenproblems of size p. It then computes `2 * iterations` products of H p
+    n operations each, and about twelve n x n eigenproblems. The function needs memory for about `4
+    * iterations * H * p` numbers. Time and memory are linear in H.
 
     Args:
         blocks: the symmetric diagonal blocks.

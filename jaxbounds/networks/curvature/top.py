@@ -33,8 +33,9 @@ End = Literal["greatest", "least"]
 WHAT = "several eigenvalues of the Hessian"
 
 LEAST = 20
-"""The smallest number of products of the first run, and of the run that looks for copies. A larger
-number costs more and misses fewer eigenvalues."""
+"""The smallest number of products of the first Lanczos run, and of the run that looks for further
+copies of eigenvalues. A larger number costs more and misses fewer eigenvalues.
+"""
 
 
 @with_table
@@ -88,9 +89,9 @@ def _greatest(
 ) -> tuple[Array, Array]:
     """Return unit vectors of the k greatest eigenvalues, and the spectral scale.
 
-    One run of Lanczos finds k pairs, but may miss copies of an eigenvalue. So another run from a
-    fresh start follows, with the found eigenvalues shifted to the other end of the spectrum. Runs
-    repeat until a run finds no eigenvalue above the found ones.
+    One run of Lanczos finds k pairs, but may miss copies of an eigenvalue. So the function starts
+    another run at a fresh vector, with the found eigenvalues shifted to the other end of the
+    spectrum. The runs end when a run finds no value above the least of the k found ones.
     """
     k, tolerance = static["k"], dynamic["tolerance"]
     shared = {"iterations": dynamic["iterations"], "tolerance": tolerance, "dtype": dtype}

@@ -1,4 +1,4 @@
-"""The trace of a Hessian with its standard error: Hutchinson, Hutch++, or a Krylov space."""
+"""Estimate a Hessian's trace, with standard error, by Hutchinson, Hutch++ or a Krylov space."""
 
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -18,8 +18,8 @@ from jaxbounds.networks.options import whole
 Method = Literal["auto", "hutchinson", "hutch++", "krylov"]
 
 SHARE = 5
-"""The method "krylov" uses one of this many products for a random vector (probe) that estimates the
-trace outside the Krylov space.
+"""The method "krylov" uses a fraction 1 / SHARE of its products for random vectors (probes), which
+estimate the trace outside the Krylov space.
 
 The other products span the Krylov space. A larger number shares more products with other methods,
 and estimates the trace of the rest less accurately.
@@ -98,7 +98,7 @@ def _probe(basis: Array, rows: Array, normal: Array) -> tuple[Array, Array]:
 def _sampled(
     basis: Array, rows: Array, signs: Array, image: Array, sums: tuple[Array, Array]
 ) -> tuple[Array, tuple[Array, Array]]:
-    """Estimate the trace outside the Krylov space; update sums for the diagonal and norm there."""
+    """Estimate the trace outside the Krylov space; add to the sums for the diagonal and norm."""
     entries = signs * _outside(basis, rows, image)
     return jnp.sum(entries), (sums[0] + entries, sums[1] + jnp.sum(entries**2))
 

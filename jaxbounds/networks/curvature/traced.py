@@ -1,8 +1,9 @@
-"""The trace of a loss, made anew at each call, with the arrays that the loss holds as arguments.
+"""Trace a loss anew at each call, with the arrays that the loss holds as arguments.
 
 A loss may read objects that the user changes in place: a module, an array, an attribute, a global
-name. So no result is cached by the identity of the function. The key of a compiled program is the
-trace of the loss. The arrays to which the loss refers are arguments of the program.
+name. So a cache with the function object as its key would return outdated results. The key of a
+compiled program is the trace of the loss. The arrays to which the loss refers are arguments of the
+program.
 """
 
 import functools
@@ -45,7 +46,7 @@ class Part(NamedTuple):
         return cls(with_constants(part.closed, [None] * len(held)), part.result), held
 
     def at(self, constants: list[Any], leaves: list[Any]) -> Any:
-        """Return the function's value at the leaves of its argument, with the given constants."""
+        """Return the function's value, from the leaves of its argument and the given constants."""
         run = as_function(with_constants(self.closed, constants))
         return jax.tree.unflatten(self.result, run(*leaves))
 

@@ -15,8 +15,9 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
 HALF = 0.5
-"""The factor of the outer loss: the Hessian of half a mean of n squares is the identity times 1 /
-n. A larger factor gives a multiple of the Fisher matrix."""
+"""The factor of the outer loss, a mean of n squares: with this factor its Hessian is the identity
+divided by n. A larger factor gives a multiple of the Fisher matrix.
+"""
 
 
 def empirical_fisher(loss: Loss, /) -> Composite:
@@ -29,10 +30,10 @@ def empirical_fisher(loss: Loss, /) -> Composite:
     F = jb.Curvature(curvature.empirical_fisher(loss), params, data, of="ggn")
     ```
 
-    The Fisher matrix itself needs no function. The Fisher matrix is the matrix of `of="ggn"` if the
-    outer loss of a `Composite` is a negative log-likelihood in its natural parameters. Examples are
-    softmax with cross entropy, logistic loss, or half the squared error (Martens, JMLR 2020,
-    Section 9.2).
+    For the true Fisher matrix this function is not needed. `Curvature` with `of="ggn"` gives the
+    Fisher matrix of a `Composite` if its outer loss is a negative log-likelihood in natural
+    parameters. Examples are softmax with cross entropy, logistic loss, or half the squared error
+    (Martens, JMLR 2020, Section 9.2).
 
     Args:
         loss: `loss(params, batch)`, a mean over the examples of the batch, whose leaves have
@@ -75,18 +76,18 @@ def preconditioned(
         params: the pytree of arrays with which the optimiser was initialised.
         state: the state of an Optax optimiser with one second moment `nu`: adam, adamw, rmsprop,
             lamb.
-        decay: beta_2 of the optimiser, without a unit. A larger value corrects the bias of early
-            moments more strongly. The function does not correct a moment without a count of steps
-            (rmsprop).
-        epsilon: epsilon of the optimiser, in units of the gradient. A larger value lowers the
-            sharpness.
+        decay: the decay rate beta_2 of the optimiser, without a unit. A larger value corrects the
+            bias of early moments more strongly. If the state does not count steps (rmsprop), the
+            function uses its moment without this correction.
+        epsilon: the constant epsilon of the optimiser, in units of the gradient. A larger value
+            lowers the sharpness.
 
     Returns:
         The loss as a function of a step in the new coordinates, and the step of zeros, a pytree
         like `params`.
 
     Raises:
-        Refused: if the state holds no second moment or several, has counted no step, or its
+        Refused: if the state holds no second moment or several, its count of steps is 0, or the
             moment has another structure than the parameters.
     """
     has = lambda node: hasattr(node, "nu")

@@ -3,8 +3,9 @@
 The margin is the right side of a claim minus the left side. The search cuts the box until the
 margin is proved nonnegative on every part. Two enclosures bound the margin on a box. The first is a
 ball (an interval) around the margin. The second is the mean value form: the value at the centre
-minus |slope| times radius. If the margin is monotone in a coordinate, one face of the box suffices.
-If the sign of the margin stays undecided, the search cuts the box in two.
+minus the sum of |slope| times radius. If the margin is monotone in a coordinate, the search
+replaces the box by one of its faces. If the sign of the margin stays undecided, the search cuts the
+box in two.
 """
 
 import heapq
@@ -46,10 +47,10 @@ A larger value leaves more small violations undecided. The value must exceed the
 irrational constants in a program.
 """
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""The search looks for a point at which both sides of the claim are equal. It looks in a box that
-is narrower than NARROW and has a margin below CLOSE, and in every box narrower than VERY_NARROW.
-NARROW and VERY_NARROW are fractions of the whole box's width, CLOSE is a fraction of the larger
-side. Larger fractions make the search look in more boxes.
+"""The search looks for points at which both sides of the claim are equal. It looks in each box
+narrower than NARROW with a margin below CLOSE, and in each box narrower than VERY_NARROW. NARROW
+and VERY_NARROW are fractions of the whole box's width, CLOSE is a fraction of the larger side.
+Larger fractions make the search look in more boxes.
 """
 
 
@@ -98,8 +99,8 @@ def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarra
 class Programs:
     """The program that computes the margin (right side minus left side) on batches of boxes.
 
-    Batches are padded to a power of two. A program with a loop runs on one box at a time, because
-    under `vmap` all boxes would leave the loop at the same step.
+    The number of boxes in a batch is padded to a power of two. A program with a loop runs on one
+    box at a time, because under `vmap` all boxes would leave the loop at the same step.
     """
 
     def __init__(
@@ -125,7 +126,8 @@ class Programs:
     def _for(self, rows: int, whole: bool) -> ClosedJaxpr:
         """Return the program for `rows` boxes.
 
-        It gives all fields of `Values`, or two fields if `whole` is False.
+        The program gives all fields of `Values` but `slopes`; if `whole` is False, it gives only
+        `margin` and `needed`.
         """
         if (rows, whole) not in self._known:
             parts = self._margin if whole else lambda point: self._margin(point)[::3]
@@ -230,7 +232,7 @@ class Touching(Protocol):
         """Look for a region inside a box, and tell whether the search found one."""
 
     def settles(self, box: Box) -> bool:
-        """Tell whether one proof covers the whole box."""
+        """Tell whether a single proof covers the whole box, so that no search is needed."""
 
     def covered(self, point: Sequence[float]) -> bool:
         """Tell whether a region contains a point."""
@@ -239,17 +241,18 @@ class Touching(Protocol):
         """Tell whether a region contains a box."""
 
     def cut(self, box: Box) -> tuple[int, float] | None:
-        """Return an axis and a coordinate at which a region's end lies inside a box, or None."""
+        """Return axis and coordinate of a region's boundary inside a box; None if there is none."""
 
 
 class BoxSearch:
-    """The search over boxes: it takes the undecided box with the least lower bound first.
+    """A search over boxes, which continues with the undecided box of least lower bound.
 
     Attributes:
         boxes: the number of boxes on which the search enclosed the margin (right side minus left
-            side). `faces` counts the boxes that a face replaced, `outside` the boxes that violate a
-            hypothesis everywhere, `inside` the proved boxes.
-        narrowest: the smallest width of a cut box.
+            side). `faces` counts the boxes that the search replaced by a face on which a monotone
+            margin is least. `outside` counts the boxes that violate a hypothesis everywhere, and
+            `inside` the proved boxes.
+        narrowest: the smallest width of the boxes that the search cut in two.
         false: a point at which the sides violate the claim by at least `MARGIN`; else None.
         stuck: boxes without a proof: the claim is undecided at a point of the box, or the box is
             too narrow to be cut. `stuck_at` is the first point at which the claim stayed undecided.

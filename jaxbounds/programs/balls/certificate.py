@@ -14,7 +14,8 @@ from jaxbounds.programs.balls.values import INF
 
 Word = Literal["disproved", "disproved as coded", "undecided"]
 DIGITS, LARGEST = 30, 4000
-"""The number of digits of an enclosure's ends, and the largest power of ten written with digits.
+"""The number of digits that an interval's ends get in texts, and the largest exponent of ten that
+is written out in digits.
 
 Larger numbers make longer texts.
 """
@@ -36,19 +37,19 @@ class Certificate:
             violation is certain only if the floats in the program, or numbers that the host
             computed outside the program, are exact. "undecided": every other case.
         reason: the reason why the finding is "undecided"; otherwise empty.
-        relation: "<=", ">=" or "=".
-        lhs: two decimal numbers around the left side.
-        rhs: two decimal numbers around the right side.
-        entry: for `=`, the index of the compared entry in the flattened sides.
-        gap: the certain lower bound of the relative difference of the sides.
+        relation: the relation between the sides that the claim states: "<=", ">=" or "=".
+        lhs: a lower and an upper bound of the left side, as decimal numbers.
+        rhs: a lower and an upper bound of the right side, as decimal numbers.
+        entry: if `relation` is "=", the index of the compared entry in the flattened sides.
+        gap: a certain lower bound of the relative difference of the sides.
         hypotheses: the finding about each named hypothesis: "certain" (it holds), "open"
             (undecided) or "missed" (it may fail).
-        size: the static part of the instance.
+        size: the instance's static inputs, such as dimensions.
         bits: the precision of the balls in bits.
         ways: the number of paths through the program (combinations of branches) that the
             interpreter ran.
         seconds: the time that the enclosure took, in seconds.
-        theorem: the function that makes the text for Rocq; None if the instance is unavailable.
+        theorem: the function that writes the file for Rocq; None if the instance is unavailable.
     """
 
     id: str
@@ -70,12 +71,12 @@ class Certificate:
     )
 
     def rocq(self, *, operations: int | None = None, citation: str = "") -> str:
-        """Return the text of a file for Rocq, whose kernel checks the disproof (guide: `kernel`).
+        """Return the text of a file that lets Rocq's kernel check the disproof (guide: `kernel`).
 
         Args:
             operations: the largest number of scalar operations that the file may hold; 5000 unless
                 given.
-            citation: the paper's title, for the head of the file.
+            citation: the paper's title, which the file's first comment quotes.
 
         Raises:
             Refused: if the form is not disproved, if this certificate came from another process

@@ -5,14 +5,15 @@ every x* + h in N
 
     M(x* + h) = sum_{|a| < m} M_a(x*) h^a + sum_{|a| = m} M_a(z) h^a,   z between x* and x* + h,
 
-with M_a the a-th derivative of M over a!. `jets` encloses M_a(x*), and M_a over N. Exact arithmetic
-decides which M_a(x*) are zero; a small ball cannot. Let w be weights, h_j = r^{w_j} u_j and max
-|u_j| = 1. Every nonzero term has a power r^d or higher, so M = r^d Q(r, u). If Q >= 0 for 0 <= r <=
-R and every direction u into the box, then M >= 0 on the box. For d = 2 and w = (1, .., 1) the
-condition on Q is a positive definite interval Hessian at a point of zero gradient. The general
-condition also covers the margins x^4 and x^2 + y^4, corners and one-sided contacts. At a kink the
-program forks: the proof follows every possible branch. Each continuation is tested where its
-conditions hold, and the conditions of all continuations together cover N.
+with M_a the a-th derivative of M over a!. The module `jets` encloses the number M_a(x*), and the
+values of M_a on N. Exact arithmetic decides which M_a(x*) are zero; a small ball around zero cannot
+decide it. Let w be weights, h_j = r^{w_j} u_j and max |u_j| = 1. Every nonzero term has a power r^d
+or higher, so M = r^d Q(r, u). Let Q >= 0 for 0 <= r <= R and all directions u that point into the
+box. Then M >= 0 on the box. For d = 2 and w = (1, .., 1) the condition on Q is a positive definite
+interval Hessian at a point of zero gradient. The general condition also covers margins such as x^4
+and x^2 + y^4, and points x* on a face or corner of the searched box. At a kink the program forks:
+the proof follows every possible branch. The proof tests each branch where the branch's conditions
+hold; the conditions of all branches together cover N.
 """
 
 import functools
@@ -53,7 +54,7 @@ class Number(NamedTuple):
         kind: "rational" (q), "root" (q^(1/n)), "log" (log q), "pi" (q pi), "exp" (e^q).
         q: the rational number q in the formula of `kind`.
         n: the degree n of a root.
-        sign: 1 or -1, a factor of the whole number.
+        sign: 1 or -1; the coordinate is `sign` times the formula of `kind`.
     """
 
     kind: str
@@ -132,7 +133,7 @@ def _defined(jet: Jet) -> bool:
 def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | None:
     """Return the coordinates' weights, and the weighted degree of the lowest pure powers x_j^k.
 
-    All these powers have one weighted degree.
+    The weights give all these powers the same weighted degree.
 
     The result is None if another term has a lower degree, or a coordinate has no pure power.
     """
@@ -287,7 +288,8 @@ def _around(
 ) -> tuple[float, ...] | None:
     """Return half-widths of a box around the point on which the margin is proved >= 0; else None.
 
-    The first attempt takes equal half-widths; later attempts take half-widths from the weights.
+    The first attempt uses equal half-widths. The second attempt uses powers of the radius, with
+    exponents proportional to the coordinates' weights.
     """
     reach = (radius,) * len(place.free)
     for _ in range(2):
@@ -334,7 +336,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
 
 
 def _vanishes(program: ClosedJaxpr, place: Place, reading: Reading, fine: dict[Any, int]) -> bool:
-    """Tell whether the margin is proved zero at the point, on some path through the program."""
+    """Tell whether some path through the program proves that the margin is zero at the point."""
     jets = Jets(Field(fine), 0, 1)
     alone = Place(place.numbers, (), ())
     ways = _ways(program, alone, jets, (), reading) or []

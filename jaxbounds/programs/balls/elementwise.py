@@ -218,7 +218,8 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Convert to another type; the program forks for each open flag (neither true nor false).
 
     Raises:
-        Undecided: if a ball has more than one integer part, or a number is too large for the type.
+        Undecided: if the numbers in a ball have different integer parts, or one is too large for
+            the type.
     """
     new, x = eqn.params["new_dtype"], xs[0]
     if issubdtype(new, np.floating):

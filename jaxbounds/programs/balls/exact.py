@@ -1,4 +1,4 @@
-"""Compute with exact real numbers that can be proved to be zero: rational functions of atoms.
+"""Compute with exact real numbers (rational functions of atoms), so that zeros can be proved.
 
 An atom stands for a real number (log 2, a root of 3), for a parameter, or for a function of a
 parameter. A number is stored twice: exactly, as a quotient of two polynomials in atoms with
@@ -6,8 +6,8 @@ rational coefficients, and as a ball that contains the value. If the numerator c
 polynomial, the number is zero for all values of the atoms. If the numerator does not cancel, the
 number may still be zero, but the zero stays unproved. The arithmetic uses two relations between
 atoms. For a root r, r^n is the base of the root. For the sine and the cosine of one number, sin^2 =
-1 - cos^2. The ball of every divisor excludes zero. `None` stands for a number without a formula in
-atoms.
+1 - cos^2. The ball of every divisor excludes zero. The value `None` stands for a number without a
+formula in atoms.
 """
 
 import math
@@ -38,7 +38,8 @@ Larger limits take more memory.
 class Finer(Exception):
     """The program needs e^(u/n) but the field has only the atom e^u: the caller must restart.
 
-    The restart uses the finer atom e^(u/n). Roots of a number raise the exception in the same way.
+    The restart uses the finer atom e^(u/n). A root base^(1/n) that the field lacks raises this
+    exception too.
     """
 
 
@@ -132,7 +133,8 @@ class Field:
     def sign(self, p: Any) -> int:
         """Return 1 if a polynomial is certainly >= 0, -1 if it is certainly <= 0, else 0.
 
-        The method reads the sign from the polynomial's ball, or from a common sign of all terms.
+        The sign comes from the polynomial's ball or, if the ball crosses zero, from a common sign
+        of all terms.
         """
         ball = self.value(p)
         if ball >= 0 or ball <= 0:
@@ -186,7 +188,7 @@ class Field:
         self._relations[i] = (n, value.num, value.den)
 
     def divided(self, key: Any, by: int) -> int:
-        """Return the number n of a key's atom e^(u/n) or base^(1/n); n must be a multiple of `by`.
+        """Return n for the atom e^(u/n) or base^(1/n) of a key; n must be a multiple of `by`.
 
         Raises:
             Finer: if the present n is no multiple of `by`.

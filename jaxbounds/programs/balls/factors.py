@@ -1,11 +1,11 @@
-"""Prove a claim from its margin's formula: zero, or squares times factors of known sign.
+"""Prove a claim if its margin's formula is zero, or a product of squares and factors of known sign.
 
 The margin is the right side of the claim minus the left side. The coordinates of the box are the
 atoms (symbols) of `exact`. An identity between rational functions of atoms is also an identity
 between the numbers that the atoms stand for. So the proof holds on all of the box. The margin is
-zero if its numerator cancels. The margin is >= 0 if each factor of odd power has a constant sign on
-the box, and the product of the signs is plus. The proof covers equalities along curves, surfaces
-and whole regions, where no point of equality is isolated.
+zero if all terms of its numerator cancel. The margin is >= 0 if each factor of odd power has a
+constant sign on the box, and these signs multiply to plus. The proof covers equalities along
+curves, surfaces and whole regions, where no point of equality is isolated.
 """
 
 from typing import Any
@@ -27,8 +27,8 @@ from jaxbounds.programs.balls.values import (
 )
 
 RESTARTS, SECONDS = 12, 2.0
-"""The largest number of restarts with finer atoms, such as e^(u/2) in place of e^u (see `exact`),
-and the seconds for one attempt.
+"""The largest number of restarts with finer atoms, such as e^(u/2) in place of e^u (see `exact`).
+The second number is the time limit of one attempt in seconds.
 
 Larger numbers prove more claims and take more time.
 """

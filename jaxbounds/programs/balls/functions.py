@@ -52,7 +52,7 @@ def log1p(x: arb, /) -> arb:
 def _total(
     inside: Callable[[arb], arb], at_minus: arb = NAN, at_plus: arb = NAN, /
 ) -> Callable[[arb], arb]:
-    """Extend a function to both infinities by the given values; an infinite result becomes NaN."""
+    """Extend a function by given values at both infinities; an infinite result becomes NaN."""
 
     def function(x: arb) -> arb:
         if not x.is_finite():
@@ -100,7 +100,7 @@ _erf = _total(_monotone(lambda x: x.erf()), -ONE, ONE)
 
 
 def integer_power(x: arb, n: int, /) -> arb:
-    """Return x^n for an integer n; the ball of an even power is tight around zero."""
+    """Return x^n for an integer n; for even n and a ball around 0, the result begins at 0."""
     if n < 0:
         return divide(ONE, integer_power(x, -n))
     if n == 0:
@@ -254,9 +254,9 @@ def angle(a: arb, b: arb, /) -> arb:
 def _where(
     allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]
 ) -> Callable[[arb, arb], arb]:
-    """Return a function of two arguments.
+    """Return a function of two balls that accepts only some arguments.
 
-    It gives NaN unless both are finite and `allowed` accepts them.
+    The result is NaN unless both balls are finite and `allowed` accepts them.
     """
 
     def function(a: arb, b: arb) -> arb:

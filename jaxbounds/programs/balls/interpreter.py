@@ -294,9 +294,9 @@ def enclose(
         function: any function that `jax.make_jaxpr` can trace.
         arguments: trees of arrays; each float is taken as an exact number. For a box, leaves may
             also be arrays of `flint.arb`, made by `jaxbounds.programs.balls.values.reals`.
-        reading: the meaning of a float in the program. "exact" takes the float itself. Under "ulp"
-            a float with many binary digits (`math.sqrt(2)`, 1/3) stands for every real within some
-            units in the last place.
+        reading: the meaning of a float constant in the program. Under "exact" a float stands for
+            itself. Under "ulp" a float with many binary digits (`math.sqrt(2)`, 1/3) stands for
+            every real within some units in the last place.
         bits: the precision of the balls in bits.
         seconds: the processor time in seconds after which the enclosure stops; None sets no limit.
         rules: a dict from each primitive's name to the function that encloses its results; all
@@ -315,7 +315,7 @@ def enclose(
 
 
 class Program(NamedTuple):
-    """A traced function. The method `enclose` encloses its value any number of times.
+    """A function traced once, whose method `enclose` can enclose the value at many arguments.
 
     Attributes:
         closed: the traced equations and constants.

@@ -2,11 +2,10 @@
 
 A coefficient has two values. The first is the exact value at the point, if `exact` has a formula
 for the value. The second is a ball that contains the coefficient at every point of a neighbourhood.
-Taylor's theorem takes the lower coefficients at the point, and the coefficients of the highest
-degree over the neighbourhood. The theorem is then an identity, not an approximation (Lagrange's
-remainder, on a convex neighbourhood). The program forks at a kink (`max`, `abs`, a comparison) if
-the neighbourhood reaches both sides of the kink. Each continuation records the condition under
-which the program takes it.
+Taylor's theorem uses the lower coefficients at the point, and the coefficients of the highest
+degree (Lagrange's remainder) on a convex neighbourhood. The theorem is then an identity, not an
+approximation. The program forks at a kink (`max`, `abs`, a comparison) if the neighbourhood reaches
+both sides of the kink. Each continuation records the condition under which the program takes it.
 """
 
 import itertools
@@ -129,7 +128,7 @@ class Jets:
         return Jet([None if u is None else self._cut(i, _times(u, by)) for i, u in enumerate(a.of)])
 
     def _cut(self, place: int, value: Coefficient) -> Coefficient:
-        """Drop the exact value of a coefficient of the highest degree; only its ball is used."""
+        """Drop the exact value of a coefficient of the highest degree; proofs use only its ball."""
         top = sum(self.monomials[place]) == self.order
         return Coefficient(None, value.over) if top else value
 
@@ -508,7 +507,7 @@ def _error_function(jets: Jets, a: Coefficient) -> Series:
 
 
 def _log_gamma(jets: Jets, a: Coefficient) -> Series:
-    """Return FLINT's series of log Gamma; only the values at 1 and 2, zero, have a formula."""
+    """Return FLINT's series of log Gamma; only its zeros, at 1 and 2, are exact values."""
     if not a.over > 0:
         return [Coefficient(None, NAN)] * (jets.order + 1)
     found = arb_series([a.over, 1], prec=jets.order + 1).lgamma()
@@ -558,7 +557,7 @@ _SERIES: dict[str, Callable[[Jets, Coefficient], Series]] = {
 
 
 class JetRun(Scalars):
-    """The interpreter for arrays whose entries are jets."""
+    """An interpreter of JAX programs on arrays of jets (Taylor polynomials) in place of floats."""
 
     algebra: Jets
 

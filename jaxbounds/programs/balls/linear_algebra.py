@@ -87,7 +87,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:
-    """Return balls of cos and sin of an exact angle; its rotation makes the entry apq tiny."""
+    """Return balls of cos and sin of an exact angle; a rotation by it makes the entry apq tiny."""
     theta = (aqq.mid() - app.mid()) / (2 * apq.mid())
     t = (1 / (abs(theta) + (theta * theta + 1).sqrt())).mid()
     t = -t if theta < 0 else t
@@ -103,8 +103,8 @@ def _worth_rotating(entry: arb, least: arb) -> bool:
 def diagonalised(symmetric: np.ndarray, /) -> tuple[list[arb], arb, np.ndarray]:
     """Diagonalise A with Jacobi's rotations: return D, a bound of |E|, and V.
 
-    These satisfy A = V (diag(D) + E) V^T. Each rotation encloses one exactly orthogonal matrix, so
-    diag(D) + E has the eigenvalues of A.
+    A = V (diag(D) + E) V^T, where E is the remaining off-diagonal part. The balls of each rotation
+    contain an exactly orthogonal matrix, so diag(D) + E has the eigenvalues of A.
     """
     A, n = symmetric.copy(), len(symmetric)
     V = reals((n, n), (ONE if i == j else ZERO for i in range(n) for j in range(n)))
@@ -181,8 +181,9 @@ A larger number treats more entries as boxes.
 def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], run: Any) -> Any:
     """Return the vectors with the program's signs, which no theorem determines.
 
-    If the matrix is a point without zero entries, JAX's primitive gives the signs in floats; the
-    sign of a zero entry could change them. In every other case the program forks for each sign.
+    If the matrix is known to full precision and has no zero entry, JAX's primitive computes the
+    signs in floats. A zero entry's sign could change the signs of the vectors. In every other case
+    the program forks for each sign.
     """
     if all(v.rel_accuracy_bits() > SHARP and not v.contains(0) for v in m.ravel()):
         along = np.einsum("ij,ij->j", like(), midpoints(vectors))

@@ -90,7 +90,7 @@ DATA: dict[str, tuple[int, ...] | None] = {
 
 
 def _fill(value: Any, dtype: Any) -> np.ndarray:
-    """Return the entry that `gather` puts for an index out of bounds.
+    """Return the entry that `gather` returns for an index out of bounds.
 
     The entry is the given value, or else JAX's default. The default is NaN for floats, the least
     integer of a signed type, the largest of an unsigned type, and True for booleans.
@@ -168,4 +168,4 @@ COMBINE = {
     "scatter-min": _scattered(functions.less),
     "scatter-max": _scattered(functions.greater),
 }
-"""The rules for scatter primitives that are not linear. Each rule combines entries with updates."""
+"""The rules for nonlinear scatter primitives. A rule combines an entry with its update."""

@@ -180,7 +180,7 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Return the k largest entries in descending order, and their indices if the program uses them.
 
-    Equal entries keep their order. The program forks if several entries may come next.
+    Equal entries keep their order. The program forks if several entries may be the next largest.
 
     Raises:
         Undecided: if an entry is NaN, that is, unknown.

@@ -1,7 +1,7 @@
-"""Run programs on elements other than balls: Taylor polynomials, or laws of scaling.
+"""Run programs on elements other than balls, such as Taylor polynomials or laws of scaling.
 
 An array of floats becomes an array of elements. An `Algebra` defines the elements and the functions
-on them. The interpreter's rules for primitives that only move data remain in use.
+on them. For primitives that only move data, the rules of the ball interpreter also apply here.
 """
 
 import functools
@@ -68,7 +68,7 @@ class Algebra(Protocol):
 
 
 class Scalars(Interpreter):
-    """The interpreter on arrays of elements of an algebra."""
+    """An interpreter of JAX programs on arrays of elements of an algebra in place of floats."""
 
     def __init__(self, algebra: Algebra, **options: Any) -> None:
         super().__init__(**options)

@@ -2,11 +2,12 @@
 
 A flow with weights w moves each coordinate x_j to e^(w_j t) x_j, or to x_j + w_j t, at time t. The
 law of an entry of the program states how the flow changes the entry: multiplied by e^(a t), or
-shifted by b t. Each primitive acts on laws in a known way, which gives linear equations for w.
-Suppose the flow multiplies the margin and changes no hypothesis. Then the claim holds at a point if
-and only if the claim holds on the whole orbit of the point. The margin is defined on the whole
-orbit, or at no point of the orbit. A moving point leaves the box through a face that the flow
-crosses outward. So a proof on these faces, and on the part of the box where points rest, suffices.
+shifted by b t. The law of a primitive's result follows from the laws of its operands; this gives
+linear equations for w. Suppose the flow only multiplies the margin by positive factors, and changes
+no hypothesis. Then the claim holds at a point if and only if the claim holds on the whole orbit of
+the point. The margin is defined on the whole orbit, or at no point of the orbit. A moving point
+leaves the box through a face that the flow crosses outward. So it suffices to prove the claim on
+these faces, and on the part of the box whose points the flow does not move.
 """
 
 import itertools
@@ -27,7 +28,7 @@ Form = tuple[Fraction, ...]
 
 
 class Law(NamedTuple):
-    """How the flow changes an entry by time t: a factor e^(degree t), or a shift by shift * t.
+    """The change of an entry by the flow until time t: a factor e^(degree t), or + shift * t.
 
     Attributes:
         degree: a linear form in the weights; zero if the flow shifts the entry.
@@ -64,8 +65,8 @@ class Laws:
     def _alike(self, a: Law, b: Law) -> Law:
         """Return the common law of two entries between which the program chooses.
 
-        The law states how the flow changes an entry. The constant zero has every degree, and an
-        infinity follows every law.
+        A law states how the flow changes an entry. The constant zero agrees with every law that
+        multiplies, and an infinity agrees with every law.
         """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and (one.value == arb("inf") or one.value == -arb("inf")):
@@ -93,12 +94,12 @@ class Laws:
         return Law(a.degree, shift, finite=a.finite and b.finite)
 
     def scales(self, *entries: Law) -> None:
-        """Require that the flow only multiplies the entries."""
+        """Add the equations which state that the flow only multiplies the entries."""
         for x in entries:
             self._same(x.shift, self.zero)
 
     def power(self, x: Law, n: int) -> Law:
-        """Return the law of x to the integer power n."""
+        """Return the law of the entry x^n from the law of the entry x."""
         self.scales(x)
         return Law(tuple(n * v for v in x.degree), self.zero)
 
@@ -148,9 +149,10 @@ class Laws:
         return Law(tuple(u + sign * v for u, v in zip(a.degree, b.degree)), self.zero)
 
     def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
-        """Compare two constants.
+        """Compare two entries that are constants.
 
-        For other entries return 2 (undecided), and require that both entries have one law.
+        For other entries return 2 (undecided), and require that the flow changes both entries in
+        the same way.
         """
         if a.value is not None and b.value is not None:
             return functions.COMPARISONS[name](a.value, b.value)
@@ -235,7 +237,7 @@ class Flow(NamedTuple):
 def flows(
     program: ClosedJaxpr, count: int, reading: Reading = "exact", /
 ) -> Iterator[tuple[tuple[bool, ...], list]]:
-    """Yield choices of the scaled coordinates (the others shift), each with a basis of weights."""
+    """Yield each choice of scaled coordinates (the others shift), with a basis of weights."""
     ways = sorted(itertools.product((True, False), repeat=count), key=lambda w: -sum(w))
     for scaled in ways:
         laws = Laws(count)
@@ -256,7 +258,7 @@ def flows(
 
 
 def _outward(box: Box, flow: Flow) -> list[Box] | None:
-    """Return the faces through which a flow's points leave the box, and the part where points rest.
+    """Return the faces through which moving points leave the box, and the part that does not move.
 
     The result is None if a moving point may stay in the box for ever.
     """

@@ -222,6 +222,6 @@ def hull(a: arb, b: arb, /) -> arb:
 
 
 def midpoints(x: np.ndarray, /) -> np.ndarray:
-    """Return the balls' midpoints as floats. They help to choose pivots, and prove nothing."""
+    """Return the balls' midpoints as floats; they help to choose pivots, but prove nothing."""
     finite = (float(v.mid()) if v.is_finite() else math.nan for v in x.ravel())
     return np.fromiter(finite, float, x.size).reshape(x.shape)

@@ -17,8 +17,8 @@ PARITY = np.uint32(0x1BD11BDA)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 BLOCK = 2**13
-"""The number of counters that one step of Threefry, the random generator, mixes. A larger block
-does not fit into the processor's cache.
+"""The number of counters (inputs of Threefry, JAX's random generator) that one step turns into
+random bits. A larger block does not fit into the processor's cache.
 """
 
 
@@ -29,7 +29,7 @@ def as_numbers(keys: Any, /) -> np.ndarray:
 
 
 def is_threefry(dtype: Any, /) -> bool:
-    """Tell whether a type is the type of Threefry's keys, and JAX's partitionable mode is on."""
+    """Tell whether a type is that of Threefry's keys and `jax_threefry_partitionable` is on."""
     config: Any = jax.config
     return str(dtype) == "key<fry>" and bool(config.jax_threefry_partitionable)
 

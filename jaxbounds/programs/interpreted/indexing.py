@@ -10,12 +10,13 @@ from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
 
 class _Layout(NamedTuple):
-    """The positions of an operand's slices in a gather's result, or in a scatter's updates.
+    """The axes along which a gather's result, or a scatter's updates, hold slices of the operand.
 
     Attributes:
         window: axes of the result along which slices lie.
         dropped: axes of the operand that a slice loses, because the slice has length 1 there.
-        mapped: axes of the operand; entry i of an index vector gives the start along `mapped[i]`.
+        mapped: axes of the operand; entry i of an index vector gives the slice's start along axis
+            `mapped[i]`.
         batching: axes of the operand that are paired with batch axes of the indices.
         along: the axes of the indices that are paired with `batching`.
     """

@@ -1,4 +1,4 @@
-"""Define the type of NumPy's rules, and the exception that the rules raise."""
+"""Define the type of the rules that run JAX's equations in NumPy, and the rules' exception."""
 
 from collections.abc import Callable
 from typing import Any

@@ -20,8 +20,8 @@ STEPS = 200_000
 A larger number allows longer loops.
 """
 NEAR = 1e-9
-"""A relative distance to the ends of an integer type. If an estimate of a result in floats comes
-closer to an end, Python integers compute the result. A larger distance uses Python integers more
+"""A relative distance to the ends of an integer type. If a float estimate of a result lies closer
+to an end than this, Python integers compute the result. A larger distance uses Python integers more
 often.
 """
 
@@ -185,8 +185,8 @@ def with_whole_numbers(program: ClosedJaxpr, arguments: Sequence[Any], /) -> Who
     """Run a program with integers of any length.
 
     Raises:
-        NotInterpreted: if NumPy has no rule for an equation, or the run takes more equations than
-            `STEPS`.
+        NotInterpreted: if NumPy has no rule for an equation, or the run executes more equations
+            than `STEPS`.
     """
     refuse(program)
     exactly = _Exactly()

@@ -62,7 +62,7 @@ class Ledger:
         return self._clock
 
     def group(self, place: Place | None) -> None:
-        """Begin another equation of the program, after which later definitions are named."""
+        """Begin another equation of the program; its line gives later definitions their names."""
         self.place, self._group = place, ""
 
     def _named(self, index: Sequence[int] = ()) -> str:
@@ -82,7 +82,7 @@ class Ledger:
         return self.known(("literal", x), lambda: Real(exact_ball(x), x))
 
     def infinite(self, x: arb) -> Real:
-        """Return an infinity; comparisons may use it, definitions may not."""
+        """Return an infinity, which comparisons may use and definitions may not use."""
         return self.known(("infinite", bool(x > 0)), lambda: Real(x))
 
     def undefined(self, why: str) -> Real:
@@ -106,8 +106,9 @@ class Ledger:
     ) -> Real:
         """Record a variable that is known only by a lower and an upper bound.
 
-        If a comparison has one answer at all sample values of the variables, the translation takes
-        the answer. The kernel then checks the answer for every value between the bounds.
+        If a comparison has the same answer at all sample values of the variables, the translation
+        assumes this answer. Rocq's kernel then checks the answer for every value between the
+        bounds.
         """
         with localcontext(prec=2000):
             ends = [Decimal(x.numerator) / Decimal(x.denominator) for x in (low, high)]
@@ -229,7 +230,7 @@ class Ledger:
         return self.apply(power(n) if n != 2 else UNARY["square"], ((a,),), index)
 
     def total(self, terms: Sequence[tuple[Real, ...]], index: Sequence[int] = ()) -> Real:
-        """Record a sum of products; a sum of more than `TERMS` terms takes several definitions."""
+        """Record a sum of products; a sum of more than `TERMS` terms needs several definitions."""
         kept = []
         for term in terms:
             for x in term:

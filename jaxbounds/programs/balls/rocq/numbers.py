@@ -25,7 +25,7 @@ def exact_ball(x: Fraction, /) -> arb:
 def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
     """Round an interval's end outward and add one unit.
 
-    A rounded recomputation then stays inside.
+    An interval that Rocq computes again, with rounding, then stays inside.
     """
     if x == 0:
         return Decimal(0)

@@ -25,18 +25,19 @@ A larger number keeps longer fractions.
 
 
 class Operation(NamedTuple):
-    """One operation on real numbers.
+    """One operation on real numbers, with the texts and functions that record and prove its result.
 
     Attributes:
         name: the name of the primitive.
         text: the text in Rocq, with {0} and {1} in place of the arguments.
         level: the precedence of the text.
         inner: the precedence that each argument needs.
-        ball: the function on balls.
-        exact: the function on fractions; it returns None if the result is no fraction.
+        ball: the function that computes the operation on balls (intervals).
+        exact: the function that computes the operation on fractions; it returns None if the result
+            is no fraction.
         tactic: the tactic that proves the bounds of the result.
         exactly: the tactic that proves the exact fraction.
-        cost: the number of scalar operations that the operation counts as, against the limit.
+        cost: the number of scalar operations that this operation counts as in the limit of a file.
     """
 
     name: str

@@ -1,9 +1,10 @@
 """Bound a matrix's largest singular value by two witnesses: a vector and a factorisation.
 
-The file for Rocq holds the largest singular value s of A as a variable. A hypothesis defines s:
-|A t| <= s |t| for every vector t, with equality for some t. The lower bound of s is |A v| / |v| for
-one vector v, the first witness. The upper bound u makes all pivots of u^2 I - A^T A positive. The
-factorisation, the second witness, writes u^2 |t|^2 - |A t|^2 as a sum of squares.
+In the file for Rocq, the largest singular value s of a matrix A is a variable. A hypothesis defines
+s: |A t| <= s |t| for every vector t, with equality for at least one t. The lower bound of s is |A
+v| / |v| for one vector v, the first witness. The upper bound of s is a number u for which all
+pivots of u^2 I - A^T A are positive. The factorisation, the second witness, writes u^2 |t|^2 - |A
+t|^2 as a sum of squares.
 """
 
 from collections.abc import Iterator, Sequence
@@ -82,7 +83,7 @@ class Spectral:
 
 
 class Smaller(NamedTuple):
-    """A singular value other than the largest; only its rank in the descending order is known."""
+    """A singular value other than the largest; only its place in the descending order is known."""
 
     largest: Real
     place: int
@@ -141,7 +142,7 @@ def _largest(tall: np.ndarray, transposed: bool, ledger: Ledger, index: Sequence
 
 
 def objects_of_balls(x: np.ndarray) -> np.ndarray:
-    """Return the balls of an array of the ledger's numbers."""
+    """Return the ball (interval) of each number in an array of the ledger's numbers."""
     out = np.empty(x.shape, object)
     out.flat[:] = [v.ball for v in x.flat]
     return out
@@ -208,7 +209,7 @@ def _defined(matrix: list[list[Real]]) -> list[Real]:
 
 
 def lines_of(x: Real, /) -> Iterator[str]:
-    """Yield the lines about a singular value: variable, definition, both witnesses, and bounds."""
+    """Yield a file's lines on a singular value: variable, definition, both witnesses, bounds."""
     what: Spectral = x.operation
     n, name = len(what.vector), x.name
     t = [f"t{i}" for i in range(n)]

@@ -20,7 +20,7 @@ class Real:
     """A real number: a literal, or a definition.
 
     Attributes:
-        ball: a ball that contains the number; for a definition, the ball of `bounds`.
+        ball: a ball that contains the number; for a definition, the interval between its `bounds`.
         exact: the number as a fraction; None if no fraction is known.
         name: the name of the definition; empty for a literal.
         operation: the operation that gives the number; None for literals, entries of the instance
