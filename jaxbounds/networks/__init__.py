@@ -1,1 +1,1 @@
-"""Analyse any network: the curvature of its loss, a training step, and its parameters by path."""
+"""Analyse any network: measure its loss's curvature, train it, and list its parameters by path."""

@@ -71,7 +71,7 @@ def function(name: str, value: Any, of: str, /) -> Callable[..., Any]:
     Args:
         name: the name of the option.
         value: the user's value.
-        of: the arguments of the function, for the message.
+        of: a text that names the function's arguments, for the message.
 
     Raises:
         Refused: if the value cannot be called.

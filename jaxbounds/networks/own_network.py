@@ -1,4 +1,4 @@
-"""Read the user's own network: its leaves by path, and the reasons why no bound applies.
+"""Read the user's own network: list its leaves by path, and say why no bound applies.
 
 The network may be any pytree: variables of linen, a module or state of nnx, an Equinox module,
 nested dicts.
@@ -19,7 +19,7 @@ class Reason(NamedTuple):
     Attributes:
         what: a sentence that names the obstacle.
         paths: the paths of the parameters that the obstacle concerns, or the name of an argument.
-        change: the change to make.
+        change: the change that the user should make.
     """
 
     what: str

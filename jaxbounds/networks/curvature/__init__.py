@@ -1,7 +1,7 @@
 """Measure the curvature of any network's loss: eigenpairs, spectra, traces and weak convexity.
 
-`Curvature` is the Hessian as an operator. Each function of `functions` answers one question about
-it.
+The class `Curvature` is the Hessian as an operator. Each function of the module `functions` answers
+one question about the Hessian.
 """
 
 from jaxbounds.networks.curvature.bias import minibatch_bias

@@ -1,4 +1,4 @@
-"""Batches of data, given as a list or cut from one set of examples; a loss averages over them."""
+"""Prepare batches of data, given as a list or cut from one set of examples, for a mean of losses."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ class Listed(tuple):
 
 
 def _refuse_bare(batches: list[Batch]) -> None:
-    """Refuse a list of arrays [x, y], which may be one batch or two batches."""
+    """Refuse a list of arrays [x, y], because it may mean one batch or two batches."""
     bare = [hasattr(b, "dtype") and jnp.ndim(b) > 0 for b in batches]
     if len(batches) > 1 and all(bare) and len({jnp.shape(b)[0] for b in batches}) == 1:
         raise Refused(
@@ -123,8 +123,8 @@ def group(batches: Any, batch_size: int | None, /) -> tuple[Group, ...] | None:
     """Return the groups of batches over which a loss is averaged; None for a loss without batches.
 
     Args:
-        batches: None, one batch (any pytree that is not a list), or a list of batches of equal
-            shape. The batches of a list have equal weights.
+        batches: None for a loss without data, one batch (any pytree that is not a list), or a list
+            of batches of equal shape. The batches of a list have equal weights.
         batch_size: the number of examples in a batch, for one pytree of examples (n, ...). The last
             batch may be shorter and then has a smaller weight. The mean over the batches is exact
             for a loss that is a mean over examples.

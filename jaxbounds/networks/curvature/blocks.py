@@ -1,4 +1,4 @@
-"""Find extreme eigenvalues of a matrix's diagonal block from products of the matrix with vectors."""
+"""Find extreme eigenvalues of a matrix's diagonal block from products with vectors."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -41,11 +41,11 @@ class WeakConvexity(NamedTuple):
         ratio_at_least: max(0, -minimum) / L, a lower estimate of -lambda_min / L.
         kappa_at_least: `ratio_at_least` times sqrt(H); for every smaller kappa, lambda_min >=
             -kappa L / sqrt(H) fails at this point.
-        kappa: the kappa that the caller asked about, or None.
+        kappa: the constant kappa of the condition that the caller asked to test, or None.
         violated: whether -minimum exceeds kappa L / sqrt(H) by more than the rounding error; None
             without a kappa.
-        verdict: `violated` in words.
-        direction: the unit vector of `minimum`, a pytree like the parameters.
+        verdict: a text that says whether the condition with `kappa` is violated.
+        direction: the unit vector v with Rayleigh quotient `minimum`, a pytree like the parameters.
         by_head: the share of the direction's squared norm in each head; None unless `heads` gave
             the axes of the heads.
         extremes: the least and the greatest eigenvalue, as Lanczos estimates them, with residuals.
@@ -148,7 +148,7 @@ def weak_convexity_at(
 
 
 class ConvexityCertificate(NamedTuple):
-    """The bound lambda_min(Hess L) >= -B for a loss L = outer(z) with a convex `outer`.
+    """The bound lambda_min(Hess L) >= -B for a loss L = outer(z) with outputs z and convex `outer`.
 
     B is the sum over the outputs z_k of |d outer / d z_k| ||Hess z_k||.
 
@@ -156,7 +156,7 @@ class ConvexityCertificate(NamedTuple):
         bound: B, from norms that Lanczos estimates from below. B may be too small if a norm has not
             converged. B is exact up to rounding if Lanczos found every norm.
         loss: L, the loss outer(z).
-        ratio: B / L, the constant of self-boundedness.
+        ratio: B / L, the factor of the loss in the bound lambda_min >= -(B / L) L.
         norms: ||Hess z_k|| for each output z_k, shaped like the outputs.
         slopes: d outer / d z_k, shaped like the outputs.
         converged: whether Lanczos estimated every norm with a small residual.
@@ -210,10 +210,11 @@ def convexity_certificate(
 
     The loss is L = outer(z), where z are the outputs, J is their Jacobian, and outer is convex.
     Then Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k, and the first part has no
-    negative eigenvalue. For the mean of logistic losses l the slopes are l'_i / n, and |l'| <= l
-    gives -lambda_min <= L max_i ||Hess f_i|| (`jaxbounds.multihead.self_bounded`). Here f_i is the
-    network's output for example i. The function computes `iterations` products with the whole batch
-    for each output, so it suits a few dozen examples.
+    negative eigenvalue. Example: let L be the mean of n logistic losses l. The slopes d outer / d
+    z_i are l'_i / n, and |l'| <= l, so -lambda_min <= L max_i ||Hess f_i||
+    (`jaxbounds.multihead.self_bounded`). Here f_i is the network's output for example i. The
+    function computes `iterations` products with the whole batch for each output, so it suits a few
+    dozen examples.
 
     Args:
         loss: `Composite(outputs, outer)` with a convex outer; convexity is not checked.
@@ -222,7 +223,7 @@ def convexity_certificate(
         key: the random key that draws the start vectors of Lanczos.
         iterations: the number of products of Hess z_k with vectors, for each output z_k.
         filter: selects the parameters; the default selects all parameters.
-        memory_limit: bytes that a program may need.
+        memory_limit: the largest number of bytes that a program may need.
 
     Raises:
         Refused: if the loss is not a `Composite`, or `batch` is a list of batches.

@@ -29,7 +29,7 @@ class Diagonal(NamedTuple):
     """An estimate of the diagonal of a matrix A, such as the Hessian.
 
     Attributes:
-        estimate: a pytree like the parameters, unbiased.
+        estimate: the unbiased estimate of each diagonal entry, a pytree like the parameters.
         standard_error: the standard error of each entry, from the spread over the random vectors.
         products: the number of products with the matrix.
     """
@@ -48,7 +48,7 @@ class Applied(NamedTuple):
     """The result of f(A) v, where f is a function, A the matrix and v a vector.
 
     Attributes:
-        value: f(A) v, in the form of v (a vector or a pytree).
+        value: f(A) v, as a vector or a pytree like v.
         error: an estimate of the norm of the error of `value`. The estimate is the change of f(A) v
             over the last tenth of the steps.
         products: the number of products with the matrix.

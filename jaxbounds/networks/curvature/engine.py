@@ -60,11 +60,11 @@ def _cut(selection: Selection, vector: Array) -> list[Array]:
 def _of_block(
     selection: Selection, linear: Part, taken: tuple[bool, ...], block: Selection | None
 ) -> Callable[..., Array]:
-    """Return a diagonal block of the linear map.
+    """Return the diagonal block of a linear map that belongs to some of the parameters.
 
     The block is a map on vectors of the block's own parameters, or of all parameters if `block` is
-    None. The derivative of a linear map along the leaves of a block is the map itself, without the
-    equations that only other leaves need.
+    None. The function differentiates the linear map along the block's leaves. The derivative is the
+    map itself, without the equations that only other leaves need.
     """
     entries = [entry for entry in selection.chosen if entry]
     zero = lambda entry: jnp.zeros(entry[1], entry[2])
@@ -171,8 +171,8 @@ class Mapped(NamedTuple):
         apply: the map, vector -> matrix times vector.
         value: the loss.
         bytes: the bytes of memory that one product needs.
-        mark: the key under which the map's program is stored.
-        held: the arrays that the linearisation computed and the map's program takes.
+        mark: the key under which the cache stores the map's compiled program.
+        held: the arrays that the linearisation computed, which are inputs of the map's program.
     """
 
     apply: Callable[[Array], Array]
@@ -205,7 +205,7 @@ def _streamed(point: Point, zero: Array) -> tuple[Callable[[Array], Array], Arra
 
 
 class Product:
-    """The product with the matrix at a point, as a function of vectors.
+    """The product of a vector with the Hessian (or Gauss-Newton matrix) at a point, as a function.
 
     Attributes:
         value: the loss.
@@ -299,7 +299,7 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
     Args:
         point: the loss and the parameters, which no transformation of JAX may trace.
         limit: the largest number of bytes that the product and the caller's vectors may need.
-        rows: the number of vectors that the caller keeps beside the product.
+        rows: the number of vectors that the caller holds in memory beside the product.
         what: the name of the computed quantity, for messages.
         advice: the advice in the error message if the computation needs more memory than the limit.
 
@@ -349,7 +349,7 @@ def run_hosted(
         what: the name of the computed quantity, for messages.
         hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. The function
             returns what the kernel returns.
-        rows: the number of vectors that `hosted` keeps.
+        rows: the number of vectors that the function `hosted` holds in memory.
         advice: the advice in the error message if the computation needs more memory than the limit.
         head: the index of the head, if the point covers the parameters of one head.
 

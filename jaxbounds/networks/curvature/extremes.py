@@ -1,4 +1,4 @@
-"""The extreme eigenpairs of a loss's Hessian, for all parameters, for blocks, or for each head."""
+"""Find extreme eigenpairs of a loss's Hessian, for all parameters, for blocks, or for each head."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from jaxbounds.networks.options import number, whole
 DENSE_LIMIT = 1000
 """The largest number of parameters for which the library forms the whole Hessian matrix.
 
-A larger number gives more exact, slower results.
+A larger number gives exact results for more networks, but takes more time and memory.
 """
 
 WHAT = "the extreme eigenvalues of the Hessian"
@@ -189,7 +189,7 @@ def pairs_in(
         wanted: the number of eigenpairs at each end of the spectrum; see `pairs_of`.
         dynamic: the dynamic options, which hold `tolerance` and `iterations`.
         least: the smallest number of products of the matrix with vectors.
-        space: the dimension of the vectors; no run needs more products than this dimension.
+        space: the dimension of the vectors; a run never needs more products than this.
         floor: the value below which the upper end need not converge; see `pairs_of`.
     """
     limit = int(dynamic["iterations"])

@@ -1,4 +1,4 @@
-"""Filters of parameters: a part of a path, a pattern, a function, a kind of variable, or a mask."""
+"""Select parameters by a part of a path, a pattern, a function, a kind of variable, or a mask."""
 
 import difflib
 import fnmatch

@@ -66,7 +66,7 @@ class Extremes(NamedTuple):
         iterations: the number of products of the operator with vectors, without the two products
             that measure residuals; 0 for a dense matrix.
         converged_minimum: whether `residual_minimum` is at most the tolerance times the spectral
-            scale.
+            scale, the larger of |minimum| and |maximum|.
         converged_maximum: whether `residual_maximum` is at most the tolerance times the spectral
             scale.
         vector_minimum: the eigenvector of `minimum`, of norm one, as a vector or as a pytree like
@@ -108,16 +108,17 @@ class Extremes(NamedTuple):
 
 
 def default_tolerance(size: int, dtype: Any, /) -> float:
-    """Return the residual that rounding of `size` numbers allows, relative to the spectral scale.
+    """Return the relative residual that rounding of `size` numbers allows.
 
-    The residual is max(1e-8, eps max(32, sqrt(size))). In float32 the residual is 3.8e-6 for up to
-    1024 numbers, and 1.2e-4 for 10^6.
+    The residual is relative to the spectral scale, the largest absolute value of an eigenvalue. It
+    is max(1e-8, eps max(32, sqrt(size))): in float32, 3.8e-6 for up to 1024 numbers, and 1.2e-4 for
+    10^6.
     """
     return max(1e-8, float(jnp.finfo(dtype).eps) * max(32.0, math.sqrt(size)))
 
 
 def default_basis(size: int, iterations: int, dtype: Any, /) -> int:
-    """Return the rows of the basis: one for each iteration up to `BASIS_BYTES`, but at least 32."""
+    """Return the number of rows of the basis: one for each iteration up to `BASIS_BYTES`, or 32."""
     fitting = BASIS_BYTES // (size * jnp.dtype(dtype).itemsize)
     return min(iterations, size, max(LEAST_BASIS, fitting))
 
@@ -129,7 +130,7 @@ def _flagged(
     iterations: Int[Array, ""],
     tolerance: float | Float[Array, ""],
 ) -> Extremes:
-    """Return the extreme eigenvalues from two unit vectors, and the operator's images of these."""
+    """Return the extreme eigenvalues from two unit vectors and the operator's products with them."""
     residuals = jnp.linalg.norm(images - values[:, None] * vectors, axis=1)
     scale = jnp.max(jnp.abs(values))
     small = jnp.isfinite(values) & (residuals <= tolerance * scale)
@@ -148,7 +149,7 @@ def _flagged(
 
 
 def rounded(ends: Extremes, unit: Any, tolerance: Any, /) -> Extremes:
-    """Return the extremes with convergence flags and rounding error for a unit of rounding."""
+    """Return the extremes with their rounding error, and flags that account for it."""
     scale = jnp.maximum(jnp.abs(ends.minimum), jnp.abs(ends.maximum))
     fine = jnp.asarray(unit) <= jnp.maximum(tolerance, jnp.finfo(ends.minimum.dtype).eps)
     return ends._replace(
@@ -184,7 +185,7 @@ def _unit(vector: Array) -> Array:
 
 
 class _Krylov(NamedTuple):
-    """A partial Lanczos factorisation: `filled` rows of `basis` are computed; `vector` is next."""
+    """A partial Lanczos factorisation: the first `filled` rows of `basis`, and the next `vector`."""
 
     basis: Any  # (m, n)
     projected: Any  # (m, m), upper triangle
@@ -206,8 +207,9 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     """Return the factorisation with one more vector, made from the product of the last vector.
 
     Args:
-        key: the random key that draws fresh directions.
-        mask: 1 where a vector may have entries, and 0 elsewhere; None allows all entries.
+        key: the random key that draws a random direction when the Krylov space is exhausted.
+        mask: a vector with 0 at the entries that must stay 0, and 1 elsewhere; None allows all
+            entries.
         state: the factorisation before the step.
         image: the product of the matrix with `state.vector`.
     """
@@ -277,7 +279,7 @@ def steps(
         state: the factorisation before the steps; if `hosted`, its arrays are donated.
         count: the number of products.
         hosted: whether the loop runs in Python, around an operator that is a compiled program.
-        mask: 1 where vectors may have entries, and 0 elsewhere.
+        mask: a vector with 0 at the entries that must stay 0, and 1 elsewhere.
     """
     if hosted:
         for _ in range(int(count)):
@@ -304,7 +306,7 @@ def images_of(operator: Operator, rows: Any, /, *, hosted: bool) -> Any:
 
 
 def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
-    """Return Ritz values, Ritz vectors (columns) and residual estimates, filled rows first."""
+    """Return Ritz values, Ritz vectors (columns) and residual estimates; unfilled rows come last."""
     m = state.projected.shape[0]
     index = jnp.arange(m, dtype=jnp.int32)
     filled = index < state.filled
@@ -349,7 +351,7 @@ class Wanted(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
-    """Tell for each end of the spectrum if it has converged, or its values are below `floor`."""
+    """Tell for each end of the spectrum if it has converged, or if its values lie below `floor`."""
     values, _, estimates = _ritz(state)
     last = state.filled - 1
     allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
@@ -449,10 +451,10 @@ def lanczos_extremes(
     """Return both ends of the spectrum of a symmetric `operator` on vectors of length `size`.
 
     The iteration stops when both residuals were small at two checks in a row, or after `iterations`
-    products. The iteration stores about 1.5 * basis vectors. Neither `iterations` nor `tolerance`
-    needs to be static. The values are Rayleigh quotients: up to rounding, `minimum` is never below
-    the least eigenvalue and `maximum` never above the greatest. If `basis` and `iterations` are at
-    least `size`, the basis spans the whole space and the result is exact.
+    products. The iteration stores about 1.5 * basis vectors. Under `jit`, `iterations` and
+    `tolerance` may be traced values. The values are Rayleigh quotients: up to rounding, `minimum`
+    is never below the least eigenvalue and `maximum` never above the greatest. If `basis` and
+    `iterations` are at least `size`, the basis spans the whole space and the result is exact.
 
     Args:
         operator: a linear map, `v -> A v`.

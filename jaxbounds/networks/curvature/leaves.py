@@ -63,8 +63,8 @@ class Selection:
 
     Attributes:
         structure: the structure of the pytree.
-        chosen: for each leaf the tuple (path, shape, dtype of the computation, head axis or None),
-            or None for a leaf that is held fixed.
+        chosen: for each leaf that is a parameter, the tuple (path, shape, dtype of the computation,
+            head axis or None); for each other leaf, None.
         static: for each leaf the leaf itself if it is not an array, else None.
         heads: the number of heads if the vector holds the parameters of one head, else None.
         sharing: the Variables that appear in several places; each counts once in `chosen` and
@@ -292,8 +292,9 @@ def select(
             kind of variable itself. A filter never selects linen collections other than "params"
             (batch_stats, cache, intermediates, perturbations), nor the optax state of a
             `TrainState`. A filter that selects one place of a shared Variable selects the Variable.
-        heads: the axis of the heads for each pattern of a path. The vector then holds the
-            parameters of one head, and leaves that no pattern selects are held fixed.
+        heads: a mapping from a pattern of paths to the axis that runs over the heads. The vector
+            then holds the parameters of one head, and leaves that no pattern selects are held
+            fixed.
 
     Raises:
         Refused: if no leaf is left, a selected leaf is complex or deleted, leaves have different
@@ -366,7 +367,7 @@ def select(
 
 
 def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
-    """Return the indices and paths of each leaf's places; a shared leaf appears once."""
+    """Return, for each leaf, the indices and paths of its places; a shared leaf has several."""
     paths = [path for path, _, _ in found]
     if sharing is None:
         return [{i: path} for i, path in enumerate(paths)]
@@ -397,7 +398,7 @@ def _axis(heads: Mapping[str, int], paths: Mapping[int, str]) -> int | None:
 
 
 def _entry(path: str, leaf: Any, axis: int | None) -> tuple:
-    """Return the entry of a selected leaf in `Selection.chosen`."""
+    """Return the tuple that `Selection.chosen` holds for a selected leaf."""
     dtype = jnp.asarray(leaf).dtype
     if jnp.issubdtype(dtype, jnp.complexfloating):
         raise Refused(

@@ -98,16 +98,16 @@ class CurvatureMonitor:
         basis: int | None = None,
         dense_limit: int = DENSE_LIMIT,
     ) -> None:
-        """Store the options; nothing is computed yet.
+        """Store the options; the first computation happens at the first record.
 
         Args:
             loss: `loss(params)`, or `loss(params, batch)`.
             every: the number of steps between records.
             blocks: further blocks of parameters: a dict from each block's name to a filter, as for
                 `hessian_extremes`.
-            heads: the axis of the heads for each pattern of a path. The monitor then records the
-                block of each head, and the share of each head in the eigenvector of the least
-                eigenvalue.
+            heads: a mapping from a pattern of paths to the axis that runs over the heads. The
+                monitor then records the block of each head, and the share of each head in the
+                eigenvector of the least eigenvalue.
             data: the data to measure on instead of the loop's batch, as a list of batches or as one
                 pytree with batch_size.
             batches: the monitor's own batches, if `data` would be mistaken for one batch.
@@ -120,12 +120,12 @@ class CurvatureMonitor:
             measure: the measures besides the extremes of all parameters: "trace", "top5",
                 "gradient_norm", or functions of the `Curvature` that return a number.
             learning_rate: the rate of gradient descent, a number or a schedule of the step. Records
-                and the plot then show 2 / learning_rate: if the greatest eigenvalue is larger,
-                gradient descent is unstable.
-            file: the path of a file for the records, one for each line. If the file exists already,
-                the monitor continues the file's records.
-            logger: a function, or an object with `log`, `log_metrics`, `add_scalar` or `info`. It
-                receives `last` after each record.
+                and the plot then show 2 / learning_rate. Gradient descent is unstable if the
+                greatest eigenvalue exceeds this number.
+            file: the path of a file to which the monitor writes its records, one on each line. If
+                the file exists already, the monitor continues the file's records.
+            logger: a function, or an object with `log`, `log_metrics`, `add_scalar` or `info`. The
+                logger receives `last` after each record.
             tolerance: the residual that counts as converged; see `Curvature.extremes`.
             basis: the number of vectors in the Krylov basis; see `Curvature.extremes`.
             dense_limit: the largest number of parameters for a dense matrix; see

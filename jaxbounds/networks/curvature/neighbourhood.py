@@ -41,7 +41,7 @@ class Sharpness(NamedTuple):
             more steps may find a higher rise.
         one_step: the rise at e = radius g / |g|, which SAM uses; 0 if the gradient g vanishes.
         radius: the radius of the ball.
-        direction: the best e, a pytree like the parameters.
+        direction: the step e with the largest rise found, a pytree like the parameters.
     """
 
     rise: Float[Array, ""]
@@ -116,12 +116,12 @@ def sharpness(
         params: the parameters of the network; see `Curvature`.
         data: the data, one batch or several; see `Curvature`.
         radius: the radius of the ball, in units of the parameters; SAM's default is 0.05.
-        steps: the steps of each ascent; more steps come nearer to the maximum.
+        steps: the number of steps of each ascent; more steps come nearer to the maximum.
         key: the random key that draws the starts of three ascents; `jax.random.key(0)` unless
             given.
         batches: a list of batches; see `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
-        filter: selects the parameters that move; the default selects all parameters.
+        filter: selects the parameters that the ascents change; the default selects all parameters.
         memory_limit: the largest number of bytes that the search may need.
 
     Raises:

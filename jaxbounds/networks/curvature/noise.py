@@ -3,8 +3,8 @@
 The simple noise scale tr(S) / |G|^2 is a batch size, where S is the covariance of one example's
 gradient and G is the mean gradient. Below this size, doubling the batch nearly halves the number of
 training steps. Above this size, doubling saves few steps (McCandlish, Kaplan, Amodei et al., arXiv
-1812.06162, eq. (2.9)). The function estimates tr(S) and |G|^2 from the gradients of batches of b
-examples. The covariance of a batch's gradient is S / b.
+1812.06162, eq. (2.9)). The function `gradient_noise` estimates tr(S) and |G|^2 from the gradients
+of batches of b examples. The covariance of a batch's gradient is S / b.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from jaxbounds.networks.curvature.programs import Point
 
 @with_table
 class GradientNoise(NamedTuple):
-    """The noise of the gradient at a point.
+    """The noise of the stochastic gradient at a point, with the covariance S and the mean G.
 
     Attributes:
         trace: tr(S), the variance of one example's gradient; unbiased.
@@ -54,7 +54,7 @@ class GradientNoise(NamedTuple):
 
 
 def _inner_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
-    """Return |g|^2 and <g, G> for each batch's gradient g, and |G|^2 for the mean G of all g."""
+    """Return |g|^2 and <g, G> for each batch's gradient g, and |G|^2, where G is the mean of all g."""
     assert problem.groups is not None
     (stacked, _), point = problem.groups[0], problem.point
     slope = lambda batch: jax.grad(lambda x: real(problem.loss(problem.params(x), batch)))(point)

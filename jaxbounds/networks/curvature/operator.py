@@ -53,8 +53,9 @@ class Curvature:
         params: any pytree, linen variables, an nnx module or state, an Equinox module. Arrays of
             real numbers are differentiated. All other leaves are held fixed, and so are statistics
             (linen's batch_stats, nnx variables other than `nnx.Param`) and the state of an optax
-            optimiser. bfloat16 parameters compute in float32. If a loss rounds to fewer digits than
-            its parameters have (mixed precision), no end counts as converged; see `Extremes.noise`.
+            optimiser. Parameters in bfloat16 are converted to float32. If a loss rounds to fewer
+            digits than its parameters have (mixed precision), no end counts as converged; see
+            `Extremes.noise`.
         data: one batch (any pytree: a tuple (x, y) is one batch), or a list of batches of equal
             shape, [(x1, y1), (x2, y2)]. The losses of a list are averaged in the memory of one
             batch. A list [x, y] of arrays of equal length is refused, since it may be one batch or
@@ -65,8 +66,8 @@ class Curvature:
         batches: a list of batches, for batches that `data` would mistake for one batch:
             batches=[x1, x2].
         batch_size: the number of examples in a batch, which cuts one pytree of examples (n, ...).
-        filter: selects parameters and holds the others fixed. The filter is a part of their path, a
-            pattern ("block_*/kernel"), several of these, a function of the path, a kind of
+        filter: selects parameters and holds the others fixed. A filter is a part of the parameters'
+            path, a pattern ("block_*/kernel"), several of these, a function of the path, a kind of
             `nnx.Variable`, or a pytree of booleans. The matrix is then the diagonal block of the
             selected parameters.
         of: the matrix: "hessian", or "ggn" for the generalised Gauss-Newton matrix of a
@@ -105,8 +106,8 @@ class Curvature:
     def __matmul__(self, v: Any) -> Any:
         """Return the product with a vector (size,), or with a pytree like the parameters.
 
-        The function finds leaves of a pytree by path. It ignores leaves that are held fixed, and
-        returns None in their place.
+        The function finds leaves of a pytree by path. The function ignores leaves that are held
+        fixed, and returns None in their place.
 
         Raises:
             Refused: if the vector has another length; if the pytree lacks a parameter, has an
@@ -199,7 +200,7 @@ class Curvature:
         """Return f(H) v by Lanczos: `H.apply(lambda x: 1 / (x + 1), v)` solves (H + 1) u = v.
 
         Args:
-            function: f, a traceable function of the eigenvalues, an array (k,).
+            function: f, a traceable function from an array (k,) of eigenvalues to an array (k,).
             v: a vector (size,), or a pytree like the parameters.
             iterations: the number of products of the matrix with vectors.
 
@@ -227,16 +228,16 @@ class Curvature:
         """Return the least and the greatest eigenvalue, with residuals and eigenvectors.
 
         The method forms the matrix for up to `dense_limit` parameters, and uses Lanczos with thick
-        restarts for more. Look at `converged` before using the values.
+        restarts for more. Check the result's `converged` before using the values.
 
         Args:
             key: the random key that draws the start vector of Lanczos; `jax.random.key(0)` unless
                 given.
             iterations: the largest number of products of the matrix with vectors (two more products
                 measure the residuals). Lanczos stops when both ends have converged.
-            tolerance: the residual that counts as converged, relative to the spectral scale;
-                max(1e-8, eps max(32, sqrt(size))) unless given. The tolerance 0 does all
-                iterations.
+            tolerance: the residual that counts as converged, relative to the largest absolute
+                eigenvalue; max(1e-8, eps max(32, sqrt(size))) unless given. With tolerance 0 the
+                method computes all `iterations` products.
             basis: the number of rows of the Krylov basis, each a vector (size,). The default is 32,
                 or the number of rows that 8 MiB hold if that number is larger. More rows need fewer
                 iterations.
@@ -311,11 +312,12 @@ class Curvature:
         """Estimate the trace, with its standard error.
 
         For 15 products or more, "auto" means "krylov" (Chen and Hallman, SIAM J. Matrix Anal. Appl.
-        44, 2023). Four fifths of the products span the Krylov space of `extremes`, where the trace
-        is exact; a call of `extremes` with an equal key shares these products. The other products
-        are random probes of the rest of the matrix. "krylov" is accurate if few eigenvalues hold
-        most of the Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the
-        products on a sketch, and a third on the exact trace in the sketch. The last third are
+        44, 2023). Then four fifths of the products span the Krylov space of `extremes`, on which
+        the trace is computed exactly. A call of `extremes` with an equal key shares these products.
+        The other products, with random vectors (probes), estimate the trace on the rest of the
+        space. "krylov" is accurate if few eigenvalues hold most of the Frobenius norm, as for
+        Hessians of networks. "hutch++" spends a third of the products on a sketch (a random
+        subspace), and a third on the exact trace in the sketch. It spends the last third on random
         probes of the rest (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means "hutch++" inside
         of `jit`. Below 15 products, or if a sketch exceeds 256 MiB, "auto" means "hutchinson".
 
@@ -341,8 +343,9 @@ class Curvature:
     ) -> Spectrum:
         """Estimate the density of the eigenvalues, as nodes and weights.
 
-        The method does `probes * iterations` products. The first probe shares the products of
-        `extremes` with an equal key. The method orthogonalises the basis if it fits into 256 MiB.
+        The method computes `probes * iterations` products. The first random vector (probe) shares
+        its products with a call of `extremes` with an equal key. The method orthogonalises the
+        basis if it fits into 256 MiB.
 
         Args:
             key: the random key that draws the probes; `jax.random.key(0)` unless given.
@@ -373,15 +376,15 @@ class Curvature:
         """Return lower estimates of -lambda_min / L and of kappa, at this point and on these data.
 
         Args:
-            heads: the number H of heads, 1 unless given. A mapping gives the axis of the heads for
-                each pattern of a path, and adds `by_head` to the result; `head_axes(params)` finds
-                the axes of Flax's attention.
+            heads: the number H of heads, 1 unless given. A mapping from a pattern of paths to the
+                axis that runs over the heads adds `by_head` to the result; `head_axes(params)`
+                finds the axes of Flax's attention.
             kappa: the constant kappa of the tested condition lambda_min >= -kappa L / sqrt(H).
             key: the random key; see `extremes`.
             iterations: the largest number of products of the matrix with vectors.
-            tolerance: the residual that counts as converged, relative to the spectral scale; the
-                default is 8 eps, because lambda_min is much smaller than lambda_max late in
-                training.
+            tolerance: the residual that counts as converged, relative to the largest absolute
+                eigenvalue; the default is 8 eps, because lambda_min is much smaller than lambda_max
+                late in training.
             basis: the number of vectors in the Krylov basis; see `extremes`.
             dense_limit: the largest number of parameters for a dense matrix; see `extremes`.
 
@@ -407,10 +410,11 @@ class Curvature:
         """Return a dictionary from each diagonal block's name to the block's extreme eigenvalues.
 
         Args:
-            blocks: a filter of parameters for each block's name, as {"first": "block_0"}.
-            heads: the axis of the heads for each pattern of a path. The mapping adds a block for
-                each head, with the names "head 0", "head 1", ... `head_axes(params)` finds the axes
-                of Flax's attention.
+            blocks: a dictionary from each block's name to a filter that selects its parameters, as
+                {"first": "block_0"}.
+            heads: a mapping from a pattern of paths to the axis that runs over the heads. It adds a
+                block for each head, with the names "head 0", "head 1", ... `head_axes(params)`
+                finds the axes of Flax's attention.
             key: the random key; see `extremes`.
             iterations: the largest number of matrix-vector products; see `extremes`.
             tolerance: the residual that counts as converged; see `extremes`.
@@ -446,11 +450,12 @@ class Curvature:
         """Return the matrix over the ravelled parameters, leaf by leaf in the pytree's order.
 
         The method computes `columns` columns at a time, so the peak of memory is the matrix plus
-        `columns` gradients. It symmetrises the result. Fixed leaves have no rows.
+        `columns` gradients. The method symmetrises the matrix. Leaves that are held fixed have no
+        rows or columns.
 
         Args:
-            limit_bytes: bytes that the matrix may need.
-            columns: the number of columns at a time.
+            limit_bytes: the largest number of bytes that the matrix may need.
+            columns: the number of columns that the method computes at a time.
 
         Raises:
             Refused: if the matrix needs more than `limit_bytes`; nothing is allocated in that case.

@@ -76,7 +76,7 @@ def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
 
     A custom_vjp rule that calls its own function has no forward derivative. Linearisation drops
     this inner call if the gradient does not use the call's result. Otherwise this function computes
-    the reverse derivative, which is equal because a Hessian is symmetric.
+    the reverse derivative, which gives the same matrix because a Hessian is symmetric.
     """
     try:
         linear = jax.linearize(slope, point)[1]
@@ -91,7 +91,7 @@ def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
 
 
 def slope_product(slope: Callable, point: Any, v: Any, /, *, ruled: bool = True) -> Any:
-    """Return a gradient's derivative at a point along `v`, in less memory than `_linearized`."""
+    """Return a gradient's derivative at a point along `v`, and use less memory than `_linearized`."""
     product = lambda v: jax.jvp(slope, (point,), (v,))[1]
     try:
         if ruled:
@@ -162,7 +162,7 @@ class Problem(NamedTuple):
 
         For one batch the function linearises the derivative once. A product then costs about one
         gradient, and the intermediate values of the gradient stay in memory. For several batches
-        each product differentiates anew, one batch after the other.
+        each product differentiates the loss anew, one batch after the other.
         """
         if self.groups is None:
             return self._linear()

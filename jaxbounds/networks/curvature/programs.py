@@ -62,7 +62,7 @@ def bytes_of_program(program: Any, /) -> int:
 
 
 class Program:
-    """A method for one traced loss and selection, compiled once for each shape of its arguments."""
+    """A kernel for one traced loss and selection, compiled once for each shape of its arguments."""
 
     def __init__(
         self, kernel: Kernel, traced: TracedLoss, selection: Selection, of: Of, static: Any
@@ -147,7 +147,8 @@ class Point:
         batch_size: the number of examples in a batch, which cuts one pytree of examples.
         filter: selects the parameters; the default selects all parameters.
         of: the matrix, "hessian" or "ggn".
-        heads: the axis of the heads for each pattern of a path, for kernels on one head.
+        heads: a mapping from a pattern of paths to the axis that runs over the heads, for kernels
+            that handle one head.
 
     Raises:
         Refused: if the loss does not take these arguments, or returns anything other than a real
@@ -204,7 +205,7 @@ class Point:
 
     @functools.cached_property
     def unit(self) -> float:
-        """The unit of rounding of the coarsest operation of the loss."""
+        """The relative rounding error of the loss's operation with the fewest digits."""
         narrow = (self._traced or self._trace()).narrow
         least = float(jnp.finfo(self.selection.dtype).eps)
         return max([least] + [coarseness(operation) for operation in narrow])
@@ -267,8 +268,8 @@ class Point:
         """Refuse a loss, or a result of products with its Hessian, that is not finite.
 
         Raises:
-            Refused: if a number is not finite. The message has the cause, if parameters or batches
-                show it.
+            Refused: if a number is not finite. The message gives the cause, if the parameters or
+                batches are not finite.
         """
         if self.is_transformed(loss, results):
             return
@@ -347,7 +348,7 @@ class Point:
 
         Args:
             kernel: `kernel(problem, static, dynamic)`, traceable.
-            static: options that the program depends on.
+            static: options that are compiled into the program.
             dynamic: options that are arguments of the program.
             limit: the largest number of bytes that the program may need.
             what: the name of the computed quantity, for messages.

@@ -65,8 +65,8 @@ class Look(NamedTuple):
 
     Attributes:
         values: (k,), Ritz values, ascending.
-        vectors: (k, k), the coefficients of the Ritz vectors in the rows, as columns.
-        estimates: (k,), the residual of each Ritz pair, estimated by the recurrence.
+        vectors: (k, k), in each column the coefficients of a Ritz vector in the basis of the rows.
+        estimates: (k,), the residual of each Ritz pair, estimated from the last off-diagonal entry.
     """
 
     values: np.ndarray
@@ -97,7 +97,7 @@ class Run:
                 is exhausted.
             rows: the number of rows of the basis.
             dtype: the dtype of the vectors.
-            mask: 1 where vectors may have entries, and 0 elsewhere.
+            mask: a vector with 0 at the entries that must stay 0, and 1 elsewhere.
         """
         start_key, self._key = jax.random.split(key)
         self._operator, self._mask, self.rows = operator, mask, rows
@@ -154,7 +154,7 @@ class Run:
         The first call for a Ritz pair costs one product of the operator with a vector.
 
         Args:
-            look: the Ritz values (a `Look`) from the first k rows in their present state.
+            look: the Ritz values (a `Look`) that the caller computed from the present first k rows.
             index: the index of the Ritz value.
         """
         k = look.values.size

@@ -16,7 +16,8 @@ def shares(vector: Params, /, *, depth: int | None = None) -> dict[str, float]:
 
     Args:
         vector: a pytree like `Extremes.vector_minimum`.
-        depth: the number of leading names of a path that name a layer; the default is all names.
+        depth: the number of leading names of a path that identify a layer; by default all names, so
+            that each leaf has its own share.
     """
     found: dict[str, float] = {}
     for path, leaf in _once(vector):
@@ -30,11 +31,11 @@ def shares(vector: Params, /, *, depth: int | None = None) -> dict[str, float]:
 def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H"]:
     """Return the share of a direction's squared norm in each head.
 
-    Leaves outside of heads hold the rest.
+    The shares add up to at most 1; leaves that are not split into heads hold the rest.
 
     Args:
         vector: a pytree like `Extremes.vector_minimum`.
-        heads: the axis of the heads for each pattern of a path.
+        heads: a mapping from a pattern of paths to the axis that runs over the heads.
 
     Raises:
         Refused: if `heads` matches no leaf, or leaves have different numbers of heads.
@@ -52,7 +53,7 @@ def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H
 
 
 def _once(tree: Params) -> list[tuple[str, Any]]:
-    """Return a dictionary from paths to leaves. A leaf at several places has its first path."""
+    """Return (path, leaf) for each leaf; a leaf at several places is listed under its first path."""
     found, sharing = [(path, leaf) for path, leaf, _ in leaves_of(tree)], sharing_of(tree)
     return found if sharing is None else sharing.once(found)
 

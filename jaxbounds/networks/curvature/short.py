@@ -1,9 +1,8 @@
 """Do a Krylov run on short vectors in NumPy, without compiled programs for its steps.
 
-The steps of `Run` are programs that are compiled for a fixed length of vectors. A block of a few
-thousand parameters has shorter vectors, and the programs for this length would take longer to
-compile than to run. Short vectors also leave memory for as many rows as there are products, so no
-run restarts.
+The class `Run` compiles its steps for one fixed length of vectors. For a block of a few thousand
+parameters, new programs would take longer to compile than to run. Short vectors also leave memory
+for as many rows as there are products, so no run restarts.
 """
 
 from typing import Any

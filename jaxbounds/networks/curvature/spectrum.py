@@ -30,7 +30,9 @@ products, and the error falls as 1 / sqrt(n)."""
 
 MANY = 100_000
 """The number of parameters at or above which `spectrum` draws one random vector by default. A
-larger number draws more vectors for networks for which one vector already gives a small error."""
+larger number draws more vectors for large networks, for which one vector already gives a small
+error.
+"""
 
 ITERATIONS = 60
 """The largest number of nodes that `spectrum` takes for a random vector by default. A larger number
@@ -45,7 +47,7 @@ A larger number needs more memory and avoids spurious copies of converged values
 
 @with_table
 class Spectrum(NamedTuple):
-    """The nodes and weights of the quadrature; the weights of each probe sum to one.
+    """The nodes and weights of the quadrature; the weights of each random vector sum to one.
 
     Attributes:
         nodes: (probes, k), the Ritz values.
@@ -98,7 +100,7 @@ class Spectrum(NamedTuple):
         return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
 
     def _mean(self, values: np.ndarray) -> tuple[float, float]:
-        """Return a function's mean over the eigenvalues, and the error, from values at nodes."""
+        """Return a function's mean over the eigenvalues and its error, from values at the nodes."""
         weights = np.asarray(self.weights, np.float64)
         samples = np.sum(np.where(weights > 0, weights * values, 0.0), axis=1)
         if len(samples) > 1:
@@ -127,7 +129,7 @@ class Spectrum(NamedTuple):
             function: f, a function of the array of nodes, in NumPy.
 
         Raises:
-            Refused: if f is not finite at a node with weight.
+            Refused: if f is not finite at a node of positive weight.
         """
         nodes = np.asarray(self.nodes, np.float64)
         as_function("function", function, "nodes, in NumPy")
@@ -142,7 +144,7 @@ class Spectrum(NamedTuple):
         return self.size * mean, self.size * error
 
     def _finite(self, values: np.ndarray, name: str) -> np.ndarray:
-        """Refuse values that are not finite at a node with weight."""
+        """Refuse values that are not finite at a node of positive weight."""
         nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
         lost = (weights > 0) & ~np.isfinite(values)
         if lost.any():

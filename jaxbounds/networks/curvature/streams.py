@@ -13,7 +13,7 @@ from jaxbounds.networks.curvature.paths import leaves_of
 
 
 class Stream:
-    """Batches of a re-iterable (a Dataset, a DataLoader), or of a function that makes an iterator.
+    """Batches from a re-iterable (a Dataset, a DataLoader), or a function that makes an iterator.
 
     Attributes:
         first: the first batch, in NumPy.

@@ -34,8 +34,8 @@ class CertifiedExtremes(NamedTuple):
             above `high`.
         certified: whether both brackets are proved (up to rounding in the counts) and no wider than
             asked.
-        bisections: the number of counts of the bisection; 0 if Lanczos candidates were certified at
-            once.
+        bisections: the number of eigenvalue counts that the bisection needed; 0 if Lanczos
+            candidates were certified at once.
     """
 
     minimum: Float[Array, ""]
@@ -83,7 +83,7 @@ def _nearest(
 
 
 class _Search(NamedTuple):
-    """A search for one end of the spectrum, between a shift outside and a shift beyond the end.
+    """A search for one end of the spectrum, between one shift outside and one shift inside.
 
     Attributes:
         outer: a shift for which no eigenvalue lies farther out.
@@ -163,10 +163,11 @@ def structured_extremes(
     * iterations * H * p` numbers. Time and memory are linear in H.
 
     Args:
-        blocks: the symmetric diagonal blocks.
-        factor: the rows of the (H p, n) matrix F, by block.
-        relative: the width of a bracket, relative to the eigenvalue. A bracket is never narrower
-            than 128 eps times the spectral norm, because rounding spoils closer counts.
+        blocks: the H symmetric diagonal blocks, each of size (p, p).
+        factor: the rows of the (H p, n) matrix F, grouped by block.
+        relative: the wanted width of a bracket, relative to the eigenvalue. A bracket is never
+            narrower than 128 eps times the spectral norm, because rounding spoils counts at closer
+            shifts.
         iterations: the number of Lanczos steps for each candidate.
         key: the random key that draws the start vector of Lanczos; `jax.random.key(0)` unless
             given.

@@ -77,7 +77,7 @@ class TracedLoss:
         key: a text that is equal for losses that differ only in their constants, on batches of
             equal structure.
         constants: the arrays that the loss refers to, for each trace.
-        narrow: the operations that round more coarsely than the dtype of the parameters.
+        narrow: the operations that round to fewer digits than the dtype of the parameters has.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class TracedLoss:
         self.key = digest, tuple(self._parts)
 
     def _refuse_draws(self, kind: Any, held: int) -> None:
-        """Refuse a loss that draws from its own random state; a trace would freeze one draw."""
+        """Refuse a loss that draws from its own random state; a trace would reuse one draw."""
         part = self._parts.get(("loss", kind)) or self._parts["outputs", kind]
         program = part.closed.jaxpr
         kept = [i < held for i in range(len(program.invars))]
@@ -169,7 +169,7 @@ class TracedLoss:
 
     @property
     def calls_back(self) -> bool:
-        """Return whether the loss calls Python while it runs."""
+        """Return whether the loss calls Python functions (callbacks) while it runs."""
         return any("callback" in name for name in self.primitives)
 
     def same_as(self, other: "TracedLoss", /) -> bool:

@@ -15,8 +15,8 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
 HALF = 0.5
-"""The factor of the outer loss, a mean of n squares: with this factor its Hessian is the identity
-divided by n. A larger factor gives a multiple of the Fisher matrix.
+"""The factor of the outer loss, a mean of n squares. With this factor, the outer loss's Hessian is
+the identity divided by n. A larger factor gives a multiple of the Fisher matrix.
 """
 
 
@@ -40,7 +40,7 @@ def empirical_fisher(loss: Loss, /) -> Composite:
             shape (n, ...).
 
     Raises:
-        Refused: from `Curvature`, if the loss of one example is not one real number.
+        Refused: raised later, by `Curvature`, if the loss of one example is not one real number.
     """
 
     def outputs(params: Params, batch: Any) -> jax.Array:
