@@ -170,7 +170,7 @@ _rows(
 
 
 def is_exact(name: str, /) -> bool:
-    """Tell whether the named primitive rounds nothing; False if the table lacks the primitive."""
+    """Tell whether the named primitive never rounds; False if the table lacks the primitive."""
     return name in PRIMITIVES and PRIMITIVES[name].exact
 
 

@@ -25,7 +25,7 @@ from jaxbounds.ground.jax_internals import (
 )
 
 Range = tuple[int, int] | None
-"""The least and the largest integer; None for an unknown range."""
+"""The least and the largest integer that a variable may hold; None if they are unknown."""
 STEADY = 8
 """The test computes the ranges of this many steps of a scan.
 
@@ -93,7 +93,7 @@ def _of_array(x: Any) -> Range:
 
 
 class _Look:
-    """A pass through a program that records the primitives whose results may leave their type."""
+    """A pass through a program that records primitives with results beyond their type."""
 
     def __init__(self) -> None:
         self.leaving: dict[str, None] = {}
@@ -152,7 +152,7 @@ class _Look:
         return [found] * len(eqn.outvars)
 
     def _are_whole(self, eqn: JaxprEqn) -> bool:
-        """Tell whether all operands are integers, and the equation does more than widen a type."""
+        """Tell whether all operands are integers and the equation does not just widen a type."""
         if not all(map(_is_whole, eqn.invars)):
             return False
         given, into = _dtype(eqn.invars[0]), _dtype(eqn.outvars[0])

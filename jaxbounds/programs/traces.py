@@ -38,7 +38,7 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
 
 
 STEP = 2000
-"""NumPy computes this many entries in the time that even the smallest equation takes.
+"""The number of entries that NumPy computes in the time of the smallest equation.
 
 A larger number makes `executed` count fewer equations for large arrays.
 """
@@ -83,7 +83,7 @@ def _arrays(variables: Any) -> Any:
 
 
 def _narrowest(eqn: JaxprEqn) -> Any:
-    """Return the floating-point type to which an equation rounds; None if it rounds nothing."""
+    """Return the floating-point type to which an equation rounds; None if the equation is exact."""
     if is_exact(eqn.primitive.name):
         return None
     if eqn.primitive.name == "reduce_precision":
@@ -119,8 +119,8 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
 
 
 APPROXIMATE = {"expm": 1e-7}
-"""A dict from the names of JAX's functions that are less accurate than float64 to their relative
-errors. A larger error leaves more violations of claims with this function undecided. For example,
+"""The relative errors of the JAX functions that are less accurate than float64, by the function's
+name. A larger error leaves more violations of claims with this function undecided. For example,
 `expm` of the 1 x 1 matrix 10 has a relative error of 2e-8, because JAX scales the matrix too
 little.
 """
@@ -133,7 +133,7 @@ def approximations(program: Jaxpr, /) -> tuple[str, ...]:
 
 
 def coarseness(operation: str, /) -> float:
-    """Return eps (the unit of rounding) of the type named in a text of `narrow_operations`."""
+    """Return eps (the unit of rounding) of the type that a text from `narrow_operations` names."""
     return float(jnp.finfo(operation.split(" in ")[1].split(" ")[0]).eps)
 
 
@@ -164,7 +164,7 @@ _DRAWS = frozenset(("random_bits", "random_gamma", "threefry2x32", "rng_bit_gene
 
 
 def draws(program: Jaxpr, held: list[bool], /) -> bool:
-    """Tell whether a program draws random numbers from a key that depends on a held (marked) input.
+    """Tell whether a program draws random numbers from a key that depends on a marked (held) input.
 
     Args:
         program: the traced program.
@@ -175,7 +175,7 @@ def draws(program: Jaxpr, held: list[bool], /) -> bool:
 
 
 def _followed(program: Jaxpr, held: list[bool]) -> tuple[bool, list[bool]]:
-    """Return the answer of `draws`, and for each result whether it depends on a held input."""
+    """Return the answer of `draws`, and for each result if it depends on a held input."""
     marked = {v for v, mark in zip([*program.constvars, *program.invars], held) if mark}
     reads = lambda atom: not isinstance(atom, Literal) and atom in marked
     drawn = False
@@ -219,8 +219,8 @@ def program_text(closed: ClosedJaxpr, /) -> str:
 SAME = 1e-6
 """The largest relative difference at which the results of two traces count as equal.
 
-Rounding leaves a smaller difference. A larger value accepts more functions that change from trace
-to trace.
+Rounding alone causes smaller differences. A larger value accepts more functions that change from
+trace to trace.
 """
 
 

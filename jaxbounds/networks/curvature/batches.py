@@ -1,4 +1,4 @@
-"""Prepare batches of data, given as a list or cut from one set of examples, for a mean of losses."""
+"""Prepare batches of data, given as a list or cut from one set of examples, for a mean loss."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -130,7 +130,7 @@ def _flagged(
     iterations: Int[Array, ""],
     tolerance: float | Float[Array, ""],
 ) -> Extremes:
-    """Return the extreme eigenvalues from two unit vectors and the operator's products with them."""
+    """Return the extreme eigenvalues from two unit vectors and the products with these vectors."""
     residuals = jnp.linalg.norm(images - values[:, None] * vectors, axis=1)
     scale = jnp.max(jnp.abs(values))
     small = jnp.isfinite(values) & (residuals <= tolerance * scale)
@@ -185,7 +185,7 @@ def _unit(vector: Array) -> Array:
 
 
 class _Krylov(NamedTuple):
-    """A partial Lanczos factorisation: the first `filled` rows of `basis`, and the next `vector`."""
+    """A partial Lanczos factorisation: `filled` computed rows of `basis`, and the next `vector`."""
 
     basis: Any  # (m, n)
     projected: Any  # (m, m), upper triangle
@@ -306,7 +306,7 @@ def images_of(operator: Operator, rows: Any, /, *, hosted: bool) -> Any:
 
 
 def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
-    """Return Ritz values, Ritz vectors (columns) and residual estimates; unfilled rows come last."""
+    """Return Ritz values, Ritz vectors (columns), residual estimates; unfilled rows are last."""
     m = state.projected.shape[0]
     index = jnp.arange(m, dtype=jnp.int32)
     filled = index < state.filled

@@ -54,7 +54,7 @@ class GradientNoise(NamedTuple):
 
 
 def _inner_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
-    """Return |g|^2 and <g, G> for each batch's gradient g, and |G|^2, where G is the mean of all g."""
+    """Return |g|^2 and <g, G> for each batch's gradient g, and |G|^2; G is the mean of all g."""
     assert problem.groups is not None
     (stacked, _), point = problem.groups[0], problem.point
     slope = lambda batch: jax.grad(lambda x: real(problem.loss(problem.params(x), batch)))(point)

@@ -91,7 +91,7 @@ def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
 
 
 def slope_product(slope: Callable, point: Any, v: Any, /, *, ruled: bool = True) -> Any:
-    """Return a gradient's derivative at a point along `v`, and use less memory than `_linearized`."""
+    """Return a gradient's derivative at a point along `v`, with less memory than `_linearized`."""
     product = lambda v: jax.jvp(slope, (point,), (v,))[1]
     try:
         if ruled:

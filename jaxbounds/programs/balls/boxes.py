@@ -1,11 +1,11 @@
 """Prove a claim (an inequality) on a box by branch and bound.
 
 The margin is the right side of a claim minus the left side. The search cuts the box until the
-margin is proved nonnegative on every part. Two enclosures bound the margin on a box. The first is a
-ball (an interval) around the margin. The second is the mean value form: the value at the centre
-minus the sum of |slope| times radius. If the margin is monotone in a coordinate, the search
-replaces the box by one of its faces. If the sign of the margin stays undecided, the search cuts the
-box in two.
+margin is proved nonnegative on every part. Two enclosures bound the margin on a box. The first is
+the margin's ball (interval), which ball arithmetic computes. The second is the mean value form: the
+value at the centre minus the sum of |slope| times radius. If the margin is monotone in a
+coordinate, the search replaces the box by one of its faces. If the sign of the margin stays
+undecided, the search cuts the box in two.
 """
 
 import heapq
@@ -49,8 +49,8 @@ irrational constants in a program.
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
 """The search looks for points at which both sides of the claim are equal. It looks in each box
 narrower than NARROW with a margin below CLOSE, and in each box narrower than VERY_NARROW. NARROW
-and VERY_NARROW are fractions of the whole box's width, CLOSE is a fraction of the larger side.
-Larger fractions make the search look in more boxes.
+and VERY_NARROW are fractions of the whole box's width, and CLOSE is a fraction of the claim's
+larger side. Larger fractions make the search look in more boxes.
 """
 
 
@@ -82,7 +82,7 @@ class Values(NamedTuple):
 
 
 def balls_of(boxes: Sequence[Box], /) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the centres (floats), the radii (rounded up) and the balls of boxes."""
+    """Return the boxes' centres (floats), radii (half-widths, rounded up) and balls."""
     lower, upper = (np.array([box[i] for box in boxes]) for i in (0, 1))
     centres = np.where(lower == upper, lower, lower / 2 + upper / 2)
     radii = np.nextafter(np.maximum(upper - centres, centres - lower), np.inf)
@@ -113,9 +113,10 @@ class Programs:
         Args:
             margin: a function of a point of shape (count,) that returns `Values` without slopes.
             count: the number of coordinates.
-            slack: an exact number that is added to the margin.
-            reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals
-                too.
+            slack: an exact number that the function adds to the margin, so that a weaker claim is
+                tested.
+            reading: "exact" if each float constant stands for itself, "ulp" if it stands for all
+                nearby reals.
         """
         self.reading, self.widened, self._slack = reading, False, arb(slack)
         self._margin, self._count = margin, count
@@ -197,7 +198,7 @@ def _face(box: Box, slopes: Sequence[arb]) -> Box | None:
 
 
 def _widest(box: Box, slopes: Sequence[arb], radii: np.ndarray) -> int:
-    """Return the coordinate along which the margin varies most.
+    """Return the coordinate along which the margin varies most on the box.
 
     If the slopes are NaN (unknown), return the coordinate along which the box is widest.
     """
@@ -388,8 +389,8 @@ class _State(NamedTuple):
     Attributes:
         middle: the margin at `point`.
         scale: the larger side of the claim at `point`.
-        slopes: the slopes of the margin on the box.
-        radii: the radii of the box.
+        slopes: a ball around the margin's slope along each coordinate on the box.
+        radii: half the box's width along each coordinate.
         whole: whether all of the box meets the hypotheses.
         open_there: whether the hypotheses hold at `point` but the claim is undecided there.
         point: the middle of the box.

@@ -32,7 +32,9 @@ from jaxbounds.programs.balls.jets import Coefficient, Jet, JetRun, Jets
 from jaxbounds.programs.balls.values import Reading, as_flags, reals
 
 ORDERS = {0: (2,), 1: (2, 4, 6, 8, 10), 2: (2, 4, 6)}
-"""A dict from the number of coordinates to the degrees of the Taylor polynomials to try."""
+"""A dict from the number of coordinates to the degrees of the Taylor polynomials that a proof
+tries.
+"""
 RADII = (2.0**-3, 2.0**-5, 2.0**-8, 2.0**-12)
 CELLS = 4000
 """A proof around a point of equality cuts the set of directions into at most this many parts.
@@ -150,7 +152,7 @@ def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | N
 
 
 def _at(terms: list[Term], weights: Sequence[int], degree: int, r: arb, u: Sequence[arb]) -> arb:
-    """Return the sum of the terms, divided by r^degree, at the radius r in the direction u."""
+    """Return Q(r, u): the sum of the terms, divided by r^degree, at radius r in direction u."""
     total = arb(0)
     for powers, c in terms:
         extra = sum(w * e for w, e in zip(weights, powers)) - degree
@@ -182,7 +184,7 @@ def not_negative(
     reach: float,
     sides: Sequence[int],
 ) -> bool:
-    """Tell whether Q(r, u) >= 0 is proved for each direction u into the box.
+    """Tell whether Q(r, u) >= 0 is proved for each direction u that points into the box.
 
     The proof skips a direction in which a condition is certainly negative, because the program
     takes another branch there.
@@ -213,7 +215,7 @@ class Place(NamedTuple):
     """A candidate for a point of equality in a box, or in a face of the box.
 
     Attributes:
-        numbers: the coordinates of the point.
+        numbers: the coordinates of the candidate, as exact numbers.
         free: the indices of the coordinates that vary in the box or face.
         sides: for each free coordinate: 0 if the point lies inside the box, 1 if it lies at the
             box's lower end, -1 if it lies at the upper end.
@@ -225,7 +227,7 @@ class Place(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """One continuation of the program, with the conditions under which the program takes it."""
+    """One path through the program, with the conditions under which the program takes this path."""
 
     margin: Jet
     conditions: list[Jet]
@@ -234,7 +236,7 @@ class _Way(NamedTuple):
 def _ways(
     program: ClosedJaxpr, place: Place, jets: Jets, reach: Sequence[float], reading: Reading
 ) -> list[_Way] | None:
-    """Return the continuations that meet the hypotheses; None if a coordinate has no exact form."""
+    """Return the paths on which the hypotheses hold; None if a coordinate has no exact form."""
     entries = []
     for j, number in enumerate(place.numbers):
         at = number.exact(jets.field)
@@ -259,7 +261,7 @@ def _ways(
 def _holds(
     way: _Way, jets: Jets, place: Place, reach: Sequence[float], fits: list[tuple[int, ...]]
 ) -> bool:
-    """Tell whether the margin is >= 0 wherever the program takes this continuation in the box."""
+    """Tell whether the margin is >= 0 wherever in the box the program takes this path."""
     terms = _terms(way.margin, jets)
     conditions = [_terms(c, jets) for c in way.conditions]
     if terms is None or not _defined(way.margin) or any(c is None for c in conditions):
@@ -317,7 +319,8 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
         place: the point of equality.
-        reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals too.
+        reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
+            reals.
 
     Raises:
         NotSupported: if the program has an operation without a Taylor series.

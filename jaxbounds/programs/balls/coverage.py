@@ -1,4 +1,4 @@
-"""List JAX's primitives, and the engines that have a rule for each primitive."""
+"""List, for each of JAX's primitives, which engines of this library have a rule for it."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from jaxbounds.programs.primitives import PRIMITIVES
 
 
 class Coverage(NamedTuple):
-    """The rules for one primitive.
+    """The engines (NumPy, ball arithmetic, slopes) that have a rule for one primitive.
 
     Attributes:
         name: the name of the primitive in JAX.

@@ -1,6 +1,6 @@
-"""Find an operation, such as sqrt, that may leave its domain on a box.
+"""Find an operation of a program, such as sqrt, whose operand may leave its domain on a box.
 
-The result of this operation has no bounds.
+The result of the operation then has no bounds.
 """
 
 import contextlib
@@ -24,7 +24,8 @@ def unbounded_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> str:
     Args:
         program: a program of one argument, a point of the box, with any results.
         box: the box.
-        reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals too.
+        reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
+            reals.
 
     Returns:
         The primitive's name, such as "sqrt"; empty if every result is bounded.

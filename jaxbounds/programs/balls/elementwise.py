@@ -92,7 +92,7 @@ def _completions(x: np.ndarray) -> list[np.ndarray]:
 def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `lt_to` or `le_to` (the total order of floats).
 
-    Zeros of unknown sign stay undecided.
+    The comparison of zeros of unknown sign is undecided.
     """
     name = eqn.primitive.name.removesuffix("_to")
     if _one_variable(eqn):
@@ -159,13 +159,13 @@ def exclusive(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `not`; an open flag (neither true nor false) stays open."""
+    """Apply `not` to flags (no, yes, undecided); an undecided flag stays undecided."""
     a = as_flags(xs[0])
     return [flags(np.where(a == OPEN, OPEN, 1 - a))]
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `select_n`: for an undecided choice return the hull of floats, or fork for integers.
+    """Apply `select_n`; for an undecided choice, return the hull of floats, or fork for integers.
 
     Raises:
         Undecided: if the balls do not decide a choice between more than two integers.
@@ -209,13 +209,13 @@ def integer_power(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Round to the nearest integer; the program's `rounding_method` decides halves."""
+    """Round to the nearest integer; the parameter `rounding_method` says how halves are rounded."""
     to_even = eqn.params["rounding_method"] == RoundingMethod.TO_NEAREST_EVEN
     return [each(lambda v: functions.rounded(v, to_even), xs[0])]
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Convert to another type; the program forks for each open flag (neither true nor false).
+    """Convert to another type; the program forks for each undecided boolean (flag).
 
     Raises:
         Undecided: if the numbers in a ball have different integer parts, or one is too large for

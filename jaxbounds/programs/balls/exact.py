@@ -22,13 +22,13 @@ from jaxbounds.programs.balls.functions import integer_power
 ATOMS = 20
 """A field may have at most this many atoms.
 
-A larger number represents more numbers and slows every polynomial.
+A larger number lets the field represent more numbers, and slows all operations.
 """
 _CTX = fmpq_mpoly_ctx.get([f"a{i}" for i in range(ATOMS)], Ordering.lex)
 _GENS = _CTX.gens()
 _ONE, _ZERO = _CTX.constant(1), _CTX.constant(0)
 LARGEST, HIGHEST, LONGEST = 400, 100, 10_000
-"""The largest number of terms, the largest degree, and the most bits of a coefficient.
+"""The limits of a polynomial: number of terms, degree, and number of bits of a coefficient.
 
 A polynomial beyond a limit raises `GivenUp`, because FLINT ends the process if memory runs out.
 Larger limits take more memory.
@@ -95,7 +95,7 @@ class Field:
 
     Attributes:
         balls: the ball of each atom.
-        log_of: the logarithm of each atom of the form e^u or base^(1/n).
+        log_of: for each atom e^u or base^(1/n), a function that returns its logarithm.
         fine: a dict from an atom's key to the number n of e^(u/n) or base^(1/n). A restart with
             finer atoms keeps this dict.
         nonnegative: the atoms that are known to be nonnegative.
@@ -158,7 +158,7 @@ class Field:
         return Exact(self, _CTX.constant(q), _ONE, ball_of(q))
 
     def symbol(self, name: Any, ball: arb) -> "Exact":
-        """Return an atom for a parameter, or for a number known only by its ball."""
+        """Return a new atom that stands for a parameter, or for a number known only by its ball."""
         i = self.atom(("symbol", name), lambda: ball)
         return Exact(self, _GENS[i], _ONE, self.balls[i])
 
@@ -184,7 +184,7 @@ class Field:
         return p, below
 
     def relate(self, i: int, n: int, value: "Exact") -> None:
-        """Record that the n-th power of atom i equals a number in earlier atoms."""
+        """Record that the n-th power of atom i equals a number that contains earlier atoms only."""
         self._relations[i] = (n, value.num, value.den)
 
     def divided(self, key: Any, by: int) -> int:
@@ -218,7 +218,7 @@ class Field:
         return Exact(self, base, _ONE, ball)
 
     def raised(self, key: Any, u: "Exact", q: fmpq) -> "Exact | None":
-        """Return e^(q u), written as a power of the atom e^(u / n)."""
+        """Return e^(q u), written as an integer power of the atom e^(u / n)."""
         parts = self.divided(("exp", key), int(q.q))
         i = self.atom(("exp", key), lambda: (u.ball / parts).exp())
         self.log_of[i] = lambda: u * self.rational(Fraction(1, parts))

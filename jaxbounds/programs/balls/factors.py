@@ -1,10 +1,10 @@
 """Prove a claim if its margin's formula is zero, or a product of squares and factors of known sign.
 
-The margin is the right side of the claim minus the left side. The coordinates of the box are the
-atoms (symbols) of `exact`. An identity between rational functions of atoms is also an identity
-between the numbers that the atoms stand for. So the proof holds on all of the box. The margin is
-zero if all terms of its numerator cancel. The margin is >= 0 if each factor of odd power has a
-constant sign on the box, and these signs multiply to plus. The proof covers equalities along
+The margin is the right side of the claim minus the left side. The module `exact` represents the
+coordinates of the box by atoms (symbols). An identity between rational functions of atoms is also
+an identity between the numbers that the atoms stand for. So the proof holds on all of the box. The
+margin is zero if all terms of its numerator cancel. The margin is >= 0 if each factor of odd power
+has a constant sign on the box, and these signs multiply to plus. The proof covers equalities along
 curves, surfaces and whole regions, where no point of equality is isolated.
 """
 
@@ -91,7 +91,8 @@ def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
         box: the box; the proof fails if a branch of the program goes both ways on the box.
-        reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals too.
+        reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
+            reals.
     """
     fine: dict[Any, int] = {}
     for _ in range(RESTARTS):

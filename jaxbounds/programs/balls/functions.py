@@ -320,7 +320,7 @@ BINARY: dict[str, Callable[[arb, arb], arb]] = {
 
 
 def equal(a: arb, b: arb, /) -> int:
-    """Return 1 if a and b are equal exact numbers, 0 if a and b cannot be equal, else 2 (open)."""
+    """Return 1 if a and b are equal exact numbers, 0 if they cannot be equal, 2 if undecided."""
     if a.is_nan() or b.is_nan():
         return OPEN
     return 1 if a == b else 0 if a != b else OPEN

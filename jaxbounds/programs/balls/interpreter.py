@@ -3,7 +3,7 @@
 `enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls. A
 discrete choice (an index, a branch, the position of a maximum) may depend on numbers whose balls
 overlap. The program then forks: the interpreter runs the program once for each possible choice. The
-result of one of these continuations encloses the true value.
+result of one of these runs encloses the true value.
 """
 
 import time
@@ -71,10 +71,11 @@ class Interpreter:
     program once for each combination of answers.
 
     Attributes:
-        reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals too.
+        reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
+            reals.
         rules: a dict from each primitive's name to the function that encloses its results.
-        computed: whether the program holds constants that look computed before the trace: arrays,
-            or floats of more than 26 binary digits.
+        computed: whether the program holds constants that look as if Python computed them before
+            the trace: arrays, or floats of more than 26 binary digits.
         widened: whether the run replaced a constant by a ball wider than the constant's float.
     """
 
@@ -146,7 +147,7 @@ class Interpreter:
     def closed(
         self, closed: ClosedJaxpr, *values: Any, wanted: tuple[bool, ...] | None = None
     ) -> list[Any]:
-        """Run a closed program, which holds its constants; None replaces each unwanted result."""
+        """Run a closed program, which holds its constants; return None for each unwanted result."""
         consts = [self._constant(c) for c in closed.consts]
         return self.jaxpr(closed.jaxpr, consts, values, wanted)
 
@@ -265,9 +266,10 @@ class Enclosed(NamedTuple):
     Attributes:
         ways: the result of every path through the program; one of the results encloses the true
             value.
-        computed: whether the program holds constants that look computed before the trace (see
-            `Interpreter`).
-        whole: whether the trace holds the whole program; if False, a part ran untraced.
+        computed: whether the program holds constants that look as if Python computed them before
+            the trace (see `Interpreter`).
+        whole: whether the trace holds the whole program; if False, Python ran a part outside the
+            trace.
     """
 
     ways: list[Any]
@@ -340,7 +342,7 @@ class Program(NamedTuple):
         seconds: float | None = None,
         rules: dict[str, Any] | None = None,
     ) -> Enclosed:
-        """Enclose the function's value at arguments of the traced shapes, as `enclose` does."""
+        """Enclose the function's value at arguments of the traced shapes; see `enclose`."""
         run = Interpreter(reading, rules=rules, seconds=seconds)
         with precision(bits):
             outs = list(run.ways(self.closed, *map(enclosed, jax.tree.leaves(arguments))))

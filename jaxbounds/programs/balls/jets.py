@@ -72,10 +72,10 @@ class Jets:
 
     Attributes:
         count: the number of variables.
-        order: the highest degree that the algebra keeps.
+        order: the highest degree of the terms that the algebra computes.
         monomials: the exponents of each monomial, sorted by degree.
-        conditions: jets (Taylor polynomials) that are >= 0 wherever the program takes the present
-            branches.
+        conditions: jets (Taylor polynomials) that are >= 0 wherever the program takes the branches
+            of this run.
     """
 
     def __init__(self, field: Field, count: int, order: int) -> None:
@@ -152,7 +152,7 @@ class Jets:
         return Jet(out)
 
     def _composed(self, x: Jet, series: list[Coefficient | None]) -> Jet:
-        """Return f(x) from the Taylor coefficients of f at the constant term of x."""
+        """Return the jet f(x), from the Taylor coefficients of f at the constant term of x."""
         rest = Jet([None, *x.of[1:]])
         flat = all(v is None for v in rest.of)
         out = self.constant(series[0] if flat else series[-1])
@@ -241,7 +241,7 @@ class Jets:
         )
 
     def compare(self, name: str, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> int:
-        """Compare two jets (Taylor polynomials) on the neighbourhood; fork if this is undecided.
+        """Compare two jets (Taylor polynomials) on the neighbourhood; fork if undecided.
 
         Raises:
             Undecided: if a compared number may be undefined, or an equality (`eq`, `ne`) is

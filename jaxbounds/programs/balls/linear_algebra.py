@@ -152,8 +152,8 @@ def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
 def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
     """Return unit eigenvectors, up to sign, as columns; NaN if the eigenvalue may be multiple.
 
-    Let E and V be those of `diagonalised`, and gap the distance to the other eigenvalues. Then
-    |sin angle(v, V e_i)| <= |E| / gap (Davis and Kahan). Two unit vectors at an acute angle t
+    Let E and V be the matrices of `diagonalised`, and gap the eigenvalue's distance to the others.
+    Then |sin angle(v, V e_i)| <= |E| / gap (Davis and Kahan). Two unit vectors at an acute angle t
     differ by at most sqrt(2) sin t.
     """
     n = len(symmetric)
@@ -174,7 +174,7 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
 SHARP = 40
 """An entry counts as a point, not as a box, if its ball is accurate to more than this many bits.
 
-A larger number treats more entries as boxes.
+A larger number makes more programs fork over the signs of vectors.
 """
 
 
@@ -218,7 +218,7 @@ def eigh(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _singular_values(m: np.ndarray) -> np.ndarray:
-    """Return the square roots of the smaller Gram matrix's eigenvalues, in descending order."""
+    """Return the singular values in descending order, from the smaller Gram matrix."""
     tall = _matrix(m if m.shape[0] >= m.shape[1] else m.T)
     k = min(m.shape)
     gram = reals((k, k), (tall.transpose() * tall).entries())
@@ -227,7 +227,7 @@ def _singular_values(m: np.ndarray) -> np.ndarray:
 
 
 def _singular_vectors(eqn: JaxprEqn, m: np.ndarray, s: np.ndarray, run: Any) -> tuple[Any, Any]:
-    """Return U and V^T; a vector is NaN if its singular value may be multiple or zero."""
+    """Return U and V^T of an SVD; vectors of perhaps multiple or zero singular values are NaN."""
     wide = m.shape[0] < m.shape[1]
     tall = m.T if wide else m
     gram = reals((len(s), len(s)), (_matrix(tall).transpose() * _matrix(tall)).entries())

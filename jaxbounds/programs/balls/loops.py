@@ -35,7 +35,7 @@ A larger number allows longer loops.
 
 
 def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Run a called program; a custom derivative of the program has no effect.
+    """Run a program that an equation calls, such as jit; its custom derivative has no effect.
 
     Raises:
         UnknownParametersError: if the equation holds no program.

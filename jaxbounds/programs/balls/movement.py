@@ -86,7 +86,8 @@ DATA: dict[str, tuple[int, ...] | None] = {
     "unstack": _ALL,
     "tile": _ALL,
 }
-"""The positions of the operands that hold data; the other operands hold indices."""
+"""For each primitive, the numbers of the operands that hold data; the other operands hold indices.
+"""
 
 
 def _fill(value: Any, dtype: Any) -> np.ndarray:
@@ -104,7 +105,7 @@ def _fill(value: Any, dtype: Any) -> np.ndarray:
 
 
 def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply a primitive such as `gather` to the entries' positions, and move the entries likewise.
+    """Apply a primitive such as `gather` to the entries' positions, then move the entries there.
 
     Raises:
         Undecided: if an index is a ball.

@@ -124,7 +124,7 @@ def _ascending(balls: list[arb]) -> list[arb]:
 
 
 def order_statistics(balls: Any, /) -> list[arb]:
-    """Enclose sorted reals: the k-th real is between the k-th lower and the k-th upper end."""
+    """Enclose sorted reals: the k-th real lies between the balls' k-th lower and k-th upper end."""
     low, high = (_ascending([getattr(v, end)() for v in balls]) for end in ("lower", "upper"))
     known = sum(map(nonnegative, balls)) == len(balls)
     sorted_balls = [a if a == b else a.union(b) for a, b in zip(low, high)]

@@ -52,16 +52,16 @@ class Algebra(Protocol):
         """Return x to the integer power n."""
 
     def compare(self, name: str, a: Any, b: Any, fork: Callable[[int, str], int]) -> int:
-        """Compare two elements by the named primitive: return 0 (no), 1 (yes) or 2 (open)."""
+        """Compare two elements by the named primitive: return 0 (no), 1 (yes) or 2 (undecided)."""
 
     def larger(self, a: Any, b: Any, fork: Callable[[int, str], int]) -> Any:
         """Return the larger of two elements."""
 
     def join(self, cases: list[Any]) -> Any:
-        """Return one element that stands for all possible results of an open choice."""
+        """Return one element that stands for all possible results of an undecided choice."""
 
     def finite(self, x: Any) -> int:
-        """Tell whether the element is a finite number: 0 (no), 1 (yes) or 2 (open)."""
+        """Tell whether the element is a finite number: 0 (no), 1 (yes) or 2 (undecided)."""
 
     def hull(self, x: Any) -> arb:
         """Return a ball that contains every value of the element."""
@@ -219,7 +219,7 @@ def _convert(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
 
 
 def _steps(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
-    """Apply a step function, or a position such as `argmax`, if only one result is possible."""
+    """Apply a step function, or a primitive such as `argmax`, if only one result is possible."""
     balls = [each(run.algebra.hull, x) if is_reals(x) else x for x in xs]
     found = run.rules[eqn.primitive.name](eqn, balls, run)
     if any(is_reals(x) and not all(v.is_exact() for v in x.ravel()) for x in found):

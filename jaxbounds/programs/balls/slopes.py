@@ -2,8 +2,8 @@
 
 A slope contains every difference quotient of the value over the box. At a kink (`max`, `abs`) the
 slope is the hull of the slopes on both sides. If the balls do not decide a choice between two
-numbers, the value may jump, and the slope is unknown (NaN). `stop_gradient` does not set a slope to
-zero.
+numbers, the value may jump, and the slope is unknown (NaN). The slope passes through
+`stop_gradient`, because a bound needs the true derivative.
 """
 
 import functools
@@ -90,7 +90,7 @@ _DERIVATIVES: dict[str, Callable[[arb, arb], arb]] = {
     "ceil": _steps,
     "round": _steps,
 }
-"""For each primitive f, a function of the balls of x and f(x) that encloses f'(x)."""
+"""For each primitive f, a function that encloses f'(x) from the balls of x and of f(x)."""
 
 _LINEAR = {"add", "sub", "add_any", "reduce_sum", "cumsum", "concatenate", "convert_element_type",
            "reduce_window_sum"}  # fmt: skip
@@ -106,7 +106,7 @@ def _value(x: Any) -> Any:
 
 
 class Slopes(Interpreter):
-    """The interpreter for values with slopes; `count` is the number of coordinates of the box."""
+    """An interpreter on values with slopes; `count` is the number of coordinates of the box."""
 
     def __init__(self, count: int, **options: Any) -> None:
         super().__init__(**options)
@@ -119,7 +119,7 @@ class Slopes(Interpreter):
         return reals(np.shape(x), [ZERO] * int(np.size(x)))
 
     def _jumping(self, x: Any) -> Any:
-        """Return a value that may jump inside the box, with a slope that is zero or unknown."""
+        """Give slope zero to a value that is one number on the box, and slope NaN to others."""
         if not is_reals(x):
             return x
         slope = each(lambda v: _steps(v, v), x)
@@ -205,7 +205,7 @@ def _convolution(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Value
 
 
 def _product_of(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
-    """Apply `reduce_prod`; its slope is the sum over factors of slope times the other factors."""
+    """Apply `reduce_prod`; the slope follows from the product rule."""
     value = run.rules["reduce_prod"](eqn, plain, run)[0]
     axes, x = axes_of(eqn), as_reals(plain[0])
     order = [i for i in range(x.ndim) if i not in axes] + list(axes)

@@ -24,11 +24,11 @@ from jaxbounds.programs.balls.scalars import Scalars
 from jaxbounds.programs.balls.values import OPEN, NotSupported, Reading, Undecided, reals
 
 Form = tuple[Fraction, ...]
-"""A linear form in the weights (one weight for each coordinate), stored as its coefficients."""
+"""The coefficients of a linear form in the flow's weights, one for each coordinate of the box."""
 
 
 class Law(NamedTuple):
-    """The change of an entry by the flow until time t: a factor e^(degree t), or + shift * t.
+    """The change of an entry by the flow until time t: times e^(degree t), or plus shift * t.
 
     Attributes:
         degree: a linear form in the weights; zero if the flow shifts the entry.
@@ -44,7 +44,7 @@ class Law(NamedTuple):
 
 
 class Laws:
-    """The algebra of laws (changes of entries along a flow); it collects equations for the weights.
+    """The algebra of laws (changes of entries along a flow); it collects equations for weights.
 
     Attributes:
         equations: linear forms in the weights that must be zero.
@@ -297,7 +297,7 @@ def _fixed(box: Box, values: dict[int, float]) -> Box:
 
 
 def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
-    """Yield weights to try: small combinations of the basis, the fewest negative weights first."""
+    """Yield candidate weights: small combinations of the basis, fewest negatives first."""
     found = set()
     for factors in itertools.product((0, 1, -1, 2, -2), repeat=len(basis)):
         weights = [sum((f * b[j] for f, b in zip(factors, basis)), Fraction(0))
@@ -308,13 +308,14 @@ def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
 
 
 def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> list[Box]:
-    """Return smaller boxes; a proof of the claim on all of them proves the claim on `box`.
+    """Return smaller boxes; a proof of the claim on all of these boxes proves the claim on `box`.
 
     Args:
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
-        box: the box of the coordinates.
-        reading: "exact" if a float in the program means itself, "ulp" if it means nearby reals too.
+        box: the box on which the claim must be proved.
+        reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
+            reals.
     """
     for scaled, basis in flows(program, len(box.lower), reading):
         found = _by(box, scaled, basis)

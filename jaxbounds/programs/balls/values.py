@@ -4,10 +4,9 @@ An array of floats becomes a NumPy array of `flint.arb`. Every rule keeps two pr
 
 - A ball that is not NaN contains the real number that the entry stands for, and the number is
   certainly defined. A NaN ball means an unknown entry: any number, or undefined.
-- An infinity or NaN stands for a number that may be infinite; a finite ball never does.
+- A number that may be infinite is stored as an infinity or as NaN, never as a finite ball.
 
-Integers stay machine integers. A boolean that depends on overlapping balls is open: neither true
-nor false.
+Integers stay machine integers. A boolean that depends on overlapping balls is open (undecided).
 """
 
 import math
@@ -53,7 +52,7 @@ def nonnegative(x: arb, /) -> bool:
 
 
 def known_nonnegative(x: arb, /) -> arb:
-    """Return the ball, marked as the ball of a number >= 0."""
+    """Return the ball, marked as the ball of a number that is >= 0."""
     return x if not x.is_finite() or x >= 0 else Nonnegative(x)
 
 
@@ -78,7 +77,7 @@ def is_float(atom: Any, /) -> bool:
 
 
 def is_narrow(dtype: Any, /) -> bool:
-    """Tell whether a floating-point type rounds more coarsely than float64."""
+    """Tell whether a floating-point type has fewer digits than float64."""
     return jax.dtypes.issubdtype(dtype, np.floating) and np.dtype(dtype).itemsize < 8
 
 
@@ -117,16 +116,16 @@ def is_soft(x: Any, /) -> bool:
 
 
 UNITS = {53: 2**10}
-"""The units in the last place by which a constant may be wrong, as a dict.
+"""The number of units in the last place by which a rounded constant may be wrong.
 
-The key is the number of binary digits of the constant's type. A short computation with Python
-floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. A constant of a narrower type is rarely
-computed, so two units suffice. A larger number makes wider balls.
+This dict's key is the number of binary digits of the constant's type. A short computation with
+Python floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. A constant of a narrower type is
+rarely computed, so two units suffice. A larger number makes wider balls.
 """
 RESIDUE = 2.0**-26
 """A constant below this size may be the residue of a cancellation, such as .1 + .2 - .3.
 
-The ball of such a constant also contains zero. A larger size applies to more constants.
+The ball of such a constant also contains zero. A larger size widens the balls of more constants.
 """
 
 

@@ -1,4 +1,4 @@
-"""Run traced programs in NumPy, so that a program with a single run needs no compilation.
+"""Run traced programs in NumPy, so that a program that runs only once needs no compilation.
 
 NumPy runs the equations that XLA would compile, in the same types. The results of NumPy and XLA
 agree up to the rounding of elementary functions and of sums. If NumPy has no rule for an equation,
@@ -93,8 +93,8 @@ def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:
     """Return a function that runs a program in NumPy.
 
     Raises:
-        NotInterpreted: at once, if NumPy has no rule for a primitive. The returned function raises
-            the exception if NumPy may give another result than the compiled program.
+        NotInterpreted: raised at once if NumPy has no rule for a primitive. The returned function
+            raises the exception if NumPy may give another result than the compiled program.
     """
     refuse(program)
 
@@ -114,7 +114,7 @@ def once(
 ) -> Callable:
     """Return a function with the results of `function`, which NumPy runs without a compilation.
 
-    The returned function is meant for one or two calls.
+    The returned function suits one or two calls; for more calls, compilation is faster.
 
     Args:
         function: a function that JAX can trace.
@@ -146,7 +146,7 @@ results."""
 
 
 class Runner:
-    """A runner of programs, and of the programs inside them, equation by equation.
+    """An interpreter that runs programs, and the programs inside these, equation by equation.
 
     Args:
         plain: a function that computes the results of an equation without inner programs.
@@ -273,4 +273,4 @@ def ruled(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
 
 _MACHINE = Runner(typed)
 _CONTROL = ("scan", "while", "cond", "custom_linear_solve")
-"""The primitives that hold programs: branches, loops, and linear solves."""
+"""The primitives whose equations hold programs: branches, loops, and linear solves."""

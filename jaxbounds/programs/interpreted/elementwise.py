@@ -1,4 +1,4 @@
-"""Define NumPy's rules that act entry by entry: `exp`, `div`, `select_n`, ..."""
+"""Define the rules that run entrywise primitives in NumPy: `exp`, `div`, `select_n`, ..."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Define NumPy's rules for gathers, scatters and slices, which index all entries at once."""
+"""Define the rules that run gathers, scatters and slices in NumPy by one index array per axis."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Define NumPy's rules for decompositions and triangular systems: `eigh`, `svd`, `qr`, ..."""
+"""Define the rules that run decompositions and triangular solves in NumPy: `eigh`, `qr`, ..."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
 
 def _finite(a: Any) -> Any:
-    """Refuse infinite entries, for which NumPy raises and a compiled program gives NaN."""
+    """Refuse infinite entries, for which NumPy raises and compiled programs return NaN."""
     if not np.all(np.isfinite(a)):
         raise NotInterpreted("a matrix has infinite entries")
     return a
@@ -46,8 +46,8 @@ def eliminated(a: Any, pivots: Any = None, /) -> list[Any]:
 
     Args:
         a: the matrices, shape (..., m, n).
-        pivots: the rows to exchange, shape (..., min(m, n)); the default is the largest entry of
-            each column.
+        pivots: the rows to exchange, shape (..., min(m, n)); by default, the pivot is the largest
+            entry of each column.
     """
     finite = np.all(np.isfinite(a), axis=(-1, -2), keepdims=True)
     left = np.where(finite, a, np.asarray(np.nan, a.dtype))

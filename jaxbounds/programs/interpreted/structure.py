@@ -1,4 +1,4 @@
-"""Define NumPy's rules that move, fold, sort and multiply arrays: `reshape`, `reduce_sum`, ..."""
+"""Define the rules that move, fold, sort and multiply arrays in NumPy: `reduce_sum`, ..."""
 
 from typing import Any
 

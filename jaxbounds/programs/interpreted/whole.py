@@ -1,7 +1,7 @@
 """Run programs on integers of any length, to find operations that wrap and to get exact results.
 
 NumPy runs the program in the program's types. If a result leaves the range of its type, the run
-goes on with Python integers. The results are therefore the results of integer arithmetic without
+continues with Python integers. The results are therefore the results of integer arithmetic without
 wraps (overflows).
 """
 
@@ -20,9 +20,9 @@ STEPS = 200_000
 A larger number allows longer loops.
 """
 NEAR = 1e-9
-"""A relative distance to the ends of an integer type. If a float estimate of a result lies closer
-to an end than this, Python integers compute the result. A larger distance uses Python integers more
-often.
+"""A distance to an end of an integer type, relative to this end. If a float estimate of a result
+lies closer to an end than this, Python integers compute the result. A larger distance uses Python
+integers more often.
 """
 
 _as_floats = np.frompyfunc(lambda v: float(v) if abs(v) < 2**1023 else np.inf * (v > 0 or -1), 1, 1)
@@ -82,8 +82,9 @@ _EXACT: dict[str, Rule] = {
         ("select_n", lambda which, *xs: np.choose(np.asarray(which).astype(int), xs)),
     )},
 }  # fmt: skip
-"""The rules that accept Python integers. A primitive without such a rule gets the nearest integers
-within its operands' types."""
+"""The rules that accept Python integers of any length. A primitive without such a rule gets the
+nearest integers within its operands' types.
+"""
 
 
 class Whole(NamedTuple):
@@ -91,7 +92,8 @@ class Whole(NamedTuple):
 
     Attributes:
         values: the results; Python integers stand for integers beyond their type.
-        wraps: the names of the primitives whose results left their type, in the order of the run.
+        wraps: the names of the primitives with results outside their type's range, in the order of
+            the run.
     """
 
     values: list[Any]

@@ -23,8 +23,8 @@ lemma.
 MOST = 100_000
 """The largest number of definitions for one program. A larger number takes more memory."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
-"""The first parts (stems) of the lemmas' names; the file adds a number to each. No definition may
-use a stem.
+"""The first parts (stems) of the lemmas' names; the file adds a number to each. The name of a
+definition may not be one of these stems.
 """
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -90,7 +90,7 @@ class Ledger:
         return self.known(("undefined", why), lambda: Real(NAN_BALL, why=why))
 
     def known(self, key: Any, make: Any) -> Real:
-        """Return the number recorded under a key, or record the number that `make` returns."""
+        """Return the number recorded under a key, else record the number that `make` returns."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
@@ -165,7 +165,7 @@ class Ledger:
         return self.undefined(f"{name} of an infinite number")
 
     def binary(self, name: str, a: Real, b: Real, index: Sequence[int] = ()) -> Real:
-        """Record a function of two numbers; a literal zero or one may simplify the result."""
+        """Record a function of two numbers; if one is zero or one, the result may be simpler."""
         simple = self._simplified(name, a, b)
         if simple is not None:
             return simple
@@ -390,7 +390,7 @@ class Ledger:
         return bool(known)
 
     def choose(self, fact: Fact) -> None:
-        """Record that the program's path depends on a fact (a proved boolean)."""
+        """Record that the program's path depends on a fact (a boolean with its proof)."""
         for comparison in fact.because:
             key = str(comparison)
             if key not in self.choices:
@@ -425,7 +425,7 @@ def _exact_sum(terms: Sequence[tuple[Real, ...]]) -> Fraction:
 
 
 def _zero(terms: Sequence[tuple[Fraction | None, ...]], flat: bool) -> Fraction | None:
-    """Return the exact sum if zero multiplies each factor that has no exact value; else None."""
+    """Return the exact sum if zero multiplies every factor of unknown exact value; else None."""
     if flat:
         return ZERO if any(f[0] == 0 for f in terms) else None
     done = ZERO

@@ -12,7 +12,7 @@ from jaxbounds.programs.balls.values import NotSupported, known_nonnegative, non
 LARGEST, SMALLEST = 1000, 300
 """Exponents of ten. The file holds no number above 10^LARGEST.
 
-The bounds of a number below 10^-SMALLEST reach to zero or to 10^-SMALLEST. Larger exponents allow
+A bound below 10^-SMALLEST is rounded outward, to zero or to 10^-SMALLEST. Larger exponents allow
 longer numbers in the file.
 """
 

@@ -1,7 +1,8 @@
 """Define scalar operations: the text in Rocq, and the functions on balls and on fractions.
 
-If Rocq's library or its tactic `interval` lacks a function (log1p, tanh, ...), the text spells the
-function out. The text uses the argument only once, which keeps the enclosure of the result tight.
+If Rocq's library or its tactic `interval` lacks a function (log1p, tanh, ...), the text writes out
+a formula of the function. The formula contains the argument only once, which keeps the enclosure of
+the result tight.
 """
 
 from collections.abc import Callable
@@ -30,8 +31,8 @@ class Operation(NamedTuple):
     Attributes:
         name: the name of the primitive.
         text: the text in Rocq, with {0} and {1} in place of the arguments.
-        level: the precedence of the text.
-        inner: the precedence that each argument needs.
+        level: the precedence level of the text in Rocq's syntax.
+        inner: the loosest precedence level at which each argument needs no parentheses.
         ball: the function that computes the operation on balls (intervals).
         exact: the function that computes the operation on fractions; it returns None if the result
             is no fraction.
@@ -96,7 +97,7 @@ UNARY = {
     "tan": _function("tan", "tan {0}", lambda x: None),
     "atan": _function("atan", "atan {0}", lambda x: None),
 }  # fmt: skip
-"""A dict from a primitive's name to the operation; these operations have one argument."""
+"""The operations of one argument: a dict from a primitive's name to the operation."""
 
 _LARGER = "apply Rmax_case_strong; intros; lra"
 _SMALLER = "apply Rmin_case_strong; intros; lra"
@@ -118,7 +119,7 @@ BINARY = {
     ),
     "pow": Operation("pow", "Rpower {0} {1}", APPLIED, (ATOM, ATOM), _b["pow"], cost=3),
 }  # fmt: skip
-"""A dict from a primitive's name to the operation; these operations have two arguments."""
+"""The operations of two arguments: a dict from a primitive's name to the operation."""
 
 
 def power(n: int, /) -> Operation:

@@ -1,4 +1,4 @@
-"""Rules that record a primitive of a JAX program as scalar operations in a ledger."""
+"""Define the rules that record a JAX primitive as scalar operations in a ledger."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -326,10 +326,10 @@ def _facts_along(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 
 
 def _position(sign: str) -> Callable[[JaxprEqn, Values, Any], Values]:
-    """Return the rule for the position of the first best entry (`argmax`, `argmin`).
+    """Return the rule for the position of the first largest or smallest entry (`argmax`, `argmin`).
 
-    The recorded comparisons prove two facts. The entry is better than all earlier entries, and no
-    later entry is better.
+    The recorded comparisons prove two facts. For `argmax`, the entry is larger than all earlier
+    entries, and no later entry is larger.
     """
 
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:

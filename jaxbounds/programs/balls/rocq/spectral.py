@@ -30,8 +30,8 @@ from jaxbounds.programs.balls.rocq.terms import ATOM, MINUS, PLUS, TIMES, Real
 from jaxbounds.programs.balls.values import Undecided, midpoints
 
 LARGEST = 8
-"""The largest min(rows, columns) of a matrix that is translated. A larger number allows longer
-proofs.
+"""The singular values are left undefined if min(rows, columns) of the matrix exceeds this number. A
+larger number allows larger matrices and longer proofs.
 """
 LEMMAS = """Lemma lower_end s l q n :
   0 <= s -> 0 <= l -> 0 < n -> l ^ 2 * n <= q -> q <= s ^ 2 * n -> l <= s.
@@ -65,7 +65,7 @@ class Spectral:
         rows: the rows of the matrix; of the transpose if the matrix has more columns than rows.
         vector: the vector that proves the lower bound.
         bounds: the lower and the upper bound of the singular value.
-        squares: the remaining matrix at each step of the elimination.
+        squares: the entries of the matrix that remains after each step of the elimination.
         transposed: whether `rows` are the rows of the transpose.
     """
 

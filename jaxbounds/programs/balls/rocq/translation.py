@@ -165,8 +165,9 @@ def translated(
     Args:
         function: a function that JAX can trace.
         instance: a tree of arrays.
-        names: a dict from the index of a leaf in the tree to the recorded numbers of the leaf.
-        run: the translator, which holds the ledger.
+        names: a dict from the index of a leaf in `instance` to the numbers that the ledger holds
+            for it.
+        run: the translating interpreter, which holds the ledger.
 
     Raises:
         NotSupported: if an operation has no translation; the message names the operation.
