@@ -1,6 +1,6 @@
-"""Examine traced programs: list equations, coarse roundings and random draws, and compare programs.
+"""Examine traced programs: their equations, coarse roundings and random draws; compare programs.
 
-Only `is_fixed` may run a program; the other functions read the trace.
+Only `is_fixed` may run a program.
 """
 
 import hashlib

@@ -46,7 +46,7 @@ def mask_of(whole: Selection, block: Selection, /) -> Float[Array, " n"] | None:
 
 
 def _inside(whole: Selection, block: Selection, vector: Array) -> Any:
-    """Return the block's entries of a vector of all parameters, as a pytree of the block."""
+    """Return, as a pytree, those entries of a vector of all parameters that belong to a block."""
     pairs = zip(whole.pieces(vector), [b for b, w in zip(block.chosen, whole.chosen) if w])
     return block.tree_of([piece for piece, inside in pairs if inside])
 

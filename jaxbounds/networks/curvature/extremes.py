@@ -145,7 +145,8 @@ def extremes_at(
         memory_limit: the largest number of bytes that the computation may need.
         key: the random key that draws the start vector of Lanczos.
         iterations: the largest number of products of the matrix with vectors.
-        tolerance: the residual that counts as converged, relative to the spectral scale.
+        tolerance: the residual that counts as converged, relative to the largest absolute
+            eigenvalue.
         basis: the number of vectors that the Krylov basis holds.
         dense_limit: the largest number of parameters for which the function forms the whole Hessian
             matrix.

@@ -5,9 +5,9 @@ The next off-diagonal entry is then rounding noise. A division by this entry giv
 not orthogonal to the basis, and eigenvalues that do not exist. Loss Hessians of small data sets are
 rank-deficient, so an exhausted Krylov space is the normal case. This module orthogonalises every
 new vector against the whole basis. If the remainder of the new vector is no larger than rounding
-noise, the iteration adds an equal part of a random direction of the orthogonal complement. The
-random part also finds repeated eigenvalues. The remainder is kept, because it may have a component
-along an eigenvector that the basis still lacks.
+noise, the iteration adds an equal part of a random orthogonal direction. The random part also finds
+repeated eigenvalues. The remainder is kept, because it may have a component along an eigenvector
+that the basis still lacks.
 
 The basis has a fixed number of rows. When the basis is full, the iteration keeps Ritz vectors of
 both ends, drops the other vectors and continues. So neither memory nor the cost of a step grows
@@ -37,8 +37,7 @@ A larger number converges in fewer products and takes more memory.
 """
 
 BASIS_BYTES = 8 * 2**20
-"""The size in bytes up to which the default basis grows; long vectors exceed this size, because the
-basis has `LEAST_BASIS` rows or more.
+"""The largest size in bytes of the default basis, unless `LEAST_BASIS` rows need more.
 
 A larger number restarts less often, and may exceed the caches of the processor.
 """
@@ -237,9 +236,9 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     exhausted = coupling <= 16 * eps * scale
 
     def fresh(rest: Array) -> Array:
-        """Return a random direction plus what remains of the new vector after orthogonalisation.
+        """Return a random direction plus the new vector's remainder.
 
-        This remainder is rounding noise, or close to an eigenvector that the basis lacks.
+        The remainder after orthogonalisation is rounding noise, or close to a missing eigenvector.
         """
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask
@@ -408,7 +407,7 @@ def ritz_pairs(
         tolerance: the residual that counts as converged; see `lanczos_extremes`.
         basis: the number of vectors that the Krylov basis holds.
         dtype: the dtype of the vectors.
-        floor: the upper end need not converge if its values stay below this number.
+        floor: wanted values at the upper end need not converge if they lie below this number.
     """
     m = basis
     # The space has `size` dimensions, so more products find nothing new.
@@ -462,8 +461,8 @@ def lanczos_extremes(
         key: the random key that draws the start vector.
         iterations: the largest number of products with `operator`; two more products measure the
             residuals.
-        tolerance: the residual that counts as small, relative to the spectral scale;
-            `default_tolerance` unless given. The value 0 runs all iterations.
+        tolerance: the residual that counts as small, relative to the largest absolute eigenvalue;
+            `default_tolerance` unless given. For 0 the function computes all `iterations` products.
         basis: the number of vectors that the iteration keeps before it restarts, at least 8 (or
             `size`); `default_basis` unless given.
         dtype: the dtype of the vectors; the default float type unless given.

@@ -67,9 +67,9 @@ class Curvature:
             batches=[x1, x2].
         batch_size: the number of examples in a batch, which cuts one pytree of examples (n, ...).
         filter: selects parameters and holds the others fixed. A filter is a part of the parameters'
-            path, a pattern ("block_*/kernel"), several of these, a function of the path, a kind of
-            `nnx.Variable`, or a pytree of booleans. The matrix is then the diagonal block of the
-            selected parameters.
+            path, a pattern ("block_*/kernel"), or several of these. It may also be a function of
+            the path, a kind of `nnx.Variable`, or a pytree of booleans. The matrix is then the
+            diagonal block of the selected parameters.
         of: the matrix: "hessian", or "ggn" for the generalised Gauss-Newton matrix of a
             `Composite`.
         memory_limit: the largest number of bytes that each call may need; `memory` returns the
@@ -236,7 +236,7 @@ class Curvature:
             iterations: the largest number of products of the matrix with vectors (two more products
                 measure the residuals). Lanczos stops when both ends have converged.
             tolerance: the residual that counts as converged, relative to the largest absolute
-                eigenvalue; max(1e-8, eps max(32, sqrt(size))) unless given. With tolerance 0 the
+                eigenvalue; max(1e-8, eps max(32, sqrt(size))) unless given. For tolerance 0 the
                 method computes all `iterations` products.
             basis: the number of rows of the Krylov basis, each a vector (size,). The default is 32,
                 or the number of rows that 8 MiB hold if that number is larger. More rows need fewer
@@ -286,9 +286,9 @@ class Curvature:
         """Return the k greatest, or k least, eigenvalues, with residuals and eigenvectors.
 
         The method forms the matrix for up to `dense_limit` parameters. For more, Lanczos finds the
-        pairs. A second run looks for missed copies; it shifts the found eigenvalues to the other
-        end of the spectrum. The method stores k more vectors than `extremes`, each with one number
-        for each parameter.
+        pairs. A second run looks for missed copies of repeated eigenvalues; it shifts the found
+        eigenvalues to the other end of the spectrum. The method stores k more vectors than
+        `extremes`, each with one number for each parameter.
 
         Args:
             k: the number of eigenvalues.
@@ -377,13 +377,13 @@ class Curvature:
 
         Args:
             heads: the number H of heads, 1 unless given. A mapping from a pattern of paths to the
-                axis that runs over the heads adds `by_head` to the result; `head_axes(params)`
+                axis that runs over the heads adds `by_head` to the result. `head_axes(params)`
                 finds the axes of Flax's attention.
             kappa: the constant kappa of the tested condition lambda_min >= -kappa L / sqrt(H).
             key: the random key; see `extremes`.
             iterations: the largest number of products of the matrix with vectors.
             tolerance: the residual that counts as converged, relative to the largest absolute
-                eigenvalue; the default is 8 eps, because lambda_min is much smaller than lambda_max
+                eigenvalue. The default is 8 eps, because lambda_min is much smaller than lambda_max
                 late in training.
             basis: the number of vectors in the Krylov basis; see `extremes`.
             dense_limit: the largest number of parameters for a dense matrix; see `extremes`.

@@ -232,8 +232,8 @@ def pairs_of(
     Args:
         run: a run that was not restarted yet.
         wanted: the number of eigenpairs at each end of the spectrum.
-        tolerance: the residual that counts as small, relative to the spectral scale; 0 does all
-            products.
+        tolerance: the residual that counts as small, relative to the largest absolute Ritz value;
+            for 0 the function computes all `limit` products.
         limit: the largest number of products of the operator with vectors.
         least: the smallest number of products; fewer are made only if `limit` is smaller.
         floor: wanted values at the upper end need not converge if they certainly lie below this

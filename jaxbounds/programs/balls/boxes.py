@@ -223,7 +223,7 @@ class Open(NamedTuple):
 
 @runtime_checkable
 class Touching(Protocol):
-    """Regions on which the margin is proved nonnegative (`equality.Equalities`)."""
+    """The interface of `equality.Equalities`: regions on which the margin is proved nonnegative."""
 
     @property
     def spent(self) -> bool:
@@ -233,7 +233,7 @@ class Touching(Protocol):
         """Look for a region inside a box, and tell whether the search found one."""
 
     def settles(self, box: Box) -> bool:
-        """Tell whether a single proof covers the whole box, so that no search is needed."""
+        """Tell whether a single proof, without search, covers the box."""
 
     def covered(self, point: Sequence[float]) -> bool:
         """Tell whether a region contains a point."""

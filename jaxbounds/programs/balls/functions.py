@@ -254,7 +254,7 @@ def angle(a: arb, b: arb, /) -> arb:
 def _where(
     allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]
 ) -> Callable[[arb, arb], arb]:
-    """Return a function of two balls that accepts only some arguments.
+    """Restrict a function of two balls to allowed arguments.
 
     The result is NaN unless both balls are finite and `allowed` accepts them.
     """

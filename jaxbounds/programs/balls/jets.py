@@ -557,7 +557,7 @@ _SERIES: dict[str, Callable[[Jets, Coefficient], Series]] = {
 
 
 class JetRun(Scalars):
-    """An interpreter of JAX programs on arrays of jets (Taylor polynomials) in place of floats."""
+    """An interpreter of JAX programs on arrays of jets (Taylor polynomials)."""
 
     algebra: Jets
 

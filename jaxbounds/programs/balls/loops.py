@@ -83,7 +83,7 @@ def scan(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `while`; the program forks if the condition is undecided.
+    """Apply `while`; if the condition is undecided, the interpreter runs both continuations.
 
     Raises:
         NotSupported: if the loop takes too many steps.
@@ -99,7 +99,7 @@ def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def branch(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `cond`; the program forks if the choice of the branch is undecided."""
+    """Apply `cond`; if the choice of the branch is undecided, the interpreter runs each branch."""
     which, *operands = xs
     branches = branches_of(eqn)
     taken = int(settled(which, run, "a branch") if isinstance(which, Flags) else which)

@@ -68,7 +68,7 @@ class Algebra(Protocol):
 
 
 class Scalars(Interpreter):
-    """An interpreter of JAX programs on arrays of elements of an algebra in place of floats."""
+    """An interpreter of JAX programs on arrays of elements of an algebra."""
 
     def __init__(self, algebra: Algebra, **options: Any) -> None:
         super().__init__(**options)

@@ -94,7 +94,7 @@ class Laws:
         return Law(a.degree, shift, finite=a.finite and b.finite)
 
     def scales(self, *entries: Law) -> None:
-        """Add the equations which state that the flow only multiplies the entries."""
+        """Add equations: the flow must only multiply the entries."""
         for x in entries:
             self._same(x.shift, self.zero)
 
@@ -151,8 +151,7 @@ class Laws:
     def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
         """Compare two entries that are constants.
 
-        For other entries return 2 (undecided), and require that the flow changes both entries in
-        the same way.
+        For other entries return 2 (undecided), and require that both entries follow the same law.
         """
         if a.value is not None and b.value is not None:
             return functions.COMPARISONS[name](a.value, b.value)

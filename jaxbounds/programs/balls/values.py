@@ -153,7 +153,7 @@ def is_short(x: float, /, digits: int = 53) -> bool:
 
 
 def has_few_digits(x: float, /, digits: int = 53) -> bool:
-    """Tell whether a constant needs at most half of its type's digits, so it is not rounded."""
+    """Tell whether a constant needs at most half of its type's digits and counts as unrounded."""
     return not math.isfinite(x) or float(math.frexp(x)[0] * 2.0 ** (digits // 2)).is_integer()
 
 

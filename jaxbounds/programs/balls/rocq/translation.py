@@ -128,7 +128,7 @@ def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Progra
 
     Returns:
         The program; its argument (the instance, or a dict from a leaf's number to a float leaf);
-        and whether the trace took the whole instance.
+        and whether the whole instance is the argument of the traced function.
 
     Raises:
         NotSupported: if both traces fail.
