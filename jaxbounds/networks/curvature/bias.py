@@ -20,7 +20,7 @@ def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) 
     """Return the least Hessian eigenvalue of the mean loss over the first 1, 2, 4, ... batches.
 
     The last value is the least eigenvalue over all batches. The earlier values show how far the
-    eigenvalue over few batches is from it, and how many batches suffice for a good estimate.
+    eigenvalue over few batches is from the last value, and how many batches suffice.
 
     Args:
         loss: `loss(params, batch)`.

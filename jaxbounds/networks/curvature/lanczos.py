@@ -117,7 +117,7 @@ def default_tolerance(size: int, dtype: Any, /) -> float:
 
 
 def default_basis(size: int, iterations: int, dtype: Any, /) -> int:
-    """Return the number of rows of the basis: one for each iteration up to `BASIS_BYTES`, or 32."""
+    """Return the number of rows of the basis: one for each iteration, up to `BASIS_BYTES` or 32."""
     fitting = BASIS_BYTES // (size * jnp.dtype(dtype).itemsize)
     return min(iterations, size, max(LEAST_BASIS, fitting))
 

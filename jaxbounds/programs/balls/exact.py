@@ -22,7 +22,7 @@ from jaxbounds.programs.balls.functions import integer_power
 ATOMS = 20
 """A field may have at most this many atoms.
 
-A larger number lets the field represent more numbers, and slows all operations.
+A larger number lets the field represent more numbers, and slows the arithmetic of polynomials.
 """
 _CTX = fmpq_mpoly_ctx.get([f"a{i}" for i in range(ATOMS)], Ordering.lex)
 _GENS = _CTX.gens()

@@ -105,7 +105,7 @@ def _fill(value: Any, dtype: Any) -> np.ndarray:
 
 
 def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply a primitive such as `gather` to the entries' positions, then move the entries there.
+    """Apply a primitive such as `gather` to the entries' positions, then pick entries by position.
 
     Raises:
         Undecided: if an index is a ball.
