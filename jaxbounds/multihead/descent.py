@@ -2,7 +2,8 @@
 
 All constants are explicit. One computation gives both the printed and the sharpened constants. Let
 kappa = 1/2 be an upper bound on beta_3 ||theta - theta_k||^2 / sqrt(H). Let q be kappa times the
-factor of quasi-convexity of Proposition 4. If every step lowers the loss as in (68) and q < 2, then
+factor in Proposition 4's quasi-convexity bound (4/3 as printed). If every step lowers the loss as
+in (68) and q < 2, then
 
     ||theta_k - theta||^2 <= D^2 + (2 + q) eta k L(theta) + q eta L(theta_0) <= (3 + 2 q) D^2,
     (1 - q/2) mean_k L(theta_k) <= (1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2 K).
@@ -32,15 +33,15 @@ from jaxbounds.multihead.bounds import (
 from jaxbounds.numerics.arrays import array_module, traced
 
 PRINTED_WEIGHT = 2 / 3
-"""The paper's factor q: kappa = 1/2 times the factor 4/3 of Proposition 4.
+"""The paper's factor q of the loss bounds: kappa = 1/2 times the factor 4/3 of Proposition 4.
 
-`Constants.weight` and `averaged_loss` read this factor. A larger value gives a larger loss bound.
+`Constants.weight` and `averaged_loss` use this factor. A larger value gives a larger loss bound.
 """
 
 TRAINING, STABILITY = 36.0, 256.0
 """The factors of the printed head counts: 36 in (74) and (81), 256 in (84) and (95).
 
-`root_heads` reads the factors. A larger factor needs more heads.
+`root_heads` uses these factors. A larger factor needs more heads.
 """
 
 
@@ -88,7 +89,7 @@ class Setting(NamedTuple):
         return cls(distance, size, size, size**2, radius, heads, loss_target, loss_start, T, d)
 
     def of_size(self, size: ArrayLike, /, **changed: Any) -> "Setting":
-        """Replace the target by one with ||theta||_{2,infinity} <= size and nothing else known."""
+        """Return a setting for a target of which only ||theta||_{2,infinity} <= size is known."""
         return self._replace(size=size, largest=size, squares=size**2, **changed)
 
 
@@ -193,9 +194,9 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     (sharpening S10) uses eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 /
     beta_1# <= 4 / (sqrt(T) R). Therefore beta_2# is needed only within B = reach D + 4 / (sqrt(T)
     R) of the target. Within this distance, a head differs from the target's head by at most B. The
-    root mean square of ||U_h||_F over the heads differs by at most B / sqrt(H). Without
-    `mean_square`, the bound adds B itself to the largest head norm. This bound therefore grows with
-    D for any number of heads.
+    root mean square of ||U_h||_F over the heads differs from the target's by at most B / sqrt(H).
+    Without `mean_square`, the bound adds B itself to the largest head norm. This bound therefore
+    grows with D for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)

@@ -152,30 +152,31 @@ def _slope(dm1: Assumption3, size: Real) -> Real:
 
 
 def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> Real:
-    """Return 2 (2 R^3 T (S + P) + sqrt(T) R) sqrt(2 log(1 / delta) / H), Lemma 14's loss of margin.
+    """Return 2 (2 R^3 T (S + P) + sqrt(T) R) sqrt(2 log(1 / delta) / H), a term of Lemma 14.
 
-    Lemma 14 subtracts this loss from gamma*. If all alpha are +1 or -1, there is no such loss
-    (sharpening S12).
+    Lemma 14 subtracts this term from gamma*, because the alpha_h are random. If all alpha are +1 or
+    -1, the term is unnecessary (sharpening S12).
     """
     return 2 * _slope(dm1, size) * jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / heads)
 
 
 def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
-    """Return |A| sqrt(2 log(1/delta) / (3 H)), Lemma 14's loss of margin for |alpha_h| <= 1.
+    """Return |A| sqrt(2 log(1/delta) / (3 H)), which replaces `margin_loss` in Lemma 14.
 
-    The bound is sharpening S16. A is `attention_part`, and the alpha_h are uniform on [-1, 1]. Let
-    m <= 1 be the mean of |alpha_h|. The margin's part in W is m times its value at |alpha_h| = 1.
-    If U^(1) is centred at (zeta / 2) u*, this value is at least 2 A minus the term that gamma*
-    subtracts for p. The margin is therefore at least gamma* - (1 - 2 m) A. Since |alpha_h| is
-    uniform on [0, 1], it is strictly sub-Gaussian with variance 1/12. Therefore m exceeds 1/2 + t
-    with probability at most exp(-6 H t^2), and is below 1/2 - t with at most this probability.
+    The bound is sharpening S16, for |alpha_h| <= 1. A is `attention_part`, and the alpha_h are
+    uniform on [-1, 1]. Let m <= 1 be the mean of |alpha_h|. The margin's part in W is m times its
+    value at |alpha_h| = 1. If U^(1) is centred at (zeta / 2) u*, this value is at least 2 A minus
+    the term that gamma* subtracts for p. The margin is therefore at least gamma* - (1 - 2 m) A.
+    Since |alpha_h| is uniform on [0, 1], it is strictly sub-Gaussian with variance 1/12. Therefore
+    m exceeds 1/2 + t with probability at most exp(-6 H t^2), and is below 1/2 - t with at most this
+    probability.
     """
     spread = jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / (3 * heads))
     return jnp.abs(attention_part(dm1)) * spread
 
 
 def heads_for_margin(dm1: Assumption3, size: Real, margin: Real, failure: Real, /) -> Real:
-    """Return the H of Lemma 15, which keeps half of `margin` > 0 at one sample.
+    """Return the H of Lemma 15, at which one sample keeps at least half of the margin gamma* > 0.
 
     Proposition 2 has R^4 in place of Lemma 15's power of R. For n samples, pass delta / n as
     `failure`. If all alpha are +1 or -1, the margin does not need this number of heads (sharpening

@@ -40,7 +40,7 @@ class Assumption3:
 
     @classmethod
     def of(cls, model: SparseContext, /) -> "Assumption3":
-        """Return the constants that a data model guarantees."""
+        """Return the constants of Assumption 3 that the data model `SparseContext` guarantees."""
         Z_mu, Z_nu, Z = model.noise_mu, model.noise_nu, model.noise_norm
         S, zeta, T, M = model.signal, model.sparsity, model.tokens, model.distractors
         return cls(S=S, zeta=zeta, Z_mu=Z_mu, Z_nu=Z_nu, Z=Z, T=T, M=M)

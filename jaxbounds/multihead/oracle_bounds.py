@@ -147,13 +147,13 @@ def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
 
 
 class TargetSlacks(NamedTuple):
-    """The logarithms of the factors by which Section 5.3's target meets its requirements.
+    """How amply Section 5.3's target meets its requirements, as logarithms.
 
-    All hidden constants are one.
+    Each requirement has the form "quantity >= 1", with all hidden constants set to one. A negative
+    logarithm means that the target fails the requirement.
 
-    Attributes:
-        saturates: log of S^2 H^{-p} C, which is at least one if the attention of the heads
-            saturates.
+    Attributes: saturates: log of S^2 H^{-p} C; the quantity is at least one if the attention
+    saturates.
         heads: log of H^c / (S^5 ||theta||^3), the requirement of eq. (12) at c = 1/2.
         heads_sharp: log of H^c / (S^3 ||theta||^2), the requirement under the sharpened bound S5.
         heads_product: log of H^c / (S^5 ||theta||_{2,inf} ||theta||^3), the requirement of eq. (3)
@@ -176,7 +176,7 @@ def target_slacks(
     *,
     scaling: Real = 0.5,
 ) -> TargetSlacks:
-    """Return the factors by which Section 5.3's target meets its requirements, as logarithms.
+    """Return how amply Section 5.3's target meets its requirements, as `TargetSlacks`.
 
     The target is U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt.
 

@@ -87,7 +87,7 @@ def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
 def tied(
     rule: "optax.GradientTransformation", copies: Float[Array, " G"], /
 ) -> "optax.GradientTransformation":
-    """Return the optimiser that moves each group as `rule` would move each head of the group."""
+    """Return an optimiser that updates each group as `rule` would update each head in it."""
     import optax
 
     return optax.chain(optax.stateless(lambda slope, _: per_head(slope, copies)), rule)

@@ -33,7 +33,7 @@ class Quantity(NamedTuple):
         line: a reference value, or NaN.
         line_label: the label of the reference value.
         log: whether the axis is logarithmic.
-        guide: if positive, the factor of a dotted line `guide` / k.
+        guide: if positive, the figure has a dotted guide line at `guide` / k for step k.
     """
 
     name: str

@@ -29,14 +29,14 @@ QUANTITIES = ("|grad Phi|", "|Hess Phi|", "|grad L| / L", "max Hess L", "-min He
 
 
 class Measured(NamedTuple):
-    """Both sides of every quantity at one network.
+    """Every quantity of `QUANTITIES` and its bounds, measured at one network.
 
     Attributes:
-        left: the left sides by autograd, in the order of `QUANTITIES`.
+        left: the quantities that the bounds limit, by autograd, in the order of `QUANTITIES`.
         printed: the bounds beta_1, beta_3 / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H).
         sharp: the sharpened bounds on these quantities.
-        error: for each left side, the width of its certified interval divided by its value; 0 if it
-            has no certified interval.
+        error: for each entry of `left`, the width of its certified interval divided by its value; 0
+            if it has no certified interval.
         certified: whether both certified intervals, for the least and the greatest eigenvalue, are
             proved.
         loss: the training loss L.

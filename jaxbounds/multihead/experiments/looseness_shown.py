@@ -61,9 +61,9 @@ CONTROLS: dict[str, Control] = {
     "tight within a factor 2": _at(0.4, "sharp"),
     "looser along training": turned("step", "run_left", "run_sharp"),
 }
-"""Data in which the claims are false.
+"""For each claim, a function that changes the data so that the claim is false.
 
-The data have other exponents, other ratios to the bounds, or a run in reverse order.
+The function changes the exponents or the ratios to the bounds, or reverses the order of the run.
 """
 
 

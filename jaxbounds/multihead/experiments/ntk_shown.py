@@ -27,7 +27,7 @@ SETTINGS = default_settings(
     others="The question is the paper's and the data are ours: any data model of DM1 may be asked. "
     "A margin levels off at large n, so that fewer samples decide nothing.",
 )
-"""The configuration at which Section 7's question is decided."""
+"""The configuration at which the experiment decides Section 7's question."""
 
 _RANDOM = lambda start: start.str.startswith("random")
 
@@ -38,10 +38,10 @@ CONTROLS: dict[str, Control] = {
     "larger NTK margin": scaled(1e-3, "margin", start=_RANDOM),
     "beat the linear oracle": scaled(1e-3, "margin", start=_RANDOM),
 }
-"""Data in which the claims are false.
+"""For each claim, a function that changes the data so that the claim is false.
 
-The variants make the margins vanish, make them small at random starts, or halve them at the largest
-n. A further variant is for memorised data: the separated share of held-out samples is 0.9.
+Three functions make the margins at random starts negative or small, or halve the margins at the
+largest n. One function imitates memorised data: only 90% of the held-out samples are separated.
 """
 
 
@@ -50,7 +50,7 @@ def _heads(name: str) -> int:
 
 
 def _least(values: xr.DataArray, threshold: float) -> str:
-    """Describe the least value over starts and seeds, its start, and the number of low values."""
+    """Return, as text, the least value, its start and seed, and how many are below `threshold`."""
     table = values.transpose("start", "seed")
     start, seed = np.unravel_index(np.argmin(table.values), table.shape)
     where = f"{table.start.values[start]}, seed {table.seed.values[seed]}"
@@ -60,7 +60,7 @@ def _least(values: xr.DataArray, threshold: float) -> str:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the claims about separability: at random starts, as n grows, and in comparisons.
+    """Decide the claims about separability: at random starts, as n grows, and against baselines.
 
     The claims are about every seed, so the least value over seeds decides.
     """

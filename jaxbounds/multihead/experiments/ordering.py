@@ -1,7 +1,7 @@
 """Decide whether a quantity rises or falls with H, from the differences within each trial.
 
-The mean over trials and its 95% Student interval decide. The mean of a loss is a mean of decimal
-logarithms, hence a geometric mean. The figures draw these means.
+The mean change over trials and its 95% Student interval decide. The mean of a loss is a mean of
+decimal logarithms, hence a geometric mean. The figures draw these means.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ A larger limit lets the message name more trials.
 
 
 def shown(values: np.ndarray, /, *, log10: bool = False) -> str:
-    """Write the mean over trials; for decimal logarithms, write the geometric mean."""
+    """Return the mean over trials as text; for decimal logarithms, return the geometric mean."""
     mean = float(np.mean(values))
     return _power(mean) if log10 else f"{mean:.3g}"
 
@@ -31,7 +31,7 @@ def _power(log10: float) -> str:
 
 
 def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
-    """Write the spread over trials (the last axis).
+    """Return the spread over trials (the last axis) as text.
 
     The spread is the largest standard deviation; for logarithms, the text gives it as a factor. If
     this factor is more than ten, the text gives the least and the largest trial.
@@ -58,7 +58,7 @@ def half_width(change: np.ndarray, /) -> float:
 
 
 def interval(change: np.ndarray, /) -> str:
-    """Write the mean over trials and its 95% interval."""
+    """Return the mean over trials and its 95% interval as text."""
     mean = float(np.mean(change))
     if change.size < 2:
         return f"{mean:+.3f} (one trial)"
@@ -66,7 +66,7 @@ def interval(change: np.ndarray, /) -> str:
 
 
 def what_would_decide(change: np.ndarray, /) -> str:
-    """Write how many trials would decide, if further trials scatter like the present trials."""
+    """Return, as text, the number of trials that would decide if their spread stays the same."""
     if change.size < 2:
         return "two trials or more are needed"
     size, deviation = abs(float(np.mean(change))), float(np.std(change, ddof=1))
@@ -92,9 +92,9 @@ def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | 
 def why_not(
     decision: bool | None, change: np.ndarray, where: str, /, *, log10: bool = False
 ) -> str:
-    """Write why the changes within trials do not show the claim, or "" if they do.
+    """Return a text that says why the changes within trials do not show the claim; "" if they do.
 
-    The text also says what would decide the claim.
+    The text also says how many trials would decide the claim.
     """
     if decision:
         return ""
@@ -135,8 +135,8 @@ def along_heads(
         heads: the least and the largest H that the claim is about.
 
     Returns:
-        None if the data set lacks the quantity, has fewer than two H in this range, or has none of
-        the steps.
+        The decided claim. The result is None if the data set lacks the quantity or all `steps`, or
+        has fewer than two H in the range `heads`.
     """
     if name not in dataset:
         return None

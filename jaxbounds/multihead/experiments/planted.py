@@ -62,7 +62,7 @@ def _cosine(a: Array, b: Array) -> Array:
 
 
 def alignments(teacher: Params, params: Params, /) -> dict[str, Array]:
-    """Compute the cosine between the student's (W_h) and H copies of the teacher's W*, and of U.
+    """Compute the cosines for W and U between the student's heads and H copies of the teacher.
 
     Figure 4's caption defines these alignments. All heads are equal, so the first head is enough.
     """

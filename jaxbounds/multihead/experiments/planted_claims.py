@@ -28,13 +28,13 @@ SETTINGS = Settings(
     "leaves its claim open. No claim reads the test samples. The 95% interval over trials decides "
     "an order, and one run that has settled elsewhere refutes that all find the teacher.",
 )
-"""The settings of Appendix G on DM2.
+"""The settings of Appendix G's figures on the planted model DM2.
 
 On a fifth of the paper's samples, a head of 75 parameters overfits and does not find W*.
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss")
-"""Data in which the claims are false: the sign of each difference is reversed.
+"""A function that reverses the sign of each difference, so that the claims are false.
 
 Any two numbers of heads, and any two panels (optimisers), therefore exchange their order.
 """
@@ -48,9 +48,9 @@ CONTROLS: dict[str, Control] = {
     ),
     "converges faster than plain GD": EXCHANGED,
 }
-"""Data in which the claims are false.
+"""For each claim, a function that changes the data so that the claim is false.
 
-Heads or panels are exchanged, runs settle away from the teacher, or the margin is halved.
+It exchanges heads or panels, moves the runs' ends away from the teacher, or halves the margin.
 """
 
 

@@ -17,7 +17,7 @@ SETTINGS = Settings(
     others="Appendix G states neither H nor the steps nor the positions: a claim names its H and "
     "its step. The 95% interval over trials decides, so that few trials leave a claim open.",
 )
-"""The settings of Appendix G on DM1."""
+"""The settings of Appendix G's figures on the data model DM1."""
 STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
 """The names of the panels with the paper's constant step sizes.
 
@@ -30,7 +30,7 @@ A larger ratio needs longer runs.
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss", "log10_test_loss", "margin", "attention")
-"""Data in which the claims are false: the sign of each difference is reversed.
+"""A function that reverses the sign of each difference, so that the claims are false.
 
 Any two numbers of heads, and any two panels (optimisers), therefore exchange their order.
 """
@@ -48,14 +48,15 @@ CONTROLS: dict[str, Control] = {
     "achieves gamma_attn": scaled(0.5, "margin"),
     "speed-up is larger with Adam": EXCHANGED,
 }
-"""Data in which the claims are false.
+"""For each claim, a function that turns the data into data in which the claim is false.
 
-Heads or panels are exchanged, the loss falls at another rate, or the margin is halved.
+The function exchanges numbers of heads or panels, changes the rate at which the loss falls, or
+halves the margin.
 """
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the claims of Appendix G on DM1, panel by panel."""
+    """Decide the claims of Appendix G about DM1 in each panel (optimiser and step size)."""
     found: list[Finding | None] = []
     for index, rule in enumerate(dataset.rule.values.tolist()):
         constant = float(dataset.exponent[index]) == 0

@@ -33,10 +33,10 @@ def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") ->
 
 
 def signs(outcomes: int, /, *, slack: float) -> Domain:
-    """Return a box of instances of the third central moment at A = B = (1, -1, .., -1).
+    """Return a box of random variables A = B = (1, -1, .., -1), for bounds on kappa_3(A, B, B).
 
-    The logits are the free numbers. The last logit is 0. The other logits are at most 6 (two
-    outcomes) or 4 in absolute value.
+    The box varies the logits of the outcomes' probabilities. The last logit is 0. The other logits
+    are at most 6 (two outcomes) or 4 in absolute value.
     """
     largest = 6.0 if outcomes == 2 else 4.0
 
@@ -55,7 +55,7 @@ def signs(outcomes: int, /, *, slack: float) -> Domain:
 
 
 def heads(point: jax.Array, size: Size) -> Instance:
-    """Return an instance of Proposition 7 whose B_2 and R are the two entries of `point`.
+    """Return an instance of Proposition 7 with (B_2, R) = `point`.
 
     The other numbers are fixed: B_Phi = g_0 = 1 and epsilon = .01.
     """
@@ -74,7 +74,7 @@ def scores(point: jax.Array, size: Size) -> Instance:
 
 
 def two_logits(*, slack: float) -> Domain:
-    """Return a box of instances of the softmax map, whose two logits are t and 0."""
+    """Return a box of instances of the softmax map with the two logits t and 0, for |t| <= 8."""
     return Domain(
         name="T = 2, logits (t, 0), |t| <= 8",
         chart=lambda point, size: {"v": jnp.append(point, 0.0)},

@@ -160,9 +160,10 @@ def keep_quiet(instance: Instance, size: Size) -> Instance:
 
 
 def quiet_sequence(key: Array, size: Size) -> Instance:
-    """Draw a sequence within the limit of `keep_quiet`, log epsilon, and the excess of Gamma.
+    """Draw a sequence with noise within the limit of `keep_quiet`, log epsilon, and an excess.
 
-    The excess is Gamma minus the least Gamma. Half of the draws have no excess.
+    The excess `more`, times 1 / S^2, is Gamma minus the least Gamma that the statement allows. Half
+    of the draws have no excess.
     """
     data_key, level_key, more_key = jax.random.split(key, 3)
     level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.5)

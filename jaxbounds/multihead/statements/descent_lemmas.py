@@ -41,9 +41,11 @@ makes the test stricter than Lemma 8.
 """
 
 MEASURABLE = 1e5
-"""The check skips a step that promises less decrease than this factor times the rounding.
+"""The check skips a step if the promised decrease of the loss is below this factor times the
+rounding error.
 
-The error of a ratio is then at most 1e-4. A larger factor judges fewer steps.
+The relative error of a checked ratio is then at most 1e-4. With a larger factor, the check skips
+more steps.
 """
 
 
@@ -165,7 +167,8 @@ def _segment_maxima(instance: Instance) -> Array:
 def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
     """Return both sides of eq. (70) at the k < K at which their ratio is largest.
 
-    If the distance to theta decreases, its change moves to the right side, so no term is negative.
+    If the distance to theta decreases, the function adds the decrease to the right side, so no term
+    is negative.
     """
     run, s, step = descend(instance), setting(instance), instance["step"]
     away = distances(run, target_of(instance), instance["copies"]) ** 2
@@ -193,12 +196,12 @@ def _average_loss(instance: Instance, size: Size) -> Sides:
 
 
 def around_descent(size: Size) -> Instance:
-    """Return two single steps from zero: one satisfies (68), and one violates (68).
+    """Return two runs of one step from zero: the first satisfies eq. (68), the second violates it.
 
-    The n sequences are equal, and one of them has the other label. The first instance just
-    satisfies (68), and the second just violates (68). Let a = eta T ||x||^2. After the step, the
-    loss is (2 l(z) + l(-z)) / 3 at z = a / 6. Eq. (68) says that this loss is at most log 2 - a /
-    72, which is true up to a = 4.0760.
+    The n sequences are equal, and one of the labels differs from the other labels. Both step sizes
+    are close to the largest one that (68) allows. Let a = eta T ||x||^2. After the step, the loss
+    is (2 l(z) + l(-z)) / 3 at z = a / 6. Eq. (68) says that this loss is at most log 2 - a / 72,
+    which is true up to a = 4.0760.
     """
     n, T, d = size["n"], size["T"], size["d"]
     twice = lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape))

@@ -37,7 +37,7 @@ SHARP = "sharpened S2, S6, S9, S10"
 def _phases(key: jax.Array, size: Size) -> Instance:
     """Draw the samples of both phases, and fresh samples, from one population.
 
-    The population is separable at zero.
+    The gradients of Phi at theta = 0 separate the population with a positive margin.
     """
     keys = jax.random.split(key, 3)
     names = {"first": size["n1"], "second": size["n"], "fresh": size["n"]}
@@ -64,7 +64,8 @@ def _everywhere() -> GoodInitialisation:
     """Return constants of Definition 1 that hold on every training set of this population.
 
     Every head has ||theta_h|| <= sqrt(T) / 2 after the first phase. Phi(theta^(1)) = 0, because the
-    signs balance. The constant gamma is sqrt(2) times the class direction's margin, because W = 0.
+    signs balance. Since W = 0 after the first phase, gamma is sqrt(2) times the margin of the class
+    direction.
     """
     return GoodInitialisation(1.0, 1.0, math.sqrt(2.0) * REALIZABLE_MARGIN)
 

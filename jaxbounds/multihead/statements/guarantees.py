@@ -1,7 +1,7 @@
-"""Consequences of Corollary 2 in Sections 4.3 and 5.1: orders in K, n, S and R, as rates.
+"""Consequences of Corollary 2 in Sections 4.3 and 5.1: orders of growth in K, n, S and R.
 
-K goes up to 10^300, where log K is 690. At such large K, powers of log K differ clearly from powers
-of K.
+The number of steps K goes up to 10^300, where log K is 690. At such large K, powers of log K differ
+clearly from powers of K.
 """
 
 import functools
@@ -24,7 +24,7 @@ on_orders = functools.partial(
     sizes=({"C": 1},),
     budget=Budget(samples=1, restarts=0, steps=0, batch=1),
 )
-"""Settings of statements about a rate in one number, at given constants."""
+"""Settings of statements about the rate in one growing number; the other constants are given."""
 
 DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
 """A population of Section 5.1 with gamma* > 0 for P = 0: no noise, T = 2, M = 1, S = 1."""
@@ -37,7 +37,7 @@ def _section_5_1(failure: Real) -> tuple[Real, ...]:
 
 
 def _polylogarithmic(instance: Instance, size: Size) -> Sides:
-    """Compute Corollary 5 at its least H and largest eta as printed.
+    """Compute the printed quantities of Corollary 5 at its least H and largest eta.
 
     Here B_2 = B_Phi = gamma = R = 1 and n = K.
     """
@@ -191,9 +191,9 @@ SIGNAL = on_orders(
 
 
 def _good_heads(instance: Instance, size: Size) -> Sides:
-    """Compare both sides for equal tokens R e_1, d = 1, T = R, K = 10, where g_0 -> 0.
+    """Compare the sqrt(H) of Corollary 5 with its order as R grows, for equal tokens R e_1.
 
-    gamma is sqrt(2 T) R at zero.
+    Here d = 1, T = R and K = 10. At zero, gamma = sqrt(2 T) R, so g_0 tends to 0.
     """
     R = float(instance["R"])
     good = GoodInitialisation(1.0, 1.0, math.sqrt(2.0 * R) * R)

@@ -29,7 +29,7 @@ A larger number takes more time.
 """
 
 TIGHT_LOGIT = math.log((3 + math.sqrt(3)) / (3 - math.sqrt(3)))
-"""The logit log((1 - p) / p) = 1.317 at p = (3 - sqrt 3) / 6, where the cumulant of S3 is extremal.
+"""The logit log((1 - p) / p) = 1.317 at p = (3 - sqrt 3) / 6, which maximises |kappa_3| in S3.
 
 Sharpening S3 bounds the third cumulant kappa_3, and a variable with two values attains the bound.
 """
@@ -118,7 +118,7 @@ def loss_generic(key: jax.Array, size: Size) -> Instance:
 def loss_extremal(key: jax.Array, size: Size) -> Instance:
     """Draw heads and sequences with random labels.
 
-    At each pair of a head and a sequence, a bound on one head is an equality.
+    For each head on each sequence, one of the bounds on a single head is an equality.
     """
     head_key, label_key = jax.random.split(key)
     head = single_extremal(head_key, size)

@@ -74,9 +74,9 @@ def _derivatives(instance: Instance) -> tuple[Array, Array, Array]:
 
 
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
-    """Return the hypothesis that margins are moderate.
+    """Return the hypothesis that no margin exceeds 15 in absolute value.
 
-    For large margins, the two sides are too nearly equal.
+    For larger margins, rounding errors hide the difference between the two sides.
     """
     margin = margins(params_of(instance), training_set(instance))
     return {"|y Phi| <= 15": jnp.max(jnp.abs(margin)) <= 15}

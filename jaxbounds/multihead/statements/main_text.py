@@ -127,9 +127,9 @@ CONSTANTS = Statement(
 
 
 def _main_text_run(key: jax.Array, size: Size) -> Instance:
-    """Draw a run from zero with the H and eta of Theorem 1.
+    """Draw a run from zero with an H and eta that Theorem 1 allows.
 
-    Towards the target, one head moves by 1, and all other heads move along one class direction.
+    In the target, one head has norm 1. All other heads are equal and lie along the class direction.
     """
     data_key, head_key, number_key = jax.random.split(key, 3)
     T, d, numbers = size["T"], size["d"], jax.random.uniform(number_key, (4,))

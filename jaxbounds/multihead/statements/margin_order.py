@@ -45,7 +45,7 @@ def _setting_of(instance: Instance) -> Assumption3:
 
 
 def _ordering(instance: Instance, size: Size) -> Sides:
-    """Compare the three margins at P = 0, the best case for gamma*."""
+    """Compare gamma_lin, gamma* and gamma_attn at P = 0 (so p = 0), the best case for gamma*."""
     dm1 = _setting_of(instance)
     S = dm1.S
     linear, full, star = gamma_linear(dm1), gamma_attention(dm1, 0.0), gamma_star(dm1, 0.0)
@@ -81,10 +81,10 @@ def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the assumptions of `_regime`, and gamma* > gamma_attn at the P of a first phase.
+    """Return the conditions of `_regime`, and whether gamma* > gamma_attn after a first phase.
 
-    The first phase has n1 = 10^12 samples, and P is the bound (6). There is no noise (Z = 0), as in
-    `_ordering`.
+    The first phase has n1 = 10^12 samples. P, the largest allowed norm of the deviation p, is the
+    bound (6). There is no noise (Z = 0), as in `_ordering`.
     """
     dm1, n1, d = _setting_of(instance), 1e12, instance["M"] + 2
     P = (2 * dm1.S + dm1.Z) * (jnp.sqrt(d / n1) + jnp.sqrt(jnp.log(1 / 0.1) / n1))
@@ -165,9 +165,9 @@ ORDER = Statement(
 
 
 def _two_sparsities(key: jax.Array, size: Size) -> Instance:
-    """Draw a setting (half of the draws have no noise) and a second sparsity `less` <= zeta.
+    """Draw the constants of Assumption 3 and a second sparsity `less` <= zeta.
 
-    A quarter of the draws have `less` = zeta.
+    Half of the draws have no noise, and a quarter of the draws have `less` = zeta.
     """
     setting_key, key = jax.random.split(key)
     setting, values = _settings(setting_key, size), jax.random.uniform(key, (3,))
@@ -177,7 +177,10 @@ def _two_sparsities(key: jax.Array, size: Size) -> Instance:
 
 
 def _gaps(instance: Instance, size: Size) -> Sides:
-    """Compare three gaps between margins at the sparsity zeta with those at `less`, for P = 0."""
+    """Compare three differences of margins at the sparsity zeta and at the smaller sparsity `less`.
+
+    The first phase has no deviation (P = 0).
+    """
     dm1 = _setting_of(instance)
     both = dm1, replace(dm1, zeta=instance["less"])
     linear, star, full = zip(

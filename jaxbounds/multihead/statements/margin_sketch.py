@@ -1,4 +1,4 @@
-"""Section 5.2, the sketch of P3: U* as a classifier of relevant tokens, grad_W at theta^(1)."""
+"""Section 5.2, the proof sketch of P3: U* as a classifier of relevant tokens, and grad_W Phi."""
 
 import math
 
@@ -28,7 +28,7 @@ def _oracle(size: Size) -> Instance:
 
 
 def _relevant_tokens(instance: Instance, size: Size) -> Sides:
-    """Compare the least y <u_t, mu_y> over labels and positions, of U and of U* at equal norm."""
+    """Compare the least y <u_t, mu_y> over y and t for U with that for U* at the norm of U."""
     U, patterns = instance["U"], instance["S"] * jnp.eye(2, size["d"])
     labels = jnp.asarray([1.0, -1.0])
     worst = lambda projection: jnp.min(projection @ patterns.T * labels[None, :])

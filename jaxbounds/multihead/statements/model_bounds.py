@@ -28,7 +28,7 @@ NOTHING = ANTIPODAL + ", U = W = 0"
 
 
 def _zero_heads(size: Size) -> Instance:
-    """Return two instances with U = W = 0: identical tokens (`NO_U`), tokens +-2 v (`NOTHING`)."""
+    """Return two instances with U = W = 0: one has identical tokens, the other tokens +-2 e_1."""
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     signs = np.stack([np.ones(T), (-1.0) ** np.arange(T)])[:, None, :, None]
     tokens = np.broadcast_to(2 * signs * np.eye(1, d), (2, n, T, d))
@@ -57,7 +57,7 @@ def _gradients(instance: Instance) -> tuple[Array, Array, Array]:
 
 
 def _by_blocks(cites: str, note: str) -> tuple[Form, Form]:
-    """Return two forms (versions) of a gradient bound: printed, and with orthogonal blocks."""
+    """Return two versions of a bound on the gradient: the printed version and sharpening S2."""
     sharp = Form(name="sharpened S2", equality=NO_U, note=note)
     return Form(name="printed", cites=cites, equality=NO_U), sharp
 

@@ -1,8 +1,8 @@
 """Proposition 7 itself: the distance of a theta of small loss from a good start.
 
-For one sequence of one token, the model is linear in U. The least loss within a distance is
-therefore known in closed form. The statement can then judge the existence of a theta, which the
-proposition claims, and not only the theta of the proof.
+For one sequence of one token, the model is linear in U. The least loss within a distance of the
+start is therefore known in closed form. The check can then decide whether any theta satisfies the
+proposition, instead of testing only the theta of the proof.
 """
 
 from typing import NamedTuple
@@ -30,9 +30,10 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _one_token(key: jax.Array, size: Size) -> Instance:
-    """Draw one sample with one token x.
+    """Draw one sample with one token x, and constants of Proposition 7.
 
-    The draw also gives Phi(theta_0) = -offset, gamma as a share of its maximum, and epsilon.
+    The constants are `offset` = -Phi(theta_0), `part` (gamma divided by its maximum), and log
+    epsilon.
     """
     token_key, number_key = jax.random.split(key)
     numbers = jax.random.uniform(number_key, (4,))

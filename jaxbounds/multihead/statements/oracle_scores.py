@@ -104,10 +104,10 @@ EQ_129 = searched_sequence(
 
 
 def _score_gap(instance: Instance, size: Size) -> Sides:
-    """Compare the scores of one relevant and one irrelevant token with (8).
+    """Compare the scores of one relevant and one irrelevant token with eq. (8).
 
-    The noise for the gap is (-.1, 0, 0). For the orders of (8), Z_mu = Z_nu = .1 at every S, and
-    the noise is (.1, .1, .1) / S.
+    The gap is measured with the noise (-.1, 0, 0). The orders of (8) are measured with the noise
+    (.1, .1, .1) / S, so Z_mu = Z_nu = .1 at every S.
     """
     S = instance["S"]
     patterns = S * jnp.eye(3)

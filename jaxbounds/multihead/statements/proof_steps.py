@@ -127,9 +127,10 @@ KAPPA_3 = Statement(
 
 
 def _realigned(which: int) -> Callable[[Instance, Size], Sides]:
-    """Return the test of erratum E13: a block of second derivatives at row (i, k), column (j, l).
+    """Return an `evaluate` that tests the misplaced indices of erratum E13.
 
-    `which` = 0 takes d^2 Phi / dU_ij dW_kl (49), and 1 takes d^2 Phi / dW_ij dW_kl (51).
+    The paper's row and column indices are (i, k) and (j, l), instead of (i, j) and (k, l). `which`
+    = 0 selects d^2 Phi / dU_ij dW_kl (49), and 1 selects d^2 Phi / dW_ij dW_kl (51).
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:

@@ -1,9 +1,9 @@
-"""Starts as in Definition 1 and targets as in Proposition 7: instances, and their hypotheses.
+"""Instances with starts as in Definition 1 and targets as in Proposition 7, and their hypotheses.
 
-The data are from the data model DM1. The start theta^(1) has H heads with alpha = +1 or -1, and b
-sqrt(H) more heads with +1 than with -1. The direction theta* is that of Lemma 13, and the instance
-holds its measured margin. The heads of each sign are equal. An instance therefore stores two heads,
-and H can be as large as the conditions require.
+The data are from the data model DM1. The start theta^(1) has H heads with alpha = +1 or -1. Heads
+with +1 outnumber heads with -1 by b sqrt(H), for a drawn number b. The direction theta* is that of
+Lemma 13, and the start stores its measured margin. The heads of each sign are equal. An instance
+therefore stores two heads, and H can be as large as the conditions require.
 """
 
 import functools
@@ -36,8 +36,8 @@ _quiet = quieter(p=0.1)
 class Start(NamedTuple):
     """A start theta^(1) and theta* for a head of each sign, the data, and Definition 1's constants.
 
-    `excess` is b: (H + b sqrt(H)) / 2 of the H heads have alpha = +1. Phi(theta^(1)) is therefore
-    of order b at every H.
+    `excess` is the number b of this module: (H + b sqrt(H)) / 2 of the H heads have alpha = +1.
+    Phi(theta^(1)) is therefore of order b at every H.
     """
 
     params: Params
@@ -49,13 +49,13 @@ class Start(NamedTuple):
     excess: Array
 
     def moved(self, heads: Array) -> tuple[Params, Array]:
-        """Return theta^(1) + G theta* in H heads, and the number of heads in each group."""
+        """Return theta^(1) + G theta* for a head of each sign, and the head count of each sign."""
         G, (share, copies) = target_scale(self.good, self.level), shared(self, heads)
         return jax.tree.map(lambda p, v: p + G * v, self.params, share), copies
 
 
 def shared(start: Start, heads: ArrayLike) -> tuple[Params, Array]:
-    """Return one head's part of theta* in H heads, and the number of heads of each sign."""
+    """Return one head's part of theta* for each sign, and the number of heads of each sign."""
     half = jnp.full(2, heads / 2)
     more = start.excess * jnp.sqrt(heads) / 2 * jnp.asarray([1.0, -1.0])
     return tied_direction(start.direction, half), half + more
@@ -108,7 +108,7 @@ def definition_1(
 def enough_for_proposition_7(
     good: GoodInitialisation, level: ArrayLike, radius: ArrayLike, heads: ArrayLike, size: Size
 ) -> dict[str, ArrayLike]:
-    """Check eq. (98) and 0 < epsilon <= 1; a test compares the values with (98) written out."""
+    """Check eq. (98) and 0 < epsilon <= 1."""
     level = jnp.asarray(level)
     least = realizing_heads(good, level, radius, T=size["T"], d=size["d"])
     return {

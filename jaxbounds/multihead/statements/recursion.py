@@ -103,11 +103,11 @@ def _not_fitted(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _curved(size: Size) -> Instance:
-    """Return instances at which a step up the gradient expands more than (19) allows.
+    """Return instances at which a gradient ascent step expands distances more than eq. (19) allows.
 
     All tokens are e_1, W = 0, every row of U is (c, 0, ...), and theta' differs from theta along U.
     At these weights, L has the curvature T L'', which exceeds beta_3 L / sqrt(H) if H is large
-    enough. A step down the gradient contracts.
+    enough. A descent step contracts distances.
     """
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     margin = jnp.asarray([0.0, 1.0, 2.0])
@@ -157,11 +157,11 @@ EQ_19 = Statement(
 
 
 class _Compared(NamedTuple):
-    """The full run, and for each i the run without sample i; arrays have the axes (n, STEPS + 1).
+    """The run on all samples, and for each i the run without sample i.
 
-    `apart` is the distance of the two iterates, `alone` is l_i(theta_k), and `both` is the sum of
-    L^{-i} at the two iterates. `gradients` holds beta_1(theta_k), of shape (1, STEPS + 1), printed
-    and sharpened.
+    Arrays have the axes (n, STEPS + 1): the omitted sample i and the step k. `apart` is ||theta_k -
+    theta_k^{-i}||, and `alone` is l_i(theta_k). `both` is L^{-i}(theta_k) + L^{-i}(theta_k^{-i}).
+    `gradients` holds the printed and the sharpened beta_1(theta_k), of shape (1, STEPS + 1).
     """
 
     full: Run
@@ -172,7 +172,7 @@ class _Compared(NamedTuple):
     gradients: dict[str, ArrayLike]
 
     def added(self, instance: Instance, gradient: ArrayLike) -> Array:
-        """Return eta beta_1 l_i(theta_k) / n, by which one step moves the two runs apart."""
+        """Return eta beta_1 l_i(theta_k) / n, which bounds the effect of sample i on one step."""
         return instance["step"] * gradient * self.alone / len(self.alone)
 
 
@@ -197,7 +197,7 @@ def _compared(instance: Instance) -> _Compared:
 
 
 def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array, dict[str, Array]]:
-    """Compute the largest L^{-i} and factors of (20) over each segment [theta_k, theta_k^{-i}]."""
+    """Maximise L^{-i} and the factors of eq. (20) over each segment [theta_k, theta_k^{-i}]."""
     data, copies, radius = training_set(instance), instance["copies"], token_radius(instance)
 
     def at_point(params: Params, keep: Array) -> tuple[Array, dict[str, Array]]:
@@ -219,7 +219,10 @@ def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array,
 
 
 def _judge(instance: Instance, c: _Compared, rhs: Mapping[str, Array]) -> Sides:
-    """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with each right side, at the worst k < K and i."""
+    """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with the bounds `rhs` at the worst k < K and i.
+
+    The worst pair (k, i) has the largest ratio of the two sides.
+    """
     before = within(instance, last=0)[None, :-1]
     lhs = c.apart[:, 1:]
     return Sides.pairs({name: worst_step(lhs, side[:, :-1], before) for name, side in rhs.items()})

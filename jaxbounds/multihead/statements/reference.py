@@ -1,4 +1,4 @@
-"""The paper's address and citation, and the functions of its modules that no statement judges."""
+"""The paper's address and citation, and the functions of this folder that no statement checks."""
 
 EDITION = (
     "Transactions on Machine Learning Research, April 2024; where the early version is spoken of, "

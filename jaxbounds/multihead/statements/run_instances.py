@@ -1,8 +1,9 @@
-"""Problems for gradient descent (Section 4): with certified and with other head counts and steps.
+"""Problems for gradient descent (Section 4), with certified and with other head counts and steps.
 
-The problems have the form of `jaxbounds.multihead.runs`. For Corollaries 3 and 4, the problems also
-have fresh data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. There are two
-groups of heads, which are equal if the start is zero. Sizes are {"n", "T", "d"}.
+A head count or step size is certified if it satisfies the conditions of a theorem. The problems
+have the form of `jaxbounds.multihead.runs`. For Corollaries 3 and 4, the problems also have fresh
+data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. There are two groups of
+heads, which are equal if the start is zero. Sizes are {"n", "T", "d"}.
 """
 
 import functools
@@ -26,12 +27,15 @@ from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 
 BELOW = 1 - 1e-12
-"""A run's step is at most this factor times the largest certified step. A larger factor lets
-rounding errors violate the condition on the step."""
+"""A run's step is at most this factor times the largest certified step. With a larger factor,
+rounding errors can make the step violate its condition."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
-    """Draw DM1 at a scale from 1 to 1.5 (so R >= 1), with one label in ten flipped."""
+    """Draw data from DM1, multiply the tokens by a factor from 1 to 1.5, and flip one label in ten.
+
+    The factor makes R >= 1.
+    """
     data_key, scale_key, flip_key = jax.random.split(key, 3)
     data = sparse_context(size, signal=1.0, noise=0.2).sample(data_key, size["n"])
     scale = jax.random.uniform(scale_key, (), minval=1.0, maxval=1.5)
@@ -40,9 +44,10 @@ def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
 
 
 def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Array]:
-    """Draw theta_0 for two groups of heads, a direction, and whether one group moves alone.
+    """Draw theta_0 for two groups of heads, a direction, and a flag.
 
-    The target is in this direction. The start is zero or random. A random start has Phi = 0,
+    The target theta lies in this direction from theta_0. If the flag is true, the target differs
+    from theta_0 only in the first group. The start is zero or random. A random start has Phi = 0,
     because the second group has the first group's U with the sign reversed. The direction is the
     class direction in U, steepest descent, or random in (U, W).
     """
@@ -68,7 +73,7 @@ def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Ar
 def _target(
     start: Params, direction: Params, copies: Array, alone: Array, distance: Array
 ) -> Params:
-    """Return the point at this distance from theta_0; if `alone`, only the first group moves."""
+    """Return the point at this distance from theta_0; if `alone`, only the first group differs."""
     mask = jnp.stack([jnp.ones(()), jnp.where(alone, 0.0, 1.0)])[:, None, None]
     direction = jax.tree.map(lambda leaf: leaf * mask, direction)
     move = lambda leaf, way: leaf + distance / tied_norm(direction, copies) * way
@@ -82,7 +87,7 @@ def _least_roots(s: descent.Setting, spread: ArrayLike, sharpened: descent.Const
 
 
 def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> Instance:
-    """Draw a run whose H and eta are certified up to rounding, or are not certified.
+    """Draw a run whose H and eta are certified up to rounding, or a loose run (not certified).
 
     A certified H is the least that the printed or the sharpened constants allow, for training or
     for stability. The eta of a certified run is at most the largest certified eta. A loose H is
@@ -197,7 +202,7 @@ def short_enough(
 
 
 def certified(constants: descent.Constants, equation: str = "(74)") -> Hypotheses:
-    """Return the hypotheses on the head count and the step size for the given constants."""
+    """Return a function that checks the conditions on H and eta with the given constants."""
 
     def hypotheses(instance: Instance, size: Size) -> dict[str, ArrayLike]:
         s = setting(instance)
@@ -208,7 +213,7 @@ def certified(constants: descent.Constants, equation: str = "(74)") -> Hypothese
 
 
 def head_count(constants: descent.Constants) -> Hypotheses:
-    """Return the condition (74) on the number of heads, without a condition on the step size."""
+    """Return a function that checks the condition (74) on the number of heads, and no step size."""
     return lambda instance, size: enough_heads(setting(instance), constants, "(74)")
 
 

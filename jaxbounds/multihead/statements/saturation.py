@@ -222,7 +222,7 @@ def _proposition_3(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _section_7(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses of Proposition 3 with the addition of Section 7."""
+    """Return the hypotheses of Proposition 3 and the condition epsilon < 1 that Section 7 adds."""
     small = {"eps in (0, 1) (Section 7)": instance["log_eps"] < 0}
     return _proposition_3(instance, size) | small
 

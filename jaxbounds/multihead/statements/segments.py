@@ -272,7 +272,7 @@ def _quasi_convexity(instance: Instance, size: Size) -> Sides:
 def close_enough(instance: Instance, size: Size) -> dict[str, Array]:
     """Check eq. (18): 2 b ||theta_1 - theta_2||^2 <= sqrt(H).
 
-    The number b is the larger beta_3 of the two ends.
+    The number b is the larger of beta_3(theta_1) and beta_3(theta_2).
     """
     s = _segment(instance, size)
     near = {"eq. (18)": 2 * s.printed * s.length**2 <= 1}
@@ -280,15 +280,15 @@ def close_enough(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _apart(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that theta_1 and theta_2 differ; for equal ends, every bound reads 1 <= 1."""
+    """Check that theta_1 and theta_2 differ; if they are equal, every bound says 1 <= 1."""
     s = _segment(instance, size)
     return {"beta_3# ||theta_1 - theta_2||^2 >= 1e-4 sqrt(H)": s.sharp * s.length**2 >= 1e-4}
 
 
 def _shorten(instance: Instance, size: Size) -> Instance:
-    """Shrink theta_2 - theta_1 until (18) holds.
+    """Shrink theta_2 - theta_1 by one factor, so that eq. (18) holds.
 
-    The constant beta_3 grows with the difference, so one factor suffices.
+    A second factor is unnecessary: beta_3 at theta_2 does not grow when the difference shrinks.
     """
     instance = keep_radius(instance, size)
     s = _segment(instance, size)
@@ -297,7 +297,10 @@ def _shorten(instance: Instance, size: Size) -> Instance:
 
 
 def _too_long(size: Size) -> Instance:
-    """Return a segment just outside (18), which ends at ||dU_h|| = .19805 in each of two heads."""
+    """Return a segment from zero that slightly violates eq. (18): ||dU_h|| = .1985 in each head.
+
+    For two heads, eq. (18) allows ||dU_h|| up to .19805.
+    """
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     zero = {"U": jnp.zeros((1, H, T, d)), "W": jnp.zeros((1, H, d, d))}
     tokens = jnp.broadcast_to(jnp.eye(1, d), (1, n, T, d))

@@ -28,16 +28,16 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 INTERVAL, SIGNS = (-0.75, -0.25, 0.25, 0.75), (-1.0, 1.0)
-"""The values of alpha: midpoints on [-1, 1], and the two signs.
+"""The values of alpha over which the check averages: four midpoints on [-1, 1], or the two signs.
 
-Means over the midpoints are exact for functions linear in |alpha|.
+For functions linear in |alpha|, the mean over the midpoints equals the mean over [-1, 1].
 """
 
 
 def _mean_margin(c: Context, row: Array, law: Sequence[float]) -> Array:
     """Compute E_alpha y <grad_W Phi(X; theta^(1)), sign(alpha) W*> / ||W*||.
 
-    U^(1) is alpha 1_T row^T.
+    The first step is U^(1) = alpha 1_T row^T, and alpha is uniform on `law`.
     """
     at = jax.vmap(lambda alpha: jnp.sign(alpha) * jnp.min(c.margins_at(alpha * row)[1]))
     return jnp.mean(at(jnp.asarray(law, row.dtype)))

@@ -1,4 +1,4 @@
-"""Statements that check several statements on common instances, to save time at large sizes."""
+"""Join several statements into one that evaluates all on the same instances, to save time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ from jaxbounds.claims.statements import (
 )
 
 SHORT = 0.99
-"""The control claims a false bound: this fraction of the left side.
+"""The control, a deliberately false claim, bounds the left side by this fraction of itself.
 
 A larger fraction makes the control harder to refute.
 """
@@ -76,15 +76,16 @@ def together(
     """Return one statement that joins the forms (versions of a claim) of the parts that hold.
 
     Args:
-        parts: bounds of one kind, about instances of one kind.
+        parts: the statements to join; they have the same kind and evaluate the same kind of
+            instances.
         id: the id of the new statement.
         label: the label of the new statement.
-        tex: the formula of the new statement; the parts have the whole formulas.
-        sample: samplers of instances that every part takes.
+        tex: the formula of the new statement, which may be short; each part states its own in full.
+        sample: samplers of instances; every part must be able to evaluate these instances.
         sizes: the sizes at which the parts are measured together.
         budget: the number of instances drawn; nothing is searched.
         source: the place in the paper, and the part of it that has these sizes.
-        horizon: the horizon of trajectories, as in `Statement`.
+        horizon: the name of the size that gives the length of trajectories, as in `Statement`.
         without: names of the forms to omit, because no instance of these sizes can decide them.
     """
     kept = [

@@ -96,11 +96,11 @@ def _of_a_network(instance: Instance, size: Size) -> Sides:
 
 
 def _one_free_unit(size: Size) -> Instance:
-    """Return instances at which the bound is an equality.
+    """Return an instance at which the bound is an equality.
 
-    One saturated unit makes every margin 9, and the other units are zero. The Hessian of a zero
-    unit has eigenvalues +-||x||, and the gradient vanishes there. If the network has only one unit,
-    then this unit is zero.
+    One saturated hidden unit makes every margin 9, and the weights of the other units are zero. The
+    Hessian of such a unit has eigenvalues +-||x||, and its gradient is zero. If the network has
+    only one unit, its weights are zero.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))
