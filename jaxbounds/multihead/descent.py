@@ -169,7 +169,8 @@ def root_heads(
 def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, /) -> ArrayLike:
     """Return the least x = sqrt(H) with x >= threshold(spread / x), for threshold(s) = a + b s.
 
-    A target spread evenly over the heads has ||theta||_{2,infinity} = spread / sqrt(H). Eq. (74)
+    `threshold` returns the sqrt(H) that a condition needs for a target whose heads have norm s. A
+    target spread evenly over the heads has s = ||theta||_{2,infinity} = spread / sqrt(H). Eq. (74)
     then holds for all x = sqrt(H) with x^2 >= a x + b spread.
     """
     constant = threshold(0.0)

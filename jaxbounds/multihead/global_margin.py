@@ -61,13 +61,13 @@ def search_global_margin(
 ) -> GlobalMargin:
     """Maximise the soft minimum of the margins with Adam from random starts.
 
-    The search sharpens the soft minimum along the run.
+    During the search, the soft minimum approaches the exact minimum.
 
     Args:
         key: random key of the starts.
         data: {"X": (n, T, d), "y": (n,)}.
         norm: the constraint, "both" or "projection".
-        starts: number of searches that run side by side.
+        starts: number of searches, which run in parallel.
         steps: number of Adam steps of each search.
         step_size: first step size of Adam; the step size decays to zero.
         initial: parameters that replace the first start, such as the oracle direction.

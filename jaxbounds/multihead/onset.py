@@ -60,10 +60,10 @@ def smallest_counts(
 ) -> dict[str, tuple[float, float]]:
     """Return, for each theorem, the certified number of heads and the number of samples needed.
 
-    Each theorem appears as printed and as sharpened. The samples needed are the least number at
-    which the bound on the gap is below log 2. Theorems 3 and 4 are for runs from zero, with margin
-    gamma / sqrt(2). Corollary 5 is for runs from a first phase. Both gap bounds are proportional to
-    1 / n.
+    Each theorem appears as printed and as sharpened. The number of samples needed is the least n at
+    which the bound on the generalization gap is below log 2. Theorems 3 and 4 are for runs from
+    zero, with margin gamma / sqrt(2). Corollary 5 is for runs from a first phase. Each bound on the
+    gap is proportional to 1 / n.
 
     Args:
         K: number of steps.

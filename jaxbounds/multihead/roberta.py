@@ -209,9 +209,9 @@ def init_roberta(shape: RobertaShape, key: Array, /) -> dict:
 
 
 def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
-    """Return the shape that reads the same matrices with another number of heads.
+    """Return the shape of a network that divides the same weight matrices among `heads` heads.
 
-    The parameters do not change; only the network that reads the parameters changes. At
+    The parameters do not change; only the network that uses the parameters changes. At
     `shape.heads`, the network does not change either.
 
     Raises:

@@ -8,7 +8,7 @@ A problem is a dict with:
 - `copies`, the number of heads in each group of equal heads, as floats;
 - `step` (eta) and `K`.
 
-Every run takes `STEPS` steps; only the first K steps count.
+Every run makes `STEPS` steps; only the first K steps count.
 """
 
 from collections.abc import Callable

@@ -76,7 +76,7 @@ def expansion(step: Reals, weak: Reals, smooth: Reals, loss: Reals, /) -> Reals:
 
 
 def growth_rate(step: Reals, weak: Reals, losses: Reals, /) -> Reals:
-    """Return the rates alpha_{k,i} of (22).
+    """Return the growth rates alpha_{k,i} of the distance of two runs, eq. (22).
 
     The argument `losses` is L^{-i}(theta_k) + L^{-i}(theta_k^{-i}).
     """
@@ -89,9 +89,9 @@ def growth(before: Reals, rate: Reals, added: Reals, /) -> Reals:
 
 
 def misparenthesised_growth(before: Reals, weak: Reals, loss: Reals, added: Reals, /) -> Reals:
-    """Return one step of (21) and (89) as printed: ((1 + weak) loss) before + added.
+    """Return the bound (21), (89) on ||theta_{k+1} - theta_{k+1}^{-i}|| with misplaced parentheses.
 
-    Here `before` is ||theta_k - theta_k^{-i}||. The paper means (1 + weak loss), as in (20) and
-    (22).
+    The printed bound is ((1 + weak) loss) before + added, where `before` is ||theta_k -
+    theta_k^{-i}||. The paper means (1 + weak loss), as in (20) and (22).
     """
     return (1 + weak) * loss * before + added

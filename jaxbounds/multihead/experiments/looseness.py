@@ -1,9 +1,9 @@
-"""The looseness of Section 3's bounds against H, T, d, R and training time.
+"""The looseness of Section 3's bounds as a function of H, T, d, R and training time.
 
 One size varies at a time around a base point. Autograd measures the left sides, which are the
-quantities that the bounds limit. A factor of a bound is needed if the left side grows like the
-factor along one family of networks. A factor is not needed if a sharpened bound, which holds at all
-networks, lacks the factor.
+quantities that the bounds limit. A bound needs a factor if the left side grows like the factor for
+one family of networks. A bound does not need a factor if a sharpened bound without this factor
+holds for all networks.
 """
 
 from dataclasses import dataclass
@@ -132,8 +132,8 @@ def _run_of_figure_2(config: Looseness, key: jax.Array) -> list[tuple[Any, Any]]
 def run(config: Looseness, key: jax.Array, /) -> xr.Dataset:
     """Measure both sides of each bound on random and aligned networks, and along a run.
 
-    The axes are (family of networks, point, seed, quantity), and for the run (step, seed,
-    quantity). All numbers are float64.
+    The measurements on networks have the axes (family of networks, point, seed, quantity). The
+    measurements along the run have the axes (step, seed, quantity). All numbers are float64.
     """
     with enable_x64(True), jax.default_matmul_precision("highest"):
         return _run(config, key)
@@ -166,7 +166,7 @@ def _run(config: Looseness, key: jax.Array) -> xr.Dataset:
 
 
 def _labelled(config: Looseness, points: list, rows: list, along: list) -> xr.Dataset:
-    """Label the measurements as a data set."""
+    """Return the measurements as a data set with named axes."""
     data: dict[str, Any] = {}
     names = ("left", "printed", "sharp", "error")
     for name in names:

@@ -98,7 +98,8 @@ def exponent(
 
 
 def table(dataset: xr.Dataset, /) -> str:
-    """Write exponents of every quantity along every axis, left sides beside their bounds."""
+    """Return, as a text table, the exponents of each measured quantity and its bounds on each axis.
+    """
     lines = [
         dataset.attrs["settings"],
         "exponents:        axis   random  aligned  printed    sharp",

@@ -89,8 +89,8 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 def at_one_of(findings: Sequence[Finding | None], /) -> Finding | None:
     """Merge the decisions on a claim over all step sizes of one optimiser.
 
-    The paper does not state this step size. The answer is yes if one step size shows the claim, and
-    no if every step size shows the opposite.
+    The paper does not state the step size that its claim is about. The answer is yes if one step
+    size shows the claim, and no if every step size shows the opposite.
     """
     there = [one for one in findings if one is not None]
     if len(there) < 2:
@@ -115,7 +115,7 @@ def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> Finding | 
 
 
 def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding | None:
-    """Decide the order of losses only among the trials that find W* at each H."""
+    """Decide the order of the losses over H, among the trials that find W* at every H up to 64."""
     everywhere = found_teacher(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
     if not 1 < everywhere.sum() < everywhere.size:
         return None
@@ -126,10 +126,10 @@ def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding 
 
 
 def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
-    """Decide whether all runs of a panel end near their teacher, and count the runs that do not.
+    """Decide whether all runs of a panel end near their teacher, and count the other runs.
 
-    The answer is no if a run has settled away from the teacher. The answer is open if the other
-    runs have not settled.
+    The answer is no if a run has settled away from the teacher. The answer is open if every run
+    that ends elsewhere is still moving.
     """
     dataset = dataset.sel(H=dataset.H <= 64)
     found = found_teacher(dataset, panel)

@@ -1,8 +1,8 @@
 """Figures 2 and 3: sparse context (DM1) at the settings of Appendix G.
 
 Gaussian noise, as in the figures, violates Assumption 3 (bounded noise). If a theorem needs a bound
-on the noise, the text of a result uses three standard deviations. This bound favours the theorem,
-because Gaussian noise can exceed it.
+on the noise, the reported result uses three standard deviations as the bound. This bound favours
+the theorem, because Gaussian noise can exceed it.
 """
 
 from dataclasses import dataclass, replace
@@ -90,7 +90,7 @@ def draw(config: SparseContextCurves, key: Array, n: int, /) -> dict[str, Array]
 
 
 def hypotheses(config: SparseContextCurves, /) -> dict[str, float]:
-    """Return the theory's conditions on this data model, with the noise cut at three deviations."""
+    """Return numbers in the theory's conditions, for noise bounded by three standard deviations."""
     model = config.model()
     dm1 = Assumption3.of(model)
     smooth = beta2(0.0, model.radius, T=config.tokens, d=4, H=config.heads[-1])

@@ -142,7 +142,7 @@ def run(
     folder: str | Place | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Compute the ratios -lambda_min / L over (arm, H, seed, step, block of parameters).
+    """Compute the ratios -lambda_min / L for each (arm, H, seed, step, block of parameters).
 
     An arm is one way to make H heads.
 
@@ -194,9 +194,9 @@ def run(
 
 
 def exponents(dataset: xr.Dataset, arm: str, block: str, /, *, record: int = 0) -> np.ndarray:
-    """Compute, for each seed, the slope of log ratio against log H at the record of index `record`.
+    """Compute, for each seed, the slope of log ratio against log H at one recorded step.
 
-    The default is the first record.
+    `record` is the index of the recorded step; the default is the first one.
     """
     ratio = dataset.ratio.sel(arm=arm, block=block).isel(step=record).transpose("seed", "H").values
     x = np.log(dataset.H.values.astype(float))

@@ -84,5 +84,5 @@ def unrestricted(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def tight(lhs: ArrayLike, rhs: Mapping[str, ArrayLike], *, error: ArrayLike = 0.0) -> Sides:
-    """Return both sides. The control, a bound that must fail, is 0.9 times the last right side."""
+    """Return the sides of the claim, and as control a bound that must fail: 0.9 times the last."""
     return Sides(lhs=lhs, rhs={**rhs, "control": 0.9 * list(rhs.values())[-1]}, error=error)

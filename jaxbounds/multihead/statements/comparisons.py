@@ -51,7 +51,7 @@ def _more_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _keep_candidate(instance: Instance, size: Size) -> Instance:
-    """Clip an instance so that floats resolve its numbers: S, C, n <= e^40 and H <= e^80."""
+    """Clip an instance to S, C, n <= e^40 and H <= e^80, a range without large rounding errors."""
     low = {"log_S": 0.0, "log_H": 0.0, "log_C": -40.0, "p": 1e-3, "log_n": 1.0986, "c": 1e-3}
     high = {"log_S": 40.0, "log_H": 80.0, "log_C": 40.0, "p": 4.0, "log_n": 40.0, "c": 3.0}
     return {name: jnp.clip(x, low[name], high[name]) for name, x in instance.items()}
@@ -200,7 +200,7 @@ def _exponent(instance: Instance, size: Size) -> Sides:
 
 
 def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses of Section 5.3 for the display below (12), where ||W|| >= ||U||.
+    """Return the hypotheses of Section 5.3 for the display below (12), in the case ||W|| >= ||U||.
 
     H and n are integers only up to .002, because a float of log 10^12 fixes the number up to .0018.
     """

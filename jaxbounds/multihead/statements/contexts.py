@@ -111,9 +111,10 @@ def sequences(key: Array, size: Size) -> Instance:
 
 
 def quieter(*, p: float) -> Sampler:
-    """Return a sampler of data sets.
+    """Return a sampler that draws from `sequences` and makes the data less noisy.
 
-    The sampler divides the noise by 20 and multiplies the deviation by `p`.
+    The sampler divides the noise by 20 and multiplies the deviation p of the first phase by the
+    number `p`.
     """
 
     def sample(key: Array, size: Size) -> Instance:

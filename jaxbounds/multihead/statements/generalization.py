@@ -58,7 +58,9 @@ ALMOST_NOTHING = (
 
 
 def _worst_sample(instance: Instance) -> tuple[Array, Array]:
-    """Return ||theta_K - theta_K^{-i}|| and the sum of l_i(theta_k) over k < K, for the worst i."""
+    """Return ||theta_K - theta_K^{-i}|| and sum_{k < K} l_i(theta_k) at the largest of their
+    ratios.
+    """
     full, copies = descend(instance), instance["copies"]
     apart = deviations(full, leave_one_out(instance), copies)[:, instance["K"]]
     alone = jax.vmap(sample_losses, in_axes=(0, None, None))(
@@ -130,8 +132,8 @@ def _gap_within(instance: Instance, rhs: dict[str, ArrayLike]) -> Sides:
     """Compare the generalization gap at theta_K with bounds on the gap.
 
     The gap is the loss on fresh data minus the training loss. The control, a deliberately false
-    variant, claims a gap of at most
-    0. The loss on fresh data bounds the gap without any theory, because losses are positive.
+    variant, claims that the gap is not positive. The loss on fresh data is a trivial bound on the
+    gap, because losses are positive.
     """
     run, K = descend(instance), instance["K"]
     last = jax.tree.map(lambda leaf: leaf[K], run.params)

@@ -41,7 +41,7 @@ from jaxbounds.multihead.tied import tied_distance, tied_risk
 
 LARGEST, MEAN = "sharpened S6, S9, S10", "sharpened S2, S6, S8, S10"
 THREE = {"printed": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
-"""The sets of constants that the forms of Theorem 3 use."""
+"""A dictionary from each version (form) of Theorem 3 to the constants that it uses."""
 
 
 def _theorem3(instance: Instance, size: Size) -> Sides:
@@ -79,7 +79,10 @@ def _several_steps(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _guaranteed(
     name: str, constants: descent.Constants, note: str, moved: str
 ) -> tuple[Form, Form]:
-    """Return forms (versions of the claim) for the loss and the distance, with their H and eta."""
+    """Return a form (version of the claim) for the loss and a form for the distance.
+
+    Both forms take the conditions on H and eta from `constants`.
+    """
     kept = certified(constants)
     cites = "Theorem 3, eq. (79), Appendix B.4" if constants.printed else ""
     distance = Form(name=f"{name}, distance", cites=cites, hypotheses=kept, note=moved)
@@ -205,9 +208,9 @@ ASSUMPTION_2 = on_runs(
 
 
 def at_level(instance: Instance) -> descent.Setting:
-    """Return the setting of Corollaries 3 and 4.
+    """Return the quantities (`Setting`) with which Corollaries 3 and 4 apply Theorems 3 and 4.
 
-    In this setting D is g_0(1/K), ||theta|| is g(1/K), and L(theta) is 1/K.
+    In this setting D = g_0(1/K), ||theta||_{2,infinity} = g(1/K), and L(theta) = 1/K.
     """
     s, level, slack = setting(instance), 1 / horizon(instance), instance["slack"]
     distance = realizing_distance(level, slack)

@@ -136,9 +136,10 @@ POLYLOGARITHMIC = on_orders(
 
 
 def _large_signal(instance: Instance, size: Size) -> Sides:
-    """Compare the sides at Z = Z_mu = S, T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d, delta = 1/10.
+    """Compare gamma* with its claimed order in the signal S, for noise bounds Z = Z_mu = Z_nu = S.
 
-    The constant C is 1 / sqrt(2).
+    Here T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d and delta = 1/10. The constant of eq. (6) is C
+    = 1 / sqrt(2).
     """
     S, d = instance["S"], 4
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)

@@ -190,7 +190,8 @@ def _training(population: Callable, rule: Rule, low: float, high: float) -> Samp
 def paired(
     sampler: Sampler, finish: Callable[[Instance, Size], Instance] = keep_radius, /
 ) -> Sampler:
-    """Turn a sampler of theta_1 into a sampler of segments to theta_2 in a random direction."""
+    """Return a sampler of segments from a theta_1 of `sampler` to theta_2, in a random direction.
+    """
 
     def sample(key: jax.Array, size: Size) -> Instance:
         point_key, outer_key, inner_key, scale_key = jax.random.split(key, 4)

@@ -1,8 +1,8 @@
-"""Definition 1 (P3) and Section 7: the best NTK margin and the global margin, as computed here.
+"""Definition 1 (P3) and Section 7: this library's solvers for the best NTK and global margins.
 
-The paper's questions are about these margins, which the paper does not compute. The statements
-therefore check the library's own solvers. They compare the solvers with differentiation, with every
-face of a convex hull, and with known maxima.
+Section 7 asks questions about these margins, but the paper does not compute them. The statements
+therefore check the library's solvers. Each check compares a solver with differentiation, with a
+search over all faces of a convex hull, or with a known maximum.
 """
 
 from itertools import combinations
@@ -83,9 +83,9 @@ KERNEL = Statement(
 
 
 def _gradients(size: Size) -> Instance:
-    """Return twelve sets of n signed gradients.
+    """Return twelve sets of n gradients, each multiplied by its label.
 
-    A common gradient in each set keeps the margins large.
+    The gradients of a set have a common part, which keeps the margins large.
     """
     rng = np.random.default_rng(0)
     common = rng.normal(size=(12, 1, size["p"]))
@@ -93,10 +93,10 @@ def _gradients(size: Size) -> Instance:
 
 
 def _least_norm(points: np.ndarray) -> float:
-    """Compute the distance of a convex hull from the origin as the least over its faces.
+    """Compute the distance of a convex hull from the origin as the least distance of its faces.
 
-    Each face has a closed form. The nearest point of a face's plane lies in the face if its weights
-    are non-negative.
+    The point of a face's plane nearest to the origin has a closed form. This point lies in the face
+    if its barycentric weights are non-negative.
     """
     found = []
     for count in range(1, len(points) + 1):

@@ -55,7 +55,8 @@ class _Line(NamedTuple):
     data: Data
 
     def at(self, length: ArrayLike) -> Params:
-        """Return one of H equal heads with W = 0, whose U together have norm `length` along x."""
+        """Return one of H equal heads with W = 0 and U along x; together they have norm `length`.
+        """
         d = self.unit.shape[-1]
         share = jnp.asarray(length) / jnp.sqrt(self.heads)
         return {"U": share * self.unit, "W": jnp.zeros((1, d, d))}
@@ -101,7 +102,7 @@ def _keep_good(instance: Instance, size: Size) -> Instance:
 
 
 def _one_token_good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses that a draw may violate.
+    """Return the conditions of Definition 1 that an instance may violate.
 
     The construction of `_line` ensures the rest of Definition 1 and (98).
     """

@@ -1,9 +1,9 @@
 """Corollary 1 at the sizes of the paper's experiments, along runs like those of Figures 2 to 5.
 
-Autograd measures the left sides: the gradient of the module's loss, and both ends of its Hessian by
-`Curvature`. The residual of `Curvature` proves that some eigenvalue is near the measured end. An
+Autograd measures the gradient of the module's loss and, by `Curvature`, the extreme eigenvalues of
+its Hessian. The residual of `Curvature` proves that some eigenvalue is near the measured value. An
 inertia count of the closed form encloses the least and the greatest eigenvalue. The distance
-between the two measurements goes into the error.
+between the two measurements counts as error.
 """
 
 import functools
@@ -38,14 +38,15 @@ LOOKED_AT = (0, 40, 400)
 MANY, MOST = 10_000, 100_000
 """The limits on n H above which the check takes fewer instances and Hessian-vector products.
 
-It then takes only the start of the run from zero and the end of the other run, each of which takes
-seconds. A larger limit measures more instances with more products.
+Above the limits, the check uses only the start of the run from zero and the end of the other run.
+Each of these instances takes seconds. With a larger limit, the check measures more instances with
+more products.
 """
 USUAL, FEW, FEWEST = 60, 12, 6
-"""The numbers of products of the Hessian with a vector for each instance, by its size.
+"""The numbers of Hessian-vector products for an instance: usual, above `MANY`, above `MOST`.
 
-More products bring Lanczos nearer to the extreme eigenvalues. The certified interval covers the
-remaining distance.
+More products bring Lanczos nearer to the extreme eigenvalues. The certified interval includes the
+remaining error.
 """
 
 
@@ -104,7 +105,7 @@ _bracket = jax.jit(lambda params, data: loss_hessian_extremes(params, data))
 def measured(
     params: Params, data: Data, size: Size
 ) -> tuple[Extremes, Array, Array, CertifiedExtremes]:
-    """Return autograd's extreme eigenvalues, L, ||grad L||, and the closed form's eigenvalues."""
+    """Return the Hessian's extreme eigenvalues by autograd, L, ||grad L||, and the enclosures."""
     operator = Curvature(network_risk, params, data)
     ends, loss = operator.extremes_and_loss(iterations=_products(size), dense_limit=0)
     return ends, loss, _gradient(params, data), _bracket(params, data)
@@ -141,7 +142,7 @@ def _norm(ends: Extremes) -> Array:
 
 
 def _off_norm(ends: Extremes, bracket: CertifiedExtremes) -> Array:
-    """Bound the distance between the largest absolute eigenvalue and its measured value."""
+    """Return a bound on the error of the measured largest absolute eigenvalue."""
     outer = jnp.maximum(-bracket.bracket_minimum[0], bracket.bracket_maximum[1])
     return jnp.where(bracket.certified, jnp.abs(outer - _norm(ends)), jnp.inf)
 

@@ -1,7 +1,8 @@
 """The bounds of Sections 3, 4 and 6 at the sizes of the paper's experiments.
 
 DM1 has T = 10, d = 4 and n = 100 (Figures 2 and 3). DM2 has T = 10, d = 5 and n = 1000 (Figures 4
-and 5). The search and the proofs are at smaller sizes, at which each bound has its own statement.
+and 5). Each bound also has its own statement at smaller sizes, where the search and the proofs take
+place.
 """
 
 import jax
@@ -51,7 +52,7 @@ def _printed(key: jax.Array, size: Size) -> Instance:
 
 
 def _sharpened(key: jax.Array, size: Size) -> Instance:
-    """Draw a run with H and eta that the sharpened constants certify for stability."""
+    """Draw a run whose H and eta satisfy the stability conditions with the sharpened constants."""
     return certified_or_loose(key, size, 3)
 
 
@@ -104,7 +105,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     ),
     "multihead.stability.sizes": ("multihead.eq20", "multihead.eq22", "multihead.lem11"),
 }  # fmt: skip
-"""The bounds that each statement measures at the paper's sizes."""
+"""For each statement at the paper's sizes, the ids of the statements whose bounds it repeats."""
 
 TOY: dict[str, tuple[str, ...]] = {
     "the bound is a function of margins alone": (

@@ -1,6 +1,6 @@
 """Proposition 7 and Corollary 2 (5 in the appendix): guarantees for training from a good start.
 
-The statements judge Corollary 5 as `certified_run` computes its numbers from data alone.
+The statements check Corollary 5 with the numbers that `certified_run` computes from data alone.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Figure 6: head counts on text, with pretrained weights or from scratch.
 
 The paper fine-tunes `roberta-base` on SST-2 (AdamW, 5e-6, 5 epochs, batches of 32) "with varying
-number of heads". The paper does not state which numbers, or how the heads were varied. An arm is
-one way to vary the heads. A result records the arm:
+number of heads". The paper does not state the numbers of heads, or how the authors varied them. An
+arm is one way to vary the heads. A result records the arm:
 
 - `split`: trained from scratch; H heads divide the width, d / H columns each;
 - `fixed`: trained from scratch; H heads of a fixed width, summed and divided by sqrt(H), the

@@ -26,7 +26,7 @@ CONFOUNDS = {
     "is expected whatever the theory says",
 }
 SPEEDS = (("10 TFLOP/s", 1e13), ("50 GFLOP/s", 5e10))
-"""Speeds that a GPU and a CPU may reach, in floating-point operations a second."""
+"""Assumed speeds of a GPU and of a CPU, in floating-point operations a second."""
 
 
 def parameter_count(shape: RobertaShape, /) -> int:
@@ -44,7 +44,7 @@ def operations(shape: RobertaShape, sentences: int, length: int, /) -> float:
 
 
 def cost(config: Figure6, shapes: Mapping[str, RobertaShape], batches: int, /) -> str:
-    """Write a line about the amount of training, and about its time at the two `SPEEDS`."""
+    """Return a line about the amount of training, and about its duration at the two `SPEEDS`."""
     runs = len(config.arms) * len(config.heads) * config.trials
     steps = config.epochs * batches
     total = sum(operations(shape, config.batch, config.length) for shape in shapes.values())
