@@ -156,9 +156,10 @@ def corollary5(
 ) -> DescentCertificate:
     """Return Corollary 5's certificate with g_0 = G as printed, or g_0 = sqrt(2) G (erratum E5).
 
-    The certificate holds a number of heads, a step size and a loss bound. It is that of Corollary 3
-    at g_0(1/K) and g(1/K). The sqrt(H) of Corollary 5 is B_2 times the sqrt(H) of eq. (84).
-    `corollary4_gap(g_0, eta, n)` gives Corollary 5's bound on the generalization gap.
+    The certificate contains a number of heads, a step size and a loss bound. These numbers follow
+    from Corollary 3 with the g_0(1/K) and g(1/K) of Proposition 7. The sqrt(H) of Corollary 5 is
+    B_2 times the sqrt(H) of eq. (84). `corollary4_gap(g_0, eta, n)` gives Corollary 5's bound on
+    the generalization gap.
 
     Args:
         good: the constants of Definition 1.

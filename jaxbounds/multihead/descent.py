@@ -290,7 +290,8 @@ def stability(
 
     The sharpened bound (sharpenings S2, S6 and S9) is exp(sum_k alpha_k) eta beta_1# / n (K
     averaged_loss + L(theta_0)). Here sum_{k=1}^{K-1} alpha_k <= (8/3) eta beta_3# / sqrt(H) K times
-    `averaged_loss`. At the least certified H, this sum is at most 1/4; the paper has log 2.
+    `averaged_loss`. At the least certified H, this sum of the alpha_k is at most 1/4; the paper
+    bounds it by log 2.
     """
     gradient, weak = ball_constants(s, constants)
     if constants.printed:

@@ -75,9 +75,9 @@ def descent_certificate(
     The constants "printed" are those of Theorem 3. The constants "sharpened" use the sharpenings
     S6, S7, S9 and S10 with the factor 4/3. The constants "sharpened S8" use the factor
     sec(sqrt(kappa) / 2) = 1.0659 and the root mean square of S2. The target theta has
-    ||theta||_{2,infinity} <= size + spread / sqrt(H). For a target at distance D from zero, spread
-    evenly over the heads, take size 0 and spread D. For a target of fixed norm in each head, take
-    spread 0.
+    ||theta||_{2,infinity} <= size + spread / sqrt(H). If the start is zero and the target is spread
+    evenly over the heads, pass size = 0 and spread = D. If each head of the target has a fixed
+    norm, pass spread = 0.
 
     Args:
         T: number of tokens.
@@ -87,10 +87,10 @@ def descent_certificate(
         K: number of gradient steps.
         loss_target: L(theta), the loss at the target; positive.
         loss_start: L(theta_0), the loss at the start; positive.
-        size: the part of the bound on ||theta||_{2,infinity} that does not shrink as H grows.
-        spread: the factor of the part of this bound that shrinks as 1 / sqrt(H).
-        heads: the number of heads H of a given model. If H is too small, the function takes the
-            least certified number.
+        size: the part of the bound on ||theta||_{2,infinity} that is independent of H.
+        spread: the numerator of the part spread / sqrt(H) of this bound.
+        heads: the number of heads H of a given model. If H is below the least certified number, the
+            function uses this number instead.
 
     Raises:
         Refused: if R < 1, or a quantity that must be positive is not.

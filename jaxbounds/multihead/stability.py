@@ -40,9 +40,9 @@ def leave_one_out_risk(
 
 @jax.jit
 def leave_one_out(problem: Instance) -> Run:
-    """Run gradient descent without sample i, for each i.
+    """Run gradient descent n times, for each i without sample i.
 
-    The results have the leading axes (n, STEPS + 1).
+    The arrays of the result have the leading axes (i, k) of length (n, STEPS + 1).
     """
     data, copies = training_set(problem), problem["copies"]
 
@@ -84,7 +84,7 @@ def growth_rate(step: Reals, weak: Reals, losses: Reals, /) -> Reals:
 
 
 def growth(before: Reals, rate: Reals, added: Reals, /) -> Reals:
-    """Return one step of (20) and (22): (1 + rate) ||theta_k - theta_k^{-i}|| + added."""
+    """Return (1 + rate) ||theta_k - theta_k^{-i}|| + added, the bound of (20) and (22) at k + 1."""
     return (1 + rate) * before + added
 
 

@@ -172,11 +172,12 @@ def read_text(path: str | Path, /) -> dict[str, Sentences]:
     """Read sentences from `path`: a folder or file of SST-2, or film-review snippets.
 
     Returns:
-        {"train", "test"} for a folder of SST-2. The test set is GLUE's dev (validation) split,
-        because GLUE's test split has no labels. {"all"} for a single file.
+        The sentences of each split: "train" and "test" for a folder of SST-2, "all" for a single
+            file. The test set of SST-2 is GLUE's dev (validation) split, because GLUE's test split
+            has no labels.
 
     Raises:
-        Refused: if the path holds sentences of none of the three kinds, or is damaged.
+        Refused: if the path has none of the three kinds of sentences, or a file is damaged.
     """
     path = Path(path)
     if path.is_dir():

@@ -2,7 +2,7 @@
 
 The paper's heads start at zero and therefore stay equal. The module `EqualHeads` stores one head
 for all H heads, so the time that a curve takes does not depend on H. A lane is one trial at one
-number of heads H. H and the step size are inputs of a lane, so one compiled program serves all
+number of heads H. H and the step size are inputs of a lane, so one compiled program trains all
 lanes.
 """
 
@@ -155,7 +155,7 @@ def run_curves(
             (leading axis 1) to further quantities of the equal heads. For another student
             (network), the result has only the losses, the accuracy and the margins.
         folder: the folder in which the run stores its progress.
-        resume: continue from the folder instead of clearing it.
+        resume: whether to continue the run that `folder` contains; False clears the folder first.
 
     Returns:
         A data set of the recorded quantities, with the axes (panel, H, trial, step).
@@ -204,7 +204,7 @@ def _recorded(
     key: Array,
     resume: bool,
 ) -> xr.Dataset:
-    """Record each of the first steps, and then the steps at fixed intervals."""
+    """Train the lanes of a panel; record each of the first steps, then steps at fixed intervals."""
     pieces = []
     runs = (
         ("opening", config.opening, 1, 0),
@@ -234,7 +234,7 @@ def _recorded(
 
 
 def _labelled(config: Curves, swept: list[Swept]) -> xr.Dataset:
-    """Label the recorded quantities of all lessons (training programs) by (H, trial, step)."""
+    """Return the recorded quantities of all lessons (programs) with the axes (H, trial, step)."""
     shape, dims = (len(config.heads), config.trials, -1), ("H", "trial", "step")
     data = {
         name: (dims, np.concatenate([part.metrics[name] for part in swept]).reshape(shape))

@@ -1,8 +1,8 @@
 """Lessons: the compiled training programs of Figures 2 to 5.
 
 A student is the network that a lesson trains, and a lane is one trial at one H. For the paper's
-model with equal heads, one lesson serves all H, because H and the step size are inputs of a lane.
-For another student, H changes the shapes of the parameters, so each H has its own lesson.
+model with equal heads, one lesson trains at all H, because H and the step size are inputs of a
+lane. For another student, H changes the shapes of the parameters, so each H has its own lesson.
 """
 
 import zlib
@@ -33,7 +33,7 @@ Measure = Callable[[Lane, Params], dict[str, Array]]
 
 
 class Lesson(NamedTuple):
-    """The training of a student (network) on all lanes (trials at one H) that one program serves.
+    """A compiled program that trains a student (network) on lanes; a lane is one trial at one H.
 
     Attributes:
         name: the name of the folder that stores the lesson's progress; "" if there is only one
@@ -42,7 +42,7 @@ class Lesson(NamedTuple):
         start: a function from a lane to its parameters before the first step.
         margins: a function from (parameters, lane, "train" or "test") to y_i f(X_i).
         rule: a function from a lane to its optimiser.
-        measure: a function from a lane and parameters to the records.
+        measure: a function from a lane and parameters to the recorded quantities.
     """
 
     name: str

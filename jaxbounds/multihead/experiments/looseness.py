@@ -94,7 +94,10 @@ class Looseness:
             )
 
     def points(self) -> list[tuple[str, dict[str, Any]]]:
-        """Return each axis with the sizes of its points; the base point is on all axes."""
+        """Return each axis ("H", "T", "d" or "R") with the sizes of its points.
+
+        The base point is a point of every axis.
+        """
         grids = (self.heads, self.tokens, self.dimensions, self.radii)
         base = {axis: grid[1] for axis, grid in zip(AXES, grids)}
         return [(axis, base | {axis: size}) for axis, grid in zip(AXES, grids) for size in grid]

@@ -33,7 +33,7 @@ SETTINGS = default_settings(
 
 
 def _bent(axis: str, power: float) -> Control:
-    """Return false data: the measured quantities grow with another exponent along an axis."""
+    """Return a function that makes false data: quantities with another exponent along an axis."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)
@@ -43,7 +43,7 @@ def _bent(axis: str, power: float) -> Control:
 
 
 def _at(share: float, bound: str) -> Control:
-    """Return false data: each measured quantity is a given fraction of its bound, with error 0."""
+    """Return a function that makes false data: each quantity is `share` times its bound."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         left = share * dataset[bound]
@@ -98,8 +98,7 @@ def exponent(
 
 
 def table(dataset: xr.Dataset, /) -> str:
-    """Return, as a text table, the exponents of each measured quantity and its bounds on each axis.
-    """
+    """Return a text table with the exponents of each measured quantity and of its bounds."""
     lines = [
         dataset.attrs["settings"],
         "exponents:        axis   random  aligned  printed    sharp",
@@ -143,9 +142,9 @@ def _radius(dataset: xr.Dataset) -> Finding:
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
-    """Return the largest ratio of a measured quantity, less its error, to its bound.
+    """Return the largest value of (measured quantity - its error) / (its bound), and its place.
 
-    Also return the place of this network in the data.
+    The place is a text that names the network.
     """
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):

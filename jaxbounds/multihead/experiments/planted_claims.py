@@ -153,7 +153,7 @@ def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
 
 
 def _least(part: xr.Dataset, which: np.ndarray) -> str:
-    """Write the least alignments among the runs that `which` marks, or "" if it marks no run."""
+    """Return, as text, the least alignments of the runs that `which` marks; "" if it marks none."""
     rows = {k: part[f"alignment_{k}"].transpose("H", "trial").values[which] for k in ("W", "U")}
     return ", ".join(f"{k} {row.min():.3f}" for k, row in rows.items() if row.size)
 

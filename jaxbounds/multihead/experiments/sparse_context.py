@@ -56,7 +56,7 @@ class SparseContextCurves(Curves):
         )
 
     def model(self) -> SparseContext:
-        """Return DM1's patterns and sizes, with the noise cut at three standard deviations."""
+        """Return DM1 with these settings, and with noise bounded by three standard deviations."""
         bound = 3 * self.deviation * self.signal
         return SparseContext(
             tokens=self.tokens,

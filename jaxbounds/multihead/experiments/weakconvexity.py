@@ -93,7 +93,7 @@ class WeakConvexityCurves:
 
 
 def _one_arm(config: WeakConvexityCurves, arm: Arm, heads: int, key: jax.Array) -> np.ndarray:
-    """Compute the quantities of `_NAMES` over (seed, record, block); one program serves all seeds.
+    """Compute the quantities of `_NAMES` for each (seed, record, block), with one compiled program.
 
     A record is a step at which the curvature is measured.
     """
@@ -256,7 +256,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _law(power: float) -> Control:
-    """Return false data, in which the ratios follow a power of H."""
+    """Return a function that makes false data, in which the ratios follow a power of H."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         ratio = (0 * dataset.ratio + 1) * dataset.H.astype(float) ** power
@@ -270,9 +270,9 @@ CONTROLS: dict[str, Control] = {
     "arm 'fixed'": _law(0.0),
     "stays within a factor 30": scaled(100, "ratio", step=lambda step: step == step.max()),
 }
-"""Data in which the claims are false: each arm (way to make heads) has the other arm's exponents.
+"""For each claim, a function that changes the data so that the claim is false.
 
-The ratio grows along training.
+It gives an arm (way to make heads) the other arm's exponent, or makes the ratio grow in training.
 """
 
 

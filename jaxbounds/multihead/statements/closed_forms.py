@@ -128,7 +128,7 @@ def _ends(instance: Instance) -> Sides:
 
 
 def _on_host(instance: Instance, size: Size) -> Sides:
-    """Measure one instance at a time, because a batch takes as long as its slowest instance."""
+    """Compare the eigenvalues of one instance; a batch would wait for its slowest instance."""
     return _ends(jax.tree.map(jnp.asarray, instance))
 
 

@@ -1,4 +1,4 @@
-"""Section 5.3: which conditions on the head count the scaled oracle satisfies.
+"""Section 5.3: the conditions on the number of heads that the scaled oracle satisfies.
 
 No scaling of the oracle satisfies eq. (12) or Theorem 3. Some scalings satisfy the condition (3) of
 Theorem 1 (erratum E27).
@@ -79,8 +79,8 @@ def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Check Section 5.3's target on DM1 data without noise: T = 10, zeta = 1/10, M = 1, d = 4.
 
     The tolerance is epsilon = 1/n. The data are two sequences, one of each label. The check uses
-    every constant of Proposition 3 and the factor d sqrt(T) R^5 of (3), and computes the margins
-    with the model.
+    the explicit constants of Proposition 3 and the factor d sqrt(T) R^5 of (3). It computes the
+    margins with the model.
     """
     S, log_n = jnp.exp(instance["log_S"]), instance["log_n"]
     drawn = by_hand([[True] + [False] * 9] * 2, y=[1, -1]) | {"S": S, "log_eps": -log_n}
@@ -185,7 +185,7 @@ TARGET = Statement(
 
 
 def _exponent(instance: Instance, size: Size) -> Sides:
-    """Compare the display below (12) with the value of log C at which (12) is an equality.
+    """Compare log C of the display below (12) with the log C at which (12) is an equality.
 
     Here S^2 = H^p / C and ||U|| <= ||W||. The scale is S >= log(n) H^{p - 1/2} / C.
     """

@@ -1,11 +1,11 @@
 """Instances (inputs of statements) from DM1: one sequence, or n sequences with equal S and zeta.
 
-They serve Section 5 and Appendices D and E.
+The statements of Section 5 and Appendices D and E use these instances.
 
 Noise has independent scales along mu, along nu and outside the patterns' span. A noise coordinate
 is uniform, equal to plus or minus the scale, or zero. The constants Z_mu, Z_nu and Z of Assumption
-3 are the least constants that an instance's noise allows, at which every bound is strongest. M = d
-- 3 of the d dimensions are distractors, so one dimension is outside the span.
+3 are the least constants that an instance's noise allows. At the least constants, every bound is
+strongest. M = d - 3 of the d dimensions are distractors, so one dimension is outside the span.
 """
 
 import functools
@@ -142,7 +142,7 @@ def by_hand(
 
 
 def keep_context(instance: Instance, size: Size) -> Instance:
-    """Move a point of a search into its domain: S in [1/4, 8], and noise of norm at most 2 S."""
+    """Clip an instance of the search to S in [1/4, 8] and to noise of norm at most 2 S."""
     signal = jnp.clip(instance["S"], 0.25, 8.0)
     return {**instance, "S": signal, "z": jnp.clip(instance["z"], -2 * signal, 2 * signal)}
 
@@ -256,7 +256,7 @@ searched_sequence = functools.partial(
     assumptions="DM1, Assumption 3",
     budget=_FEW_STARTS,
 )
-"""Settings of inequalities about one sequence, which a search tries from few starting points."""
+"""Settings of inequalities about one sequence; the search has only few starting points."""
 searched_sequences = functools.partial(
     Statement,
     kind="inequality",
@@ -267,7 +267,7 @@ searched_sequences = functools.partial(
     budget=_FEW_STARTS,
 )
 
-"""Settings of inequalities about a data set, which a search tries from few starting points."""
+"""Settings of inequalities about a data set; the search has only few starting points."""
 on_quiet = functools.partial(
     Statement,
     kind="inequality",

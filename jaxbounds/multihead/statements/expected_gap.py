@@ -177,9 +177,9 @@ _POPULATIONS = {
     "T": Integers(2, 16), "d": Integers(2, 8), "K": Integers(2, 31), "R": Box(1, 1.5),
     "B": Box(1, 2), "b": Box(1, 2), "part": Box(0.1, 0.5),
 }  # fmt: skip
-"""The ranges of B_2, B_Phi and gamma of Definition 1, from which searches draw.
+"""The ranges from which the search draws B_2, B_Phi and `part` of Definition 1.
 
-The constant gamma is given as a share of its maximum sqrt(2 T) R.
+`part` is gamma divided by its maximum sqrt(2 T) R.
 """
 
 
@@ -189,9 +189,9 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that each number of samples or heads is enough, and that slightly fewer are not.
+    """Check that each number of `smallest_counts` is enough, and a slightly smaller one is not.
 
-    Slightly fewer means one sample or two heads less.
+    The slightly smaller number is one sample or two heads less.
     """
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))

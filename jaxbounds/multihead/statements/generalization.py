@@ -58,9 +58,7 @@ ALMOST_NOTHING = (
 
 
 def _worst_sample(instance: Instance) -> tuple[Array, Array]:
-    """Return ||theta_K - theta_K^{-i}|| and sum_{k < K} l_i(theta_k) at the largest of their
-    ratios.
-    """
+    """Return ||theta_K - theta_K^{-i}|| and sum_{k < K} l_i(theta_k) at their largest ratio."""
     full, copies = descend(instance), instance["copies"]
     apart = deviations(full, leave_one_out(instance), copies)[:, instance["K"]]
     alone = jax.vmap(sample_losses, in_axes=(0, None, None))(

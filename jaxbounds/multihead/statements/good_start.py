@@ -234,7 +234,7 @@ def _with_long_deviation(sampler: Sampler) -> Sampler:
 
 
 def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses that a point of a search may violate.
+    """Return the hypotheses that an instance of the search may violate.
 
     Every sequence has the same number of relevant tokens, at least one and less than T.
     """
@@ -252,9 +252,9 @@ def _model_size(instance: Instance, size: Size) -> Sides:
     sums, probability = _sign_sum_law(heads)
 
     def largest(start: Array) -> Array:
-        """Return |<U, phi(0) X>| at alpha = 1.
+        """Return the largest |<U, phi(0) X>| over the sequences, for a head with alpha = 1.
 
-        The output |Phi| is this number times |sum_h alpha_h| / sqrt(H).
+        The model's largest output |Phi| is this number times |sum_h alpha_h| / sqrt(H).
         """
         return jnp.max(jnp.abs(jnp.sum(c.X, axis=-2) @ (start + instance["p"])))
 

@@ -291,7 +291,7 @@ COROLLARY_3 = on_runs(
 
 
 LEAST = {"derived": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
-"""The constants of two least head counts: the printed (74) and the sharpened condition.
+"""A dictionary from each form of the least head count to its constants: those of (74) or sharpened.
 
 The paper prints no closed form of the least head count.
 """

@@ -190,8 +190,7 @@ def _training(population: Callable, rule: Rule, low: float, high: float) -> Samp
 def paired(
     sampler: Sampler, finish: Callable[[Instance, Size], Instance] = keep_radius, /
 ) -> Sampler:
-    """Return a sampler of segments from a theta_1 of `sampler` to theta_2, in a random direction.
-    """
+    """Return a sampler of segments: `sampler` draws theta_1, and theta_2 - theta_1 is random."""
 
     def sample(key: jax.Array, size: Size) -> Instance:
         point_key, outer_key, inner_key, scale_key = jax.random.split(key, 4)

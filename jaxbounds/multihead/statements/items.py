@@ -1,6 +1,6 @@
 """A dictionary from every numbered item and display of the paper to the statements about it.
 
-In place of statements, an entry may name a definition in code, or give the reason why no statement
+An entry without statements names the definition in the code, or gives the reason why no statement
 checks the item.
 """
 

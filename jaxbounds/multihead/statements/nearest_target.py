@@ -47,7 +47,8 @@ def _one_token(key: jax.Array, size: Size) -> Instance:
 
 
 class _Line(NamedTuple):
-    """The start U = -offset / ||x||^2 x, spread over the heads, with Definition 1's constants."""
+    """The start U = -offset x / ||x||^2, spread over the heads, and the constants of Definition 1.
+    """
 
     good: GoodInitialisation
     heads: Array
@@ -55,8 +56,7 @@ class _Line(NamedTuple):
     data: Data
 
     def at(self, length: ArrayLike) -> Params:
-        """Return one of H equal heads with W = 0 and U along x; together they have norm `length`.
-        """
+        """Return one of H equal heads with W = 0 and U along x; the H heads have norm `length`."""
         d = self.unit.shape[-1]
         share = jnp.asarray(length) / jnp.sqrt(self.heads)
         return {"U": share * self.unit, "W": jnp.zeros((1, d, d))}
@@ -91,7 +91,7 @@ def _nearest(instance: Instance, size: Size) -> Sides:
 
 
 def _keep_good(instance: Instance, size: Size) -> Instance:
-    """Move an instance of a search into the range of `_one_token_good`, with 1 <= ||x|| <= 3."""
+    """Clip an instance of the search so that it satisfies `_one_token_good` and 1 <= ||x|| <= 3."""
     length = jnp.maximum(vector_norm(instance["x"]), 1e-3)
     return {
         "x": instance["x"] * jnp.clip(length, 1 + 1e-9, 3.0) / length,

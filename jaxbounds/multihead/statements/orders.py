@@ -117,7 +117,10 @@ THEOREM_1_RHO = as_it_grows(
 
 
 def _gain(instance: Instance, size: Size) -> Sides:
-    """Compare both sides for P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2, zeta = 1/2 (Section 5.1)."""
+    """Compare gamma* - gamma_lin with its claimed order in the signal S (Section 5.1).
+
+    Here P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2 and zeta = 1/2.
+    """
     S = instance["S"]
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)
     gain = gamma_star(dm1, 1.0) - gamma_linear(dm1)

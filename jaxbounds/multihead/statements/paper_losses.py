@@ -57,7 +57,7 @@ def _products(size: Size) -> int:
 
 
 def copies_of(size: Size) -> tuple[int, int]:
-    """Return the number of heads in each of two groups; one head is a group of its own."""
+    """Return the number of heads in each of two groups; if H = 1, the second group is empty."""
     heads = int(size["H"])
     return heads - heads // 2, heads // 2
 

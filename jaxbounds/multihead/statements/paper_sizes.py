@@ -47,7 +47,7 @@ HEADS = together(
 
 
 def _printed(key: jax.Array, size: Size) -> Instance:
-    """Draw a run with H and eta that the printed constants certify for stability."""
+    """Draw a run whose H and eta satisfy the stability conditions with the printed constants."""
     return certified_or_loose(key, size, 2)
 
 
@@ -136,7 +136,7 @@ TOY: dict[str, tuple[str, ...]] = {
     "the theorem is Theorem 3 with other constants": ("multihead.thm1",),
     "the display has an erratum (E8), and the paper means (22)": ("multihead.eq21",),
 }  # fmt: skip
-"""A dictionary from each reason to the bounds that are measured only at small sizes.
+"""A dictionary from reasons to the ids of the bounds that are measured only at small sizes.
 
 The bounds are those of Sections 3, 4 and 6.
 """

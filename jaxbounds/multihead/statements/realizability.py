@@ -239,7 +239,7 @@ CERTIFICATES = {
     "sharpened S6, S9, S10": "sharpened",
     "sharpened S2, S6, S8, S10": "sharpened S8",
 }
-"""A dictionary from each form (version) of Corollary 5 to the certificate that the form judges."""
+"""A dictionary from each form (version) of Corollary 5 to the name of the certificate it checks."""
 
 
 def _certified(instance: Instance, size: Size) -> Sides:

@@ -136,10 +136,11 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
 
 
 def realizable(key: jax.Array, size: Size) -> Instance:
-    """Draw a run from zero on DM1 data, with theta(1/K), H and eta of Corollaries 3 and 4.
+    """Draw a run from zero on DM1 data with a target theta(1/K) and certified H and eta.
 
-    H comes from (81) or (95), or from the sharpened constants; g(eps) = g_0(eps) / sqrt(H). There
-    are sixteen times as many fresh sequences {"X_test", "y_test"} as training sequences.
+    The numbers are those of Corollaries 3 and 4. H satisfies (81) or (95), or the sharpened
+    conditions. Here g(eps) = g_0(eps) / sqrt(H). There are sixteen times as many fresh sequences
+    {"X_test", "y_test"} as training sequences.
     """
     data_key, test_key, number_key, kind_key = jax.random.split(key, 4)
     data = REALIZABLE.sample(data_key, size["n"])
@@ -171,7 +172,7 @@ def realizable(key: jax.Array, size: Size) -> Instance:
 
 
 def realized(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 2 at eps = 1/K: the loss, the distance to theta_0, and the size."""
+    """Check Assumption 2 at eps = 1/K: the loss, ||theta - theta_0|| and ||theta||_{2,inf}."""
     s, level, slack = setting(instance), 1 / horizon(instance), instance["slack"] * (1 + 1e-12)
     return {
         **radius_at_least_one(instance, size),
@@ -239,7 +240,7 @@ SHARP = "sharpened S2, S6, S9, S10"
 
 
 def worst_step(lhs: Array, rhs: Array, mask: Array, *others: ArrayLike) -> Any:
-    """Return both sides, and the other values, at the masked entry with the largest ratio."""
+    """Return `lhs`, `rhs` and `others` at the entry of `mask` with the largest lhs / rhs."""
     mask = jnp.broadcast_to(mask, lhs.shape)
     at = jnp.argmax(jnp.where(mask, lhs / jnp.maximum(rhs, 1e-300), -jnp.inf))
     return tuple(jnp.ravel(x)[at] for x in (lhs, rhs, *others))

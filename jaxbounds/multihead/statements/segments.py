@@ -38,17 +38,17 @@ from jaxbounds.multihead.statements.instances import (
 GRID = 17
 """The number of points of a segment at which the check evaluates functions to find extremes.
 
-The maxima are lower estimates. A larger number gives better estimates.
+The computed maxima are at most the true maxima. A larger number gives better estimates.
 """
 QUASI_CONVEXITY = 4 / 3
-"""The factor of Proposition 4; a larger factor gives a weaker bound."""
+"""The factor 4/3 between the sides of Proposition 4; a larger factor gives a weaker bound."""
 
 
 class Segment(NamedTuple):
-    """The segment [theta_1, theta_2]: its ends, step, points, length, and the loss L at the points.
+    """The segment [theta_1, theta_2]: ends, difference, points, length, and losses at the points.
 
-    The attributes `printed` and `sharp` are the larger beta_3 / sqrt(H) of the two ends, with the
-    printed and with the sharpened beta_3.
+    The attribute `printed` is the larger of the printed beta_3 / sqrt(H) at the two ends. The
+    attribute `sharp` uses the sharpened beta_3 instead.
     """
 
     first: Params

@@ -29,7 +29,8 @@ class Prepared(NamedTuple):
     """The data of all trials.
 
     Attributes:
-        lanes: the inputs of each trial, stacked over the trials.
+        lanes: the inputs of the training (sentences, order, keys) of each trial, stacked over the
+            trials.
         vocabulary: the number of kinds of tokens, the largest over the trials.
         found: for each trial, the accuracies of simple rules and the share of sentences that were
             cut.
@@ -99,7 +100,7 @@ def batches_of(config: Figure6, n: int, /) -> int:
     The run records its losses `looks` times in each epoch.
 
     Raises:
-        Refused: if there are fewer batches than looks.
+        Refused: if an epoch has fewer batches than `looks`.
     """
     batches = n // config.batch // config.looks * config.looks
     if not batches:
@@ -112,7 +113,7 @@ def batches_of(config: Figure6, n: int, /) -> int:
 
 
 def prepare(config: Figure6, key: Array, /) -> Prepared:
-    """Read or draw the sentences of every trial, and code them.
+    """Read or draw the sentences of every trial, and encode them as token ids.
 
     Args:
         config: the settings of Figure 6.

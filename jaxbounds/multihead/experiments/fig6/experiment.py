@@ -35,14 +35,14 @@ def run(
     Args:
         config: the settings of Figure 6.
         key: the key of all draws; a trial's data and order do not depend on the arm or H.
-        folder: the folder of the progress.
-        resume: continue from the folder instead of clearing it.
+        folder: the folder in which the run stores its progress.
+        resume: whether to continue the run that `folder` contains; False clears the folder first.
 
     Returns:
         `train_loss`, `test_loss`, `train_accuracy` and `test_accuracy` over (panel, H, trial,
         step), where a panel is an arm (a way to make H heads). The training losses and accuracies
-        are over as many training sentences as there are test sentences. The result also has the
-        test accuracies of simple rules over (trial,).
+        are averages over as many training sentences as there are test sentences. The result also
+        has the test accuracies of simple rules, for each trial.
 
     Raises:
         Refused: if data or weights are missing, damaged or do not fit, or the folder to resume
