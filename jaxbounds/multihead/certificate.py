@@ -1,7 +1,7 @@
 """Certify a training run from data alone: good initialisation, heads, step size and loss bound.
 
-The first phase gives theta^(1) with equally many alpha_h = +1 and alpha_h = -1. This module
-computes the best NTK margin at theta^(1) and the direction theta* of this margin; it assumes
+The first phase ends at theta^(1), with equally many heads with alpha_h = +1 and alpha_h = -1. This
+module computes the best NTK margin at theta^(1) and the direction theta* of this margin; it assumes
 neither. Corollary 5 (as printed and corrected) and Theorem 3 with sharpened constants then give the
 number of heads and the step size that certify a loss. All constants are explicit. Heads with equal
 parameters are stored once with their number of copies, so a certified H of any size can be run.
@@ -84,7 +84,7 @@ def good_initialisation(
 def target_scale(good: GoodInitialisation, tolerance: ArrayLike, /) -> ArrayLike:
     """Return the factor G = (2 B_Phi + log(1/epsilon)) / gamma.
 
-    Proposition 7 takes theta(epsilon) = theta_0 + G theta*.
+    Proposition 7 uses the target theta(epsilon) = theta_0 + G theta*.
     """
     log = array_module(good, tolerance).log
     return (2 * number(good.model_bound) - log(tolerance)) / number(good.margin)

@@ -39,7 +39,7 @@ def flatten(params: Params, /) -> Float[Array, " P"]:
 
 
 def unflatten(point: Float[Array, " P"], like: Params, /) -> Params:
-    """Turn a vector that `flatten` returned back into parameters with the shapes of `like`."""
+    """Return the parameters, with the shapes of `like`, from which `flatten` made this vector."""
     heads, outer = like["U"].shape[0], like["U"][0].size
     rows = point.reshape(heads, -1)
     return {

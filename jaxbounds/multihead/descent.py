@@ -240,9 +240,9 @@ def regret(s: Setting, step: ArrayLike, K: ArrayLike, penalties: ArrayLike = 0.0
 def averaged_loss(
     s: Setting, step: ArrayLike, K: ArrayLike, /, *, weight: ArrayLike = PRINTED_WEIGHT
 ) -> ArrayLike:
-    """Bound the average loss: 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K), Lemma 9.
+    """Return Lemma 9's bound on the mean loss: 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K).
 
-    These factors belong to the printed weight q = 2/3.
+    The factors 2, 3/4 and 1/2 are those of the printed q = 2/3.
     """
     half = weight / 2
     return (regret(s, step, K) + half * (s.loss_target + s.loss_start / K)) / (1 - half)

@@ -34,7 +34,7 @@ class GlobalMargin(NamedTuple):
 
 
 def feasible(params: Head, norm: Norm, /) -> Head:
-    """Rescale `params` to the point of the constraint set in the same direction."""
+    """Return the multiple of `params` (for "projection": of U) that satisfies the constraint."""
     squares = jnp.sum(params["U"] ** 2)
     if norm == "projection":
         return {"U": params["U"] / jnp.sqrt(squares), "W": params["W"]}

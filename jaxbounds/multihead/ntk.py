@@ -95,9 +95,9 @@ def best_ntk_margin(
 ) -> NTKMargin:
     """Return the best NTK margin over the samples, as an `NTKMargin`.
 
-    The point of least norm in a convex hull solves a non-negative least squares problem. Let A A^T
-    be the signed kernel. The minimiser over q >= 0 of ||A^T q||^2 + (1 - sum q)^2 is a multiple of
-    the best weights.
+    The point of least norm in a convex hull solves a non-negative least squares problem. Let the
+    rows of A be the gradients y_i grad Phi(X_i), so A A^T is the signed kernel. The minimiser over
+    q >= 0 of ||A^T q||^2 + (1 - sum q)^2 is a multiple of the best weights.
 
     Args:
         gram: the result of `ntk_gram(params, X, X)`, in double precision for a small gap.

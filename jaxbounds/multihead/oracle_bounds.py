@@ -86,7 +86,7 @@ def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
     """Return a lower bound on y <grad_W Phi, W*> / ||W*||, from the expression in braces in (115).
 
     The bound holds at alpha = 1, for U^(1) around the printed centre (zeta / 2) u*. Eq. (116)
-    multiplies the bound by |alpha| and then halves it, which gives the first two terms of gamma*.
+    multiplies the bound by |alpha| and then by 1/2; the result is the first two terms of gamma*.
     """
     z, S, Z = dm1.zeta, dm1.S, dm1.noise
     main = z * S**6 - 7 * Z * S**4 - 12 * Z**2 * S**2 - 16 * Z**3
@@ -152,8 +152,9 @@ class TargetSlacks(NamedTuple):
     Each requirement has the form "quantity >= 1", with all hidden constants set to one. A negative
     logarithm means that the target fails the requirement.
 
-    Attributes: saturates: log of S^2 H^{-p} C; the quantity is at least one if the attention
-    saturates.
+    Attributes:
+        saturates: log of S^2 H^{-p} C; the attention of the heads saturates if this quantity is at
+            least one.
         heads: log of H^c / (S^5 ||theta||^3), the requirement of eq. (12) at c = 1/2.
         heads_sharp: log of H^c / (S^3 ||theta||^2), the requirement under the sharpened bound S5.
         heads_product: log of H^c / (S^5 ||theta||_{2,inf} ||theta||^3), the requirement of eq. (3)

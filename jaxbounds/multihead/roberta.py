@@ -30,7 +30,7 @@ class RobertaShape:
         heads: H, the number of heads.
         head_width: number of columns of a head; `width / heads` if the heads divide the width.
         inner: width of the feedforward layers.
-        positions: number of rows of the position table; the first pad + 1 rows belong to no token.
+        positions: number of rows of the position table; no token uses the first pad + 1 rows.
         types: number of rows of the table of token types; only the first row is used.
         pad: the id of the token that fills up a sentence; positions are counted from pad + 1.
         labels: number of logits of a sentence.

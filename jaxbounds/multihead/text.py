@@ -69,7 +69,7 @@ def read_tsv(path: str | Path, /) -> Sentences:
     """Read a split of GLUE's SST-2: header `sentence<tab>label`; quotes are part of the text.
 
     Raises:
-        Refused: if the file cannot be read, or has another header or a row without a label.
+        Refused: if the file cannot be read, has a different header, or has a row without a label.
     """
     path = Path(path)
     try:

@@ -1,4 +1,4 @@
-"""The paper's figures as sweeps: each module has a frozen config, `run`, `figure` and `claims`."""
+"""The paper's figures: each module has a settings class and functions `run`, `figure`, `claims`."""
 
 from jaxbounds.multihead.experiments import (
     fig6,

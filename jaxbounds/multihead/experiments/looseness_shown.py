@@ -1,4 +1,4 @@
-"""The exponents, claims and figure that follow from the measurements of Section 3's bounds."""
+"""The exponents, claims and figure of the measurements of Section 3's bounds."""
 
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ A larger number accepts slower growth.
 """
 HESSIAN, CONVEXITY = "|Hess Phi|", "-min Hess L / L"
 SHOWN = ("|grad L| / L", "max Hess L", CONVEXITY)
-"""The rows of the picture: Corollary 1 (1), (2), (3)."""
+"""The quantities that the figure shows, one per row: those of Corollary 1 (1), (2) and (3)."""
 AXES = ("H", "T", "d", "R")
 
 SETTINGS = default_settings(

@@ -1,11 +1,11 @@
 """Section 7's first open question: are random starts NTK separable, and with which margin?
 
 The experiment computes the best NTK margin on the data model DM1, with a certificate. The starts
-are random starts of several scales and head counts, theta^(1), and zero. The number n of samples
-grows. A head has T d + d^2 parameters, so it may reach a margin on n samples by memorising them.
-The experiment therefore tests the best direction on held-out samples, and tests whether the margin
-stops falling as n grows. Margins grow with the norm of the start, which B_2 of Definition 1
-measures. Compare margins only at equal `head_norm`.
+are random starts of several scales and head counts, theta^(1), and zero. The experiment increases
+the number n of samples. A head has T d + d^2 parameters, so it may reach a margin on n samples by
+memorising them. The experiment therefore tests the best direction on held-out samples, and tests
+whether the margin stops falling as n grows. Margins grow with the norm of the start, which B_2 of
+Definition 1 measures. Compare margins only at equal `head_norm`.
 """
 
 import itertools
@@ -94,7 +94,7 @@ def _starts(key: jax.Array, config: NTK, model: SparseContext) -> dict:
 
 
 def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
-    """Compute margins, and shares of held-out samples that are separated, over (start, n, seed)."""
+    """Compute the NTK margin and the separated share of held-out samples per (start, n, seed)."""
     with enable_x64(True):
         return _run(config, key)
 
@@ -102,10 +102,10 @@ def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
 def _one_seed(
     key: jax.Array, config: NTK, model: SparseContext
 ) -> Iterator[tuple[str, list[tuple]]]:
-    """Yield, for each start, five quantities over n.
+    """Yield, for each start, its name and five quantities at each number of samples n.
 
-    They are the margin, its upper bound, the separated share of held-out samples, their least
-    margin, and the norm of the start.
+    The quantities are the margin, its upper bound, the separated share of held-out samples, their
+    least margin, and the norm of the start.
     """
     data_key, test_key, start_key = jax.random.split(key, 3)
     data = model.sample(data_key, max(config.samples))

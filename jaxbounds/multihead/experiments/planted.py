@@ -47,7 +47,7 @@ class PlantedCurves(Curves):
     shared_teacher: bool = False
 
     def settings(self) -> str:
-        """Describe the data model, the sizes and the teachers in one line."""
+        """Return one line of text about the data model, the sizes and the teachers."""
         whose = "one teacher" if self.shared_teacher else "a teacher for each trial"
         return (
             f"DM2: T = {self.tokens}, d = {self.dimension}, gamma_attn = {self.threshold:g}, "

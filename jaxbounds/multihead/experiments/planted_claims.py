@@ -50,18 +50,21 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-It exchanges heads or panels, moves the runs' ends away from the teacher, or halves the margin.
+It exchanges heads or panels, lowers the final alignment, or halves the margin.
 """
 
 
 def found_teacher(dataset: xr.Dataset, panel: int) -> np.ndarray:
-    """Return, over (H, trial), whether the run ends near the teacher."""
+    """Return, for each (H, trial), whether the run ends near the teacher."""
     last = dataset.alignment_W.isel(panel=panel, step=-1).transpose("H", "trial")
     return last.values > FOUND
 
 
 def _settled(dataset: xr.Dataset, panel: int) -> np.ndarray:
-    """Return over (H, trial) whether W's alignment is steady over the second half of the steps."""
+    """Return, for each (H, trial), whether the alignment of W changes little in the end.
+
+    The end is the second half of the steps.
+    """
     curve = dataset.alignment_W.isel(panel=panel).transpose("step", "H", "trial").values
     steps = dataset.step.values
     half = int(np.argmin(np.abs(steps - steps[-1] / 2)))

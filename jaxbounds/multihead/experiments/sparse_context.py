@@ -48,7 +48,7 @@ class SparseContextCurves(Curves):
     positions: Literal["fixed", "random"] = "fixed"
 
     def settings(self) -> str:
-        """Describe the data model and the sizes in one line."""
+        """Return one line of text about the data model and the sizes."""
         return (
             f"DM1: T = {self.tokens}, {self.relevant} relevant ({self.positions} positions), "
             f"S = {self.signal:g}, Gaussian noise of deviation {self.deviation:g}; "
@@ -90,7 +90,10 @@ def draw(config: SparseContextCurves, key: Array, n: int, /) -> dict[str, Array]
 
 
 def hypotheses(config: SparseContextCurves, /) -> dict[str, float]:
-    """Return numbers in the theory's conditions, for noise bounded by three standard deviations."""
+    """Return numbers of the theory: noise, margins, step bound.
+
+    The noise is bounded by three standard deviations.
+    """
     model = config.model()
     dm1 = Assumption3.of(model)
     smooth = beta2(0.0, model.radius, T=config.tokens, d=4, H=config.heads[-1])

@@ -48,10 +48,9 @@ CONTROLS: dict[str, Control] = {
     "achieves gamma_attn": scaled(0.5, "margin"),
     "speed-up is larger with Adam": EXCHANGED,
 }
-"""For each claim, a function that turns the data into data in which the claim is false.
+"""For each claim, a function that changes the data so that the claim is false.
 
-The function exchanges numbers of heads or panels, changes the rate at which the loss falls, or
-halves the margin.
+It exchanges heads or panels, changes the rate at which the loss falls, or halves the margin.
 """
 
 
@@ -83,7 +82,7 @@ def _step_sizes(dataset: xr.Dataset) -> list[str]:
 
 
 def at_steps(steps: list[int], /) -> str:
-    """Write steps in words: "at steps 200, 400 and 1000"."""
+    """Return the steps in words, for example "at steps 200, 400 and 1000"."""
     *first, last = map(str, steps)
     return f"at steps {', '.join(first)} and {last}" if first else f"at step {last}"
 

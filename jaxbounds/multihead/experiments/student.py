@@ -2,7 +2,7 @@
 
 All heads start at zero and therefore stay equal. `EqualHeads` is the fast path of
 `MultiHeadAttention`. `EqualHeads` has the parameters of one head, with a leading axis of length
-one. `tie` takes this head from the parameters of H equal heads, and `untie` writes the H heads out
+one. `tie` returns this head from the parameters of H equal heads, and `untie` returns the H heads
 again. The order (tokens, coordinates, samples) makes the tiny matrices of these models fast on a
 CPU.
 """
@@ -142,5 +142,5 @@ def measurements(lane: Lane, params: Params, /) -> dict[str, Array]:
 
 
 def last_axis(data: Mapping[str, Array], /) -> dict[str, Array]:
-    """Turn {"X": (n, T, d), "y": (n,)} into data with the sample axis last and labels as floats."""
+    """Return data {"X": (n, T, d), "y": (n,)} with the sample axis last and with float labels."""
     return {"X": jnp.moveaxis(data["X"], 0, -1), "y": data["y"].astype(data["X"].dtype)}

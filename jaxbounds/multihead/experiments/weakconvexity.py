@@ -7,10 +7,10 @@ alone. There are two arms (ways to make heads): the heads split the width, or th
 width. In the second arm, the sum of the heads is divided by sqrt(H), as in the paper. All ratios
 are lower estimates, since Lanczos gives upper estimates of lambda_min.
 
-If the output is linear in the heads (preset "linear"), the second derivatives of the heads enter
-divided by sqrt(H). If layers follow the attention, they add J^T (Hess of the later layers) J, with
-the Jacobian J of the heads' sum. J J^T does not shrink with H. The ratio therefore does not fall
-below a positive floor.
+If the output is linear in the heads (preset "linear"), the Hessian contains the heads' second
+derivatives divided by sqrt(H). Layers after the attention add J^T (Hess of the later layers) J to
+the Hessian, where J is the Jacobian of the heads' sum. J J^T does not shrink as H grows. The ratio
+therefore stays above a positive floor.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 BLOCKS = {"network": None, "attention": "attention"}
-"""The blocks of parameters for which the Hessian is measured: all, or the attention's parameters.
+"""The sets of parameters in which the Hessian is measured: all parameters, or the attention's.
 
 A parameter belongs to the attention if its path contains "attention".
 """
@@ -68,7 +68,7 @@ class WeakConvexityCurves:
         arms: the ways to make heads, "split" (the width divided by H) and "fixed" (a fixed width).
         dimension: d, the width of the network.
         layers: the number of Transformer blocks.
-        nonlinear: whether GELU layers and a last norm follow the attention.
+        nonlinear: whether the network has GELU layers and a last norm after the attention.
         tokens: T, the number of tokens of the data (DM1).
         distractors: M, the number of distractors of the data.
         n: the number of samples; each step and each Hessian uses all of them.
@@ -277,7 +277,7 @@ It gives an arm (way to make heads) the other arm's exponent, or makes the ratio
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw the attention's ratio at the start against H, and the network's ratio against loss."""
+    """Draw -lambda_min / L: of the attention at the start against H, of the network against L."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

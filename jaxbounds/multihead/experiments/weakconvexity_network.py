@@ -73,8 +73,8 @@ class Encoder(nn.Module):
         dimension: d, the width of the network.
         layers: the number of Transformer blocks.
         width: the width of each head in the arm "fixed".
-        nonlinear: whether GELU layers and a last norm follow the attention. Without them, and with
-            one block, the output is linear in the heads, as in the paper's model.
+        nonlinear: whether the network has GELU layers and a last norm after the attention. Without
+            them, and with one block, the output is linear in the heads, as in the paper's model.
     """
 
     heads: int

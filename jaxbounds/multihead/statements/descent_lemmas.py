@@ -44,13 +44,13 @@ MEASURABLE = 1e5
 """The check skips a step if the promised decrease of the loss is below this factor times the
 rounding error.
 
-The relative error of a checked ratio is then at most 1e-4. With a larger factor, the check skips
+The relative error of a checked ratio is then at most 1e-4. A larger factor makes the check skip
 more steps.
 """
 
 
 def rounding_of_losses(instance: Instance, run: Run) -> Array:
-    """Bound the effect of rounding on L(theta_k) and on the step to theta_{k+1}, for every k.
+    """Return a bound on the rounding errors of L(theta_k) and of the next step, for every k.
 
     A margin is a sum over H heads divided by sqrt(H). Each head has an error of eps times the
     head's terms. The terms of different groups may cancel, so the error is eps times sqrt(H) max_h
@@ -140,8 +140,8 @@ def descends(instance: Instance, size: Size) -> dict[str, Array]:
 def _penalties(instance: Instance) -> dict[str, Array]:
     """Compute max(beta_3(theta), beta_3(theta_k)) ||theta - theta_k||^2 / sqrt(H) for each k.
 
-    The printed form (version of the claim) takes the printed beta_3, and the sharpened form takes
-    the sharpened beta_3.
+    The printed form (version of the claim) uses the printed beta_3, and the sharpened form uses the
+    sharpened beta_3.
     """
     run, copies, s = descend(instance), instance["copies"], setting(instance)
     norms, largest, _ = sizes_along(run, copies)

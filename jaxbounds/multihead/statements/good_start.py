@@ -280,7 +280,7 @@ def _model_size(instance: Instance, size: Size) -> Sides:
 
 
 def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 3, and that the first phase, which gives p, saw a sample of each label."""
+    """Check Assumption 3, and that the first phase had a sample of each label."""
     c = unfold(instance)
     pairs = jnp.asarray([[0, 2], [1, 2]])
     first = {"X": c.patterns[pairs], "y": jnp.asarray([1, -1])}

@@ -81,7 +81,7 @@ def _guaranteed(
 ) -> tuple[Form, Form]:
     """Return a form (version of the claim) for the loss and a form for the distance.
 
-    Both forms take the conditions on H and eta from `constants`.
+    `constants` determine the conditions on H and eta of both forms.
     """
     kept = certified(constants)
     cites = "Theorem 3, eq. (79), Appendix B.4" if constants.printed else ""

@@ -1,7 +1,7 @@
 """Instances (inputs of statements) for Sections 2 and 3: networks, iterates of runs, and segments.
 
-Samplers take (key, size). The argument `size` is {"T", "d"} for one head and one sequence, or {"n",
-"T", "d", "H"} for a data set and H heads.
+Each sampler is a function of (key, size). The argument `size` is {"T", "d"} for one head and one
+sequence, or {"n", "T", "d", "H"} for a data set and H heads.
 """
 
 import math

@@ -29,7 +29,7 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _heads(size: Size) -> Instance:
-    """Return sixteen networks and data sets in general position, and weights q of the simplex."""
+    """Return sixteen random networks and data sets, and weights q in the simplex."""
     rng = np.random.default_rng(0)
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     shapes = {"U": (H, T, d), "W": (H, d, d), "X": (n, T, d)}

@@ -39,14 +39,14 @@ MANY, MOST = 10_000, 100_000
 """The limits on n H above which the check takes fewer instances and Hessian-vector products.
 
 Above the limits, the check uses only the start of the run from zero and the end of the other run.
-Each of these instances takes seconds. With a larger limit, the check measures more instances with
+Each of these instances takes seconds. A larger limit makes the check measure more instances with
 more products.
 """
 USUAL, FEW, FEWEST = 60, 12, 6
 """The numbers of Hessian-vector products for an instance: usual, above `MANY`, above `MOST`.
 
-More products bring Lanczos nearer to the extreme eigenvalues. The certified interval includes the
-remaining error.
+More products make the extreme eigenvalues of the Lanczos method more accurate. The certified
+interval includes the remaining error.
 """
 
 
@@ -148,7 +148,7 @@ def _off_norm(ends: Extremes, bracket: CertifiedExtremes) -> Array:
 
 
 def _off_least(ends: Extremes, bracket: CertifiedExtremes) -> Array:
-    """Bound the distance between the least eigenvalue and its measured value."""
+    """Return a bound on the error of the measured least eigenvalue."""
     return jnp.where(
         bracket.certified, jnp.max(jnp.abs(bracket.bracket_minimum - ends.minimum)), jnp.inf
     )

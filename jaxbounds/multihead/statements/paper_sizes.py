@@ -1,8 +1,8 @@
 """The bounds of Sections 3, 4 and 6 at the sizes of the paper's experiments.
 
 DM1 has T = 10, d = 4 and n = 100 (Figures 2 and 3). DM2 has T = 10, d = 5 and n = 1000 (Figures 4
-and 5). Each bound also has its own statement at smaller sizes, where the search and the proofs take
-place.
+and 5). Each bound also has its own statement at smaller sizes; the searches and proofs use the
+smaller sizes.
 """
 
 import jax

@@ -141,4 +141,4 @@ on_good_starts = functools.partial(
     search="none",
     budget=Budget(samples=128, restarts=0),
 )
-"""Settings of statements at theta^(1)."""
+"""Settings of statements about networks that start from theta^(1) (Definition 1)."""

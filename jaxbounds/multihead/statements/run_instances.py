@@ -27,7 +27,7 @@ from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 
 BELOW = 1 - 1e-12
-"""A run's step is at most this factor times the largest certified step. With a larger factor,
+"""A run's step is at most this factor times the largest certified step. At a larger factor,
 rounding errors can make the step violate its condition."""
 
 
@@ -230,7 +230,7 @@ on_runs = functools.partial(
     assumptions=RUN_ASSUMED,
     budget=Budget(samples=256, restarts=0, steps=0, batch=128),
 )
-"""Settings of a statement about certified runs."""
+"""Settings of statements about gradient descent with a certified head count and step size."""
 
 FROM_ZERO = {"DM1 from zero": realizable}
 """Samplers of certified runs from zero on a population that satisfies Assumption 2."""

@@ -189,8 +189,8 @@ LEMMA_18 = Statement(
 def _scales(c: Context, eps: Array) -> dict[str, Real]:
     """Return three versions of Proposition 3's Gamma.
 
-    They are the printed Gamma, its positive part, and the Gamma that uses the gap A - B (sharpening
-    S14).
+    The versions are the printed Gamma, its positive part, and a Gamma from the gap A - B
+    (sharpening S14).
     """
     printed = saturation_scale(c, eps)
     relaxed = saturation_scale_sharp(c, eps)

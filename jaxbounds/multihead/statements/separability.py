@@ -258,7 +258,7 @@ def _margin_lemma(instance: Instance, size: Size) -> Sides:
     left = star - margin_loss(c, P, failure, heads)
 
     def signed(row: Array) -> Array:
-        """Compute the margin for groups alpha = +1 and alpha = -1; theta* takes sign(alpha) W*."""
+        """Compute the margin for alpha = +1 and alpha = -1; theta* contains sign(alpha) W*."""
         (up, up_inner), (down, down_inner) = c.margins_at(row), c.margins_at(-row)
         total, plus = jnp.ceil(heads), jnp.round(instance["share"] * heads)
         found = plus * (up + up_inner) + (total - plus) * (down - down_inner)

@@ -65,7 +65,7 @@ def _brace_positive(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _after_a_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 3, and that the first phase, which gives p, saw a sample of each label."""
+    """Check Assumption 3, and that the first phase had a sample of each label."""
     c, both = unfold(instance), {**instance, "y": jnp.asarray([1, -1])}
     twice = lambda leaf: jnp.stack([leaf, leaf])
     both |= {name: twice(instance[name]) for name in ("relevant", "choice", "z")}

@@ -32,7 +32,8 @@ def _name(part: Statement, form: Form) -> str:
 def _form(part: Statement, form: Form) -> Form:
     """Return a form (version of the claim) of one part, a statement, for use at a large size.
 
-    The function removes equality cases and boxes for proofs, which belong to smaller sizes.
+    The function removes the equality cases and the boxes for proofs, which exist only at smaller
+    sizes.
     """
     asked = [h for h in (part.hypotheses, form.hypotheses) if h]
     both: Hypotheses | None = (lambda i, size: _joined(asked, i, size)) if asked else None

@@ -31,7 +31,7 @@ FORMS = ("printed", "corrected", SHARP)
 def _unbalanced(key: jax.Array, size: Size) -> Instance:
     """Draw data with little noise, 1 <= S <= 1.5.
 
-    One sign of alpha has b sqrt(H) more heads than the other sign, with 6 <= |b| <= 12.
+    The heads with alpha = +1 outnumber those with -1 by b sqrt(H), where 6 <= |b| <= 12.
     """
     data_key, excess_key, sign_key = jax.random.split(key, 3)
     instance = quieter(p=0.1)(data_key, size)

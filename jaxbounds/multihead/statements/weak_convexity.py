@@ -98,9 +98,9 @@ def _of_a_network(instance: Instance, size: Size) -> Sides:
 def _one_free_unit(size: Size) -> Instance:
     """Return an instance at which the bound is an equality.
 
-    One saturated hidden unit makes every margin 9, and the weights of the other units are zero. The
-    Hessian of such a unit has eigenvalues +-||x||, and its gradient is zero. If the network has
-    only one unit, its weights are zero.
+    One saturated hidden unit makes every margin 9, and the weights of the other units are zero. In
+    the weights of a zero unit, the output has the gradient zero and a Hessian with eigenvalues
+    +-||x||. If the network has only one unit, its weights are zero.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))

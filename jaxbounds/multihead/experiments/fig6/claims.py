@@ -30,7 +30,7 @@ SETTINGS = Settings(
     "decides, so that few trials leave a claim open.",
     decides="--preset published with --data SST-2 and --weights roberta-base",
 )
-"""The settings of Appendix G on SST-2."""
+"""The settings of Appendix G's Figure 6 on SST-2."""
 SST2, BASE = 67_349, (12, 768)
 """The number of training sentences of SST-2, and the layers and the width of roberta-base."""
 
@@ -38,7 +38,7 @@ CONTROLS: dict[str, Control] = {
     "falls with H": scaled(-1.0, "train_loss", "test_loss"),
     "rises with H": scaled(-1.0, "test_accuracy"),
 }
-"""Data in which the claims are false: the sign of each difference is reversed.
+"""For each claim, a function that reverses the sign of a quantity, so that the claim is false.
 
 A quantity that rises with the number of heads H in the given data then falls with H.
 """
@@ -61,7 +61,7 @@ def _slopes(heads: np.ndarray, values: np.ndarray) -> np.ndarray:
 def judge(
     heads: np.ndarray, values: np.ndarray, /, *, rising: bool, least: float
 ) -> tuple[bool | None, str]:
-    """Decide whether a quantity rises (falls) with H, and describe the numbers.
+    """Decide whether a quantity rises (falls) with H, and return the decision with a text.
 
     The decision is True under two conditions. The whole 95% interval of the slope in log2 H has the
     claimed sign. The mean change from the fewest to the most heads is at least `least`. The
@@ -69,9 +69,9 @@ def judge(
 
     Args:
         heads: the increasing numbers of heads H, shape (count,).
-        values: (count, trials), the quantity at each H in each trial.
+        values: the quantity at each H in each trial, shape (count, trials).
         rising: whether the claim is a rise; False means a fall.
-        least: the least change that counts, positive.
+        least: the least change from the fewest to the most heads that counts as a change; positive.
     """
     slopes, change = _slopes(heads, values), values[-1] - values[0]
     trend = decide(np.zeros_like(slopes), slopes, rising=rising)

@@ -45,7 +45,7 @@ class Figure6:
         head_width: the width of a head in the arm "fixed".
         deviation: the standard deviation of first weights, for networks trained from scratch; 0
             stands for 1 / sqrt(fan in).
-        memory_gib: the largest memory that the run asks of one device, in GiB.
+        memory_gib: the largest memory that the run may use on one device, in GiB.
         grammar: the grammar from which the source "grammar" draws sentences.
     """
 

@@ -1,4 +1,4 @@
-"""The sentences of Figure 6 for each trial: coded, in the order of the batches."""
+"""The sentences of Figure 6 for each trial: token ids, and the order of the training batches."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

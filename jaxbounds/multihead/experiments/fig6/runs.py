@@ -1,4 +1,4 @@
-"""The networks that Figure 6 trains: one sweep for each arm (way to make heads) and head count."""
+"""The training of Figure 6's networks, for each arm (way to make heads) and number of heads."""
 
 import hashlib
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from jaxbounds.networks.training import Training, begin, optimizer, train_step
 
 
 class State(NamedTuple):
-    """A run in progress; `done` is the number of steps done."""
+    """The state of a training run; `done` is the number of completed steps."""
 
     training: Training
     done: Array
@@ -115,12 +115,12 @@ def train_arm(
 
     Args:
         config: the settings of Figure 6.
-        key: the key of the experiment, for the fingerprint.
+        key: the random key of the experiment; a stored run continues only under the same key.
         data: the sentences of all trials, from `prepare`.
         arm: the name of the arm.
         heads: the number of heads H.
-        folder: the folder of the progress.
-        resume: whether to continue from the folder instead of clearing the folder.
+        folder: the folder in which the run stores its progress.
+        resume: whether to continue the run that `folder` contains; False clears the folder first.
 
     Returns:
         The recorded losses and accuracies, without the networks' states, which the folder stores.
