@@ -3,7 +3,7 @@
 All constants are explicit. The argument `radius` is R, the largest token norm. The argument
 `scores` is sum_t ||X u_t||_infinity (see `summed_scores`). The argument `size` is
 ||theta||_{2,infinity} in Corollary 1. In Lemma 6 and in every sharpened bound, max_h ||U_h||_F
-suffices for `size`: the attention weights W_h do not enter (sharpening S7).
+suffices for `size`: the bounds do not depend on the weights W_h (sharpening S7).
 
 Codes such as S1 and E14 name sharpenings and errata; `jaxbounds show multihead.S1` explains one.
 """
@@ -21,7 +21,7 @@ C_STAR = 4 / (3 * math.sqrt(3))
 """The least constant c* with |kappa_3(A, B, B)| <= c* max|A| max|B|^2: c* = 4 / (3 sqrt(3)).
 
 Here kappa_3 is the third central moment of bounded random variables A and B (sharpening S3). The
-sharpened Hessian bounds use this pure number; a larger value loosens these bounds.
+sharpened Hessian bounds contain this pure number; a larger value loosens these bounds.
 """
 
 
@@ -80,8 +80,9 @@ def readout_inner_gradient(
 ) -> ArrayLike:
     """Return a bound on ||grad_W Phi||_F: R^2 ||u|| times `outer_gradient_bound` (sharpening S1).
 
-    For a full U, the result is half of the bound (46). For U = 1_T u^T or e_T u^T, the result is
-    `inner_gradient_sharp` with ||X u||_infinity <= R ||u||.
+    `outer_gradient_bound` depends on the read-out. For a full U, the result is half of the bound
+    (46). For U = 1_T u^T or e_T u^T, the result is `inner_gradient_sharp` with ||X u||_infinity <=
+    R ||u||.
     """
     return outer_gradient_bound(radius, T=T, readout=readout) * radius**2 * size
 
@@ -105,7 +106,7 @@ def gradient_bound(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayL
 
 
 def gradient_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
-    """Bound ||grad Phi|| by sqrt(T R^2 + (R^2 sum_t ||X u_t||_infinity)^2).
+    """Return sqrt(T R^2 + (R^2 sum_t ||X u_t||_infinity)^2), a bound on ||grad Phi||.
 
     The sum of squares replaces eq. (44), since the two blocks are orthogonal (sharpening S2).
     """
@@ -147,7 +148,7 @@ def mixed_hessian_sharp(radius: ArrayLike, /, *, T: int) -> ArrayLike:
 
 
 def hessian_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
-    """Bound ||Hess Phi|| by S5, from bounds on the block in W (S4) and on the mixed block (S5)."""
+    """Return the bound S5 on ||Hess Phi||, from bounds on the blocks in (W, W) and (U, W)."""
     return two_block_norm(inner_hessian_sharp(radius, scores), mixed_hessian_sharp(radius, T=T))
 
 
@@ -191,7 +192,7 @@ def beta2_sharp(
 def self_bounded_smoothness(
     size: ArrayLike, squares: ArrayLike, radius: ArrayLike, *, T: int, H: ArrayLike
 ) -> ArrayLike:
-    """Return beta_3# / sqrt(H) + beta_1#^2; the product with the loss L bounds ||Hess L||.
+    """Return beta_3# / sqrt(H) + beta_1#^2, which times the loss L bounds ||Hess L||.
 
     The bound uses l'' <= |l'| <= l for the logistic loss l.
     """
@@ -202,7 +203,7 @@ def convexity_horizon(curvature: ArrayLike, /) -> ArrayLike:
     """Return sec(sqrt(k) / 2), a factor that bounds a function g along a segment (sharpening S8).
 
     On the segment, g is at most this factor times the larger of the two end values of g. The bound
-    holds if g'' >= -k g on the segment and k < pi^2. Sturm's comparison theorem proves it.
+    holds if g'' >= -k g on the segment and k < pi^2. The proof is Sturm's comparison theorem.
     Proposition 4 has k <= 1/2 and prints the factor 4/3.
     """
     return 1 / jnp.cos(jnp.sqrt(curvature) / 2)

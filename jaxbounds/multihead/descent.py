@@ -1,9 +1,9 @@
 """Bounds for gradient descent: heads, step size, loss and gap of Section 4, Appendices B and C.
 
-All constants are explicit. One computation gives both the printed and the sharpened constants. Let
-kappa = 1/2 be an upper bound on beta_3 ||theta - theta_k||^2 / sqrt(H). Let q be kappa times the
-factor in Proposition 4's quasi-convexity bound (4/3 as printed). If every step lowers the loss as
-in (68) and q < 2, then
+All constants are explicit. The module computes the printed and the sharpened constants by the same
+formulas. Let kappa = 1/2 be an upper bound on beta_3 ||theta - theta_k||^2 / sqrt(H). Let q be
+kappa times the factor in Proposition 4's quasi-convexity bound (4/3 as printed). If every step
+lowers the loss as in (68) and q < 2, then
 
     ||theta_k - theta||^2 <= D^2 + (2 + q) eta k L(theta) + q eta L(theta_0) <= (3 + 2 q) D^2,
     (1 - q/2) mean_k L(theta_k) <= (1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2 K).
@@ -46,7 +46,7 @@ TRAINING, STABILITY = 36.0, 256.0
 
 
 class Setting(NamedTuple):
-    """The numbers of a target and a run on which the constants of Section 4 depend.
+    """The quantities of a target and of a run that determine the constants of Section 4.
 
     Attributes:
         distance: D = ||theta - theta_0||.
@@ -85,11 +85,11 @@ class Setting(NamedTuple):
         loss_target: ArrayLike = math.nan,
         loss_start: ArrayLike = math.nan,
     ) -> "Setting":
-        """Make a setting for a target about which only ||theta||_{2,infinity} <= size is known."""
+        """Return a setting for a target of which only ||theta||_{2,infinity} <= size is known."""
         return cls(distance, size, size, size**2, radius, heads, loss_target, loss_start, T, d)
 
     def of_size(self, size: ArrayLike, /, **changed: Any) -> "Setting":
-        """Return a setting for a target of which only ||theta||_{2,infinity} <= size is known."""
+        """Return this setting with a target of which only ||theta||_{2,inf} <= size is known."""
         return self._replace(size=size, largest=size, squares=size**2, **changed)
 
 
@@ -146,7 +146,7 @@ def _known(constants: Constants) -> tuple[float, float]:
 
 
 def _weight_and_reach(constants: Constants, s: Setting) -> tuple[ArrayLike, ArrayLike]:
-    """Return the factors q and `reach`; under a JAX trace they are computed from formulas."""
+    """Return the factors q and `reach`, as Python numbers outside a JAX trace."""
     return (constants.weight, constants.reach) if traced(s) else _known(constants)
 
 
@@ -193,11 +193,11 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 
     Theorem 3 prints (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound
     (sharpening S10) uses eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 /
-    beta_1# <= 4 / (sqrt(T) R). Therefore beta_2# is needed only within B = reach D + 4 / (sqrt(T)
-    R) of the target. Within this distance, a head differs from the target's head by at most B. The
-    root mean square of ||U_h||_F over the heads differs from the target's by at most B / sqrt(H).
-    Without `mean_square`, the bound adds B itself to the largest head norm. This bound therefore
-    grows with D for any number of heads.
+    beta_1# <= 4 / (sqrt(T) R). Therefore beta_2# needs to hold only within the distance B = reach D
+    + 4 / (sqrt(T) R) of the target. Within this distance, a head differs from the target's head by
+    at most B. The root mean square of ||U_h||_F over the heads differs from the target's by at most
+    B / sqrt(H). Without `mean_square`, the bound adds B itself to the largest head norm. Without
+    `mean_square`, the bound therefore grows with D for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)
@@ -232,7 +232,8 @@ def short_steps(s: Setting, step: ArrayLike, K: ArrayLike, /) -> ArrayLike:
 def regret(s: Setting, step: ArrayLike, K: ArrayLike, penalties: ArrayLike = 0.0, /) -> ArrayLike:
     """Return L(theta) + D^2 / (2 eta K) + (1/2K) sum_k tau_k ||theta - theta_k||^2, Lemma 8.
 
-    `penalties` is the sum over k of tau_k ||theta - theta_k||^2.
+    `penalties` is sum_k tau_k ||theta - theta_k||^2, where tau_k is Lemma 8's bound on
+    -lambda_min(Hess L) between theta and theta_k.
     """
     return s.loss_target + s.distance**2 / (2 * step * K) + penalties / (2 * K)
 
@@ -266,9 +267,9 @@ def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 
 
 def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, Any]:
-    """Return beta~_1 and beta~_3 / sqrt(H) of (87) and (90).
+    """Return the constants beta~_1 and beta~_3 / sqrt(H) of eqs. (87) and (90).
 
-    Both constants are valid within the distance reach D of theta.
+    They bound the derivatives at all points within the distance reach D of theta.
     """
     xp = array_module(s)
     far, root = _weight_and_reach(constants, s)[1] * s.distance, xp.sqrt(s.heads)

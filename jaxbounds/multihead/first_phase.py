@@ -21,7 +21,7 @@ from jaxbounds.multihead.oracle_bounds import attention_part
 def equal_rows(
     row: Float[Array, " d"], step_sizes: Float[Array, " H"], length: int, /
 ) -> dict[str, Array]:
-    """Return U_h = alpha_h 1_T u^T and W_h = 0, the parameters that the first phase can reach."""
+    """Return U_h = alpha_h 1_T u^T and W_h = 0, the parameters after the first phase."""
     (d,), heads = row.shape, step_sizes[:, None, None]
     rows = jnp.broadcast_to(row[None, None, :], (1, length, d))
     return {"U": heads * rows, "W": jnp.zeros((len(step_sizes), d, d), rows.dtype)}
@@ -96,14 +96,16 @@ def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Arra
 def hoeffding_tail(mean: Real, heads: Real, /) -> Array:
     """Return exp(-H t^2 / 2), a bound on the probability that H random signs have a mean >= t.
 
-    This is Fact 2 with B = 1. The bound for |mean| is twice as large; the paper omits the factor
-    two.
+    This is Fact 2 with B = 1. The bound for |mean| >= t is twice as large; the paper omits the
+    factor two.
     """
     return jnp.exp(-heads * jnp.asarray(mean) ** 2 / 2)
 
 
 def sign_sum_bound(failure: Real, /) -> Array:
-    """Bound |sum_h alpha_h| / sqrt(H) by sqrt(2 log(2 / delta)), with probability 1 - delta.
+    """Return sqrt(2 log(2 / delta)), a bound on |sum_h alpha_h| / sqrt(H).
+
+    The bound holds with probability 1 - delta.
 
     Lemma 12 prints log(1 / delta), although the inequality is two-sided.
     """
@@ -131,9 +133,9 @@ def model_bound(dm1: Assumption3, size: Real, failure: Real, /) -> Real:
 
 
 def balanced_signs(heads: int, /) -> Float[Array, " H"]:
-    """Return equally many signs +1 and -1.
+    """Return alpha with equally many signs +1 and -1.
 
-    The model then vanishes at theta^(1), so that the good-start condition P2 holds (sharpening
+    With these signs, Phi = 0 at theta^(1), so the condition P2 of a good start holds (sharpening
     S12).
 
     Raises:
@@ -164,12 +166,12 @@ def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
     """Return |A| sqrt(2 log(1/delta) / (3 H)), which replaces `margin_loss` in Lemma 14.
 
     The bound is sharpening S16, for |alpha_h| <= 1. A is `attention_part`, and the alpha_h are
-    uniform on [-1, 1]. Let m <= 1 be the mean of |alpha_h|. The margin's part in W is m times its
-    value at |alpha_h| = 1. If U^(1) is centred at (zeta / 2) u*, this value is at least 2 A minus
-    the term that gamma* subtracts for p. The margin is therefore at least gamma* - (1 - 2 m) A.
-    Since |alpha_h| is uniform on [0, 1], it is strictly sub-Gaussian with variance 1/12. Therefore
-    m exceeds 1/2 + t with probability at most exp(-6 H t^2), and is below 1/2 - t with at most this
-    probability.
+    uniform on [-1, 1]. Let m <= 1 be the mean of |alpha_h|. The part of the margin that comes from
+    W is m times its value at |alpha_h| = 1. If U^(1) is centred at (zeta / 2) u*, this value is at
+    least 2 A minus the term that gamma* subtracts for p. The margin is therefore at least gamma* -
+    (1 - 2 m) A. Since |alpha_h| is uniform on [0, 1], it is strictly sub-Gaussian with variance
+    1/12. Therefore m exceeds 1/2 + t with probability at most exp(-6 H t^2), and is below 1/2 - t
+    with at most this probability.
     """
     spread = jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / (3 * heads))
     return jnp.abs(attention_part(dm1)) * spread

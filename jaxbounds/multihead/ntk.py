@@ -5,7 +5,7 @@ The best NTK margin is a convex problem over directions of norm sqrt(2):
     max_v min_i y_i <grad Phi(X_i), v> = sqrt(2) min_{q in simplex} ||sum_i q_i y_i grad Phi(X_i)||.
 
 Any q gives an upper bound. The direction sum_i q_i y_i grad Phi(X_i), scaled to norm sqrt(2), gives
-a lower bound. The difference of the two bounds certifies both bounds, whichever solver found q.
+a lower bound. The margin lies between the two bounds, whichever solver found q.
 """
 
 from typing import NamedTuple
@@ -30,9 +30,10 @@ class NTKMargin(NamedTuple):
     """A certified enclosure of the best NTK margin.
 
     Attributes:
-        lower: min_i y_i <grad Phi(X_i), theta*> for the theta* of `weights`, which is feasible.
+        lower: the margin min_i y_i <grad Phi(X_i), theta*> of the direction theta* that `weights`
+            determine.
         upper: the upper bound sqrt(2) ||sum_i q_i y_i grad Phi(X_i)||.
-        weights: q, shape (n,): non-negative, with sum one. The support of q gives the support
+        weights: q, shape (n,): non-negative, with sum one. The samples with q_i > 0 are the support
             vectors.
     """
 
@@ -96,8 +97,8 @@ def best_ntk_margin(
     """Return the best NTK margin over the samples, as an `NTKMargin`.
 
     The point of least norm in a convex hull solves a non-negative least squares problem. Let the
-    rows of A be the gradients y_i grad Phi(X_i), so A A^T is the signed kernel. The minimiser over
-    q >= 0 of ||A^T q||^2 + (1 - sum q)^2 is a multiple of the best weights.
+    rows of A be the gradients y_i grad Phi(X_i), so A A^T is the signed kernel. Let q >= 0 minimise
+    ||A^T q||^2 + (1 - sum q)^2. Then q is a multiple of the best weights.
 
     Args:
         gram: the result of `ntk_gram(params, X, X)`, in double precision for a small gap.

@@ -1,4 +1,4 @@
-"""Margins and scales that the paper derives from the oracle U*, W* (Section 5; D.2.3, E, F).
+"""Margins and scales of weights that the paper derives from the oracle U*, W* (Section 5).
 
 The argument `dm1` holds the constants of Assumption 3, `size` is P = ||p|| and `tolerance` is
 epsilon. JAX may trace scalars, and all constants are explicit.
@@ -20,9 +20,9 @@ from jaxbounds.multihead.oracle import (
 
 
 def gamma_linear(dm1: Assumption3, /) -> Real:
-    """Return gamma_lin of eq. (132), the margin of the *oracle* linear classifier.
+    """Return gamma_lin of eq. (132), the margin that the *oracle* linear classifier guarantees.
 
-    The largest linear margin may be larger.
+    Another linear classifier may have a larger margin.
     """
     useful = dm1.zeta - 2 * (1 - dm1.zeta) * dm1.Z_mu / dm1.S**2
     return dm1.S * jnp.sqrt(dm1.T / 2) * useful
@@ -139,7 +139,8 @@ def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
 def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
     """Return Proposition 3's Gamma from A - B of eq. (129) at max(Z_mu, Z_nu) (sharpening S14).
 
-    A - B must be positive. For Z_mu = Z_nu = S^2 / 8, the factor is 16/7; the paper has 8/3.
+    A - B must be positive. For Z_mu = Z_nu = S^2 / 8, the numerical factor of Gamma is 16/7; the
+    paper prints 8/3.
     """
     alike = replace(dm1, Z_mu=dm1.noise, Z_nu=dm1.noise)
     gap = relevant_score(alike) - irrelevant_score(alike)
@@ -184,7 +185,7 @@ def target_slacks(
     Args:
         log_signal: log S, for the norm S of the patterns.
         log_heads: log H, for the number H of heads.
-        log_scale: log C, for the factor C of W_h.
+        log_scale: log C, where W_h has the factor C.
         power: p, the exponent of 1 / H in W_h.
         log_n: log n, for the number n of samples.
         scaling: c of the normalization H^{-c} of the model; the paper's c is 1/2.

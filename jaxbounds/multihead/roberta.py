@@ -130,7 +130,7 @@ class _Attention(nn.Module):
 
 
 class _Layer(nn.Module):
-    """Attention and a feedforward network, each followed by the norm of the residual sum."""
+    """A block: attention, then a feedforward network, each with residual sum and layer norm."""
 
     shape: RobertaShape
 
@@ -164,7 +164,7 @@ class Roberta(nn.Module):
 
         Args:
             tokens: ids; the classifier reads the first token of each sentence.
-            mask: True for tokens that count; the other tokens do not affect the logits.
+            mask: True for tokens of the sentence; tokens with False do not affect the logits.
             train: whether dropout is active, drawn from the key named "dropout".
 
         Raises:
@@ -231,10 +231,10 @@ def prune_heads(shape: RobertaShape, params: dict, keep: np.ndarray, /) -> dict:
     Args:
         shape: the shape of the whole network.
         params: the parameters of the whole network.
-        keep: (layers, heads kept) indices of heads.
+        keep: the indices of the kept heads in each layer, shape (layers, heads kept).
 
     Raises:
-        Refused: if `keep` has another number of layers or indices of heads that do not exist.
+        Refused: if `keep` does not match the number of layers, or names heads that do not exist.
     """
     keep = np.asarray(keep)
     inside = keep.size and keep.min() >= 0 and keep.max() < shape.heads

@@ -73,7 +73,7 @@ def head_sizes(
 
 
 def setting(problem: Instance, /) -> Setting:
-    """Measure D, R, H and the other quantities of `Setting` for a problem."""
+    """Return D, R, H and the other quantities of `Setting` for a problem."""
     start, target, copies = start_of(problem), target_of(problem), problem["copies"]
     _, T, d = problem["X"].shape
     return Setting(
@@ -140,7 +140,7 @@ def sizes_along(
 
 
 def within(problem: Instance, /, *, last: int) -> Bool[Array, " k"]:
-    """Return a mask over the steps k = 0, ..., STEPS that marks the steps with k < K + last."""
+    """Return a mask of the steps k = 0, ..., STEPS; it is True for k < K + last."""
     return jnp.arange(STEPS + 1) < problem["K"] + last
 
 

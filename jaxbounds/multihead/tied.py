@@ -1,9 +1,9 @@
 """Groups of equal heads, which stay equal. The cost does not depend on the size of a group.
 
 Heads that start equal always receive equal gradients. Such heads stay equal under every optimiser
-that applies one rule to all coordinates. H heads in G groups are therefore G heads with
-multiplicities. The parameters are the parameters of one head per group, {"U": (G, T, d), "W": (G,
-d, d)}. `copies` (G,) is the number of heads in each group, as floats. Certified head counts can
+that applies one rule to all coordinates. G heads with their multiplicities therefore represent H
+heads in G groups. The parameters are the parameters of one head per group, {"U": (G, T, d), "W":
+(G, d, d)}. `copies` (G,) is the number of heads in each group, as floats. Certified head counts can
 exceed every integer type, and such heads need not be stored.
 """
 
@@ -35,8 +35,9 @@ def tied_output(
         params: one head for each group.
         copies: the number of heads in each group.
         tokens: one sequence of tokens, shape (T, d).
-        single: the parameters of one head of each group, if this head may differ from its group. At
-            `single` = `params`, the gradient in `single` is the gradient that one head receives.
+        single: the parameters of one head of each group, which may differ from the group's; None
+            stands for `params`. At `single` = `params`, the gradient in `single` is the gradient of
+            one head.
 
     Raises:
         AssertionError: if the parameters and `copies` have different numbers of groups.
