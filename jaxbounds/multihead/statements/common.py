@@ -1,4 +1,4 @@
-"""Presets: `on_loss(id=..., ...)` makes a `Statement` with the settings that many bounds share."""
+"""Common settings: `on_loss(id=..., ...)` returns a `Statement` with settings for many bounds."""
 
 import functools
 from collections.abc import Mapping
@@ -78,7 +78,7 @@ def on_data(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def unrestricted(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check claims about any numbers: they assume only that the numbers are finite."""
+    """Return the hypothesis of claims about arbitrary numbers: all entries are finite."""
     finite = [jnp.all(jnp.isfinite(jnp.asarray(leaf, float))) for leaf in instance.values()]
     return {"no hypothesis: any finite numbers": jnp.all(jnp.stack(finite))}
 

@@ -187,7 +187,7 @@ TARGET = Statement(
 def _exponent(instance: Instance, size: Size) -> Sides:
     """Compare log C of the display below (12) with the log C at which (12) is an equality.
 
-    Here S^2 = H^p / C and ||U|| <= ||W||. The scale is S >= log(n) H^{p - 1/2} / C.
+    Here S^2 = H^p / C. The target satisfies ||U|| <= ||W||, because S >= log(n) H^{p - 1/2} / C.
     """
     h, p, n = instance["log_H"], instance["p"], jnp.log(instance["log_n"])
     corrected = log_target_scale(h, p, instance["log_n"])
@@ -202,7 +202,8 @@ def _exponent(instance: Instance, size: Size) -> Sides:
 def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the hypotheses of Section 5.3 for the display below (12), in the case ||W|| >= ||U||.
 
-    H and n are integers only up to .002, because a float of log 10^12 fixes the number up to .0018.
+    The check accepts an H or n within .002 of an integer, because a float of log 10^12 determines
+    10^12 only up to .0018.
     """
     log_S, log_H, log_C, p, log_n = (
         instance[name] for name in ("log_S", "log_H", "log_C", "p", "log_n")

@@ -61,11 +61,12 @@ class Context(Assumption3):
 
     @property
     def rounding(self) -> Real:
-        """A bound on the rounding error of a margin, proportional to the size of its terms."""
+        """A bound on the rounding error of a margin, proportional to the size of the summed terms.
+        """
         return 1e-14 * self.T * (self.S + self.Z) ** 6 / self.S**2
 
     def margins_at(self, row: Array) -> tuple[Array, Array]:
-        """Return the NTK margins of U* and of W* for each sequence, at U = 1_T row^T and W = 0."""
+        """Return each sequence's NTK margins along U* and along W*, at U = 1_T row^T and W = 0."""
         start = equal_rows(row, jnp.ones(1), self.T)
         one = jax.tree.map(lambda leaf: leaf[None], self.direction)
         outer, inner = ({**jax.tree.map(jnp.zeros_like, one), name: one[name]} for name in "UW")
@@ -73,7 +74,7 @@ class Context(Assumption3):
 
 
 def _scales(key: Array, d: int) -> Array:
-    """Draw noise scales relative to S: for mu_+ and mu_-, for all nu, and for other directions."""
+    """Draw three noise scales relative to S: along mu_+ and mu_-, along all nu, and elsewhere."""
     scales = jnp.exp(jax.random.uniform(key, (3,), minval=-6.0, maxval=0.0))
     return jnp.concatenate([scales[:1], scales[:1], jnp.full(d - 3, scales[1]), scales[2:]])
 
@@ -173,7 +174,7 @@ def quiet_sequence(key: Array, size: Size) -> Instance:
 
 
 def unfold(instance: Instance) -> Context:
-    """Build the sequence, or the data set, that the numbers of an instance describe."""
+    """Return the sequence, or the data set, that the numbers of an instance describe."""
     signal, relevant, noise = instance["S"], instance["relevant"], instance["z"]
     T, d = noise.shape[-2:]
     M = d - 3

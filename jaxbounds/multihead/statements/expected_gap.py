@@ -1,4 +1,4 @@
-"""Corollary 5's expected generalization gap, by Monte Carlo at certified head counts."""
+"""Corollary 5's bound on the expected generalization gap, compared with simulated runs."""
 
 import functools
 import math

@@ -73,7 +73,7 @@ def _first_step(instance: Instance, size: Size) -> Sides:
 
 
 def _with_signs(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the conditions of Assumption 3, and of the first phase's step sizes."""
+    """Return the conditions of Assumption 3, and those on the step sizes of the first phase."""
     signs = jnp.all(jnp.abs(instance["alpha"]) == 1)
     return assumption_3(instance, size) | {"alpha_h in {-1, +1} (Section 5.1)": signs}
 
@@ -124,7 +124,7 @@ LEMMA_16 = on_sequences(
 
 
 def _four_sequences(size: Size) -> Instance:
-    """Return probability laws on four sequences, two of each label.
+    """Return instances: probability distributions on four sequences, two of each label.
 
     The irrelevant token has noise of plus and minus S/10 along one axis or along all axes.
     """
@@ -152,10 +152,9 @@ def _all_data_sets(count: int) -> tuple[np.ndarray, np.ndarray]:
 def _root_mean_squares(
     instance: Instance, weights: Array, probability: ArrayLike
 ) -> dict[str, Array]:
-    """Compute the root mean square distance of the first direction from each centre.
+    """Compute the root mean square distance of u1 from the printed and from the true centre.
 
-    The centres are the printed and the true centre. The mean is over data sets, each with its
-    weights and its probability.
+    The mean is over data sets, weighted by their probabilities.
     """
     c = unfold(instance)
 

@@ -31,7 +31,7 @@ on_head = functools.partial(
 
 
 VECTORS = {"a": Reals("T"), "b": Reals("d"), "c": Reals("d")}
-"""Settings for statements on a head with the free vectors a, b, c of Lemma 1."""
+"""Settings of statements about one head and the arbitrary vectors a, b, c of Lemma 1."""
 
 
 def _potential(point: Array, tokens: Array) -> Array:

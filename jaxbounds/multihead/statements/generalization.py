@@ -48,7 +48,7 @@ on_population = functools.partial(
     assumptions=RUN_ASSUMED,
     budget=Budget(samples=768, restarts=0, steps=0, batch=128),
 )
-"""Settings of statements about averages over training sets."""
+"""Settings of statements about expectations over training sets."""
 
 
 ALMOST_NOTHING = (
@@ -148,7 +148,7 @@ def _lemma3(instance: Instance, size: Size) -> Sides:
 
 @jax.jit
 def _visited(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that the iterates of all runs stay in the set on which G is a Lipschitz constant."""
+    """Check that all iterates stay in the set on which the losses have the Lipschitz constant G."""
     s, copies = setting(instance), instance["copies"]
 
     def furthest(run: Run) -> Array:

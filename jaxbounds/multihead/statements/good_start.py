@@ -51,14 +51,14 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 MOST_HEADS = 12
-"""The largest number of heads for which the check computes the law of sum_h alpha_h exactly.
+"""The largest H for which the check computes the distribution of sum_h alpha_h exactly.
 
 A larger number takes more time.
 """
 
 
 def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
-    """Return |sum_h alpha_h| and its probability, for each number k <= MOST_HEADS of plus signs."""
+    """Return, for each number k <= MOST_HEADS of signs +1, |sum_h alpha_h| and its probability."""
     k = jnp.arange(MOST_HEADS + 1).astype(float)
     logs = gammaln(heads + 1.0) - gammaln(k + 1.0) - gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
     probability = jnp.where(k <= heads, jnp.exp(logs - heads * jnp.log(2.0)), 0.0)
@@ -66,7 +66,7 @@ def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
 
 
 def _interval_sum_tail(heads: Array, least: Array) -> Array:
-    """Compute P(|sum_h alpha_h| > least) for alpha_h uniform on [-1, 1] (Irwin and Hall's law)."""
+    """Compute P(|sum_h alpha_h| > least) for alpha_h uniform on [-1, 1] (Irwin-Hall law)."""
     k = jnp.arange(MOST_HEADS + 1).astype(float)
     left = jnp.maximum((heads - least) / 2 - k, 0.0)
     logs = gammaln(k + 1.0) + gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
@@ -415,7 +415,7 @@ PROPOSITION_2_P2 = on_signs(
 
 
 def _balanced(instance: Instance, size: Size) -> Sides:
-    """Compute the output at theta^(1) for two heads with opposite signs, and with equal signs."""
+    """Compute Phi at theta^(1) for two heads with opposite alpha, and for two with equal alpha."""
     c, signs = unfold(instance), balanced_signs(2)
     row = centre(c.classifier, c.zeta) + instance["p"]
     output = lambda signs: model_output(equal_rows(row, signs, c.T), c.X)

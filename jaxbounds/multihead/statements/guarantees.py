@@ -136,7 +136,7 @@ POLYLOGARITHMIC = on_orders(
 
 
 def _large_signal(instance: Instance, size: Size) -> Sides:
-    """Compare gamma* with its claimed order in the signal S, for noise bounds Z = Z_mu = Z_nu = S.
+    """Compare gamma_lin and P with their claimed orders in the signal S, for Z = Z_mu = Z_nu = S.
 
     Here T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d and delta = 1/10. The constant of eq. (6) is C
     = 1 / sqrt(2).

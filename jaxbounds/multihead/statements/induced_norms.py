@@ -1,4 +1,4 @@
-"""Section 2: the induced norms of the notation, and the variance of the model."""
+"""Section 2: formulas for induced matrix norms, and the variance of the model's output."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ _NORMS = "Section 2, Notation: 'the induced matrix norm ||A||_{p,q} = max_{||v||
 
 
 def _induced(i: Instance, size: Size) -> Sides:
-    """Compute ||A v||_q at the v that attains each norm."""
+    """Compute ||A v||_q at the unit vector v that attains each induced norm of A."""
     A = i["A"]
     rows, vertices = vector_norm(A), jnp.eye(A.shape[1])
     row = A[jnp.argmax(rows)]
@@ -66,7 +66,7 @@ INDUCED = Statement(
 
 
 def _variance(i: Instance, size: Size) -> Sides:
-    """Compute E Phi^2 by enumerating all sign vectors U_h."""
+    """Compute E Phi^2 exactly, as a mean over all U_h with entries +1 and -1."""
     H, T, d = size["H"], size["T"], size["d"]
     signs = jnp.asarray(list(itertools.product((-1.0, 1.0), repeat=H * T * d)))
     outputs = jax.vmap(lambda s: model_output({"U": s.reshape(H, T, d), "W": i["W"]}, i["X"]))(

@@ -40,7 +40,7 @@ def _log_uniform(key: jax.Array, low: float, high: float) -> Array:
 
 
 def _tokens(key: jax.Array, shape: tuple[int, ...]) -> Array:
-    """Draw tokens in a ball of radius R in [1, 3], many of them on its boundary."""
+    """Draw tokens in a ball of random radius R in [1, 3]; many tokens lie on its boundary."""
     direction_key, radius_key = jax.random.split(key)
     radius = jax.random.uniform(radius_key, (), minval=1.0, maxval=3.0)
     normal = 2 * jax.random.normal(direction_key, shape)
@@ -93,7 +93,7 @@ def single_extremal(key: jax.Array, size: Size) -> Instance:
 
 
 def keep_radius(instance: Instance, size: Size) -> Instance:
-    """Rescale the tokens of a point of a search so that R = max ||x_t|| stays between 1 and 3."""
+    """Rescale the tokens of an instance of the search so that 1 <= max ||x_t|| <= 3."""
     tokens = project_rows(instance["X"], 3.0)
     radius = jnp.max(vector_norm(tokens))
     return {**instance, "X": tokens / jnp.minimum(jnp.maximum(radius, 1e-3), 1.0)}
@@ -134,7 +134,7 @@ def loss_extremal(key: jax.Array, size: Size) -> Instance:
 def _trained(
     key: jax.Array, size: Size, data: Data, rule: "optax.GradientTransformation"
 ) -> Instance:
-    """Return an iterate, early or late, of a run from zero or from a random start."""
+    """Return an iterate (early or late) of a training run, from zero or from a random start."""
     start_key, scale_key, zero_key, time_key = jax.random.split(key, 4)
     heads, T, d = size["H"], size["T"], size["d"]
     scale = _log_uniform(scale_key, -3.0, 1.0) * jax.random.bernoulli(zero_key).astype(float)

@@ -52,7 +52,9 @@ on_margins = functools.partial(
     "large margins",
     budget=Budget(samples=128, restarts=4, steps=100),
 )
-"""Settings of bounds on the loss by margins; n = 3, because a mean of one term equals a sum."""
+"""Settings of bounds on the loss by margins. Here n = 3, because n = 1 cannot tell a mean from a
+sum.
+"""
 
 
 BY_SIZE = (

@@ -1,4 +1,4 @@
-"""Sections 5.3 and 7: gamma_attn >= gamma* >= gamma_lin, and the gaps as functions of zeta."""
+"""Sections 5.3 and 7: gamma_attn >= gamma* >= gamma_lin, and their differences against zeta."""
 
 from dataclasses import replace
 
@@ -62,7 +62,7 @@ def _ordering(instance: Instance, size: Size) -> Sides:
 
 
 def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the assumptions of Sections 5.1 and 5.3 in their comparison of the margins."""
+    """Return the assumptions under which Sections 5.1 and 5.3 compare the margins."""
     S, noise = jnp.exp(instance["log_S"]), instance["noise"]
     count = instance["zeta"] * instance["T"]
     return {

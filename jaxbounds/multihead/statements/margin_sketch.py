@@ -78,7 +78,7 @@ def _at_first_step(instance: Instance, size: Size) -> Sides:
     gradient = slope(start["U"], start["W"], c.X)
 
     def term(along: Array, centred: Array) -> Array:
-        """Compute sum_t x_t v^T X^T C X for v = `along` and C = `centred`."""
+        """Compute sum_t x_t v^T X^T C X for the vector v = `along` and the matrix C = `centred`."""
         return jnp.outer(jnp.sum(c.X, axis=0), along @ c.X.T @ centred @ c.X)
 
     def display(centred: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Appendices D.2, F: the margin of the oracle at zero and at theta^(1), term by term."""
+"""Appendices D.2 and F: each term of the oracle's NTK margin at zero and at theta^(1)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,7 +36,7 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _above_linear(c: Context, form: str, margin: Array) -> Sides:
-    """Compare gamma_lin with the margin; the control, a false bound, uses only half of Z_mu."""
+    """Compare gamma_lin with the margin; the control, a false bound, has Z_mu / 2 for Z_mu."""
     bound, wrong = (gamma_linear(replace(c, Z_mu=share * c.Z_mu)) for share in (1, 0.5))
     pairs = {form: (bound, margin), "control": (wrong, margin)}
     return Sides.pairs(pairs, error=1e-14 * c.T * (c.S + c.Z))

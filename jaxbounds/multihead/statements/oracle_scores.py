@@ -181,7 +181,7 @@ EQ_8 = Statement(
 
 
 def _rotated(key: jax.Array, size: Size) -> Instance:
-    """Draw orthogonal patterns of equal norm in general position."""
+    """Draw orthogonal patterns of equal norm in random directions."""
     frame_key, signal_key = jax.random.split(key)
     frame, _ = jnp.linalg.qr(jax.random.normal(frame_key, (size["d"], size["d"])))
     signal = jnp.exp(jax.random.uniform(signal_key, (), minval=-1.0, maxval=2.0))

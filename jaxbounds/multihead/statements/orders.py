@@ -1,4 +1,4 @@
-"""The main text's orders of growth, compared with the appendices' constants, as rates."""
+"""The main text's orders of growth, compared with the exact constants of the appendices."""
 
 import functools
 import math

@@ -34,7 +34,7 @@ from jaxbounds.numerics.norms import vector_norm
 DM1, DM2 = {"n": 100, "T": 10, "d": 4}, {"n": 1000, "T": 10, "d": 5}
 """The sizes n, T and d of Figures 2 and 3, and of Figures 4 and 5."""
 LOOKED_AT = (0, 40, 400)
-"""The steps at which a run is measured: start, middle and end; more steps take more time."""
+"""The steps at which the check measures a run: start, middle and end. More steps take more time."""
 MANY, MOST = 10_000, 100_000
 """The limits on n H above which the check takes fewer instances and Hessian-vector products.
 
@@ -64,7 +64,7 @@ def copies_of(size: Size) -> tuple[int, int]:
 
 @functools.partial(jax.jit, static_argnames="steps")
 def _run(start: Params, copies: Array, data: Data, step: Array, steps: int) -> Params:
-    """Run gradient descent on one head of each group; the leading axis numbers the iterates."""
+    """Run gradient descent on one head of each group, and return all iterates, stacked."""
 
     def advance(params: Params, _: None) -> tuple[Params, Params]:
         slope = jax.grad(tied_risk, argnums=3)(params, copies, data, params)

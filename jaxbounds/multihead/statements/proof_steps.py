@@ -1,4 +1,4 @@
-"""Appendix A.1: the steps of the proof of Proposition 1, printed, rearranged and sharpened."""
+"""Appendix A.1: the steps in the proof of Proposition 1, as printed, corrected and sharpened."""
 
 from collections.abc import Callable
 

@@ -30,7 +30,7 @@ from jaxbounds.multihead.statements.contexts import DATA_SIZES, quieter, unfold
 from jaxbounds.multihead.tied import tied_margins, tied_norm
 
 _quiet = quieter(p=0.1)
-"""A sampler of data sets that the direction theta* separates."""
+"""A sampler of data sets with so little noise that the direction theta* separates them."""
 
 
 class Start(NamedTuple):

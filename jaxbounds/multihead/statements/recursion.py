@@ -1,4 +1,4 @@
-"""Section 6.2: eqs. (19) to (22), the distance by which two runs drift apart in one step."""
+"""Section 6.2: eqs. (19) to (22), the growth of the distance of two runs in one step."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

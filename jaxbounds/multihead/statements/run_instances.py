@@ -2,8 +2,8 @@
 
 A head count or step size is certified if it satisfies the conditions of a theorem. The problems
 have the form of `jaxbounds.multihead.runs`. For Corollaries 3 and 4, the problems also have fresh
-data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. There are two groups of
-heads, which are equal if the start is zero. Sizes are {"n", "T", "d"}.
+data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. The heads form two
+groups; if the start is zero, all heads are equal at the start. Sizes are {"n", "T", "d"}.
 """
 
 import functools
@@ -49,7 +49,7 @@ def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Ar
     The target theta lies in this direction from theta_0. If the flag is true, the target differs
     from theta_0 only in the first group. The start is zero or random. A random start has Phi = 0,
     because the second group has the first group's U with the sign reversed. The direction is the
-    class direction in U, steepest descent, or random in (U, W).
+    class direction in U, the negative gradient, or random in (U, W).
     """
     keys = jax.random.split(key, 7)
     T, d = data["X"].shape[1:]
@@ -91,8 +91,8 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
 
     A certified H is the least that the printed or the sharpened constants allow, for training or
     for stability. The eta of a certified run is at most the largest certified eta. A loose H is
-    log-uniform from 2 to 1e5. The eta of a loose run is 0.1 to 4 times 1 / (smoothness bound at the
-    start).
+    log-uniform from 2 to 1e5. The eta of a loose run is c / (smoothness bound at the start), with c
+    from 0.1 to 4.
 
     Args:
         key: random key of the draws.

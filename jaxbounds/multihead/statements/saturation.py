@@ -205,7 +205,7 @@ def _scales(c: Context, eps: Array) -> dict[str, Real]:
 
 
 def _above(scale: Real, instance: Instance) -> Real:
-    """Return a factor Gamma of the attention weights that is at least `scale`."""
+    """Return a factor Gamma >= `scale`, by which the statements multiply the weights W."""
     return scale + jnp.abs(instance["more"]) / instance["S"] ** 2
 
 

@@ -88,7 +88,7 @@ def _eigenvalues(s: Segment) -> Array:
 
 
 def _taylor_gap(s: Segment) -> tuple[Array, Array]:
-    """Return L(theta_k) + <grad L(theta_k), theta - theta_k> - L(theta), and its rounding error."""
+    """Return L(theta_k) + <grad L(theta_k), theta - theta_k> - L(theta), with an error bound."""
     start, slope = jax.value_and_grad(network_risk)(s.first, s.data)
     end = empirical_risk(s.second, s.data)
     linear = sum(jnp.sum(slope[name] * s.step[name]) for name in s.step)
@@ -130,7 +130,7 @@ def _second_order(instance: Instance, size: Size) -> Sides:
 
 
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that logits change by less than 4 between points, so that the points miss no jump."""
+    """Check that logits change by less than 4 between adjacent points, so no jump is missed."""
     moved = jnp.max(jnp.sqrt(jnp.sum(instance["dW"] ** 2, axis=(1, 2))))
     change = token_radius(instance) ** 2 * moved
     return {"the points resolve the segment": change <= 4.0 * (GRID - 1)}

@@ -151,7 +151,7 @@ LEMMA_13 = searched_sequence(
 
 
 def _with_steps(key: jax.Array, size: Size) -> Instance:
-    """Draw a quiet sequence, so that gamma* is positive, and alpha uniform on [-1, 1]."""
+    """Draw alpha uniform on [-1, 1], and a sequence with so little noise that gamma* > 0."""
     data_key, step_key = jax.random.split(key)
     instance = sequence(data_key, size)
     steps = jax.random.uniform(step_key, (size["H"],), minval=-1.0)

@@ -84,8 +84,8 @@ def together(
         tex: the formula of the new statement, which may be short; each part states its own in full.
         sample: samplers of instances; every part must be able to evaluate these instances.
         sizes: the sizes at which the parts are measured together.
-        budget: the number of instances drawn; nothing is searched.
-        source: the place in the paper, and the part of it that has these sizes.
+        budget: the number of drawn instances; the check does not search.
+        source: the place in the paper, and the experiment of the paper that has these sizes.
         horizon: the name of the size that gives the length of trajectories, as in `Statement`.
         without: names of the forms to omit, because no instance of these sizes can decide them.
     """

@@ -1,4 +1,4 @@
-"""Corollary 5 with B_Phi > 1: more heads have alpha = +1 than -1, so that Phi is not zero."""
+"""Corollary 5 with B_Phi > 1: the numbers of heads with alpha = +1 and -1 differ, so Phi != 0."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ FORMS = ("printed", "corrected", SHARP)
 
 
 def _unbalanced(key: jax.Array, size: Size) -> Instance:
-    """Draw data with little noise, 1 <= S <= 1.5.
+    """Draw data with little noise and a signal strength S between 1 and 1.5.
 
     The heads with alpha = +1 outnumber those with -1 by b sqrt(H), where 6 <= |b| <= 12.
     """

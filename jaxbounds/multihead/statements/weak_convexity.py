@@ -1,6 +1,6 @@
 """Self-bounded weak convexity beyond the paper's model: every network satisfies it with some c.
 
-The statements check this property on the paper's heads and on a two-layer network, from whole
+The statements check this property on the paper's heads and on a two-layer network, with the full
 Hessians.
 """
 
@@ -139,7 +139,7 @@ def _other_loss(instance: Instance, size: Size) -> Sides:
 
 
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that |l'| is below l by more than rounding at every margin."""
+    """Check that l - |l'| exceeds the rounding error at every margin."""
     if "weights" in instance:
         found = jax.vmap(_network, in_axes=(None, 0))(instance["weights"], instance["x"])
     else:
