@@ -2,9 +2,10 @@
 
 The first phase ends at theta^(1), with equally many heads with alpha_h = +1 and alpha_h = -1. This
 module computes the best NTK margin at theta^(1) and the direction theta* of this margin; it assumes
-neither. Corollary 5 (as printed and corrected) and Theorem 3 with sharpened constants then give the
-number of heads and the step size that certify a loss. All constants are explicit. Heads with equal
-parameters are stored once with their number of copies, so a certified H of any size can be run.
+neither the margin nor the direction. Corollary 5 (as printed and corrected) and Theorem 3 with
+sharpened constants then give the number of heads and the step size that certify a loss. All
+constants are explicit. Heads with equal parameters are stored once with their number of copies, so
+a certified H of any size can be run.
 """
 
 import math
@@ -50,7 +51,7 @@ class GoodInitialisation(NamedTuple):
 
 
 def tied_direction(direction: Params, copies: Copies, /) -> Params:
-    """Return the direction of a single head of each group: the group's direction / sqrt(copies)."""
+    """Return one head's direction in each group: the group's direction divided by sqrt(copies)."""
     return jax.tree.map(lambda leaf: leaf / jnp.sqrt(copies)[:, None, None], direction)
 
 

@@ -22,7 +22,7 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
 
     Args:
         data: {"X": (n, T, d), "y": (n,)}.
-        radius: R; without it the norms are not checked.
+        radius: R; None skips the check of the norms.
 
     Raises:
         Refused: for a wrong rank or length, NaN, other labels, or a token longer than R.
@@ -55,7 +55,7 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SparseContext:
-    """DM1: `relevant` tokens are the class pattern mu_y; other tokens are a distractor plus noise.
+    """DM1: `relevant` tokens equal the class pattern mu_y; the others are a distractor plus noise.
 
     The patterns are the first M + 2 basis vectors times S (mu_+, mu_-, nu_1, ...). A sampler may
     rotate the patterns. The noise along mu is at most noise_mu / S, so |<z, mu>| <= noise_mu. The
@@ -185,8 +185,8 @@ class PlantedAttention:
     def sample(self, key: jax.Array, teacher: dict[str, Array], n: int, /) -> Data:
         """Draw 2 n + 64 sequences, and return the first n with outputs above the threshold.
 
-        If fewer than n sequences pass, the sequences with the largest absolute outputs fill the
-        rest.
+        If fewer than n sequences pass, the function adds the sequences with the largest absolute
+        outputs.
         """
         tokens = jax.random.normal(key, (2 * n + 64, self.tokens, self.dimension))
         output = jax.vmap(head_output, in_axes=(None, None, 0))(teacher["U"], teacher["W"], tokens)

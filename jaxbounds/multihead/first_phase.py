@@ -4,8 +4,8 @@ After this step, all heads have U_h = alpha_h 1_T u1^T with u1 = (1 / 2 n1) sum_
 and W_h = 0. On the data model DM1 the mean of u1 is (zeta / 4) u*, since E[y mu_y] = u* / 2.
 
 The argument `dm1` holds the constants of Assumption 3. The argument `size` is P = ||p||, the norm
-of the deviation p of u1 from its mean. The argument `failure` is the failure probability delta. JAX
-may trace scalar arguments.
+of the deviation p of u1 from its mean. The argument `failure` is the failure probability delta.
+Scalar arguments may be JAX tracers.
 """
 
 import jax.numpy as jnp

@@ -4,7 +4,7 @@ An opinion has one or two clauses. A clause praises or blames, and a negation re
 clauses contradict each other, one of them decides the label: the clause after "but", after a
 leading "although", or before a later "although". Two clauses joined by "and" agree. The label
 therefore depends on the adjective of each clause, and on whether the clause is negated. Both
-clauses of a contrasting sentence draw from the same lists of words.
+clauses of a contrasting sentence use words from the same lists.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,9 @@ CONTRASTS = (
     ("{decisive} , even if {other}", 1),
 )
 DRAWS = 24
-"""The largest number of uniform draws of one sentence; a larger number allows longer sentences."""
+"""The largest number of uniform random numbers for one sentence; a larger number allows longer
+sentences.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +73,7 @@ class Grammar:
         negated: share of clauses with a negation.
         contrast: share of sentences with two clauses that contradict each other.
         joined: share of sentences with two clauses that agree; the rest has one clause.
-        aside: share of sentences that start with some neutral words.
+        aside: share of sentences that start with a neutral phrase.
         degree: share of adjectives with an adverb of degree.
     """
 
@@ -122,7 +124,7 @@ def _sentence(grammar: Grammar, praise: bool, draws: Iterator[float]) -> str:
 
 
 def draw_sentences(grammar: Grammar, key: Array, count: int, /) -> Sentences:
-    """Draw `count` different sentences, with praise and blame equally likely.
+    """Draw `count` distinct sentences; praise and blame are equally likely.
 
     Args:
         grammar: frequencies of the kinds of sentences.

@@ -1,7 +1,7 @@
 """The least numbers of heads and samples at which the main theorems are informative.
 
-The start is zero, where one direction, spread over the heads, separates all data. The loss at zero
-is log 2, and the target theta has L(theta) <= 1/K. The default population is
+At the start zero, one direction in parameter space, spread over the heads, separates all data. The
+loss at zero is log 2, and the target theta has L(theta) <= 1/K. The default population is
 `realizable.REALIZABLE`, with T = 3, d = 2 and R = 1. A bound on the generalization gap is
 informative if it is below log 2.
 """

@@ -1,7 +1,7 @@
 """The oracle parameters U*, W* of DM1, their norms and their relevance scores.
 
 Patterns are the rows mu_+, mu_-, nu_1, ..., nu_M: orthogonal, each of norm S. Every function
-returns a number or an array, with explicit constants. JAX may trace scalars.
+returns a number or an array, with explicit constants. Scalar arguments may be JAX tracers.
 """
 
 from dataclasses import dataclass
@@ -105,7 +105,7 @@ def separating_direction(
 ) -> dict[str, Array]:
     """Return theta* of Lemma 13, of norm sqrt(2).
 
-    Head h has U* and sign(alpha_h) W*, each of norm one, divided by sqrt(H).
+    The part of head h is (U*, sign(alpha_h) W*) / sqrt(H), with U* and W* scaled to norm one.
     """
     one, heads = oracle_direction(patterns, length), step_sizes[:, None, None]
     signs = {"U": jnp.ones_like(heads), "W": jnp.sign(heads)}

@@ -1,7 +1,7 @@
 """Margins and scales of weights that the paper derives from the oracle U*, W* (Section 5).
 
 The argument `dm1` holds the constants of Assumption 3, `size` is P = ||p|| and `tolerance` is
-epsilon. JAX may trace scalars, and all constants are explicit.
+epsilon. Scalar arguments may be JAX tracers, and all constants are explicit.
 """
 
 from dataclasses import replace

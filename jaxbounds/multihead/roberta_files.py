@@ -39,7 +39,7 @@ SETTINGS: dict[str, tuple] = {
     "is_decoder": (False, None),
     "add_cross_attention": (False, None),
 }
-"""The values that further entries of `config.json` must have; None stands for a missing entry."""
+"""The values that other entries of `config.json` must have; None also allows a missing entry."""
 
 _PLACES = {
     "embeddings.word_embeddings": "tokens",
@@ -122,7 +122,7 @@ def read_shape(folder: str | Path, /) -> RobertaShape:
 def _stored_names(file: Any, path: Path) -> dict[str, str]:
     """Return a dictionary from each parameter's full name to its name in the file.
 
-    Older files have another prefix, or other names of the norms.
+    Older files use another prefix, or other names for the parameters of the norms.
     """
     names = {}
     for name in file.keys():  # noqa: SIM118 (not a mapping)
@@ -150,7 +150,7 @@ def load_roberta(
         folder: a folder with `config.json` and `model.safetensors`.
         key: random key of the classifier's weights.
         labels: number of logits; by default the number in `config.json`.
-        memory_limit: the largest number of bytes of the parameters.
+        memory_limit: the largest allowed size of the parameters, in bytes.
 
     Returns:
         The shape, and the parameters in the current default precision.

@@ -1,4 +1,4 @@
-"""Labelled sentences from files, as `{tokens, mask, labels}`.
+"""Labelled sentences from files.
 
 The module reads GLUE's SST-2 (`train.tsv`, `dev.tsv`, or Parquet). It also reads the film-review
 snippets in the source distribution of vaderSentiment 3.3.2 (Hutto and Gilbert 2014). This package

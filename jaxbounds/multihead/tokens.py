@@ -1,4 +1,4 @@
-"""Tokens from sentences: a table of words, a trained byte-pair code, or a given code."""
+"""Tokenizers: a table of words, a trained byte-pair encoding, or the tokenizer of a folder."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ NEEDS_TOKENIZERS = "this needs the tokenizers package: pip install 'jaxbounds[ss
 
 
 class Tokenizer(NamedTuple):
-    """A code of texts.
+    """A tokenizer.
 
     Attributes:
         encode: a function from texts to the token ids of each text, without start and end tokens.
@@ -34,7 +34,7 @@ def words_of(text: str, /) -> list[str]:
 
 
 def word_table(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
-    """Build a code of the most frequent words (ties alphabetically); other words are `<unk>`.
+    """Build a tokenizer of the most frequent words (ties alphabetically); other words are `<unk>`.
 
     Args:
         texts: the texts whose words are counted.
@@ -51,8 +51,8 @@ def byte_pairs(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
     """Train a byte-level byte-pair encoding like RoBERTa's on `texts`.
 
     Args:
-        texts: the texts from which the code learns its byte pairs.
-        size: the size of the code, the four special tokens included.
+        texts: the texts from which the tokenizer learns its byte pairs.
+        size: the number of ids, the four special tokens included.
 
     Raises:
         ImportError: if tokenizers is missing; the message tells how to install it.
@@ -69,7 +69,7 @@ def byte_pairs(texts: Sequence[str], /, *, size: int = 4096) -> Tokenizer:
 
 
 def stored_tokenizer(folder: str | Path, /) -> Tokenizer:
-    """Load the code in `tokenizer.json` of a Hugging Face folder.
+    """Load the tokenizer in `tokenizer.json` of a Hugging Face folder.
 
     Raises:
         Refused: if the file is missing or damaged, or its special tokens are not RoBERTa's.
@@ -116,8 +116,8 @@ def to_arrays(
 
     Args:
         sentences: the texts of the sentences, with their labels.
-        tokenizer: the code that turns texts into ids.
-        length: T, the two special tokens included.
+        tokenizer: the tokenizer that turns texts into ids.
+        length: T, the number of ids of each sentence, the two special tokens included.
 
     Returns:
         {"tokens": (n, T) int32, "mask": (n, T) bool, "labels": (n,) int32} and the share of

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 DEEP = 16
-"""The exponent 16: the axis of a loss is compressed below 10^-16.
+"""The exponent 16: the figure compresses the axis of a loss below 10^-16.
 
 A larger number compresses a smaller part of the axis.
 """
@@ -25,7 +25,7 @@ A larger factor puts these ticks on longer axes too.
 
 
 class Quantity(NamedTuple):
-    """A column of the figure.
+    """A quantity that the figure draws.
 
     Attributes:
         name: the variable of the data set; "log10_..." is drawn on a logarithmic axis.

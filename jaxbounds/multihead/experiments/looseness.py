@@ -37,7 +37,7 @@ AXES = ("H", "T", "d", "R")
 
 @dataclass(frozen=True, kw_only=True)
 class Looseness:
-    """The base point and the sizes along each axis.
+    """The settings of the experiment: the base point and the sizes along each axis.
 
     Attributes:
         heads: the numbers of heads H, even and at least 4; the second value belongs to the base
@@ -67,7 +67,7 @@ class Looseness:
     run_heads: int = 16
 
     def __post_init__(self) -> None:
-        """Refuse sizes that no aligned network has, and grids too short for an exponent.
+        """Refuse sizes that no aligned network has, and too few points to fit an exponent.
 
         Raises:
             Refused: if a field is wrong; the message names the field.
@@ -220,4 +220,4 @@ EXPERIMENT = Experiment(
     claims=claims,
     controls=CONTROLS,
 )  # fmt: skip
-"""The experiment on how loose the bounds are. The paper does not measure its bounds."""
+"""The experiment that measures how loose the bounds are; the paper contains no such experiment."""

@@ -37,8 +37,8 @@ class Measured(NamedTuple):
         sharp: the sharpened bounds on these quantities.
         error: for each entry of `left`, the width of its certified interval divided by its value; 0
             if it has no certified interval.
-        certified: whether both certified intervals, for the least and the greatest eigenvalue, are
-            proved.
+        certified: whether the intervals of the least and of the greatest eigenvalue are both proved
+            to be correct.
         loss: the training loss L.
     """
 

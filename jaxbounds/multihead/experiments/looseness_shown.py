@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 NEAR = 0.1
-"""The largest distance at which a measured exponent and a factor's exponent count as equal.
+"""The largest difference at which a measured exponent counts as equal to a factor's exponent.
 
 A larger number accepts slower growth.
 """
@@ -29,7 +29,7 @@ SETTINGS = default_settings(
     others="The question is ours: an exponent is asked of the sizes of the default or larger ones. "
     "Lemma 6, Corollary 1 and the sharpened bounds speak of every network, at any size.",
 )
-"""The configuration at which the claims about exponents and about the run are decided."""
+"""The least sizes at which the experiment decides the claims about exponents and about the run."""
 
 
 def _bent(axis: str, power: float) -> Control:
@@ -63,14 +63,14 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-The function changes the exponents or the ratios to the bounds, or reverses the order of the run.
+The function changes the exponents or the ratios to the bounds, or reverses the run in time.
 """
 
 
 def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
     """Compute the least-squares slope of log values against log sizes.
 
-    If `last` > 0, only this number of the last sizes enter the fit.
+    If `last` > 0, the fit uses only the last `last` sizes.
     """
     values, sizes = values[-last:], sizes[-last:]
     if not np.all(values > 0):
@@ -90,7 +90,7 @@ def exponent(
         family: the kind of networks, "random" or "aligned".
         axis: the size that grows, "H", "T", "d" or "R".
         quantity: the name of a bounded quantity, from `looseness_measured.QUANTITIES`.
-        last: only this number of the largest sizes enter the fit; 0 uses all sizes.
+        last: the fit uses only this number of the largest sizes; 0 uses all sizes.
     """
     part = dataset[side].sel(family=family, quantity=quantity)
     part = part.isel(point=np.flatnonzero(dataset.axis.values == axis)).mean("seed")

@@ -4,8 +4,8 @@ The experiment computes the best NTK margin on the data model DM1, with a certif
 are random starts of several scales and head counts, theta^(1), and zero. The experiment increases
 the number n of samples. A head has T d + d^2 parameters, so it may reach a margin on n samples by
 memorising them. The experiment therefore tests the best direction on held-out samples, and tests
-whether the margin stops falling as n grows. Margins grow with the norm of the start, which B_2 of
-Definition 1 measures. Compare margins only at equal `head_norm`.
+whether the margin stops falling as n grows. Margins grow with the norm of the start, so compare
+margins only at equal `head_norm`. Definition 1 measures this norm by B_2.
 """
 
 import itertools
@@ -31,7 +31,7 @@ from jaxbounds.multihead.oracle_bounds import gamma_attention, gamma_linear
 
 @dataclass(frozen=True, kw_only=True)
 class NTK:
-    """Data, starts and sample sizes.
+    """The settings of the experiment: data, starts and sample sizes.
 
     Attributes:
         tokens: T, the number of tokens.
@@ -40,7 +40,8 @@ class NTK:
         signal: S, the norm of every pattern.
         noise: the bound on every noise coordinate, which is uniform between plus and minus the
             bound.
-        samples: the numbers of samples n; each smaller set is the first part of the larger sets.
+        samples: the numbers of samples n; a smaller data set consists of the first samples of a
+            larger one.
         heads: the numbers of heads H of the random starts.
         scales: the standard deviations of the entries of the random starts.
         first_samples: n1, the number of samples of the first phase.

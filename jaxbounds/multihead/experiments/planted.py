@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # slow to import
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedCurves(Curves):
-    """DM2 with d = 5, T = 10, n = 1000, 3000 test samples.
+    """Settings of the curves on DM2: d = 5, T = 10, n = 1000, and 3000 test samples.
 
     Attributes:
         tokens: T, the number of tokens.
@@ -79,7 +79,7 @@ def run(
 ) -> xr.Dataset:
     """Train a network for every panel (optimiser), H and trial.
 
-    Record the alignments with the teacher too.
+    The records include the alignments with the teacher.
     """
     model = PlantedAttention(
         tokens=config.tokens, dimension=config.dimension, threshold=config.threshold

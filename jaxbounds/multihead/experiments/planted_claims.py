@@ -72,7 +72,7 @@ def _settled(dataset: xr.Dataset, panel: int) -> np.ndarray:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the claims of Appendix G on DM2, panel by panel."""
+    """Decide the claims of Appendix G about DM2 in each panel (optimiser and step size)."""
     found: list[Finding] = []
     measured = "alignment_W" in dataset  # only the paper's model has W; another student has none
     names, rules = dataset.panel.values.tolist(), dataset.rule.values.tolist()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # slow to import
 
 @dataclass(frozen=True, kw_only=True)
 class SparseContextCurves(Curves):
-    """DM1 in d = 4 with M = 2 distractors: T = 10, zeta = 0.1, S = 2, noise N(0, 0.01 I).
+    """Settings of the curves on DM1: d = 4, M = 2, T = 10, zeta = 0.1, S = 2, noise N(0, 0.01 I).
 
     Attributes:
         tokens: T, the number of tokens.

@@ -24,7 +24,7 @@ STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
 For steps that grow as sqrt(H), the paper states no factor.
 """
 RANGE = 10
-"""The least ratio of the last step to the first from which the claims decide a rate 1/k.
+"""The least ratio of the last step to the first at which the claims about a rate 1/k are decided.
 
 A larger ratio needs longer runs.
 """

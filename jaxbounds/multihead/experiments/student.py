@@ -57,7 +57,7 @@ def attention_mass(
 
 
 class EqualHeads(nn.Module):
-    """The model (2) with H equal heads, over n sequences at once; H is an input, not a shape.
+    """The model (2) with H equal heads, over n sequences; H is an input, and no shape depends on H.
 
     Attributes:
         scale: standard deviation of the initial parameters; 0 gives the paper's theta^(0).
@@ -67,7 +67,7 @@ class EqualHeads(nn.Module):
 
     @nn.compact
     def parameters(self, tokens: Float[Array, "T d n"]) -> Params:
-        """Return U and W alone, so that `init(..., method="parameters")` traces no forward pass."""
+        """Return U and W; `init(..., method="parameters")` then needs no forward pass."""
         length, d, _ = tokens.shape
         drawn = entries(self.scale)
         W = self.param("W", drawn, (1, d, d), tokens.dtype)
@@ -77,7 +77,7 @@ class EqualHeads(nn.Module):
     def __call__(
         self, tokens: Float[Array, "T d n"], heads: Float[Array, ""]
     ) -> Float[Array, " n"]:
-        """Compute Phi(X_i; theta), like `MultiHeadAttention(heads=H)` at H copies of the head.
+        """Compute Phi(X_i; theta), equal to `MultiHeadAttention(heads=H)` at H copies of the head.
 
         Args:
             tokens: the tokens, with the sample axis last.

@@ -42,7 +42,7 @@ Factory = Callable[[int], Student | nn.Module]
 
 
 def of_module(module: nn.Module, /) -> Student:
-    """Make a student from a Flax (linen) module over n sequences, by its `init` and `apply`."""
+    """Return a student with the `init` and `apply` of a Flax (linen) module over n sequences."""
     return Student(
         lambda key, tokens: module.init(key, tokens)["params"],
         lambda params, tokens: cast(Array, module.apply({"params": params}, tokens)),
@@ -65,7 +65,7 @@ A factory is a function from the number of heads H to a student.
 
 
 def register(name: str, factory: Factory, /) -> None:
-    """Add a student of your own, so that Figures 2 to 5 can name it.
+    """Register a student of your own under a name that the runs of Figures 2 to 5 accept.
 
     Args:
         name: the value of the field `student`.

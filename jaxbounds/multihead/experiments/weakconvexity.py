@@ -53,7 +53,7 @@ _OTHERS = (
 )
 AT_THE_START = default_settings(least=_SIZES, others=_OTHERS)
 ALONG_TRAINING = default_settings(least=_SIZES | {"records": 300}, others=_OTHERS)
-"""The configuration (network and steps) at which the claims are decided."""
+"""The settings (network and steps) at which the experiment decides the claims."""
 
 _BAND = (-0.65, -0.35)
 _NAMES = ("ratio", "minimum", "maximum", "residual", "loss")
@@ -61,7 +61,7 @@ _NAMES = ("ratio", "minimum", "maximum", "residual", "loss")
 
 @dataclass(frozen=True, kw_only=True)
 class WeakConvexityCurves:
-    """Network, data and training.
+    """The settings of the experiment: network, data and training.
 
     Attributes:
         heads: the numbers of heads H, divisors of the dimension.
@@ -73,7 +73,7 @@ class WeakConvexityCurves:
         distractors: M, the number of distractors of the data.
         n: the number of samples; each step and each Hessian uses all of them.
         step_size: the step size of Adam.
-        records: the steps at which the curvature is measured, rising.
+        records: the steps at which the experiment measures the curvature, increasing from 0.
         iterations: the largest number of Lanczos products.
         seeds: the number of repetitions, each with its own data and start.
     """
@@ -146,10 +146,10 @@ def run(
 
     An arm is one way to make H heads.
 
-    The folder keeps the result of each finished pair of arm and H.
+    The run stores the result of each finished pair (arm, H) in `folder`.
 
     Raises:
-        Refused: if the records do not increase from 0, or a kept file is damaged or from another
+        Refused: if the records do not increase from 0, or a stored file is damaged or from another
             run.
     """
     if list(config.records) != sorted(set(config.records)) or config.records[0] < 0:
@@ -246,7 +246,7 @@ def _bounded_claim(dataset: xr.Dataset) -> Finding:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the claims: the exponents in H of both arms, and a bounded ratio in training.
+    """Decide the claims: the exponents in H of both arms, and a bounded ratio during training.
 
     An arm is one way to make H heads.
     """

@@ -61,8 +61,7 @@ class Context(Assumption3):
 
     @property
     def rounding(self) -> Real:
-        """A bound on the rounding error of a margin, proportional to the size of the summed terms.
-        """
+        """A bound on the rounding error of a margin, proportional to the size of its terms."""
         return 1e-14 * self.T * (self.S + self.Z) ** 6 / self.S**2
 
     def margins_at(self, row: Array) -> tuple[Array, Array]:

@@ -36,9 +36,8 @@ class Figure6:
         test: the number of test sentences; 0 stands for all sentences of a given test split.
         length: T, the number of tokens of a sentence, start and end tokens included; longer
             sentences are cut.
-        code: the code of the sentences: "words" or "byte-pairs"; pretrained weights have their own
-            code.
-        vocabulary: the largest number of tokens of the code.
+        code: the tokenizer: "words" or "byte-pairs"; pretrained weights have their own tokenizer.
+        vocabulary: the largest number of ids of the tokenizer.
         width: d, for networks trained from scratch.
         layers: the number of layers, for networks trained from scratch.
         inner: the width of the feedforward layers, for networks trained from scratch.
@@ -130,7 +129,7 @@ PUBLISHED = Figure6(
     length=64,
     memory_gib=20.0,
 )
-"""The printed setting, as far as the paper states one; a run needs a GPU."""
+"""The setting of the paper, as far as the paper states it; a run needs a GPU."""
 
 SNIPPETS = Figure6(
     source="file", n=8568, test=2000, epochs=4, code="byte-pairs", inner=256, heads=(1, 2, 4, 16)

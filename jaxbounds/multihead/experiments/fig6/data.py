@@ -34,7 +34,7 @@ class Prepared(NamedTuple):
         vocabulary: the number of kinds of tokens, the largest over the trials.
         found: for each trial, the accuracies of simple rules and the share of sentences that were
             cut.
-        mark: a digest of the data.
+        mark: a hash of the data, by which a continued run recognises them.
     """
 
     lanes: dict
@@ -85,7 +85,7 @@ def _orders(config: Figure6, key: Array, n: int, batches: int) -> np.ndarray:
 def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
     """Divide the first `count` rows into groups of `EVALUATED` rows.
 
-    Unlabelled rows fill the last group.
+    Rows without a label fill up the last group.
     """
     fill = -count % EVALUATED
     rows = np.minimum(np.arange(count + fill), count - 1)

@@ -30,7 +30,7 @@ SPEEDS = (("10 TFLOP/s", 1e13), ("50 GFLOP/s", 5e10))
 
 
 def parameter_count(shape: RobertaShape, /) -> int:
-    """Count all parameters, embeddings included, without allocating them."""
+    """Count all parameters, embeddings included, without memory for them."""
     outline = jax.eval_shape(lambda: init_roberta(shape, jax.random.key(0)))
     return sum(leaf.size for leaf in jax.tree.leaves(outline))
 
@@ -70,7 +70,7 @@ def _duration(seconds: float) -> str:
 def about(
     config: Figure6, data: Prepared, shapes: Mapping[str, RobertaShape], n: int, words: str, /
 ) -> dict[str, Any]:
-    """Return the attributes of a result: its arms (ways to make heads), confounders, and text."""
+    """Return the attributes of a result: arms (ways to make heads), confounders, settings, text."""
     pretrained = _stored_heads(config)
     fill = {"width": config.head_width, "heads": pretrained}
     arms = {arm: ARMS[arm].format(**fill) for arm in config.arms}
