@@ -125,7 +125,8 @@ def realizing_heads_sharp(
 ) -> ArrayLike:
     """Return the least number of heads H with ||Hess Phi|| ||theta - theta_0||^2 / 2 <= B_Phi.
 
-    The bound on ||Hess Phi|| along the segment is beta_3# / sqrt(H), from sharpening S6.
+    The bound on ||Hess Phi|| along the segment from theta_0 to theta is beta_3# / sqrt(H)
+    (sharpening S6).
     """
     distance = realized_distance(good, tolerance)
     size = realized_size(good, distance)

@@ -1,7 +1,7 @@
 """Derivatives of the Flax module's output and of its loss, by automatic differentiation.
 
 The statements measure every derivative in a claim with these functions. A closed form of `calculus`
-is the right side of an identity that is checked, and never the left side of a bound.
+may be the right side of a checked identity, but never the left side of a bound.
 """
 
 import jax
@@ -61,7 +61,7 @@ def risk_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:
 def risk_hessian_product(
     params: Params, data: Data, vector: Float[Array, " P"], /
 ) -> Float[Array, " P"]:
-    """Return the product of the loss's Hessian and a vector; the memory is that of a gradient."""
+    """Return the product of the loss's Hessian and a vector, in the memory of one gradient."""
     slope = jax.grad(lambda point: network_risk(unflatten(point, params), data))
     return jax.jvp(slope, (flatten(params),), (vector,))[1]
 

@@ -135,8 +135,8 @@ def model_bound(dm1: Assumption3, size: Real, failure: Real, /) -> Real:
 def balanced_signs(heads: int, /) -> Float[Array, " H"]:
     """Return alpha with equally many signs +1 and -1.
 
-    With these signs, Phi = 0 at theta^(1), so the condition P2 of a good start holds (sharpening
-    S12).
+    The model output at theta^(1) is then Phi = 0, so the condition P2 of a good start holds
+    (sharpening S12).
 
     Raises:
         Refused: if the number of heads is odd or less than 2.

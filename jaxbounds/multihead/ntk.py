@@ -78,7 +78,7 @@ def ntk_gram(
 
 
 def certified_margin(signed: np.ndarray, weights: np.ndarray | Array, /) -> NTKMargin:
-    """Return the lower and the upper bound on the margin that the weights q give.
+    """Return the lower and the upper bound on the best margin that the weights q prove.
 
     Args:
         signed: y_i y_j <grad Phi(X_i), grad Phi(X_j)>, shape (n, n).
@@ -156,7 +156,7 @@ def held_out_margins(
     margin: NTKMargin,
     /,
 ) -> Float[Array, " m"]:
-    """Return the NTK margins of theta* on other samples, from the kernel alone.
+    """Return the NTK margins of theta* on other samples, computed from the kernel alone.
 
     Args:
         cross: the result of `ntk_gram(params, X_held_out, X)`.

@@ -67,7 +67,7 @@ def smallest_counts(
 
     Args:
         K: number of steps.
-        constants: B_2, B_Phi and gamma of Definition 1 after a first phase, for every data set.
+        constants: B_2, B_Phi and gamma of Definition 1, valid after every first phase.
         T: number of tokens.
         d: dimension of a token.
         radius: R, the largest norm of a token.

@@ -21,7 +21,7 @@ def sample_losses(
 
 
 def leave_one_out_masks(data: Data, /) -> Float[Array, "n n"]:
-    """Return masks of samples. Row i of the result keeps every sample except i."""
+    """Return n masks of the samples; row i keeps every sample except i."""
     n = data["X"].shape[0]
     return 1.0 - jnp.eye(n, dtype=data["X"].dtype)
 

@@ -125,7 +125,7 @@ class Curves:
 
 
 def _group(lanes: Lane) -> int | None:
-    """Choose the number of lanes (trials) that run together: on a CPU 4 to 8, elsewhere None.
+    """Return the number of lanes (trials) that run together: 4 to 8 on a CPU, None (all) elsewhere.
 
     XLA's CPU code is slow for a single lane.
     """

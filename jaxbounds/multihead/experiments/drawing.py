@@ -1,6 +1,6 @@
 """The drawing of Figures 2 to 5: one row of panels for each optimiser, one curve for each H.
 
-Thick lines are means over trials; the claims (`ordering`) are decided by the same means.
+Thick lines are means over trials; the module `ordering` decides the claims by the same means.
 """
 
 from typing import TYPE_CHECKING, NamedTuple

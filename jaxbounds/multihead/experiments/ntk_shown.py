@@ -1,6 +1,6 @@
 """The claims about NTK margins of random starts, and their figure.
 
-The worst seed decides a claim.
+The seed with the least value decides a claim.
 """
 
 from collections.abc import Iterator
@@ -113,7 +113,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw the margin, and the share of samples that are not separated, against n.
 
-    The worst seed is a line, and all seeds are a band.
+    A line shows the worst seed, and a band shows the range of all seeds.
 
     Each H has a colour, and each scale of a random start has a dash pattern. The other starts are
     grey.

@@ -1,4 +1,4 @@
-"""A dictionary from every numbered item and display of the paper to the statements about it.
+"""A dictionary from every numbered item and displayed formula to the statements about it.
 
 An entry without statements names the definition in the code, or gives the reason why no statement
 checks the item.
