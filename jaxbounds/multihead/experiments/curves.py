@@ -125,7 +125,7 @@ class Curves:
 
 
 def _group(lanes: Lane) -> int | None:
-    """Return the number of lanes (trials) that run together: 4 to 8 on a CPU, None (all) elsewhere.
+    """Return how many lanes (trials) run together: 4 to 8 on a CPU, else None (`sweep` decides).
 
     XLA's CPU code is slow for a single lane.
     """
