@@ -3,9 +3,9 @@
 Three panels show constructions of the paper. The first panel shows the attention that retrieves the
 relevant tokens, with the bound on its error. The second panel shows the recurrent network in three
 variants: exact, biased and rectified. The third panel shows the interpolating network. Two panels
-show constructions that contradict the paper. Two heads suffice where the paper's condition "H >=
-q", read for every d, demands q heads. The random-code network breaks the operator-norm bound of
-Proposition 8.
+show constructions that contradict the paper. The first shows that two heads suffice for scalar
+tokens (d = 1), although the paper's condition "H >= q" demands q heads. The second shows that the
+random-code network violates Proposition 8's bound on the operator norm.
 """
 
 import math
@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # slow to import
 
 @dataclass(frozen=True, kw_only=True)
 class Constructions:
-    """The grids of the five panels; all computations use float64.
+    """The grids of the figure's five panels; all computations use float64.
 
     Attributes:
         attention_length: N of the prompts for retrieval.
@@ -67,7 +67,7 @@ class Constructions:
 
 
 def retrieval_errors(config: Constructions, key: Array, /, *, d: int = 10, q: int = 2) -> dict:
-    """Measure the error of the attention (A.2) and the error's tail bound, over (coherence, logit).
+    """Measure the error of the attention (A.2) and its bound, for each coherence and logit.
 
     The result also has the coherences of the drawn encodings.
     """
@@ -95,7 +95,7 @@ def retrieval_errors(config: Constructions, key: Array, /, *, d: int = 10, q: in
 
 
 def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int = 2) -> dict:
-    """Measure the recurrent network's largest error on a recovered token, over (variant, N)."""
+    """Measure the RNN's largest error on a recovered token, for each variant and length N."""
     found = np.zeros((3, len(config.lengths)))
     for column, N in enumerate(config.lengths):
         key_w, key_x, key_t, key_n = jax.random.split(jax.random.fold_in(key, N), 4)
@@ -119,7 +119,7 @@ def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int
 
 
 def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> dict:
-    """Measure the interpolating network's squared norm over n^3, for each draw of points.
+    """Measure the interpolating network's squared norm divided by n^3, for each draw of points.
 
     The layers are balanced as in the paper, and optimally.
     """
@@ -140,9 +140,9 @@ def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> d
 
 
 def two_head_risks(config: Constructions, key: Array, /) -> dict:
-    """Measure the two heads' squared error divided by the label's variance, over (q, beta).
+    """Measure the two heads' squared error in units of the label's variance, for each q and beta.
 
-    The error is the error at the last position of a prompt.
+    The function measures the error at the last position of a prompt.
     """
     found = np.zeros((len(config.sparsities), len(config.tilts)))
     for row, q in enumerate(config.sparsities):
@@ -168,7 +168,7 @@ def two_head_risks(config: Constructions, key: Array, /) -> dict:
 
 
 def code_norms(config: Constructions, key: Array, /) -> dict:
-    """Measure L^2 |U|_op^2, L^2 |U|_F^2 and the width of the random-code network, over N."""
+    """Measure L^2 |U|_op^2, L^2 |U|_F^2 and the width of the random-code network, for each N."""
     machines = [code_rnn(jax.random.fold_in(key, N), N) for N in config.code_lengths]
     column = lambda value: ("code_N", np.array([value(m) for m in machines]))
     return {
@@ -216,7 +216,7 @@ SETTINGS = default_settings(
     others="(A.2), Proposition 28 and Theorem 1 speak of every prompt, N and q > H: one size "
     "decides. Rates in N and n are asked of the default's lengths or larger ones.",
 )
-"""The smallest grids from which the claims infer a rate."""
+"""The claims infer a rate only if the grids reach these lengths and numbers."""
 
 
 def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:

@@ -35,8 +35,8 @@ class Exponent(NamedTuple):
 def _fit(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
     """Fit a line and return its slope, by least squares or the normal (Tobit) likelihood.
 
-    The function uses the likelihood if some y are censored: only a lower bound of a censored y is
-    known.
+    The function uses the likelihood if some y are censored, which means that only a lower bound of
+    y is known.
     """
     design = np.stack([np.ones_like(x), x], axis=1)
     first = np.linalg.lstsq(design, y, rcond=None)[0]
@@ -114,8 +114,8 @@ def regression_exponent(
 ) -> Exponent:
     """Fit the exponent with which mean numbers of samples grow in the prompt's length.
 
-    The function needs no single runs to resample. The 95% interval is Student's, from the scatter
-    of the means about the line.
+    The function needs only the means, not the single runs. The 95% interval uses Student's
+    distribution and the scatter of the means about the line.
 
     Args:
         lengths: the prompt length N of each mean; at least three different lengths.

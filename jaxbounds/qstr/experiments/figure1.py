@@ -3,9 +3,9 @@
 Preset `published` is the public code's protocol: all runs share one link and one set of encodings,
 and the test prompts are simple (all positions share their relevant tokens). Preset `check` repeats
 this protocol at two lengths, over several draws of the shared task. The draw of the task changes
-the mean of the feedforward networks by 10%. The preset also repeats the protocol with a test set of
-the training law. Preset `honest` tests on the law of the training data, and draws a task for each
-run. Preset `quick` is a small version of `honest` that takes minutes.
+the mean of the feedforward networks by 10%. The preset also repeats the protocol with test prompts
+from the law of the training prompts. Preset `honest` tests on the law of the training data, and
+draws a task for each run. Preset `quick` is a small version of `honest` that takes minutes.
 """
 
 import itertools
@@ -45,9 +45,9 @@ class Figure1:
         longest_gru: the largest length of gated networks; 0 trains them at all lengths.
         seeds: number of runs of each cell; the runs share one task if the protocol's `shared_task`
             is true.
-        draws: number of repetitions of each cell, with other keys.
-        beside: whether to repeat each cell, with equal random keys, on a test set of the training
-            law.
+        draws: number of repetitions of each cell, each with another random key and task.
+        beside: whether to repeat each cell, with equal random keys, with test prompts of the
+            training law.
     """
 
     protocol: Protocol = field(default_factory=Protocol)
@@ -87,7 +87,7 @@ class Figure1:
         return tuple(pair for pair in pairs if not skip(*pair))
 
     def protocols(self) -> dict[str, Protocol]:
-        """Return a dictionary from endings of variable names to the protocols of the variables."""
+        """Return a dictionary from the ending of variable names to the variables' protocol."""
         honest = replace(self.protocol, test_on="same")
         return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
 
@@ -170,18 +170,20 @@ def run(
     """Train every cell (architecture and N) of the grid.
 
     The result has `samples` and `risk` over (architecture, N, seed); `samples` is inf for a
-    censored run, which did not learn within its budget. The last axis holds the runs of all draws,
-    with the coordinate `task`. The variable `seen` over (architecture, N) counts the samples that
-    the cell's runs saw. All three are NaN if a cell is not part of the grid. If `config.beside` is
-    true, the result has each variable a second time, under a name that ends in "_honest", from a
-    test set of the training law.
+    censored run, which did not learn within its budget. The axis `seed` holds the runs of all
+    draws, and its coordinate `task` numbers the draw of a run. The variable `seen` over
+    (architecture, N) counts the samples that each run of the cell drew. All three variables are NaN
+    if a cell is not part of the grid. If `config.beside` is true, the result has each variable a
+    second time, under a name that ends in "_honest". The test prompts of these variables follow the
+    law of the training prompts.
 
     Args:
         config: the grid of cells (architecture and N).
-        key: key of all draws; a cell's key depends on its draw and N only.
+        key: random key of all draws; the key of a cell depends only on its N and the number of the
+            draw.
         folder: the folder in which every cell has its own folder. A cell is stored once a minute
             and at its end. A larger grid therefore resumes from the cells of a smaller grid.
-        resume: continue the stored cells instead of clearing the cells.
+        resume: whether to continue the stored cells instead of deleting them.
 
     Raises:
         Refused: if a stored cell is damaged, or has another protocol, key or number of seeds.

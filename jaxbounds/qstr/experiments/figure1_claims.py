@@ -1,13 +1,13 @@
-"""The paper's reading of Figure 1, as claims, and a comparison with its published means.
+"""The paper's conclusions from Figure 1, as claims, and a comparison with the published means.
 
 The paper concludes from panel (a) that feedforward and recurrent networks need many samples at
 large N. The paper concludes from panel (b) that recurrent networks come close to Transformers, and
 that they depend on N much less than feedforward networks.
 
-A published mean is over five runs on one task (link and encodings), so all five runs share the
-task's luck. One task suffices to decide a claim about ratios or exponents of means. One task also
-suffices to confirm a published mean. To refute a published mean takes several tasks (`draws`), or a
-difference by a factor that no task's luck explains.
+A published mean is over five runs on one task (link and encodings), so the draw of the task affects
+all five runs alike. One task suffices to decide a claim about ratios or exponents of means. One
+task also suffices to confirm a published mean. A refutation of a published mean needs several tasks
+(`draws`), or a factor between the means that the draw of a task cannot explain.
 """
 
 from collections.abc import Iterator
@@ -44,12 +44,12 @@ OCCLUDED = {
     ("1a", "gru500", 2): 1000.0,
     ("1b", "gru500", 25): 3000.0,
 }
-"""The larger errors, in samples, of means that were hard to digitise: their markers overlap."""
+"""The errors, in samples, of published means that are hard to digitise: their markers overlap."""
 
 LEAST_TASKS = 3
-"""The least number of tasks from which an interval may decide a claim.
+"""An interval over tasks may decide a claim only if there are at least this many tasks.
 
-A larger number is stricter.
+A larger number leaves more claims open.
 """
 
 LINEAR = 0.8
@@ -63,7 +63,7 @@ CLOSE = 2.0
 A larger factor accepts more pairs.
 """
 LUCK = 2.0
-"""The draw of one task does not change a mean by this factor.
+"""We assume that the draw of the task changes a mean by less than this factor.
 
 A larger factor leaves more cells (architecture and N) undecided. The largest change in 18 cells was
 a factor of 1.67.
@@ -89,7 +89,7 @@ SETTINGS = {
 """The settings in the caption of Figure 1, by panel."""
 
 HONEST = "_honest"
-"""The ending of the names of variables that come from a test set of the training law."""
+"""The ending of a variable's name if its test prompts have the law of the training prompts."""
 
 
 def panel_of(dataset: xr.Dataset, /) -> str:
@@ -103,14 +103,14 @@ FAMILIES = {"transformer": "Transformer", "feedforward": "FFN", "gru": "RNN", "l
 
 
 def said(name: str, /) -> str:
-    """Return an architecture's word in the claims and its name, such as "FFN (feedforward256)"."""
+    """Return the word for an architecture in the claims, with its name: "FFN (feedforward256)"."""
     found = (word for start, word in FAMILIES.items() if name.startswith(start))
     word = next(found, "")
     return f"{word} ({name})" if word and name != "transformer" else word or name
 
 
 def left_out(dataset: xr.Dataset, /) -> dict[str, int]:
-    """Return the largest trained N of each architecture that is not trained at the largest N."""
+    """Return, for each architecture without runs at the largest N, its largest N with runs."""
     trained = dataset.samples.notnull().any("seed")
     most = int(dataset.N.values.max())
     longest = {
@@ -121,10 +121,10 @@ def left_out(dataset: xr.Dataset, /) -> dict[str, int]:
 
 
 def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
-    """Fit, for each architecture, the exponent of samples in N with its interval.
+    """Fit, for each architecture, the exponent with which samples grow in N, with its interval.
 
-    If there are several tasks, the interval resamples tasks. The interval over the runs of a single
-    task is conditional on this task.
+    If there are several tasks, the bootstrap resamples tasks. If there is one task, the interval
+    holds for this task only.
     """
     several = len(np.unique(dataset.task)) > 1
     found = {}
@@ -162,7 +162,7 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
 
 
 def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> Iterator[Finding]:
-    """Decide whether the mean is near the published mean, and if the published mean is likely."""
+    """Decide whether the mean is near the published mean, and whether tasks could explain both."""
     samples, censored = _at_least(dataset, name, N)
     means, published = samples.groupby("task").mean().values, PUBLISHED[panel][name][N]
     error = OCCLUDED.get((panel, name, N), READ_ERROR[panel])
@@ -195,7 +195,7 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> It
 
 
 def _honest(dataset: xr.Dataset, name: str, N: int) -> Finding:
-    """Decide whether the public code's simple test set changes the number of samples."""
+    """Decide whether the public code's test set of simple prompts changes the number of samples."""
     renamed = {"samples": dataset.samples_honest, "seen": dataset.seen_honest}
     (simple, early), (honest, late) = (
         _at_least(data, name, N) for data in (dataset, dataset.assign(renamed))
@@ -236,7 +236,7 @@ _RATIOS = {
 
 
 def _less_than_linear(dataset: xr.Dataset, lengths: list[int]) -> Finding | None:
-    """Decide whether the Transformer's samples grow slower than N over the last half of lengths."""
+    """Decide whether the Transformer's samples grow slower than N on the larger lengths."""
     if len(lengths) < 2:
         return None
     *before, last = lengths
@@ -268,7 +268,7 @@ def _close(dataset: xr.Dataset, name: str, lengths: list[int]) -> Finding:
 
 
 def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
-    """Decide whether recurrent networks are nearer to Transformers than feedforward networks."""
+    """Decide whether the samples of RNNs are nearer to Transformers' than to those of FFNs."""
     means = [_at_least(dataset, one, N) for one in (name, wide, "transformer")]
     own, other = (float(means[i][0].mean() / means[2][0].mean()) for i in (0, 1))
     late = any(censored for _, censored in means)
@@ -330,7 +330,7 @@ def _of(dataset: xr.Dataset, start: str) -> str:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's reading of the figure on this dataset, as far as its grid allows."""
+    """Decide the paper's conclusions from the figure on this dataset, as far as its grid allows."""
     present = {
         (name, N)
         for name in dataset.architecture.values.tolist()

@@ -1,6 +1,7 @@
 """False data for the claims about Figure 1.
 
-The data have other growth, exchanged networks, or 50 times the samples.
+In these data, samples grow like N, two networks exchange their samples, or samples change by a
+factor of 50.
 """
 
 from collections.abc import Callable
@@ -64,4 +65,4 @@ CONTROLS: dict[str, Control] = {
     "within the spread over tasks": scaled(MANY, "samples"),
     "with an honest test set": scaled(MANY, "samples_honest"),
 }
-"""A dictionary from words of each claim to a function that makes false data for it."""
+"""A dictionary from words in a claim's text to a function that makes data on which it is false."""

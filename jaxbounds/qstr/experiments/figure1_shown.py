@@ -1,4 +1,4 @@
-"""Figure 1 as a drawing and as a table.
+"""Functions that show Figure 1 as a drawing and as a table.
 
 A mean over runs is a lower bound if some of the runs are censored.
 """
@@ -32,9 +32,9 @@ def in_words(protocol: Protocol, /) -> str:
 def _cells(
     dataset: xr.Dataset, name: str, ending: str
 ) -> tuple[np.ndarray, Float[np.ndarray, "N S"], Bool[np.ndarray, "N S"]]:
-    """Return lengths, samples, and which samples are censored.
+    """Return the lengths, the samples of each run, and a mask of the censored runs.
 
-    A censored run enters with the samples that it saw.
+    For a censored run, the function returns the samples that the run drew, a lower bound.
     """
     part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples" + ending])
     values, seen = part["samples" + ending].values, part["seen" + ending].values
@@ -68,7 +68,7 @@ def table(dataset: xr.Dataset, /) -> str:
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw samples against N in log-log.
+    """Draw the samples against N with logarithmic axes.
 
     The curves are means over runs. Upward triangles mark means that are lower bounds.
     """

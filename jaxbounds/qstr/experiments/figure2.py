@@ -1,10 +1,11 @@
 """Figure 2: the large entries of the trained attention matrix W_Q^T W_K, and where they are.
 
 The paper's construction (A.2) of this matrix has alpha I in one de x de block and zeros elsewhere.
-The experiment measures the energy in that block, the share of this energy on the diagonal, and the
-margin of each token's own score. For comparison, it also measures the diagonal share of sum_i
-omega_i omega_i^T. This matrix matches tokens with themselves as alpha I does. Random encodings are
-not orthonormal, so this matrix is no multiple of I.
+The experiment measures the shares of the sum of squares in that block and on its diagonal. It also
+measures the margin by which each encoding's score with itself exceeds its scores with other
+encodings. For comparison, it also measures the diagonal share of sum_i omega_i omega_i^T. This
+matrix gives each encoding its largest score with itself, as alpha I does. Random encodings are not
+orthonormal, so this matrix is no multiple of I.
 """
 
 import contextlib
@@ -127,7 +128,7 @@ def _trained(
 def run(
     config: Figure2, key: Array, /, *, folder: Place | str | None = None, resume: bool = False
 ) -> xr.Dataset:
-    """Train, and return the matrices with their metrics for each seed.
+    """Train all seeds, and return each seed's attention matrix with its metrics.
 
     Args:
         config: the settings of Figure 2.
@@ -176,7 +177,7 @@ SETTINGS = Settings(
     others="The text says 1STR, the public code trains on simple-1STR: the picture names its law. "
     "The public code sees 50,000 prompts up to 20 times, which fresh prompts stand for.",
 )
-"""The settings of the published picture."""
+"""The settings of the published Figure 2."""
 
 CONTROLS: dict[str, Control] = {
     "the run has learned": valued(1.0, "risk"),
@@ -184,11 +185,11 @@ CONTROLS: dict[str, Control] = {
     "the block's diagonal": valued(0.4, "diagonal_energy"),
     "its own token highest": valued(-1.0, "margin"),
 }
-"""Data for which a claim is false: from an untrained run, or with energy and scores elsewhere."""
+"""False data: from an untrained run, or with energy and scores outside the block of (A.2)."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide whether the energy of the trained matrix is in the block alpha I of (A.2).
+    """Decide whether the large entries of the trained matrix are in the block alpha I of (A.2).
 
     If the run has not learned, a negative result leaves the claim open.
     """
@@ -217,7 +218,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw |W_Q^T W_K| of the first seed on a linear colour scale, with (A.2)'s block outlined."""
+    """Draw |W_Q^T W_K| of the first seed on a linear colour scale; outline (A.2)'s block."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 

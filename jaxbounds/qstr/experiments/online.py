@@ -1,4 +1,4 @@
-"""Online training as in the paper's public code: AdamW on fresh prompts, one test set.
+"""Online training as in the paper's public code: AdamW on fresh prompts, with a fixed test set.
 
 `side_by_side` trains several seeds of one architecture at one length N. A chunk is `check_every`
 training steps, one compiled `vmap` of a `scan`. Each chunk ends with the test risks.
@@ -44,8 +44,8 @@ class Protocol:
         check_every: number of steps between two evaluations of the test risk.
         test_prompts: size of the test set, drawn once for each seed.
         threshold: a run has learned if its test risk is strictly below this number.
-        max_samples: the largest number of samples of a run. The results keep a run that has not
-            learned by then, and mark it as censored.
+        max_samples: the largest number of samples of a run. A run that has not learned by then
+            stays in the results and is marked as censored.
         shared_task: whether all seeds share one link and one set of encodings, as in the public
             code.
     """
@@ -210,7 +210,7 @@ def side_by_side(
 ) -> tuple[Callable[[Array, Array], Run], Callable[[Run], tuple[Run, Array]]]:
     """Return the compiled functions that start all seeds and train all seeds for one chunk.
 
-    The second function overwrites the runs that it receives. Cells (an architecture at one N) that
-    differ only in threshold or budget share these functions.
+    The second function overwrites the memory of its arguments (donated buffers). Cells (an
+    architecture at one N) that differ only in threshold or budget share these functions.
     """
     return _compiled(name, N, replace(protocol, threshold=0.0, max_samples=1))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # slow to import
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """Grid and training of the phase diagram.
+    """The grid and the training settings of the phase diagram.
 
     Attributes:
         sparsities: the sparsities q; each has its own compiled program.
@@ -41,7 +41,7 @@ class Phase:
         steps: number of steps of Adam.
         learning_rate: peak of the learning rate, with a cosine decay to zero.
         test_prompts: number of prompts for the final risk.
-        restarts: number of independent runs, the best of which counts.
+        restarts: number of independent runs; the result is the smallest of their risks.
     """
 
     sparsities: tuple[int, ...] = (2, 3, 4)
@@ -68,7 +68,7 @@ def _predict(params: dict, mask: dict, z: Array) -> Array:
 def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
     """Train one run, and return its final risk at the last position times 1/2 + 1/N.
 
-    This factor is the share of positions with the last position's label.
+    A share of 1/2 + 1/N of all positions has the label of the last position.
     """
     N, H = 2 * q + 2, max(config.heads)
     De = 1 + (q + 1) * N
@@ -96,7 +96,7 @@ def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
 
 
 def _masks(q: int, config: Phase) -> dict:
-    """Return, for each (class, H), masks of the heads in use and of the free entries of W_QK."""
+    """Return masks of the heads and of the entries of W_QK in use, for each class and H."""
     De, H = 1 + (q + 1) * (2 * q + 2), max(config.heads)
     block = np.ones((2, De, De), dtype=np.float32)
     block[1, :1, 1:] = block[1, 1:, :1] = 0.0
@@ -109,7 +109,7 @@ def _masks(q: int, config: Phase) -> dict:
 
 
 def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return trained risks and lower bounds over (attention class, H) at one sparsity q."""
+    """Return trained risks and lower bounds at one sparsity q, with axes (attention class, H)."""
     shape = 2, len(config.heads)
     keys = jax.random.split(jax.random.fold_in(key, q), (config.restarts, shape[0] * shape[1]))
     train = lambda key, mask: _train(key, mask, q, config)
@@ -125,7 +125,7 @@ def _column(q: int, config: Phase, key: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(config: Phase, key: Array, /) -> xr.Dataset:
-    """Return both attention classes' trained risks and lower bounds, over (attention, H, q)."""
+    """Return the trained risks and lower bounds, with axes (attention, H, q)."""
     columns = []
     with progress(len(config.sparsities), "sparsities") as report:
         for done, q in enumerate(config.sparsities):
@@ -154,9 +154,9 @@ SETTINGS = default_settings(
     others="Propositions 3 and 21 speak of every q and H, and of every network. Less training "
     "shows less: a run that has not learned is below no bound.",
 )
-"""The least amount of training that counts as a serious search for risks below the bounds."""
+"""The smallest settings at which training counts as a serious search for risks below the bounds."""
 TRAINS = 0.1
-"""Training works if the risk at the largest number of heads is below this.
+"""Training counts as successful if the risk with the largest number of heads is below this number.
 
 A larger number accepts worse runs.
 """
@@ -179,7 +179,7 @@ CONTROLS: dict[str, Control] = {
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide whether decoupled runs stay above 1 - H/q, and coupled runs with H = 2 < q do not."""
+    """Decide whether only coupled attention trains to a risk below the lower bound 1 - H/q."""
     apart = (dataset.risk - dataset.bound).sel(attention="decoupled").values.ravel()
     text = "no decoupled run is below (1 + 2/N)(1 - H/q) by more than 5% of the label's variance"
     least = float(apart.min())

@@ -1,8 +1,8 @@
-"""The number of samples until the test risk is low, the quantity of Figure 1.
+"""The number of samples until the test risk is below a threshold, the quantity of Figure 1.
 
 After each chunk of training steps, the host reads the test risks of all seeds. The run stops when
-every seed has crossed the threshold, or at the budget. All results follow from the test risks that
-the host read.
+every seed has crossed the threshold, or at the budget. All results are computed from the test risks
+that the host read after the chunks.
 """
 
 import contextlib
@@ -33,7 +33,8 @@ class Cell(NamedTuple):
         samples: number of samples drawn when the test risk was first read below the threshold; inf
             if it was never below.
         risk: the last test risk of each run.
-        seen: number of samples that each run of the cell drew; the runs stop together.
+        seen: number of samples that each run of the cell drew, equal for all runs because they stop
+            together.
         history: the test risks after every chunk, of shape (chunks, seeds).
     """
 

@@ -41,13 +41,13 @@ def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
 class Comparison:
     """A class of single-layer Transformers, and three lines of settings for the comparison.
 
-    Along a line, one of T, m and B_QK varies, and all other quantities stay fixed.
+    Along a line, one of T, m and B_QK varies, and all other quantities of the class stay fixed.
 
     Attributes:
-        setting: the point through which the lines go.
-        T: sequence lengths.
-        m: sample sizes.
-        B_QK: norms of W_QK.
+        setting: the setting that all three lines contain.
+        T: the sequence lengths of the first line.
+        m: the sample sizes of the second line.
+        B_QK: the norm bounds on W_QK of the third line.
     """
 
     setting: Setting = field(default_factory=lambda: _POINT)
@@ -74,11 +74,12 @@ def run(config: Comparison, key: Array, /) -> xr.Dataset:
     """Evaluate every bound on the three lines; the run is not random.
 
     Returns:
-        The bounds along each line: `over_T` (bound, T), `over_m` and `over_B_QK`, with
-        `trivial_over_...` and `winner_over_...`. `certified` and `first_m` have the axis `bound`;
-        `first_m` is the least m at which the bound is below the trivial value, or inf if this m is
-        above 2^60. `crossover` is the x = B_QK B_x / eps above which parameter counting has the
-        smaller cover.
+        A dataset with the bounds along each line: `over_T` with axes (bound, T), `over_m` and
+        `over_B_QK`. `trivial_over_...` holds the trivial bound, and `winner_over_...` holds the
+        name of the least bound. `certified` and `first_m` have the axis `bound`; `first_m` is the
+        least m at which the bound is below the trivial value, or inf if this m is above 2^60.
+        `crossover` is the value of x = B_QK B_x / eps above which parameter counting gives a
+        smaller cover than Lemma 3.6.
     """
     setting, names = config.setting, list(BOUNDS)
     table: dict[str, Any] = {}
@@ -107,7 +108,7 @@ def _words(winners: np.ndarray, line: np.ndarray) -> str:
 
 
 def _informative(data: xr.Dataset, name: str, over: str) -> np.ndarray:
-    """Return a mask of the points at which a bound is below the trivial value, thus not clipped."""
+    """Return a mask of the points at which a bound is below the trivial value (not clipped)."""
     return (data[f"over_{over}"].sel(bound=name) < data[f"trivial_over_{over}"]).values
 
 
@@ -152,7 +153,7 @@ SETTINGS = default_settings(
     others="The paper names no point: which bound is least depends on it, and is asked of the "
     "default's lines. A bound that does not depend on T does so at every point.",
 )
-"""The names of the quantities along which bounds are compared."""
+"""The settings at which the claims are decided; smaller lines leave the claims open."""
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
@@ -186,7 +187,8 @@ CONTROLS: dict[str, Control] = {
 }
 """False variants of the data, which the claims must reject.
 
-In the variants some bounds grow, some bounds do not grow, or other bounds win.
+In these variants, bounds that should be constant grow, growing bounds are constant, or other bounds
+are the least.
 """
 
 
@@ -215,7 +217,7 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _setting(data: xr.Dataset) -> str:
-    """Describe the point through which the lines go; "" if the data do not record the point."""
+    """Describe the setting that all lines contain; "" if the data do not record this setting."""
     one = data.attrs.get("config", {}).get("setting")
     if not one:
         return ""
@@ -230,11 +232,11 @@ def _setting(data: xr.Dataset) -> str:
 
 
 def figure(data: xr.Dataset, /) -> Any:
-    """Draw the three lines side by side.
+    """Draw the three lines of settings side by side.
 
-    A dashed line has hidden constants. The dotted line is the trivial value. A bound is faint at
-    points where it is clipped at the trivial value and gives no information. A title names the
-    bounds that are clipped everywhere.
+    A dashed curve is a bound with hidden constants. The dotted curve is the trivial value. A bound
+    is faint at points where it is clipped at the trivial value and gives no information. A title
+    names the bounds that are clipped everywhere.
     """
     import matplotlib.pyplot as plt
 

@@ -1,4 +1,4 @@
-"""Settings of the sparse majority experiment: reduced, easy, and the published sizes."""
+"""The settings of the sparse majority experiment, and its presets."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -16,7 +16,7 @@ LOSSES = {"sigmoid": sigmoid_loss, "softmax": softmax_loss}
 
 @dataclass(frozen=True, kw_only=True)
 class SparseMajority:
-    """One run of the experiment; the defaults are the reduced preset, about a minute on 2 cores.
+    """The settings of the experiment; the defaults take about a minute on two cores.
 
     Attributes:
         lengths: the sequence lengths T; each has its own compiled program.
@@ -83,19 +83,20 @@ class SparseMajority:
 
 
 REDUCED = SparseMajority()
-"""The default preset, which differs from the paper: Adam, symbols of norm 3, 600 epochs.
+"""The default preset.
 
-The positional code has half its size.
+It differs from the paper: it has Adam, 600 epochs, and symbol vectors of norm 3. The preset also
+multiplies the positional code by 1/2.
 """
 
 QUICK = replace(REDUCED, lengths=(20, 80), seeds=2, epochs=200)
 """A fast preset: two lengths with two runs each."""
 
 LENGTHS = replace(REDUCED, lengths=tuple(range(20, 201, 20)))
-"""The paper's ten lengths with the reduced training."""
+"""A preset with the paper's ten lengths and the default preset's training."""
 
 EASY = replace(REDUCED, sparsity=3, epochs=300, lengths=(20, 80, 160))
-"""A preset with three relevant indices, which runs learn at every length."""
+"""A preset with only three hidden indices, so that training succeeds at every length."""
 
 PUBLISHED = SparseMajority(
     lengths=tuple(range(20, 201, 20)),
@@ -108,7 +109,7 @@ PUBLISHED = SparseMajority(
     floor=0.001,
     embedding=Embedding(),
 )
-"""The paper's numbers, with the public code's optimiser, loss and early stop."""
+"""A preset with the paper's sizes, and with the public code's optimiser, loss and early stop."""
 
 TEXT = replace(PUBLISHED, loss="softmax", stop=False, hidden=0)
 """A preset that follows the paper's text alone.

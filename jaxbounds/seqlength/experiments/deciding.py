@@ -9,7 +9,7 @@ from jaxbounds.seqlength.trends import trend
 
 
 class Decision(NamedTuple):
-    """The answer of `decide`: whether values rise or fall with x, or how many runs would decide.
+    """The answer of `decide`: whether values change with x, or how many runs would decide this.
 
     Attributes:
         present: True if the slope is significant and has the sign of `change`, the change in the
@@ -38,17 +38,18 @@ def decide(
 
     `trend` tests the values, and then the values minus a straight line with the slope of `change`.
     The second test excludes the slope of `change` if the remaining slope is significant and has the
-    other sign. If neither test is significant, the function repeats every run 2, 4, ... times. The
-    repetition estimates, from the scatter of the present runs, the number of runs that would
-    decide.
+    other sign. If neither test is significant, the function copies every run 2, 4, ... times and
+    repeats the tests. The first number of copies with a significant test estimates the number of
+    runs that would decide.
 
     Args:
         x: one abscissa per row. The docstring of `trend` describes `x`, `values`, `keep` and the
             errors raised.
         values: one value per run.
-        keep: the runs that count.
-        kind: "mean" or "max".
-        change: the change from the least x to the largest x that is to be excluded.
+        keep: whether each run counts.
+        kind: the summary over runs, "mean" or "max".
+        change: the change in the values, from the least x to the largest x, that the second test
+            may exclude.
         level: the significance level of both tests.
     """
     ramp = (change / np.ptp(x) * (x - x.min()))[:, None]

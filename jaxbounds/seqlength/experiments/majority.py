@@ -85,14 +85,14 @@ def run(
     last epoch) and diverged (an epoch, or -1).
 
     Three variables have the axis T and describe the run with the largest gap. `bound` bounds the
-    gap of cross entropy clipped to [0, 1] at the run's own norms and delta = 0.05. The value is a
-    diagnostic and no certificate, because the norms are not fixed in advance. `bound_fixed` uses
-    the norms of the first length instead. `norm_product` is the product of the norms of the maps
-    around the attention.
+    gap of the cross entropy, clipped to [0, 1], with the run's own norms and delta = 0.05. This
+    value is only a diagnostic, because the norms are not fixed in advance. `bound_fixed` uses the
+    norms of the run at the first length instead. `norm_product` is the product of the norms of the
+    maps around the attention.
 
     Args:
-        config: the experiment.
-        key: the key of all draws; the key of a run depends on its length and number only.
+        config: the settings of the experiment.
+        key: the random key of all draws; the key of a run depends on its length and number only.
         folder: the folder of the checkpoints of every length.
         resume: continue from the folder's checkpoints instead of clearing them.
 

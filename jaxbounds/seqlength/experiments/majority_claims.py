@@ -2,14 +2,15 @@
 
 Only runs that learned count, because an untrained network has no gap at any length. Four claims are
 about trends. They share a significance level of 5%, so each claim is tested at 1.25%. A trend is
-present if its slope is significant. A trend is absent if the test excludes a trend that readers of
-the figure would see (a doubling, a tenth of accuracy). Otherwise the claim is open, and its finding
-estimates how many runs would decide it. The trends are those of the maximum over runs, as in the
-paper; for the accuracy also of the mean. The output also lists the mean over runs, and the slopes
-against ln T.
+present if its slope is significant. A trend is absent if the test excludes a trend that is large
+enough to see in the figure. Such a trend doubles the values, or changes the accuracy by 0.1.
+Otherwise the claim is open, and its finding estimates how many runs would decide the claim. As in
+the paper, the tests use the maximum over runs; for the accuracy, a test also uses the mean. The
+output also lists the mean over runs, and the slopes against ln T.
 
-Settings that differ from the paper's settings leave the claims about the figures open. Section 4's
-bounds hold for every network and every training, so each run decides about its own bound.
+If the settings differ from the paper's settings, the claims about the figures stay open. Section
+4's bounds hold for every trained network, so each run decides whether its own gap is below its
+bound.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +44,7 @@ PLATEAU = f"Figure 3: a plateau from T = 100 on ({DROP}, best accuracy > 0.7)"
 
 
 def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
-    """List the settings that differ from the paper's text and code, as texts like "300 for 600"."""
+    """List the settings that differ from the paper and its code, such as "epochs 300 for 600"."""
     plain: Callable[[Any], Any] = lambda value: list(value) if isinstance(value, tuple) else value
     short = lambda value: f"{len(value)}" if isinstance(value, list) else f"{value}"
     theirs, other = asdict(PUBLISHED), asdict(TEXT)
@@ -116,7 +117,7 @@ def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
 
 
 def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide whether the gap is below the bound, and whether only the bound's norms depend on T."""
+    """Decide whether gaps are below bounds, and whether a bound depends on T only by norms."""
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0
     number = f"least bound {bound:.3g}, largest gap {gap:.3g}" + ", vacuous" * vacuous
@@ -185,5 +186,5 @@ CONTROLS: dict[str, Control] = {
 }
 """False variants of the data, which the claims must reject.
 
-The variants have trends, runs that have not learned, or a gap above the bound.
+The variants have false trends, runs that have not learned, or a gap above the bound.
 """

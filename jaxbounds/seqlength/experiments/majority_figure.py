@@ -37,8 +37,8 @@ def _settings(data: xr.Dataset) -> str:
 def figure(data: xr.Dataset, /) -> Any:
     """Draw Figures 1 to 3 side by side: every run, and the maximum and mean over learned runs.
 
-    The title of each panel gives the verdicts of its claims. The top line gives the number of runs
-    and the settings.
+    The title of each panel says whether the data confirm the figure's claims. The top line gives
+    the number of runs and the settings.
     """
     import matplotlib.pyplot as plt
 

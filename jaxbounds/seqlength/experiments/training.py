@@ -2,7 +2,8 @@
 
 One step of the sweep consists of several epochs and one validation. Each training run (lane of the
 sweep) has its own learning rates and data, so one compiled program serves every run of a length.
-Training uses the exact short form of the network in `majority_model`.
+Training uses the network's short form in `majority_model`, which gives equal outputs without
+embedded tokens.
 """
 
 from dataclasses import replace
@@ -72,7 +73,8 @@ class Trained(NamedTuple):
     Attributes:
         runs: the last state of each run.
         data: the training and validation data of each run.
-        diverged: for each run the epoch of its first validation that is not finite, or -1.
+        diverged: for each run, the epoch of the first validation with a loss that is not finite, or
+            -1.
     """
 
     runs: Run
@@ -165,7 +167,7 @@ def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 
 
 def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
-    """Measure the losses; record the state if its validation loss is the smallest so far."""
+    """Measure the losses; keep the state as the best if its validation loss is the least so far."""
     data, params, loss = lane.data, run.training.params, LOSSES[config.loss]
     logits = reduced_logits(params, data.task, data.validation_bits)
     held_out = jnp.mean(loss(logits, data.validation_labels))
@@ -181,8 +183,8 @@ def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], /) -> Run:
     """Run the next `every` epochs (fewer at the end of the run), and then validate.
 
-    The number of epochs is an input of the program. One program therefore serves every number of
-    epochs. An epoch's results are bit for bit equal whatever this number is.
+    The number of epochs is an input of the compiled program, so other numbers need no new
+    compilation. The results after each epoch do not depend on this number, bit for bit.
     """
 
     def live(_: Array, run: Run) -> Run:
@@ -204,8 +206,8 @@ def train_length(
     """Train all runs of one length.
 
     Args:
-        config: the experiment.
-        key: the key of all draws.
+        config: the settings of the experiment.
+        key: the random key of all draws.
         T: the sequence length.
         folder: the folder of this length's checkpoints; None writes no checkpoint.
         resume: continue from the folder's checkpoints instead of clearing them.
