@@ -42,7 +42,7 @@ The paper uses "transformer", "feedforward" and "gru500".
 
 
 def register(name: str, factory: Factory, /) -> None:
-    """Add an architecture of your own, so that experiments can name it.
+    """Register an architecture of your own under a name that experiments can use.
 
     Args:
         name: the name that experiments use.

@@ -73,11 +73,11 @@ def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
 def attention_lipschitz(
     difference: Float[Array, "De HDe"], z: Float[Array, "N De"], /, *, factor: float = 1.0
 ) -> Float[Array, ""]:
-    """Return Lemma 15's bound `factor` r_z^2 max_j |(Theta - Theta')^T z_j| on attention's change.
+    """Return Lemma 15's bound `factor` r_z^2 max_j |(Theta - Theta')^T z_j| on |f_Attn - f_Attn'|.
 
     Here r_z = max |z_j|. The paper's factor is 2. The factor 1 suffices: the softmax's Jacobian
     diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1. A vector of signs attains this
-    norm, and a is the mass that p gives to the vector's entries +1. All constants are explicit.
+    norm; a is the total probability, under p, of its entries +1. All constants are explicit.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
     return factor * radius**2 * moved
@@ -115,9 +115,9 @@ def prediction_bound(
 def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De: int) -> Any:
     """Return Lemma 16's volume bound H De^2 log(1 + 2 R_F r_z / eps) on a log covering number.
 
-    The bound holds whether the (2,1) norm is read over rows or over columns. Lemma 16 takes the
-    smaller of this bound and a second bound. The second bound is `query_key_log_covering_rate` as
-    printed, and `column_log_covering_rate` in a true form. All constants are explicit.
+    The bound holds whether the (2,1) norm is a sum over rows or over columns. Lemma 16 takes the
+    smaller of this bound and a second bound. `query_key_log_covering_rate` is the second bound as
+    printed, and `column_log_covering_rate` is its corrected form. All constants are explicit.
     """
     return H * De**2 * array_module(eps).log1p(2 * radius * r_z / eps)
 
@@ -136,20 +136,20 @@ def query_key_log_covering_rate(
 def column_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int, positions: int
 ) -> float:
-    """Return the rate of a true form of Lemma 16's second bound, over `positions` = nN tokens.
+    """Return the rate of a corrected form of Lemma 16's second bound, on `positions` = nN tokens.
 
-    The value is log(nN) times the printed rate, r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2. Here
-    R_{2,1} = `radius_21` bounds ||Theta_QK||_{2,1}, the sum of the l_2 norms of the columns of
-    Theta_QK, as everywhere in the library. If R_{2,1} bounds only the sum over rows, the value
-    bounds nothing.
+    The value is r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2, which is log(nN) times the printed
+    rate. Here R_{2,1} = `radius_21` bounds ||Theta_QK||_{2,1}, the sum of the l_2 norms of the
+    columns of Theta_QK, as everywhere in the library. If R_{2,1} bounds only the sum over rows, the
+    value is no bound.
 
     Proof sketch: let R = R_{2,1} and t = eps^2 / (2 R r_z^2). The columns of norm below t, among
     the H De columns, together move Theta_QK^T z by at most eps / sqrt 2. At most R / t columns
     remain. A code for the choice of these columns, with their norms rounded to multiples of t, has
     a log size of order (R / t) log(H De). Each remaining column is a linear function of z, and
     Zhang (2002) covers it over nN points. The budget eps^2 is divided among these columns in
-    proportion to their norms. (The two logarithms may therefore be added instead of multiplied. The
-    logarithm of R r_z / eps is taken as 1.)
+    proportion to their norms. (The proof gives the sum of the two logarithms; the value has their
+    product. The value sets the logarithm of R r_z / eps to 1.)
     """
     maurey = query_key_log_covering_rate(eps, r_z=r_z, radius_21=radius_21, H=H, De=De)
     return maurey * math.log(positions)
@@ -168,7 +168,7 @@ def transformer_log_covering_rate(
     r_z: float,
     r_QK: float,
 ) -> float:
-    """Return Proposition 17's rate, a two-layer part plus the smaller of two attention parts."""
+    """Return Proposition 17's rate: the two-layer term plus the smaller of two attention terms."""
     two_layer = m * H * De * math.log1p(R / eps)
     slope = r_a * R_w * H * r_QK
     maurey = r_z**6 * slope**2 * math.log(H * De**2) / eps**2
@@ -224,7 +224,7 @@ def network_perturbation_bound(
     Args:
         first: pairs (W, b), one for each layer.
         second: the pairs of the other network.
-        x: the input that both networks read.
+        x: the input of both networks.
     """
     apart, reach = jnp.zeros(()), vector_norm(x)
     for (W, b), (W2, b2) in zip(first, second, strict=True):

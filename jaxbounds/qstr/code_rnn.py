@@ -3,8 +3,8 @@
 The RNN quantises the scalars <u, x_j> to b bits. Its state holds all bits read so far, encoded by a
 linear code of length D = 8 b N as a unit vector. A transition decodes the state, appends the new
 bits, and encodes the result. Any two states are far apart, so the Lipschitz constant of the readout
-does not grow with N; McShane's formula extends the readout beyond the code. The matrix U = [I I]
-has |U|_op^2 = 2.
+does not grow with N. McShane's formula extends the readout from the codewords to all states. The
+matrix U = [I I] has |U|_op^2 = 2.
 """
 
 import functools
@@ -78,7 +78,7 @@ def _words(generator: np.ndarray) -> np.ndarray:
 
 
 def _least_weight(generator: np.ndarray) -> int:
-    """Return the least Hamming weight of a nonzero codeword. A byte holds eight bits of a word."""
+    """Return the least Hamming weight of a nonzero codeword, stored with eight bits in a byte."""
     words = np.zeros((1, generator.shape[1] // 8), dtype=np.uint8)
     for row in np.packbits(generator, axis=1):
         words = np.concatenate([words, words ^ row[None, :]])
@@ -86,7 +86,7 @@ def _least_weight(generator: np.ndarray) -> int:
 
 
 def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -> CodeRNN:
-    """Draw a code for N tokens and measure it by enumerating all of its words.
+    """Draw a random code for N tokens and measure its smallest distance over all codewords.
 
     Args:
         key: random key of the code.
@@ -96,8 +96,8 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -
             must be a multiple of eight.
 
     Raises:
-        Refused: if there are more than 2^20 words to enumerate, N < 2, or two messages share a
-            word.
+        Refused: if there are more than 2^20 codewords to enumerate, N < 2, or two messages have the
+            same codeword.
     """
     if N < 2:
         raise Refused(
@@ -141,7 +141,7 @@ def encode_tokens(rnn: CodeRNN, values: Float[np.ndarray, "n"], /) -> Float[np.n
 
 
 def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
-    """Read the k-th scalar from a state, from the codeword nearest to the state.
+    """Decode the k-th quantised scalar from the codeword that is nearest to a state.
 
     Raises:
         Refused: if the index is outside the prompt.
@@ -162,9 +162,9 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
 
     The input matrix is U = [I I]. The numbers lie in [-1, 1]/sqrt(k), and the width is d_h = k.
     Each number holds b N/k bits, so two states are at least 2 / ((2^{bN/k} - 1) sqrt(k)) apart.
-    McShane's formula extends the readout. Up to a constant, the width is the least width that
-    Proposition 8's bound on d_h allows. The reason is that log(1 + L^2 |U|^2) equals 2 b N/k log 2
-    up to an additive constant.
+    McShane's formula extends the readout from these states to all states. Up to a constant, the
+    width is the least that Proposition 8's bound on d_h allows. The reason is that log(1 + L^2
+    |U|^2) equals 2 b N/k log 2 up to an additive constant.
 
     Args:
         N: number of tokens in a prompt.

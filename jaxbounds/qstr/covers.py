@@ -43,17 +43,17 @@ class TransformerClass(NamedTuple):
 
     @property
     def reach(self) -> Any:
-        """The bound sqrt(H r_z^2 + 1) on the norm |(h, 1)|, where h are the attended tokens."""
+        """The bound sqrt(H r_z^2 + 1) on |(h, 1)|, where h holds the outputs of the heads."""
         return (self.H * self.r_z**2 + 1.0) ** 0.5
 
     @property
     def largest_prediction(self) -> Any:
-        """The bound |a| |(W, b)|_F |(h, 1)| on a prediction |yhat|; h are the attended tokens."""
+        """The bound |a| |(W, b)|_F |(h, 1)| on |yhat|, where h holds the outputs of the heads."""
         return self.r_a * self.R_w * self.reach
 
     @property
     def parameters(self) -> tuple[int, int, int]:
-        """Three numbers of parameters: in the outer weights a, in (W, b) and in the heads."""
+        """The numbers of parameters in the outer weights a, in (W, b) and in the heads."""
         return self.m, self.m * (self.H * self.De + 1), self.H * self.De**2
 
 
@@ -71,12 +71,12 @@ def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
 
 
 def transformer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
-    """Bound the log covering number of the class, Proposition 17. All constants are explicit.
+    """Bound the log covering number of Proposition 17's Transformers. All constants are explicit.
 
     Lemma 13 combines Lemma 14, Lemma 15 (with constant 1) and the volume bound of Lemma 16. The
     function splits the scale eps = eps_2 + r_a R_w eps_A in proportion to the numbers of
-    parameters. Attention moves by eps_A if Theta_QK^T z_j moves by eps_A / r_z^2, and |Theta_QK|_F
-    <= sqrt(H) r_QK.
+    parameters. The attention's output changes by at most eps_A if each Theta_QK^T z_j changes by at
+    most eps_A / r_z^2. The class has |Theta_QK|_F <= sqrt(H) r_QK.
     """
     *two_layer, attention = f.parameters
     share = attention / (sum(two_layer) + attention)
@@ -87,12 +87,12 @@ def transformer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
 
 
 def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
-    """Return the Lipschitz constant of yhat in vec Theta on {|vec Theta| <= R}.
+    """Return the Lipschitz constant of yhat in the parameters Theta on {|vec Theta| <= R}.
 
     The constant is sqrt(R^2 (H r_z^2 + 1) + R^4 r_z^6 / 4).
 
-    All constants are explicit. The derivatives by a, (W, b) and Theta_QK are at most s |(W, b)|, s
-    |a| and |a| |W| r_z^3, with s^2 = H r_z^2 + 1, and |a| |W| <= R^2 / 2.
+    All constants are explicit. The derivatives with respect to a, (W, b) and Theta_QK have norms at
+    most s |(W, b)|, s |a| and |a| |W| r_z^3, with s^2 = H r_z^2 + 1, and |a| |W| <= R^2 / 2.
     """
     return (R**2 * (H * r_z**2 + 1.0) + 0.25 * R**4 * r_z**6) ** 0.5
 
@@ -109,12 +109,13 @@ def ball_log_covering(eps: Any, /, *, parameters: int, radius: float, lipschitz:
 def recurrent_lipschitz(
     R: ArrayLike, /, *, N: int, r_z: ArrayLike, r_h: ArrayLike, depth_y: int, depth_h: int
 ) -> Any:
-    """Bound the Lipschitz constant of an RNN's predictions in vec Theta, |vec Theta| <= R.
+    """Bound the Lipschitz constant of an RNN's predictions in its parameters, |vec Theta| <= R.
 
     The bound combines Lemmas 29 and 30: sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2). D_y is
-    the readout's own constant on |(h->, h<-, z)| <= sqrt(2 r_h^2 + r_z^2). D_h is the constant of
-    the two transitions; their errors add up over N steps and pass through the readout. States have
-    norm at most r_h, and transitions are 1/N-Lipschitz in the state. All constants are explicit.
+    the readout's own constant on |(h->, h<-, z)| <= sqrt(2 r_h^2 + r_z^2). D_h is the Lipschitz
+    constant of a transition in its parameters; its errors add up over N steps and then pass through
+    the readout. States have norm at most r_h, and transitions are 1/N-Lipschitz in the state. All
+    constants are explicit.
     """
     xp = array_module(R, r_z, r_h)
     R, r_h, r_z = (xp.asarray(v, float) for v in (R, r_h, r_z))

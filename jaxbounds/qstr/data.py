@@ -1,7 +1,8 @@
 """Prompts of q-sparse token regression (Definition 2) and their encoded tokens z_i.
 
 A prompt holds N tokens x_i in R^d, each with q positions t_i in [N]. The label at i is the link
-function of the tokens at the positions t_i. In Simple-qSTR all i share one t.
+function of the tokens at the positions t_i. In the paper's simple task (simple-qSTR), all positions
+i share one t.
 """
 
 import math
@@ -109,7 +110,7 @@ def averaged_risk(predicted: Float[Array, "n N"], y: Float[Array, "n N"], /) -> 
 def pointwise_risk(
     predicted: Float[Array, "n N"], y: Float[Array, "n N"], positions: Int[Array, "n"], /
 ) -> Float[Array, ""]:
-    """Return the risk (2.3), the squared error averaged over n prompts, at one position each."""
+    """Return the risk (2.3), the squared error averaged over n prompts with one position each."""
     return jnp.mean(jnp.take_along_axis((predicted - y) ** 2, positions[:, None], axis=1))
 
 

@@ -39,9 +39,10 @@ def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
 def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> float:
     """Return the least bound 2 sqrt(tau) eps + tau sqrt(log C(eps) / (2n)) on Rad_n(L_tau).
 
-    This is the one-scale argument of Lemmas 18 and 32. A change of eps in yhat changes the squares
-    by 2 sqrt(tau) eps. Massart's lemma applies to losses within tau/2 of tau/2. All constants are
-    explicit.
+    Rad_n(L_tau) is the Rademacher complexity of the losses truncated at tau. The minimum is over
+    the scale eps of a single cover, as in Lemmas 18 and 32. If yhat changes by eps, a loss changes
+    by at most 2 sqrt(tau) eps. Massart's lemma applies because all losses lie within tau/2 of
+    tau/2. All constants are explicit.
     """
     bound = lambda eps: 2.0 * math.sqrt(tau) * eps + tau * np.sqrt(covering(eps) / (2.0 * n))
     return min(0.5 * tau, _least(bound, math.sqrt(tau)))
@@ -74,8 +75,8 @@ def truncated_risk(
     The bound is sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n).
     For a member of the cover let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's bound
     gives P <= (sqrt P-hat + sqrt(2v))^2 with n v = log C(eps) + log(1/delta). The root of a risk is
-    an L2 norm of the loss's root, so it moves by at most eps between a function and the cover's
-    member. All constants are explicit.
+    an L2 norm of the loss's root. This norm differs by at most eps between a function and the
+    cover's member. All constants are explicit.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -129,11 +130,11 @@ class Setting(NamedTuple):
     s: float = 1.0
 
     def token_radius(self, tail: float, /) -> float:
-        """Return a radius that, with probability 1 - exp(-tail), the norm of no token exceeds."""
+        """Return a radius that a token exceeds in norm with probability at most exp(-tail)."""
         return moment_radius(tail + math.log(self.N), C=self.C_x * self.d)
 
     def label_radius(self, tail: float, /) -> float:
-        """Return a radius that, with probability 1 - exp(-tail), the size of no label exceeds."""
+        """Return a radius that a label exceeds in size with probability at most exp(-tail)."""
         return moment_radius(tail, C=self.C_y, s=self.s)
 
 
@@ -179,13 +180,13 @@ def minimiser_risk(
 ) -> float:
     """Bound the risk of every empirical minimiser, with probability 1 - delta - 2 n exp(-tail).
 
-    The term 2 n exp(-tail) allows that a token or a label of one of n prompts exceeds its radius.
-    Some member of the class has squared errors of at most `fitted` on prompts whose tokens stay
-    within their radius. The empirical risk of the minimiser is therefore at most `fitted`. Let sqrt
-    tau be the label radius plus `largest`. The bound named "symmetrised" starts from `fitted` +
-    `truncated_gap`. The other two bounds start from `truncated_risk` at the empirical risk
-    `fitted`. Each bound then adds tau exp(-tail), for prompts with larger tokens, and
-    `truncation_error`. All constants are explicit.
+    With probability at most 2 n exp(-tail), a token or a label of one of the n prompts exceeds its
+    radius. We assume that a member of the class has squared errors at most `fitted` on prompts
+    whose tokens stay within their radius. The empirical risk of the minimiser is therefore at most
+    `fitted`. Let sqrt tau be the label radius plus `largest`. The bound named "symmetrised" is
+    `fitted` + `truncated_gap` plus two further terms. The other two bounds have `truncated_risk` at
+    the empirical risk `fitted` instead. The further terms are tau exp(-tail), for prompts with
+    larger tokens, and `truncation_error`. All constants are explicit.
 
     Args:
         covering: log covering number of the class, on prompts whose tokens stay within their
@@ -196,7 +197,8 @@ def minimiser_risk(
         fourth: a bound on (E yhat^4)^{1/4}.
         fitted: the largest squared error of the class's best member on prompts whose tokens stay
             within their radius.
-        tail: each radius is exceeded with probability at most exp(-tail) (see `moment_radius`).
+        tail: a number; a token or a label exceeds its radius with probability at most exp(-tail)
+            (see `moment_radius`).
         delta: probability that the statistical bound fails.
         form: "symmetrised" (the paper's chain of inequalities), "covered" (`truncated_risk`), or
             "clipped". The bound "clipped" is `truncated_risk` for predictions clipped to the label
@@ -239,9 +241,9 @@ def transformer_risk(
     """Bound the risk as in Theorem 10.
 
     The bound is `minimiser_risk` for the class (A.1) with exp(-tail) = n^-4. Here r_z^2 = r_x^2 + d
-    (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de); alpha allows attention an
-    error of sqrt(eps). Lemma 11's network therefore errs by at most sqrt(eps_2nn) + sqrt(eps). All
-    constants are explicit.
+    (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de). With this alpha, attention
+    changes the prediction by at most sqrt(eps). Lemma 11's network therefore errs by at most
+    sqrt(eps_2nn) + sqrt(eps). All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
@@ -276,7 +278,7 @@ def transformer_risk(
 
 
 class RecurrentClass(NamedTuple):
-    """The class {|vec Theta| <= R} of Theorem 7, where R is the norm of Proposition 28's RNN.
+    """The class of RNNs in Theorem 7, all with |vec Theta| <= R, the norm of Proposition 28's RNN.
 
     R^2 equals `constant` + `slope` (radius of the tokens)^2.
 
@@ -355,7 +357,7 @@ def recurrent_risk(
 
 
 def samples_needed(risk: Callable[[float], float], target: float, /) -> float:
-    """Return the least n, up to a factor 1.001, at which the bound `risk` falls to `target`.
+    """Return the least n, up to a factor 1.001, at which the bound `risk` is at most `target`.
 
     The result is infinite if no n below 10^200 is enough.
     """

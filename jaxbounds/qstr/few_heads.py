@@ -1,12 +1,13 @@
 """A construction with d heads that reveals all q relevant tokens: min(q, d) heads suffice.
 
 Outside the block-diagonal class of Proposition 21, logits may mix token and position. Let a head
-attend to the q relevant tokens alone, with logits tilted by beta x_jk and attention alpha_j. The
-head outputs sum_j alpha_j x_j and, in the columns of the keys' own encodings, sum_j alpha_j w_j. If
-the encodings are independent, they determine alpha. Now log alpha is beta x_jk up to a constant,
-and the average fixes this constant. So head k reveals the k-th coordinate of every relevant token,
-and d heads reveal all coordinates, for any q and any link. Lemma 11 has q heads, and the lower
-bound is `jaxbounds.qstr.heads.sharpened_head_bound`. So exactly min(q, d) heads are needed.
+attend to the q relevant tokens alone. Let its logit for token j contain the term beta x_jk, and let
+alpha_j be the attention weight. The head outputs sum_j alpha_j x_j and, in the columns of the keys'
+own encodings, sum_j alpha_j w_j. If the encodings are independent, they determine alpha. Now log
+alpha_j is beta x_jk plus a constant, and the output sum_j alpha_j x_j determines this constant. So
+head k reveals the k-th coordinate of every relevant token, and d heads reveal all coordinates, for
+any q and any link. Lemma 11 has q heads, and the lower bound is
+`jaxbounds.qstr.heads.sharpened_head_bound`. So exactly min(q, d) heads are needed.
 
 The construction assumes that all positions share a fixed t with distinct entries, as in the proofs
 of Propositions 3 and 21. The q encodings of t must be independent (q <= de) and linearly separable
@@ -44,10 +45,10 @@ def revealing_weights(
     beta: float | Float[Array, ""],
     selectivity: float | Float[Array, ""],
 ) -> Float[Array, "d De De"]:
-    """Return W_QK of the d heads, without zero blocks, for positions with t_1 = the first token.
+    """Return W_QK of the d heads, without the zero blocks, for positions with t_1 = 1.
 
-    The logit of head k for the key j is `selectivity` <direction, w_j> + `beta` x_jk. The query
-    enters through its columns w_{t_1}, so these weights are not block-diagonal.
+    The logit of head k for the key j is `selectivity` <direction, w_j> + `beta` x_jk. The query's
+    block w_{t_1} multiplies both terms, so W_QK is not block-diagonal.
     """
     de, scale = omega.shape[1], jnp.sqrt(jnp.asarray(d / q, omega.dtype))
     De = d + (q + 1) * de

@@ -26,7 +26,7 @@ def gru_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
     """Return h' = (1 - z) n + z h with n = tanh(i_n + r h_n); gates come in the order r, z, n.
 
     Args:
-        carry: the state h of the GRU.
+        carry: the state h of the GRU before the step.
         inputs: W_i x + b_i for each gate.
         recurrent: W_h h + b_h for each gate.
     """

@@ -1,9 +1,9 @@
 """The gate networks of Lemmas 24, 25 and Proposition 26, built explicitly.
 
-The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) equals 2 x relu(s) if |s| >= e |x|. Otherwise
-the two functions differ by at most e x^2/2. Interpolation of relu(.)^2 at equally spaced knots
-makes the function a network of two layers. This network is much narrower than the networks of Lemma
-42.
+The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) equals 2 x relu(s) if |s| >= e |x|. For
+smaller |s|, the two functions differ by at most e x^2/2. Interpolation of relu(.)^2 at equally
+spaced knots makes the function a network of two layers. This network is much narrower than the
+networks of Lemma 42.
 """
 
 import math
@@ -92,7 +92,7 @@ def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms
     """Return the `network_norms` of `gate_network` in closed form. All constants are explicit.
 
     Let K = ceil(r/(4 eps) + 1/2) and e = eps/r^2. The width is m = 2 K, and |a|^2 = 2 R^2 (1 + e)^2
-    r^2 (4 K - 3). A state adds 2 units to the width and 2 R^2 to |a|^2.
+    r^2 (4 K - 3). An input h (a state) adds 2 units to the width and 2 R^2 to |a|^2.
     """
     knots, spacing, tilt = _knots(radius, eps)
     R, state = math.sqrt(1 + 4 * radius**2 + state_radius**2), float(state_radius > 0)
@@ -105,8 +105,9 @@ def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
     """Return the rates of Lemma 24's bounds (constants 1), on 2 or (with a state) 3 variables.
 
     The bounds are Lemma 42's bounds with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D
-    variables, and |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W are at most 1/R and biases at most 1.
-    `outer` omits the division by sqrt(m).
+    variables, and |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W have l_1 norm at most 1/R, and biases
+    are at most 1. The result's `outer` is the bound on |a| sqrt(m), without the division by
+    sqrt(m).
     """
     unit = R**2 * math.log(R / eps) / eps
     width = unit**dimension
@@ -116,15 +117,16 @@ def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
 def printed_product_norms(*, de: int, eps: float) -> Norms:
     """Return the rates of Lemma 22's bounds (every constant is 1).
 
-    Let u = log(de/eps)/eps. Then m <= de^3 u^2 and |a| <= de^{5/2} u^{3/2} / sqrt(m). Rows of W and
-    biases are at most 1. `outer` omits the division by sqrt(m).
+    Let u = log(de/eps)/eps. Then m <= de^3 u^2 and |a| <= de^{5/2} u^{3/2} / sqrt(m). Rows of W
+    have l_1 norm at most 1, and biases are at most 1. The result's `outer` is the bound on |a|
+    sqrt(m), without the division by sqrt(m).
     """
     unit = math.log(de / eps) / eps
     return Norms(de**3 * unit**2, de**2.5 * unit**1.5, 1.0, 1.0)
 
 
 def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
-    """Build a network (x, s_1, .., s_q) -> 2 x relu(s_l - 1/2) in output block l, up to eps.
+    """Build a network of (x, s_1, .., s_q) with 2 x relu(s_l - 1/2) +- eps in output block l.
 
     The network is Lemma 25's network, (C.8) and (C.9).
 

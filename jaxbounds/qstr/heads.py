@@ -17,7 +17,7 @@ from jaxbounds.qstr.data import Prompts
 
 
 class RiskBound(NamedTuple):
-    """A lower bound on a risk. If the bound is `vacuous`, `reason` says in words why."""
+    """A lower bound on a risk. If the bound is `vacuous` (not above zero), `reason` says why."""
 
     value: float
     vacuous: bool
@@ -66,8 +66,9 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
     a key's token) and an attention vector in R^q. The H slopes span a subspace S. The H attention
     vectors span a subspace A. The logits reveal the tokens' images under S x R^q, and the outputs
     reveal their images under R^d x A. Both spaces contain S x A, whose dimension the paper counts
-    twice. A subspace of dimension (d - H)(q - H) stays hidden. So H >= min(q, d) heads are
-    necessary. They are also enough: q heads by Lemma 11, d heads by `jaxbounds.qstr.few_heads`.
+    twice. The outputs do not depend on a subspace of dimension (d - H)(q - H) of R^d x R^q. So H >=
+    min(q, d) heads are necessary. They are also enough: q heads by Lemma 11, d heads by
+    `jaxbounds.qstr.few_heads`.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -110,18 +111,18 @@ def oracle_risk(V: Float[Array | np.ndarray, "k n"], /, *, N: int) -> Float[Arra
 def square_norm_variance(
     mean: Float[Array, "n"], covariance: Float[Array, "n n"], /
 ) -> Float[Array, ""]:
-    """Lemma 40: return Var |x|^2 = 2 tr(S^2) + 4 mu^T S mu for x ~ N(mu, S)."""
+    """Return Var |x|^2 = 2 tr(S^2) + 4 mu^T S mu for x ~ N(mu, S), as in Lemma 40."""
     return 2.0 * jnp.sum(covariance * covariance.T) + 4.0 * mean @ covariance @ mean
 
 
 def lower_bound_prompts(
     key: Array, /, *, shape: tuple[int, ...], N: int, q: int, d: int
 ) -> Prompts:
-    """Draw prompts of the proofs of Propositions 3 and 21.
+    """Draw prompts from the distribution in the proofs of Propositions 3 and 21.
 
-    The tokens before N/2 - 1 are standard normal, and the others vanish. The positions before N/2 -
-    1 draw their t, and the other N/2 + 1 positions have t = (1, .., q). The label is the centred
-    square norm of the relevant tokens, divided by sqrt(q d).
+    The tokens before N/2 - 1 are standard normal, and the others vanish. The t of the positions
+    before N/2 - 1 are random, and the other N/2 + 1 positions have t = (1, .., q). The label is the
+    centred square norm of the relevant tokens, divided by sqrt(q d).
 
     Raises:
         Refused: if N is odd or q > N/2 - 1.
@@ -149,12 +150,13 @@ def revealed_images(
     *,
     d: int,
 ) -> Float[Array, "k qd"]:
-    """Return the H (q + d) linear images of (x_1; ..; x_q) that determine the output of H heads.
+    """Return H (q + d) linear forms of (x_1; ..; x_q) that determine the output of H heads.
 
-    Take a position whose own token vanishes. The logits of head h are q images <A_h, x_j>, with one
-    A_h for all x. These logits determine the attention weights. Given these weights, the output of
-    the head is d more images. Given logits and output, x is still normal in the other directions.
-    The rank of the images is H (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
+    Take a position whose own token vanishes. The logits of head h are q linear forms <A_h, x_j>,
+    where A_h does not depend on x. These logits determine the attention weights. Given these
+    weights, the output of the head consists of d more linear forms. Given logits and output, x is
+    still normal in the remaining directions. The rank of all forms is H (q + d - H) for H <= min(q,
+    d), see `sharpened_head_bound`.
 
     Args:
         W_QK: the matrices of the H heads.

@@ -63,12 +63,12 @@ def optimal_balance(network: Interpolator, /) -> Float[Array, ""]:
 def printed_balance(
     z: Float[Array, "n"], y: Float[Array, "n"], eps: float | Float[Array, ""], /
 ) -> Float[Array, ""]:
-    """Return the c that the paper gives to `balance`, ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
+    """Return the paper's c for `balance`, ((|z|^2 + n) eps^2 / |y|^2)^{1/4}."""
     return jnp.sqrt(jnp.sqrt(jnp.sum(z**2) + z.shape[0]) * eps / vector_norm(y))
 
 
 def _refuse(z: Float[Array, "n"], y: Float[Array, "n"]) -> None:
-    """Refuse points through which no network passes in exact arithmetic or in this precision."""
+    """Refuse points that no network can fit in exact arithmetic or in the current precision."""
     if not bool(jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(y))):
         raise Refused(
             f"z or y holds NaN or infinity, got {z.shape[0]} points. Try to remove the points"
@@ -144,7 +144,7 @@ def separation(n: int, /) -> float:
 
 
 def bias_bound(z: Float[Array, "n"], /, *, printed: bool = False) -> Float[Array, ""]:
-    """Return Lemma 38's bound 3 |z|^2 + 2 on |b'|^2; `printed` returns |z|^2 + 1, which is false.
+    """Return Lemma 38's bound 3 |z|^2 + 2 on |b'|^2, or the printed, false bound |z|^2 + 1.
 
     The proof uses z_1 twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. All constants are
     explicit.

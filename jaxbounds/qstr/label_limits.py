@@ -24,7 +24,7 @@ def mirrored_direction(
 
 
 def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float[Array, ""]:
-    """Return |u - P u|^2: every estimate is at least this far, squared, from u or its mirror image.
+    """Return |u - P u|^2, a bound on any estimate's squared distance from u or its mirror image.
 
     Let b = 2 P u - u be the mirror image of u, with the projection P of `mirrored_direction`. The
     mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v - (u + b) / 2|^2. So an estimate v misses
@@ -39,9 +39,9 @@ def label_limit(n: int, /, *, q: int, d: int) -> float:
     """Return the risk 1 - n/(qd) that n labels leave on average over u. All constants are explicit.
 
     Some u has at least the average risk. The average of `hidden_risk` over the sphere is 1 -
-    rank/(qd). So a risk r needs (1 - r) q d labels, which is Omega(qd) as the paper states. A
-    prompt gives one label in (2.3) or in simple-qSTR. The averaged risk (2.2) of other models has
-    up to N labels for each prompt.
+    rank/(qd). So a learner with risk r needs (1 - r) q d labels, which is Omega(qd) as the paper
+    states. A prompt gives one label in (2.3) or in simple-qSTR. The averaged risk (2.2) of other
+    models has up to N labels for each prompt.
 
     Raises:
         Refused: if n is negative, or q or d is not positive.

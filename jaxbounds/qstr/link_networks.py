@@ -2,8 +2,8 @@
 
 Each network interpolates functions of one variable at equally spaced knots. The error is therefore
 at most spacing^2/8 times the largest second derivative, and eps_2NN is this bound squared. A unit
-relu(1) represents a constant. The link `xor` jumps, so no continuous network has an error below 1,
-which is the error of the zero network.
+relu(1) represents a constant. The link `xor` jumps between -1 and 1, so every continuous network
+has an error of at least 1, the zero network's error.
 """
 
 import math
@@ -61,7 +61,7 @@ def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int)
 
 
 def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approximation:
-    """Approximate the link (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd) by hinges in each coordinate.
+    """Approximate the link (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd) by ReLUs of each coordinate.
 
     Each interpolant exceeds its square by 0 to h^2/4, with h = r / knots. Subtracting a constant
     halves the error, so |g - network| <= sqrt(qd) h^2/8. All constants are explicit.

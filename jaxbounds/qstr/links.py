@@ -41,7 +41,7 @@ class TwoLayer(NamedTuple):
         return root * jnp.sqrt(jnp.sum(self.a**2)), weights / root
 
     def with_unit_weights(self) -> "TwoLayer":
-        """Rescale the weights to (W, b) / r_w and r_w a: r_w becomes 1, and the function stays."""
+        """Rescale the weights to (W, b) / r_w and r_w a, so that r_w is 1 (the same function)."""
         _, r_w = self.radii()
         return TwoLayer(r_w * self.a, self.W / r_w, self.b / r_w)
 
@@ -145,7 +145,7 @@ over the relevant tokens.
 
 
 def find_link(name: str, /) -> Link:
-    """Return the shipped link of this name.
+    """Return the link with this name from `LINKS`.
 
     Raises:
         Refused: if the name is unknown; the message lists all names.

@@ -1,10 +1,11 @@
 """Compute Theorem 9's memorising networks; their least norm is a convex problem over neurons.
 
 Units a_j relu(<w_j, x> + b_j) have the variation V = sum_j |a_j| |(w_j, b_j)|. If each unit shares
-its norm evenly between its two layers, then |vec|^2 = 2 V. V is the total mass of a measure on unit
-neurons. V and the predictions are linear in this measure, so the least V over a finite dictionary
-of neurons solves a linear program. The program's result is an upper estimate of the least norm.
-Neurons outside the dictionary, and networks that use their states, may have a smaller norm.
+its norm evenly between its two layers, the squared norm |vec|^2 of all parameters is 2 V. V is the
+total mass of a measure on unit neurons. V and the predictions are linear in this measure, so the
+least V over a finite dictionary of neurons solves a linear program. The program's result is an
+upper estimate of the least norm. Neurons outside the dictionary, and networks that use their
+states, may have a smaller norm.
 """
 
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ Draws = Array | np.ndarray
 
 
 def variation(network: TwoLayer, /) -> Any:
-    """Return V = sum_j |a_j| |(w_j, b_j)|, half of the least |vec|^2 over the units' rescalings."""
+    """Return V = sum_j |a_j| |(w_j, b_j)|, half of the least |vec|^2 over rescalings of units."""
     xp = array_module(*network)
     a, W, b = map(xp.asarray, network)
     return xp.abs(a) @ xp.sqrt(xp.sum(W**2, axis=1) + b**2)
@@ -47,7 +48,7 @@ def memorising_product(variation: Any, depth: int, /) -> Any:
 
 
 def deep_readout(network: TwoLayer, depth: int, /) -> Network:
-    """Build Theorem 9's f_y of `depth` layers (U = 0) that computes the network at least cost.
+    """Build Theorem 9's readout f_y of `depth` layers that computes the network at least norm.
 
     The layers sum the units with a_j > 0 and the units with a_j < 0 separately. Every further ReLU
     keeps both sums, and the last layer takes their difference. All layers have equal norms.
@@ -75,11 +76,11 @@ def deep_readout(network: TwoLayer, depth: int, /) -> Network:
 def stateless_risk(
     values: Float[Draws, "m"], own: Float[Draws, "m"], /, *, N: int
 ) -> Float[Draws, "m"]:
-    """Return, for each draw of x_j, the risk on 1STR of a network that reads only x_j.
+    """Return, for each draw of x_j, the risk (task q = 1) of a network that depends only on x_j.
 
-    Average the result over the draws. The label is <u, x_j> with probability 1/N, and otherwise a
-    standard normal number independent of x_j. So the average risk is at least 1 - 1/N^2 for every
-    network.
+    The caller averages the result over the draws. The label is <u, x_j> with probability 1/N, and
+    otherwise a standard normal number independent of x_j. So the average risk is at least 1 - 1/N^2
+    for every network.
 
     Args:
         values: the network's predictions at draws of x_j.
@@ -104,9 +105,9 @@ class Memorised(NamedTuple):
 
 
 def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np.ndarray:
-    """Move unit neurons w by ascent, so that |dual^T relu(rows w)| grows.
+    """Increase |dual^T relu(rows w)| by ascent over neurons w of norm 1.
 
-    Each ascent step tries six lengths and takes the best.
+    Each ascent step tries six lengths and keeps the best.
     """
     w, moving = w.copy(), np.arange(len(w))
     strides = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 10.0])
@@ -141,20 +142,20 @@ def least_variation(
     units: int = 64,
     rounds: int = 6,
 ) -> Memorised:
-    """Find a network of small variation through n points, by linear programs over neurons.
+    """Find a network of small variation V through n points, by linear programs over neurons.
 
     The first dictionary holds the affine interpolant (if it exists), Lemma 38's neurons along one
     direction, and random neurons. The random neurons are in the span of the data, which contains
-    the best neurons. Each round adds neurons whose value at the program's dual, found by ascent,
-    exceeds their cost. The result has n neurons; some may be zero. Use float64 if there are many
+    the best neurons. Each round adds neurons, found by ascent, that violate a constraint of the
+    dual program. The result has n neurons, of which some may be zero. Use float64 if there are many
     points or close points, as for Lemma 38's network.
 
     Args:
         x: the points through which the network must pass, shape (n, d).
         y: the values at the points, shape (n,).
         seed: seed of the random neurons.
-        units: the number of neurons that the function draws, and the largest number that it adds,
-            in a round.
+        units: the number of neurons that the function draws at the start, and the largest number
+            that a round adds.
         rounds: the number of linear programs that the search solves.
 
     Raises:

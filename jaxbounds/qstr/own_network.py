@@ -1,9 +1,9 @@
-"""Find the parameter of a user's network that reads the prompt, if there is exactly one.
+"""Find the parameter of a user's network that multiplies the prompt, if there is exactly one.
 
 Theorem 6 speaks of p -> f(T, W x): the matrix W multiplies the flattened prompt, and the arbitrary
 function f sees the prompt only through W x. This module decides, from the names and shapes of the
-parameters, whether a network has this form. It takes linen variables, nnx modules and states,
-Equinox modules, and nested dicts.
+parameters, whether a network has this form. The module accepts linen variables, nnx modules and
+states, Equinox modules, and nested dicts.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ READS_TOKENS = {
 }
 """A dictionary from a kind of layer to the names that mark it in a parameter's path.
 
-A layer of these kinds reads tokens.
+A layer of these kinds acts on the tokens themselves.
 """
 
 
@@ -47,12 +47,12 @@ def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
 def first_layer(
     weights: Mapping[str, np.ndarray], inputs: int, /, *, first: str = ""
 ) -> tuple[str, Float[np.ndarray, "m inputs"] | None, list[Reason]]:
-    """Return the path of the matrix W that takes `inputs` numbers, W, and objections in words.
+    """Return the path of the matrix W with `inputs` inputs, W itself, and reasons against it.
 
     Args:
         weights: a dictionary from the path of each parameter to its array.
         inputs: number of entries of the flattened prompt, as the network receives it.
-        first: path of the layer, needed if several matrices take `inputs` numbers.
+        first: path of W, needed if several matrices have `inputs` inputs.
     """
     known = {name: w for name, w in weights.items() if not first or name == first}
     places = [(name, axis) for name, w in known.items() for axis in _input_axes(name, w.shape)]
@@ -81,11 +81,11 @@ def first_layer(
 
 
 def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list[Reason]:
-    """Return layers that may meet the prompt besides the first one, with a reason for each kind.
+    """Return reasons that name layers which may receive the prompt directly, not through the first.
 
-    If a first layer is given, of `width` outputs, the function lists the parameters with a width
-    that no chain of matrices from the first layer reaches. Without a first layer (""), it lists the
-    parameters whose names mark a layer that reads tokens.
+    If `first` names a first layer with `width` outputs, the function lists each parameter whose
+    input width no chain of matrices from this layer reaches. If `first` is "", the function lists
+    the parameters whose names mark a layer that acts on tokens.
     """
     rest = {name: w for name, w in weights.items() if name != first}
     reached, growing = {width}, bool(first)
@@ -114,7 +114,7 @@ def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list
 def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the axes of a matrix that may be its inputs.
 
-    The names "kernel" and "weight" leave one axis.
+    The names "kernel" and "weight" determine the axis; for other names both axes are possible.
     """
     said = {"kernel": (0,), "weight": (1,)}.get(name.rsplit("/", 1)[-1], (0, 1))
     return said if len(shape) == 2 else ()

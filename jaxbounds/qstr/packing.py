@@ -3,7 +3,7 @@
 P is the packing number: the largest number of points of the ball whose pairwise distances are at
 least eps. Lemma 41 bounds log P by the smaller of two terms. The first term is a volume bound,
 which is true. The second term is Maurey's covering bound of the l1 ball. The paper prints the
-second term for the l2 ball, where the term is false.
+second term for the l2 ball, where the term is no upper bound.
 """
 
 import math
@@ -40,7 +40,7 @@ def volume_lower(d: ArrayLike, eps: ArrayLike, /) -> Any:
 def golay_points() -> Float[np.ndarray, "4096 24"]:
     """Return the 4096 words of the extended Golay code as unit vectors of R^24.
 
-    Their distances are at least sqrt(4/3).
+    Any two of these vectors are at least sqrt(4/3) apart.
     """
     # The polynomial generates the [23, 12, 7] cyclic code.
     polynomial = 0b101011100011
@@ -57,7 +57,7 @@ def golay_points() -> Float[np.ndarray, "4096 24"]:
 def covering_number(distances: Float[np.ndarray, "n n"], eps: float, /) -> int:
     """Return the least number of balls of radius eps that cover a finite set, exactly.
 
-    The centres lie in the set.
+    The centres of the balls are points of the set.
 
     Raises:
         Refused: if there are more than 16 points, which have too many subsets.

@@ -36,14 +36,14 @@ def exclusive_states(
     radius: float | Float[Array, ""] = jnp.inf,
     reverse: bool = False,
 ) -> Float[Array, "*batch N dh"]:
-    """Return the states before each token is read, by a scan over the prompt.
+    """Return the states h_1, .., h_N by a scan; state i depends on the tokens before i only.
 
     Args:
         transition: f(h, z), the increment of the state.
         z: the encoded tokens of the prompts.
         hidden: dimension d_h of the state.
         radius: radius of the ball onto which states are projected.
-        reverse: whether to read from the last token, as h<- does.
+        reverse: whether the scan starts at the last token, as for h<-.
     """
 
     def step(h: Array, token: Array) -> tuple[Array, Array]:
@@ -57,9 +57,9 @@ def exclusive_states(
 def exclusive_sums(
     increments: Float[Array, "*batch N dh"], /, *, reverse: bool = False
 ) -> Float[Array, "*batch N dh"]:
-    """Return the states before each token is read, for increments that do not depend on the state.
+    """Return the states h_1, .., h_N for increments that do not depend on the state.
 
-    The states are not projected.
+    State i depends on the tokens before i only, and the states are not projected.
     """
     if reverse:
         return jnp.flip(exclusive_sums(jnp.flip(increments, -2)), -2)

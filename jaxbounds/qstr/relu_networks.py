@@ -57,7 +57,7 @@ def shrink_output(network: Network, threshold: float, /) -> Network:
 
 
 def product_error(radius: float, knots: int, /) -> float:
-    """Return s^2 / 16, the error of a product from `square_hinges`, with s = radius / knots.
+    """Return s^2 / 16, the error of a product built by `square_hinges`, with s = radius / knots.
 
     All constants are explicit.
     """

@@ -86,7 +86,7 @@ def transformer_parameters(
 
 
 def _attend(omega: Float[Array, "N de"], sharpness: ArrayLike) -> Float[Array, "N N"]:
-    """Compute the attention of the N distinct queries w_1, .., w_N, which serves all positions."""
+    """Compute the attention of the N queries w_1, .., w_N; every position uses q of them."""
     return jax.nn.softmax(sharpness * (omega @ omega.T), axis=-1)
 
 
@@ -99,7 +99,7 @@ def retrieve(
 ) -> Float[Array, "N q d"]:
     """Return the tokens that the q heads retrieve at every position.
 
-    No De x De matrix is formed.
+    The function never forms the De x De matrix W_QK.
     """
     q, d = t.shape[1], x.shape[1]
     return (_attend(omega, alpha * (d / q)) @ x)[t]
@@ -112,9 +112,10 @@ def retrieval_error(
     alpha: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """Return the largest joint distance of the q retrieved tokens from the wanted tokens.
+    """Return the largest l_2 distance between the q retrieved tokens and the q wanted tokens.
 
-    The maximum is over positions.
+    The distance is in R^{qd}, where the q tokens form one vector, and the maximum is over
+    positions.
     """
     (N, d), q = x.shape, t.shape[1]
     # The average of differences avoids cancellation.
@@ -124,7 +125,7 @@ def retrieval_error(
 
 
 def _below_own(omega: Float[Array, "N de"]) -> Float[Array, "N N"]:
-    """Return <w_t, w_j> - |w_t|^2, inner products minus the inner product of the wanted token."""
+    """Return <w_t, w_j> - |w_t|^2 for all t, j: the score of token j minus the wanted token's."""
     gram = omega @ omega.T
     return gram - jnp.diagonal(gram)[:, None]
 
@@ -181,8 +182,8 @@ def retrieval_error_bound_by_row(
     """Bound the retrieval error by sum_j e^{alpha (d/q)(<w_t, w_j> - |w_t|^2)} |x_j - x_t|.
 
     The sum uses every inner product instead of the largest one, and distances of tokens instead of
-    norms. The sum never exceeds `retrieval_error_bound` without a given coherence. The sum is valid
-    for any encodings, up to rounding.
+    norms. The sum never exceeds the result of `retrieval_error_bound` with its default `coherence`.
+    The sum is valid for any encodings, up to rounding.
     """
     q, d = t.shape[1], x.shape[1]
     distance = vector_norm(x[:, None, :] - x[None, :, :])

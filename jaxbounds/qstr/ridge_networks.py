@@ -44,7 +44,7 @@ def least_ridge_network(
     directions: int,
     biases: int,
 ) -> RidgeNetwork:
-    """Find, for given units, the network of least |a|_1 that is within eps at the points.
+    """Find the network of least |a|_1, from given units, that is within eps of the given values.
 
     A linear program chooses among units of all directions and biases. The function then splits a
     unit of weight a_i into copies of equal weight, in numbers roughly proportional to |a_i|. So

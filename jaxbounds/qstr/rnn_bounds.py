@@ -1,7 +1,7 @@
 """Lower bounds on recurrent networks, from Proposition 8 (printed and repaired) and Theorem 9.
 
-The paper hides all constants. A docstring says so if this module makes the constants of the paper's
-proof explicit.
+The paper hides all constants. If a function has the explicit constants of the paper's proof, its
+docstring says so.
 """
 
 import math
@@ -27,8 +27,8 @@ def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> floa
 def printed_norm_lower_bound(*, N: int, lipschitz: float, width: int) -> float:
     """Return N / (L^2 log(1 + d_h)), Proposition 8's false lower bound on |U|_op^2.
 
-    Proposition 8 claims the bound up to a constant. The random-code RNN (`jaxbounds.qstr.code_rnn`)
-    violates the bound at any constant.
+    Proposition 8 claims the bound up to a constant. Here L is the Lipschitz constant of the
+    readout. The random-code RNN (`jaxbounds.qstr.code_rnn`) violates the bound at any constant.
     """
     return N / (lipschitz**2 * math.log1p(width))
 
@@ -54,17 +54,17 @@ def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
 
 
 def unlearned_risk(product: float, /, *, N: int) -> float:
-    """Return a lower bound on the 1STR risk of every RNN with L^2 |U|_F^2 <= product and r_h = 1.
+    """Return a lower bound on the risk (q = 1) of every RNN with L^2 |U|_F^2 <= product, r_h = 1.
 
     Let r be the risk. Fix a position j, a token x_j and the pointers t_i of the other positions i.
     For some choice of these pointers, the risk averaged over the values k != j of t_j is at most r'
     = r N/(N - 1). At this choice, the predictions are L-Lipschitz in V = U h_j. A net of {U h} of
     fineness s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2). The
     point of this net nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s on
-    average. The rate-distortion function of a normal then needs log size >= (N - 1) log 1/(sqrt(r')
-    + s). The best s is tau e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, so L^2 |U|_F^2 >= (N -
-    1) tau^3 e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of a network that
-    outputs x_j if t_j = j. All constants are explicit.
+    average. By the normal's rate-distortion function, the log size is at least (N - 1) log
+    1/(sqrt(r') + s). The best s is tau e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, so L^2
+    |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of a
+    network that outputs x_j if t_j = j. All constants are explicit.
 
     Raises:
         Refused: if N < 2 or the product is negative.
@@ -84,7 +84,7 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
 
 
 def shortest_length(product: float, /, *, risk: float) -> int:
-    """Return the least N at which `unlearned_risk(product)` reaches the risk.
+    """Return the least N at which the lower bound `unlearned_risk(product)` is at least `risk`.
 
     All constants are explicit.
 
@@ -117,7 +117,7 @@ def weight_norm_lower_bound(
 def lipschitz_and_norm(
     U: Float[Array, "m dh"], layers: Sequence[Layer], /
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return L and |vec Theta|^2; L is the product of the operator norms of W_2, .., W_{L_y}."""
+    """Return L, the product of the operator norms of W_2, .., W_{L_y}, and |vec Theta|^2."""
     lipschitz = jnp.prod(jnp.stack([spectral_norm(jnp.asarray(W)) for W, _ in layers]))
     return lipschitz, jnp.sum(U**2) + sum(jnp.sum(W**2) + jnp.sum(b**2) for W, b in layers)
 
@@ -125,7 +125,7 @@ def lipschitz_and_norm(
 def sample_exponent(*, depth: int, width_exponent: float = 0.0, repaired: bool = True) -> float:
     """Return the exponent c_1 of Theorem 9.
 
-    Learners of least norm fail as long as n is below a constant times N^{c_1}.
+    Learners that minimise the norm fail if n is below a constant times N^{c_1}.
 
     Memorising n labels needs only |vec Theta|^2 = O(n^3) (Lemma 36). A small risk needs a
     |vec Theta|^2 of order (N / log d_h)^{1/depth} by the printed Proposition 8, with d_h <=

@@ -29,7 +29,7 @@ from jaxbounds.qstr.retrieval import ROUNDING
 
 
 def _selectors(q: int, d: int, de: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the rows of the identity that read x, w_i and (w_{t_1}; ..; w_{t_q})."""
+    """Return the rows of the identity that select x, w_i and (w_{t_1}; ..; w_{t_q}) from z_i."""
     eye = np.eye(d + (q + 1) * de)
     return eye[:d], eye[d : d + de], eye[d + de :]
 
@@ -45,7 +45,7 @@ def _check(coherence: float, radius: float) -> None:
 
 
 def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) -> Layer:
-    """Build the layer that gates the inner products s = inner v + constant, and passes +-x on.
+    """Build the layer that turns inner products s = inner v + constant into gates, and keeps +-x.
 
     The unit of slot l, which holds one relevant token, is relu((s_l - mu)/(1 - mu)). Here mu is
     `coherence`.
@@ -58,10 +58,10 @@ def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) 
 
 
 def _spread(q: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return two matrices that read (relu(x), relu(-x), c), where c are the gates of the q slots.
+    """Return two matrices that act on (relu(x), relu(-x), c), where c are the gates of the q slots.
 
-    The first matrix gives each x_k once per slot. The second gives each c_l once per coordinate of
-    x.
+    The first matrix gives each x_k once for each slot. The second matrix gives each c_l once for
+    each coordinate of x.
     """
     x = np.concatenate([np.eye(d), -np.eye(d), np.zeros((d, q))], axis=1)
     c = np.concatenate([np.zeros((q, 2 * d)), np.eye(q)], axis=1)
@@ -69,7 +69,7 @@ def _spread(q: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float = 0.5) -> Network:
-    """Build the four layers of f(z), exact for Rademacher encodings of at most this coherence.
+    """Build the four layers of f(z), exact for Rademacher encodings with coherence at most mu.
 
     For w in {-1, 1}^de / sqrt(de), <w_i, w_t> = |w_i + w_t|_1 / sqrt(de) - 1. One ReLU layer
     computes this inner product. The gate c is 1 if t_l = i, and otherwise 0. So the third layer,
@@ -104,8 +104,8 @@ def inner_products(*, q: int, d: int, de: int, knots: int) -> tuple[Layer, np.nd
 
     The construction is Lemma 23, (C.3) to (C.7). The tokens are exact: x = relu(x) - relu(-x). The
     inner products of unit vectors err by at most de times `product_error(2, knots)`. Rows of W_1
-    have l_1 norm 1 and biases are at most 1, as Lemmas 22 and 23 ask. To this end, the units of the
-    products read (w + w') / 2, and the units' outer weights are doubled.
+    have l_1 norm 1 and biases are at most 1, as Lemmas 22 and 23 require. For these norms, the
+    units of the products have the input (w + w') / 2 and doubled outer weights.
     """
     x, own, wanted = _selectors(q, d, de)
     kappa, beta = square_hinges(2.0, knots)
@@ -122,19 +122,20 @@ def inner_products(*, q: int, d: int, de: int, knots: int) -> tuple[Layer, np.nd
 def interpolated_transition(
     *, q: int, d: int, de: int, radius: float, knots: int = 32, coherence: float = 0.5
 ) -> Network:
-    """Build the four layers of f(z) for any unit encodings, with piecewise-linear squares.
+    """Build the four layers of f(z) for any unit encodings, with approximate squares.
 
-    The error of the gate is of order de / knots^2, and the error of the product is of order (radius
-    / knots)^2. If the gate is closed, the output is exactly 0. The gate closes only if the inner
-    product plus the error of its approximation is at most `coherence`. Therefore choose a
-    `coherence` above the encodings' coherence by at least this error.
+    Piecewise-linear interpolation approximates the squares, and differences of squares give the
+    products. The error of the gate is of order de / knots^2, and the error of the product is of
+    order (radius / knots)^2. If the gate is closed, the output is exactly 0. The gate closes only
+    if the inner product plus the error of its approximation is at most `coherence`. Therefore
+    choose a `coherence` above the encodings' coherence by at least this error.
 
     Args:
         q: number of relevant tokens.
         d: dimension of a token.
         de: dimension of an encoding.
         radius: B, at least max |x_ik|.
-        knots: pieces of each half of a square.
+        knots: number of linear pieces that approximate v^2 for v >= 0.
         coherence: mu, the inner product up to which the gate is closed.
 
     Raises:
@@ -158,9 +159,9 @@ def interpolated_error(
     """Bound the error of an entry of `interpolated_transition`. All constants are explicit.
 
     The inner product errs by at most de times `product_error(2, knots)`, and the gate by 1/(1 - mu)
-    times as much. The bound has two conditions. First, the coherence of the encodings plus the
-    error of the inner product is at most mu, so that the gate closes. Second, the value of the gate
-    is at most 3/2.
+    times as much. The bound holds under two conditions. First, the coherence of the encodings plus
+    the error of the inner product is at most mu, so that the gate closes. Second, the value of the
+    gate is at most 3/2.
     """
     gate = de * product_error(2.0, knots) / (1.0 - coherence)
     return radius * gate + product_error(radius + 1.5, knots)
@@ -196,7 +197,7 @@ def recovered_tokens(
     *,
     q: int,
 ) -> Float[Array, "*batch N q d"]:
-    """Return h->_i + h<-_i + f(z_i), which is (x_{t_1}; ..; x_{t_q}) at every i."""
+    """Return h->_i + h<-_i + f(z_i), which equals (x_{t_1}; ..; x_{t_q}) at every position i."""
     total = forward + backward + increments
     return total.reshape(*total.shape[:-1], q, -1)
 
@@ -233,12 +234,12 @@ def readout(network: TwoLayer, transition: Network, /) -> Network:
 def constructed_rnn(
     transition: Network, network: TwoLayer, z: Float[Array, "*batch N De"], /
 ) -> Float[Array, "*batch N"]:
-    """Return the predictions of the constructed RNN, with its scan as two exclusive prefix sums.
+    """Return the constructed RNN's predictions; two exclusive prefix sums replace the scan.
 
     Args:
-        transition: from `exact_transition` or another function of this module. The function does
-            not check the conditions on the encodings and on max |x_ik|.
-        network: g as a two-layer network, from a link: `find_link(..).two_layer(parameters)`.
+        transition: the layers of f(z), from `exact_transition` or another function of this module.
+            The function does not check the conditions on the encodings and on max |x_ik|.
+        network: the link g as a two-layer network, `find_link(..).two_layer(parameters)`.
         z: prompts whose positions share t (`sample_prompts(.., simple=True)`), encoded by
             `encode(.., scale=False)`.
     """

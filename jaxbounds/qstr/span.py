@@ -77,7 +77,7 @@ def best_prediction(
     x: Float[Array, "*batch N d"],
     /,
 ) -> Float[Array, "*batch N"]:
-    """Return E[<u, x_k> | P x] = <u, (P x)_k> for every k, which attains `direction_risk`."""
+    """Return the optimal predictor E[<u, x_k> | P x] = <u, (P x)_k>, with risk `direction_risk`."""
     flat = x.reshape(*x.shape[:-2], -1)
     seen = jnp.einsum("...n,rn,rm->...m", flat, basis, basis).reshape(x.shape)
     return jnp.einsum("...nd,d->...n", seen, u)
@@ -91,12 +91,12 @@ class SpanCertificate(NamedTuple):
         worst: the least risk at the worst unit u, 1 - lambda_min((1/N) sum_k P_kk) >= average.
         easiest: the least risk at the easiest unit u, 1 - lambda_max(..); it may be far below the
             average.
-        direction: the least risk at the given u, |u|^2 times the risk at u / |u|; NaN without a
-            given u.
+        direction: the least risk at the given u, which is |u|^2 times the least risk at u / |u|;
+            NaN if the caller gave no u.
         printed: Theorem 6's printed bound 1 - n/(N d), which has n in place of the rank.
         rank: the rank of the samples.
         vacuous: whether the bound says nothing, because `average` is 0.
-        reason: in words, what the certificate covers, or why it is vacuous.
+        reason: the networks that the certificate covers, or the reason why it is vacuous, in words.
     """
 
     average: float
@@ -143,10 +143,10 @@ def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Span
     """Bound from below the risk of networks of Definition 5 that were trained on your prompts.
 
     The bound is Theorem 6. The theorem assumes fresh N(0, I) tokens, and first layers whose rows
-    are in the span of the training prompts. Such first layers belong to minimum-norm interpolators
-    and to stationary points with l2 regularisation, for any width. AdamW's decoupled decay leaves
-    the span, so the bound does not cover its solutions. The function computes ranks in float64,
-    whatever the setting.
+    are in the span of the training prompts. Minimum-norm interpolators and stationary points with
+    l2 regularisation have such first layers, for any width. AdamW's updates leave the span, so the
+    bound does not cover networks trained by AdamW. The function computes ranks in float64, whatever
+    the setting.
 
     Args:
         x: the training prompts (n, N, d), of any real type; repeated prompts count once.
@@ -194,7 +194,7 @@ class Applicable(NamedTuple):
 
     Attributes:
         bound: the certificate of the prompts; None if there are reasons.
-        first: the path of the layer that was read as W; "" if no layer was.
+        first: the path of the layer that the function identified as W; "" if it found none.
         off_span: `off_span_fraction` of W's token coordinates; NaN if it was not measured.
         reasons: all reasons; empty if the bound applies.
     """
@@ -218,9 +218,10 @@ def applicable(
     """Decide whether Theorem 6 bounds the risk of a trained network, and list all reasons if not.
 
     The theorem has two conditions. The network reads the prompt only through W x. The rows of W are
-    in the span of the training prompts (Definition 5). The function raises nothing for a network or
-    prompts that do not fit. Parameters do not show skip connections, whether tokens are N(0, I), or
-    whether labels are those of simple-1STR with a linear link. Check these three points yourself.
+    in the span of the training prompts (Definition 5). If the network or the prompts do not fit,
+    the result lists the reasons; the function raises no error. Parameters do not show skip
+    connections, whether tokens are N(0, I), or whether labels are those of simple-1STR with a
+    linear link. Check these three points yourself.
 
     Args:
         model: a pytree of trained weights: linen variables, an nnx module or its state, an Equinox
@@ -228,8 +229,8 @@ def applicable(
             "weight" has outputs first.
         x: the prompts (n, N, d) on which the model was trained.
         u: the direction of the link in R^d, if you know it.
-        first: the path of W; if you give it, you promise that all other layers see the prompt
-            through W.
+        first: the path of W. If you give this path, you assert that all other layers depend on the
+            prompt only through W x.
         encoded: D, the dimension of an encoded token; by default d.
         tolerance: the largest accepted share of |W|_F^2 outside the span.
     """

@@ -1,4 +1,4 @@
-"""A linear state-space model, the worked example of a sequence model that the paper lacks."""
+"""A linear state-space model, an example of how to add an architecture that the paper lacks."""
 
 import flax.linen as nn
 import jax
@@ -29,7 +29,7 @@ class LinearStateSpace(nn.Module):
 
     Attributes:
         hidden: dimension of the state of each direction.
-        readout_widths: hidden widths of the readout, which also reads the token itself.
+        readout_widths: hidden widths of the readout, whose input also contains the token itself.
     """
 
     hidden: int = 64

@@ -1,7 +1,7 @@
 """Theorems 4, 7 and 10: the paper's bounds with the hidden constants as arguments.
 
-The paper prints orders of growth. Each function takes the constants that an order hides as
-arguments. A function whose name ends in `_explicit` takes all constants from the paper's own chain
+The paper prints orders of growth. Each function has an argument for each constant that an order
+hides. A function whose name ends in `_explicit` computes all constants from the paper's own chain
 of lemmas. The module `excess` holds this chain.
 """
 
@@ -72,8 +72,8 @@ def theorem_7(
         N: number of tokens in a prompt.
         eps_2nn: the squared error of Assumption 2.
         approximation: the constant that the paper's sign for "up to a constant" hides.
-        polynomial: the polynomial as a function of log(nN), at the d, q, m_g, 1/eps_2NN, r_a and
-            r_w of the problem.
+        polynomial: poly as a function of log(nN); its other variables d, q, m_g, 1/eps_2NN, r_a and
+            r_w have the values of the problem.
     """
     return approximation * eps_2nn + math.sqrt(polynomial(math.log(n * N)) / n)
 
@@ -126,15 +126,15 @@ def theorem_4_explicit(
     eps_2nn: float = 0.0,
     delta: float = 0.01,
 ) -> float:
-    """Return Theorem 4's bound with every constant of the paper's chain, at the least R.
+    """Return Theorem 4's bound with every constant of the paper's lemmas, for the least R.
 
-    The least R is the norm of Lemma 11's network: R^2 = r_a^2 / m + m r_w^2 + q alpha^2 de. The
-    ball {|vec Theta| <= R} is covered as in Corollary 19. In the ball, |a| |(W, b)|_F <= R^2 / 2.
-    The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
+    The least radius R is the norm of Lemma 11's network: R^2 = r_a^2 / m + m r_w^2 + q alpha^2 de.
+    The ball {|vec Theta| <= R} is covered as in Corollary 19. In the ball, |a| |(W, b)|_F <= R^2 /
+    2. The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
-        setting: the data model; the number of heads is its q.
+        setting: the data model; its q is also the number of heads.
         de: dimension of an encoding; the encodings have coherence at most 1/2.
         m: width of the network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
@@ -170,7 +170,7 @@ def least_radius(
     Args:
         n: number of prompts, with one position each; a token exceeds its radius with probability at
             most n^-4.
-        setting: the data model; the number of heads is its q.
+        setting: the data model; its q is also the number of heads.
         de: dimension of an encoding.
         m: width of the network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
@@ -186,7 +186,7 @@ def least_radius(
 def theorem_7_explicit(
     n: float, setting: Setting, f: RecurrentClass, /, *, delta: float = 0.01
 ) -> float:
-    """Return Theorem 7's bound with every constant of the paper's chain, from `recurrent_risk`.
+    """Return Theorem 7's bound with every constant of the paper's lemmas (`recurrent_risk`).
 
     The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
@@ -212,13 +212,13 @@ def theorem_10_explicit(
     eps_2nn: float = 0.0,
     delta: float = 0.01,
 ) -> float:
-    """Return Theorem 10's bound with every constant of the paper's chain, from `transformer_risk`.
+    """Return Theorem 10's bound with every constant of the paper's lemmas (`transformer_risk`).
 
     The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.
-        setting: the data model; the number of heads is its q.
+        setting: the data model; its q is also the number of heads.
         de: dimension of an encoding; the encodings have coherence at most 1/2.
         m: width of the network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.

@@ -1,11 +1,11 @@
-"""A Transformer of two heads with a polynomial readout, for the quadratic label at d = 1, any q.
+"""A Transformer of two heads and a polynomial readout that solves the quadratic task at d = 1.
 
 Proposition 21 assumes logits that are block-diagonal in token and position. Here the logits mix
 token and position. Each head returns a softmax average over the q relevant tokens. One head adds
 +beta x to the logits, and the other head adds -beta x. Up to O(beta^2), half the sum of the two
 averages is the mean of x, and their difference divided by 2 beta is the variance of x. Mean and
-variance give sum x^2. The construction `jaxbounds.qstr.few_heads` needs only d = 1 head, for any
-link, with a readout that takes logarithms.
+variance give sum x^2. For d = 1, the construction `jaxbounds.qstr.few_heads` needs only one head,
+for any link. Its readout computes logarithms.
 """
 
 import math
@@ -22,7 +22,7 @@ from jaxbounds.qstr.transformer import attention
 MARGIN_SLACK = 1e-9
 """The share of the largest margin that `separating_direction` gives up to be safe from rounding.
 
-A larger share is safer from rounding, and returns a smaller margin.
+A larger share is safer from rounding, and gives a smaller margin.
 """
 
 
@@ -85,15 +85,15 @@ def two_head_weights(
 ) -> Float[Array, "2 De De"]:
     """Return the full W_QK of the two heads, for d = 1 and positions with t_1 = the first token.
 
-    All non-zero rows read the query's w_{t_1}. The data column tilts the logit by +-beta x. The
-    columns of the key's own encoding select the tokens with <direction, w> = 1: these tokens'
-    logits exceed the other logits by `selectivity` per unit of margin.
+    All non-zero rows act on the query's w_{t_1}. The column of the key's token adds +-beta x to the
+    logit. The columns of the key's own encoding select the tokens with <direction, w> = 1: these
+    tokens' logits exceed the other logits by `selectivity` per unit of margin.
 
     Args:
         omega: unit encodings.
         direction: the direction v from `separating_direction`.
         q: number of relevant tokens.
-        beta: the tilt of the logits; the prediction errs by O(beta^2).
+        beta: the factor of the token in the logits; the prediction errs by O(beta^2).
         selectivity: the factor of the margin in the logits; choose a factor of order log(N / error)
             / margin.
     """
@@ -117,7 +117,7 @@ def decode_sum_of_squares(
     q: int,
     beta: float | Float[Array, ""],
 ) -> Float[Array, "*batch"]:
-    """Return q^{-1/2} sum_j (x_j^2 - 1) = sqrt(q) (var + mean^2 - 1) from both tilted averages."""
+    """Return q^{-1/2} sum_j (x_j^2 - 1) = sqrt(q) (var + mean^2 - 1) from both heads' averages."""
     mean, variance = (plus + minus) / 2, (plus - minus) / (2 * beta)
     return math.sqrt(q) * (variance + mean**2 - 1.0)
 
