@@ -48,7 +48,7 @@ def _bound(revealed: int, total: int, scale: float, H: int) -> RiskBound:
 
 
 def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
-    """Proposition 3: every Transformer with H heads has risk >= 1 - H (q + d) / (q d).
+    """Return Proposition 3's bound: all networks of H heads have risk >= 1 - H (q + d) / (q d).
 
     If `exact`, the bound counts N/2 + 1 instead of N/2 positions and is 1 + 2/N times as large.
 
@@ -60,7 +60,7 @@ def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -
 
 
 def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
-    """Proposition 3 sharpened: H < min(q, d) heads have risk >= (1 - H/q)(1 - H/d).
+    """Return Proposition 3's sharpened bound: risk >= (1 - H/q)(1 - H/d) for H < min(q, d).
 
     At a position with a vanishing token, head h has a slope in R^d (the derivative of its logits in
     a key's token) and an attention vector in R^q. The H slopes span a subspace S. The H attention

@@ -2,7 +2,7 @@
 
 `SECTIONS` names the module for each section of the paper. `errata.toml` lists the paper's errors
 and the claims that no statement checks. `items` lists every numbered item and display. `reference`
-holds the edition, the citation, and the functions that no statement judges.
+holds the edition, the citation, and the list of functions that no statement checks.
 """
 
 from pathlib import Path

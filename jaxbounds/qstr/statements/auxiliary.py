@@ -116,7 +116,7 @@ VARIANCE = Statement(
 
 SEGMENT, GOLAY, MAXIMAL = range(3)
 SHORTEST = 14
-"""The length of the shortest shortened Golay code, which has four words.
+"""The length of the shortest shortened Golay code that the statement uses, with four words.
 
 A longer code has more words.
 """
@@ -124,7 +124,7 @@ A longer code has more words.
 
 @functools.lru_cache
 def _family(family: int, d: int) -> tuple[float, float]:
-    """Return the log of a packing's number of points in R^d's unit ball, and their distance."""
+    """Return ln of a packing's number of points in R^d's unit ball, and its distance."""
     if family == MAXIMAL:  # spaced by 1/2; only a lower bound on the points' number is known
         return packing.volume_lower(d, 0.5), 0.5
     if family == SEGMENT:
@@ -139,7 +139,8 @@ def _family(family: int, d: int) -> tuple[float, float]:
 def _traced_family(family: Array, d: Array) -> tuple[Array, Array]:
     """Return the two numbers of `_family` in traceable operations, without building the points.
 
-    Any two of the 2^(d - 12) words of a code differ in 8 places or more.
+    The shortened Golay code of length d has 2^(d - 12) words, and any two differ in at least 8
+    places.
     """
     length = jnp.clip(jnp.asarray(d, float), SHORTEST, 24)
     of = lambda *each: jnp.select([family == SEGMENT, family == GOLAY], each[:2], each[2])

@@ -1,4 +1,4 @@
-"""The short names in this paper's statements: the names of the paper's tasks, each explained."""
+"""The short names in this paper's statements: names of the paper's tasks, with explanations."""
 
 CODES = {
     "qSTR": "The paper's task is q-sparse token regression: the label at a position depends on "

@@ -1,4 +1,4 @@
-"""Parts that the statements share: numbers of instances to draw, draws, and encodings."""
+"""Functions and budgets that the statements share: samplers, encodings and quadrature."""
 
 import functools
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ DRAWS = Budget(samples=2000, restarts=0, steps=0, batch=500)
 def signs(N: int, de: int, /) -> Int[np.ndarray, "N de"]:
     """Return the signs of hypercube encodings of coherence at most 1/2.
 
-    Signs are integers, and the search does not change integers.
+    Signs are integers, so that the search over instances does not change the encodings.
     """
     return greedy_signs(np.random.default_rng(20), N, de)
 
@@ -38,9 +38,9 @@ def encodings(signs: Int[Array, "N de"], /) -> Float[Array, "N de"]:
 
 
 def positions(key: Array, size: Size) -> dict[str, Array]:
-    """Draw the positions t of one prompt, and add the signs of the prompt's encodings.
+    """Draw the positions t of one prompt, and return them with the signs of the encodings.
 
-    The tokens are drawn elsewhere, from a set.
+    The tokens are not part of the result; the statement draws them from a set.
     """
     N = size["N"]
     t = sample_positions(key, (), N, size["q"], simple=bool(size.get("simple")))
@@ -57,7 +57,7 @@ def reals(shapes: str, /) -> dict[str, Box]:
 
 
 def zeros(sets: Mapping[str, Set], size: Size, /, *, cases: int = 1) -> dict[str, np.ndarray]:
-    """Return a point of these sets with only zero entries, from which instances start."""
+    """Return arrays of zeros with the shapes of these sets; the caller then sets some entries."""
     return {name: np.zeros((cases, *one.shape_at(size))) for name, one in sets.items()}
 
 

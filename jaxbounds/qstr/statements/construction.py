@@ -16,9 +16,9 @@ from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.statements.common import encodings, positions, searched
 
 _KNOTS = 8
-"""Number of knots of Lemma 22's squares; a larger number gives a smaller error."""
+"""The number of knots of the squares in Lemma 22's network; more knots give a smaller error."""
 RADIUS = 4.0
-"""Bound B on the absolute entries of a token; a larger bound admits larger tokens."""
+"""The bound B on the absolute entries of a token; a larger bound allows larger tokens."""
 
 
 def _inner_product(i: Instance, size: Size) -> Sides:
@@ -110,7 +110,7 @@ searched_prompts = functools.partial(
 
 
 def tokens_of(i: Instance, size: Size) -> tuple[Array, dict[str, Any]]:
-    """Return encoded tokens without the factor sqrt(d/q), and the sizes that build a transition."""
+    """Return encoded tokens without the factor sqrt(d/q), and the arguments of a transition."""
     z = data.encode(i["x"], i["t"], encodings(i["signs"]), scale=False)
     return z, {"q": size["q"], "d": size["d"], "de": size["de"], "radius": RADIUS}
 

@@ -115,7 +115,7 @@ N, DE = 12, 40
 
 
 def _branches(i: Instance, size: Size) -> Sides:
-    """Compare the least covers of two families of matrices with Lemma 16's bounds.
+    """Compare the smallest covers of two families of matrices with Lemma 16's bounds.
 
     An encoded token is (x; enc), with |x| = r_x and the encoding enc. The radius eps of the covers
     is half of |x|. The first family is Theta = u e_1^T, for |u| <= 1, on the tokens x of an

@@ -48,14 +48,14 @@ COMPOSITION = searched(
 )
 
 _MEMBERS = 4
-"""Number of networks, and of attentions, in a finite class; a larger number takes more time."""
+"""Number of networks, and of attention matrices, in a finite class; more take more time."""
 _GROUPS = "networks and attentions in two groups of near copies, at radii between the two distances"
 
 
 def _groups_case(size: Size) -> Instance:
-    """Return two networks and two attention matrices.
+    """Return two networks and two attention matrices, each with a near copy.
 
-    Each of them has a near copy in the same ball of a cover.
+    A network and its copy lie in the same ball of a cover, as do a matrix and its copy.
     """
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
     rng = np.random.default_rng(5)
@@ -73,7 +73,7 @@ _lipschitz = jax.jit(jax.vmap(lambda a, U: bounds.two_layer_lipschitz(a, U)))
 
 
 def _covers(i: Instance, size: Size) -> Sides:
-    """Compare exact covering numbers of finite classes on the positions of one prompt."""
+    """Compare the exact covering numbers of finite classes with Lemma 13's bound, on one prompt."""
     z, W, U, n, N = i["z"], i["W"], i["U"], _MEMBERS, size["N"]
     radius = np.max(np.linalg.norm(z, axis=1))
     heads = _heads(z, W.reshape(-1, *W.shape[2:]))

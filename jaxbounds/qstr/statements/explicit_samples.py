@@ -14,11 +14,11 @@ from jaxbounds.qstr.links import LINKS
 from jaxbounds.qstr.statements.common import searched_on_host
 
 TARGET = 0.5
-"""The risk to reach, in units of the label's variance. A larger risk needs fewer samples."""
+"""The target risk, in units of the label's variance. A larger target needs fewer samples."""
 
 
 def _decay(i: Instance, size: Size) -> Sides:
-    """Compare the decay of the two gaps of a fixed class of Transformers."""
+    """Compare how fast two bounds on the gap of a class of Transformers decrease with n."""
     n, tau = float(i["n"]), 4.0
     f = covers.TransformerClass(m=2, H=1, De=100, r_a=1.4, R_w=1.4, r_QK=10.0, r_z=20.0)
     covering = lambda eps: covers.transformer_log_covering(eps, f)

@@ -202,7 +202,7 @@ OFF_SPAN = Statement(
 def _algorithms(i: Instance, size: Size) -> Sides:
     """Compare the gradient of W with the span of the prompts, for a loss that is not square.
 
-    The loss is logistic, and the readout is deep and sees the positions t.
+    The loss is logistic, and the readout is deep and also depends on the positions t.
     """
     n, N, d, m = (size[name] for name in ("n", "N", "d", "m"))
     x, y, W = i["x"].reshape(n, N * d), i["y"], i["W"]

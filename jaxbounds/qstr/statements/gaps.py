@@ -1,7 +1,7 @@
 """Statements about uniform gaps over a class: Lemmas 18 and 32, Corollaries 19 and 33.
 
-An ascent approaches each supremum from below. The prompts consist of signs, so all prompts can be
-listed.
+An ascent approaches each supremum from below. The tokens are signs, so the check can list all
+prompts.
 """
 
 import functools
@@ -26,9 +26,9 @@ from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 
 LEVEL, TAU = 0.2, 2.0
 RADIUS = 3.0
-"""Radius of the ball of parameters that is searched; a larger radius gives a larger class.
+"""The radius of the searched ball of parameters; a larger radius gives a larger class.
 
-The prompts of two signs have N = 2, d = q = 1 and de = 2.
+The prompts consist of two tokens +-1: N = 2, d = q = 1 and de = 2.
 """
 
 
@@ -54,9 +54,9 @@ def _network(size: Size) -> tuple[Array, Callable[[Array], dict[str, Array]]]:
 
 
 def _ball_climb(objective: Callable[[dict[str, Array]], Array], size: Size) -> Array:
-    """Return the largest objective that projected ascent meets in the ball of parameters.
+    """Return the largest objective that projected ascent finds in the ball of parameters.
 
-    This objective is a lower bound on the supremum over the ball.
+    The result is a lower bound on the supremum over the ball.
     """
     flat, params = _network(size)
     drawn = np.random.default_rng(0).normal(size=(2, len(flat)))
@@ -68,9 +68,9 @@ def _ball_climb(objective: Callable[[dict[str, Array]], Array], size: Size) -> A
 
 
 def _signs_covering(size: Size) -> LogCovering:
-    """Return the log covering numbers of the ball of parameters, on the prompts of two signs.
+    """Return a bound on the log covering numbers of the ball of parameters, as a function of eps.
 
-    The prompts have r_z^2 = 1 + d (1 + 1/q) = 3.
+    The prompts have two tokens +-1, with r_z^2 = 1 + d (1 + 1/q) = 3.
     """
     lipschitz = covers.transformer_lipschitz(RADIUS, H=size["H"], r_z=math.sqrt(3.0))
     of = {"parameters": len(_network(size)[0]), "radius": RADIUS, "lipschitz": lipschitz}
@@ -78,7 +78,7 @@ def _signs_covering(size: Size) -> LogCovering:
 
 
 def _losses(params: Mapping[str, Array], size: Size) -> Array:
-    """Return the losses of a Transformer, cut at TAU, on each prompt at its position."""
+    """Return a Transformer's squared errors, truncated at TAU, at one position of each prompt."""
     z, which, y = (jnp.asarray(v) for v in _all_prompts())
     predicted = predict(params, z, size)[jnp.arange(len(y)), which]
     return jnp.minimum((predicted - y) ** 2, TAU)

@@ -14,9 +14,9 @@ from jaxbounds.qstr.rnn_construction import inner_products
 
 
 def _setting(i: Instance) -> tuple[float, float]:
-    """Return r_x and eps.
+    """Return the radius r_x of tokens, and eps.
 
-    The number eps is a share of the largest eps with eps <= r_x and log(R/eps) >= 1.
+    The instance gives eps as a share of the largest eps with eps <= r_x and log(R/eps) >= 1.
     """
     r = float(i["r_x"])
     return r, float(i["share"]) * min(r, math.sqrt(1 + r**2) / math.e)

@@ -12,14 +12,14 @@ from jaxbounds.qstr import gates
 from jaxbounds.qstr.relu_networks import evaluate
 
 RADIUS, STATE, EPS = 2.0, 3.0, 0.3
-"""The radii r_x and r_h of Lemma 24, and the eps of its network."""
+"""The radii r_x of tokens and r_h of states in Lemma 24, and its network's error eps."""
 searched_gates = functools.partial(
     Statement, kind="inequality", budget=Budget(samples=64, restarts=1, steps=30)
 )
 
 
 def _grid(size: Size) -> Instance:
-    """Return the inputs of a grid that holds the corners and the inputs with the largest errors."""
+    """Return the inputs of a grid with the corners, and the inputs with the largest errors."""
     axes = [np.linspace(-end, end, k) for end, k in ((STATE, 3), (RADIUS, 17), (1.0, 17))]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     worst = np.array([[0.0, RADIUS, 0.5], [0.0, RADIUS / 2, 0.5 + 1.5 * EPS / RADIUS]])
@@ -131,7 +131,7 @@ SLOPE, CELLS = 3.0, 4
 
 
 def _function_cases(size: Size) -> Instance:
-    """Return slopes +-L that change sign at every knot, and the slopes of a straight line."""
+    """Return slopes +-L that change sign at every knot and midway, and those of a straight line."""
     up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
     return {"slopes": np.stack([up_down, -up_down, np.ones_like(up_down)])}
 

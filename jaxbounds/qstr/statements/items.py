@@ -1,8 +1,8 @@
 """Every numbered item and display of the paper, with the statements that check it.
 
-A value is one of three kinds of text. The first kind names statements and errata. The second kind
-begins with "code:" and names a definition in code. The third kind begins with "none:" and gives the
-reason why no statement checks the item.
+The dictionary's values are of three kinds. The first kind names statements and errata. The second
+kind begins with "code:" and names a definition in the code. The third kind begins with "none:" and
+gives the reason why no statement checks the item.
 """
 
 _WEIGHTS = "code: jaxbounds.qstr.rnn_construction.inner_products"

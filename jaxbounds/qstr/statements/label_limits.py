@@ -23,7 +23,7 @@ def _prompts(key: Array, size: Size) -> dict[str, Array]:
 
 
 def _repeated(key: Array, size: Size) -> dict[str, Array]:
-    """Draw prompts whose last prompt is a copy of the first prompt.
+    """Draw prompts, the last of which is a copy of the first.
 
     The last label therefore adds no information.
     """

@@ -17,7 +17,8 @@ RADIUS = 2.0
 def _cases(size: Size) -> Instance:
     """Return two points.
 
-    All coordinates of the first point are knots, and the second lies midway between knots.
+    All coordinates of the first point are knots, and all coordinates of the second point are midway
+    between knots.
     """
     q, d = size["q"], size["d"]
     middle = np.zeros((q, d))

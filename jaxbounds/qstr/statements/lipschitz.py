@@ -32,9 +32,9 @@ def length(tree: Array | Mapping[str, Array] | Sequence[Array]) -> Array:
 
 
 def _aligned_pair(size: Size) -> Instance:
-    """Return equal tokens and one unit aligned with them.
+    """Return instances of equal tokens and one hidden unit aligned with the tokens.
 
-    The readout changes much in one instance, and little in another.
+    The readout changes by 0.1 in the first instance and by 0.001 in the second.
     """
     case = zeros(_MOVED, size, cases=2)
     case["z"][..., 0] = case["W"][:, 0, :: size["De"]] = [[1.0], [0.3]]
@@ -128,7 +128,7 @@ _PAIR = reals("z: N De") | _RECURRENT | {f"d_{name}": one for name, one in _RECU
 def _readouts_apart(size: Size) -> Instance:
     """Return equal tokens of large norm, zero transitions, and readouts that differ in a and V.
 
-    One small unit is aligned with the tokens.
+    The readouts have one small unit, aligned with the tokens.
     """
     case = zeros(_PAIR, size)
     case["z"][..., 0] = 1e3
@@ -138,7 +138,7 @@ def _readouts_apart(size: Size) -> Instance:
 
 
 def _contracting(p: Mapping[str, Array], N: int) -> dict[str, Array]:
-    """Scale the transitions so that |A1| |A2| <= 1/N, as in the class."""
+    """Scale the transitions so that |A1| |A2| <= 1/N, which makes them 1/N-Lipschitz."""
     return {**p, "A1": bounded(p["A1"], 1.0 / N), "A2": bounded(p["A2"], 1.0)}
 
 

@@ -1,7 +1,7 @@
-"""Statements about Theorem 9 as a whole: computed least-norm minimisers, and their risk.
+"""Statements about Theorem 9 as a whole: computed networks of least norm, and their risk.
 
-The training data are the tokens x_{j^(i)}^(i) and their labels. A network that memorises needs no
-other part of the prompts.
+The training data are the tokens x_{j^(i)}^(i) and their labels. A memorising network can ignore all
+other parts of the prompts.
 """
 
 import functools
@@ -41,13 +41,13 @@ def _training_set(key: Array, size: Size) -> Instance:
 
 
 def _minimiser(i: Instance, units: int = 32, rounds: int = 3) -> TwoLayer:
-    """Return the computed minimiser; the default takes only a few rounds of linear programs."""
+    """Return the network of least norm that a few rounds of linear programs find."""
     return memorisers.least_variation(i["x"], i["y"], units=units, rounds=rounds).network
 
 
 @functools.partial(jax.jit, static_argnames="depth")
 def _printed(i: Instance, depth: int) -> tuple[TwoLayer, ArrayLike]:
-    """Return the paper's network (Lemma 38 along v), and the L^2 |U|_F^2 that its norm allows."""
+    """Return Lemma 38's network along v, and the largest L^2 |U|_F^2 at its squared norm."""
     network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
     layers = interpolator.embed_in_rnn(network, i["v"], depth)
     total = sum(jnp.sum(jnp.asarray(leaf) ** 2) for leaf in jax.tree.leaves(layers))
@@ -56,7 +56,7 @@ def _printed(i: Instance, depth: int) -> tuple[TwoLayer, ArrayLike]:
 
 
 def _allowed(network: TwoLayer, depth: int) -> float:
-    """Return the largest L^2 |U|_F^2 at this network's cost (squared norm) in balanced layers."""
+    """Return the largest L^2 |U|_F^2 of RNNs whose squared norm is this network's least cost."""
     return memorisers.memorising_product(float(memorisers.variation(network)), depth)
 
 
@@ -64,8 +64,8 @@ def _allowed(network: TwoLayer, depth: int) -> float:
 def _in_the_family(network: TwoLayer, i: Instance, width: int, depth: int) -> Array:
     """Return the largest L^2 |U|_F^2 of networks of `width` units at this network's cost.
 
-    The cost is the squared norm of this network, padded with zero units. The result is infinite if
-    the network does not pass through the samples.
+    The cost is the squared norm of the given network, padded with zero units. The result is
+    infinite if the network does not pass through the samples.
     """
     more = width - len(network.a)
     a, W, b = (jnp.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for part in network)

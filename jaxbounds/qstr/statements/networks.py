@@ -1,6 +1,6 @@
 """A statement about the networks of Section 5 and of the public code (Figure 1).
 
-It compares each network with explicit weights.
+The statement compares each Flax module with formulas in its explicit weights.
 """
 
 import math
@@ -50,7 +50,7 @@ def _sample(key: Array, size: Size) -> Instance:
 
 
 def _mlp(parameters: Mapping[str, Array], *features: Array) -> Array:
-    """Evaluate a TorchMLP as a network of explicit layers, on concatenated features."""
+    """Evaluate a `TorchMLP` from its explicit weights, on the concatenated features."""
     names = range(len(parameters) // 2)
     network = tuple(Layer(parameters[f"W{k}"], parameters[f"b{k}"]) for k in names)
     return evaluate(network, jnp.concatenate(features, axis=-1))
@@ -59,7 +59,7 @@ def _mlp(parameters: Mapping[str, Array], *features: Array) -> Array:
 def _both_ways(
     states: Callable[[str, Array], Sequence[ArrayLike]], z: Array
 ) -> tuple[Array, Array]:
-    """Return each token together with the states of a forward and of a backward reading."""
+    """Return, at each position, the states of the forward and the backward recurrence."""
     return jnp.stack(states("forward", z)), jnp.stack(states("backward", z[::-1])[::-1])
 
 
@@ -80,7 +80,7 @@ def _as_in_section_3(p: Mapping[str, Any], z: Array) -> Array:
 
 
 def _residual(p: Mapping[str, Any], z: Array) -> Array:
-    """Return the residual RNN's predictions; each state excludes its own token."""
+    """Return the residual RNN's predictions; the state at i does not depend on token i."""
 
     def states(side: str, tokens: Array) -> list[Array]:
         found = [jnp.zeros(64)]

@@ -31,7 +31,7 @@ Pair = tuple[float, float]
 
 
 def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
-    """Return the problem after k doublings of one letter; n grows by factors 4, eps is halved."""
+    """Return the problem with one letter doubled k times (n grows 4-fold, eps halves)."""
     factor = {"n": 4.0, "eps": 0.5, "delta": 0.5}.get(letter, 2)
     return base | {letter: base[letter] * factor**k}
 
@@ -39,7 +39,7 @@ def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
 def _forms(
     letters: dict[str, tuple[float, float]], cites: str, prefix: str = ""
 ) -> tuple[Any, ...]:
-    """Return a form (version of the claim) for each growing letter, with the accepted exponents."""
+    """Return a form (version of the claim) for each growing letter, with its range of exponents."""
     return tuple(
         Form(
             name=f"printed {prefix}{letter}",
@@ -72,9 +72,9 @@ def _log_covering(g: dict[str, float]) -> Pair:
 
 
 def _uniform(g: dict[str, float]) -> tuple[float, float, float]:
-    """Return the Rademacher complexity and gap of the class, and the printed order.
+    """Return bounds on the Rademacher complexity and the gap of the class, and the printed order.
 
-    The printed order is a root with one logarithm.
+    The printed order is tau times the root of p log(np) / n, with p = mHDe + HDe^2.
     """
     f = _class(g)
     covering = lambda eps: covers.transformer_log_covering(eps, f)
@@ -242,9 +242,9 @@ RECURRENT = _order(
 
 _PROBLEM = {"n": SAMPLES, "N": 1024, "q": 4, "d": 8, "m": 8}
 _WIDE = {"q": {"d": 8, "q": 64}, "d": {"q": 4, "d": 256}, "m": {"q": 4, "d": 8}}
-"""Start values of q, d or m for each growing letter, at which the letter's own term dominates."""
+"""The first values of q, d or m for each growing letter; the letter's own term dominates there."""
 _EPS = 2.0**-80
-"""Squared error of attention, in label variances; a larger value makes the class smaller."""
+"""The squared error of attention, over the label's variance; a larger one shrinks the class."""
 
 
 def _problem(letter: str, k: int) -> tuple[excess.Setting, dict[str, float]]:

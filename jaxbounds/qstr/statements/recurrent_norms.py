@@ -22,7 +22,7 @@ from jaxbounds.qstr.code_rnn import (
 from jaxbounds.qstr.statements.common import cases_on_host, searched_on_host
 
 BITS = 3
-"""Number of bits that a code stores of each token; a larger number makes the levels finer."""
+"""Number of bits for each quantised token; a larger number makes the quantiser finer."""
 CODE_SIZES = tuple({"N": N} for N in (2, 3, 4, 5))
 
 
@@ -36,7 +36,7 @@ REDUNDANCIES = (4, 6, 8, 12, 16)
 
 
 def _least_frobenius(seed: int, N: int) -> float:
-    """Return the least L^2 |U|_F^2 over codes of several lengths."""
+    """Return the least L^2 |U|_F^2 of random-code RNNs over codes of several lengths."""
     found = (machine(seed, N, BITS, r) for r in REDUNDANCIES)
     return min((m.lipschitz * m.frobenius_norm) ** 2 for m in found)
 
@@ -115,7 +115,7 @@ PROPOSITION_8 = cases_on_host(
 
 
 _LONG = 60
-"""The length N of prompts for the RNNs that store all bits in few numbers.
+"""The length N of prompts for the RNNs that store all bits in a state of few numbers.
 
 A larger N takes more time.
 """
@@ -161,7 +161,7 @@ WIDTH = cases_on_host(
 
 
 _SHARE = 0.25
-"""The largest share of ones in a light codeword. A larger share makes more codewords light."""
+"""A codeword is light if its share of ones is at most this. A larger share makes more light."""
 
 
 def _light(i: Instance, size: Size) -> Sides:
@@ -318,8 +318,8 @@ CONSTANTS = searched_on_host(
 def _risk(i: Instance, size: Size) -> Sides:
     """Compare the variance that the random-code RNN explains with Theorem 9's limit.
 
-    The predictions are scaled by c, and both sides are in closed form. The best quantiser Q has the
-    error D, and E(x - c Q(x))^2 = 1 - (2 c - c^2)(1 - D).
+    The predictions are multiplied by c, and both sides have closed forms. If the best quantiser Q
+    has the mean squared error D, then E(x - c Q(x))^2 = 1 - (2 c - c^2)(1 - D).
     """
     N, c = size["N"], float(i["scale"])
     m = machine(int(i["seed"]), N)

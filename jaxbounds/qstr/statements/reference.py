@@ -1,4 +1,4 @@
-"""The edition of the paper that was read, its links and citation, and the functions not judged."""
+"""The edition of the paper that was read, its citation, and the functions without a statement."""
 
 CITATION = (
     "Mousavi-Hosseini, Sanford, Wu, Erdogdu: When Do Transformers Outperform Feedforward and "
@@ -61,4 +61,4 @@ UNJUDGED = {
     "only presents results": ("architectures.outline",),
     "refuses bad input; its tests say what it raises": ("architectures.refuse_unknown",),
 }
-"""The public functions of the paper's modules that no statement judges, grouped by the reason."""
+"""The public functions that no statement checks, grouped by the reason why none does."""

@@ -15,9 +15,9 @@ from jaxbounds.qstr.statements.common import encodings, positions, reals, search
 from jaxbounds.qstr.transformer import SparseTransformer
 
 _EPS = 1e-2
-"""The squared error that attention may make, in units of the label's variance.
+"""The squared error that attention may cause, in units of the label's variance.
 
-A larger value makes alpha smaller.
+A larger value allows a smaller alpha.
 """
 NETWORKS = ({"N": 8, "d": 3, "q": 2, "de": 12},)
 SPARSITIES = tuple({"N": 8, "d": 2, "q": q, "de": 12} for q in (1, 3))

@@ -1,4 +1,4 @@
-"""A statement about Lemma 42's rates in two dimensions: least networks against printed orders."""
+"""A statement that compares Lemma 42's orders in two dimensions with networks of least norm."""
 
 import functools
 
@@ -13,14 +13,14 @@ WAVES = (1.0, 0.5)
 
 
 def _wave(x: np.ndarray, spacing: float) -> np.ndarray:
-    """Return the distance to the nearest lattice point, minus the middle of its range."""
+    """Return the distance of x to the nearest lattice point, minus the middle of its range."""
     cell = x / spacing - np.round(x / spacing)
     return spacing * (np.linalg.norm(cell, axis=1) - np.sqrt(0.5) / 2)
 
 
 @functools.lru_cache
 def _least(eps: float, spacing: float) -> tuple[float, float, float]:
-    """Return width and |a|_2 sqrt(m) of the least network, and its error on a finer lattice."""
+    """Return the width m and |a|_2 sqrt(m) of the network of least |a|_1, and its error."""
     x, fine = (ridge_networks.disc(radius=1.0, spacing=s) for s in (1 / 8, 1 / 32))
     network = ridge_networks.least_ridge_network(
         x, _wave(x, spacing), eps=eps, radius=1.0, directions=12, biases=17

@@ -23,10 +23,10 @@ from jaxbounds.qstr.statements.construction import (
 )
 
 _KNOTS_26, _MU = 16, 0.5 + SIZES["de"] * relu_networks.product_error(2.0, 16)
-"""The number of knots and the mu of Proposition 26's network.
+"""The number of knots of Proposition 26's network, and its mu: the gate is closed up to mu.
 
-More knots make a smaller error. The number mu exceeds the coherence 1/2 by the error of the inner
-product.
+More knots make a smaller error. The coherence mu is 1/2, the bound on the encodings' coherence,
+plus the error of the inner product.
 """
 
 
@@ -149,7 +149,7 @@ error."""
 
 
 def _within(eps: float, sizes: Mapping[str, Any]) -> Network:
-    """Build Proposition 26's network of the fewest knots that errs by at most eps."""
+    """Build Proposition 26's network with the fewest knots for an error of at most eps."""
     for knots in range(8, 1024):
         mu = 0.5 + sizes["de"] * relu_networks.product_error(2.0, knots)
         given = {**sizes, "knots": knots, "coherence": mu}

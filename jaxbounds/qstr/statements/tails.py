@@ -19,10 +19,10 @@ def _radius_cases(size: Size) -> Instance:
 
 
 EXCLUSIVE, INDEPENDENT, GAUSSIAN = range(3)
-"""The numbers that stand for three laws of the nN tokens.
+"""The codes of three laws of the nN tokens.
 
-EXCLUSIVE: |x| in {0, r}, at most one token is not 0. INDEPENDENT: |x| in {0, r}, independent
-tokens. GAUSSIAN: independent normal tokens.
+EXCLUSIVE: |x| in {0, r}, and at most one token is not 0. INDEPENDENT: |x| in {0, r}, with
+independent tokens. GAUSSIAN: independent normal tokens.
 """
 
 
@@ -98,8 +98,8 @@ def _small_radius(i: Instance, size: Size) -> Sides:
 def _meets_lemma_12(i: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the hypotheses of Lemma 12, and whether the example meets each hypothesis.
 
-    In the example, X is uniform on the sphere of radius sqrt(d), n = N = 1 and y = <u, x>. The
-    hypothesis q < N (Section 2) is the only one that the proof of Lemma 34 drops.
+    In the example, x is uniform on the sphere of radius sqrt(d), n = N = 1 and y = <u, x>. The
+    example violates q < N (Section 2), which the proof of Lemma 34 also does not use.
     """
     d = size["d"]
     orders = np.array([1.0, 1.5, 2.0, 4.0, 16.0, 256.0])

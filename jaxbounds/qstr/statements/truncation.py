@@ -18,7 +18,7 @@ _PAIR = {"H": 1, "De": 5, "m": 2}
 
 
 def _truncation_cases(size: Size) -> Instance:
-    """Return networks with large or small readouts, whose weights have both signs or one sign."""
+    """Return networks with large or small readouts, and weights of both signs or one sign."""
     rows = []
     grid = itertools.product((1.0, 2.0, 4.0, 8.0), (1e-3, 0.3, 1.0), (-3.0, 2.0), (0, 1))
     for tail, scale, low, seed in grid:
@@ -30,7 +30,7 @@ def _truncation_cases(size: Size) -> Instance:
 
 
 def _largest_exceeds(v: float, N: int, d: int) -> float:
-    """Return P(max |x_j|^2 > v) for N normal tokens.
+    """Return P(max_j |x_j|^2 > v) for N standard normal tokens.
 
     The probability is 1 - F^N, where F is the distribution function of chi squared.
     """
@@ -46,7 +46,7 @@ def _largest_moment(N: int, d: int) -> float:
 
 @functools.lru_cache
 def _normal_pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return nodes and weights for two normal tokens, and prompts whose t is the second token."""
+    """Return quadrature nodes and weights for two normal tokens, and prompts with t = 2."""
     x, mass = gauss_hermite(2, nodes=40)
     prompts = jax.jit(jax.vmap(data.encode, (0, None, None)))
     return x, mass, np.asarray(prompts(x[:, :, None], np.ones((2, 1), int), np.eye(2)))
