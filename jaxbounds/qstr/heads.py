@@ -79,9 +79,10 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
 
 
 def decoupled_head_bound(*, N: int, q: int, H: int, exact: bool = False) -> RiskBound:
-    """Proposition 21 (d = 1, W_QK block-diagonal in data and position): risk >= 1 - H/q.
+    """Return Proposition 21's bound for block-diagonal W_QK and d = 1: risk >= 1 - H/q.
 
-    The bound is false without the block structure: see `jaxbounds.qstr.few_heads`.
+    The two blocks of W_QK are the token and the position. The bound is false without the block
+    structure: see `jaxbounds.qstr.few_heads`.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.

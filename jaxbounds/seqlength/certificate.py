@@ -41,8 +41,8 @@ class GeneralizationCertificate(NamedTuple):
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the Rademacher complexity of the network's scalar output.
         tail: the term of the bound that depends on the failure probability delta.
-        certified: whether the norms were rounded up and delta was divided among the grid's norms.
-            Otherwise `gap` is only a diagnostic.
+        certified: whether the norms were rounded up to the grid and delta was divided among the
+            grid's points. Otherwise `gap` is only a diagnostic.
         delta: the allowed failure probability.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial
             value with these norms; None if it exceeds 2^60.
@@ -123,11 +123,11 @@ def generalization_certificate(
         readout: a vector with one entry per output; the loss depends on the outputs only through
             the scalar readout . outputs. For two-class cross entropy use [-1, 1], where `lipschitz`
             is 1.
-        loss_range: the length of an interval that contains the loss (clip the loss).
-        lipschitz: the Lipschitz constant of the loss in the scalar that it sees.
+        loss_range: the length of an interval that contains the loss; clip an unbounded loss.
+        lipschitz: the Lipschitz constant of the loss as a function of readout . outputs.
         delta: the allowed probability of failure.
-        union: whether to round norms up and divide delta among the grid; False gives only a
-            diagnostic.
+        union: whether to round norms up to the grid and divide delta among the grid's points; False
+            gives only a diagnostic.
         base: B_0, the least norm of the grid 2^j B_0.
 
     Raises:
@@ -171,7 +171,7 @@ def generalization_certificate(
 
 
 def certificate_text(certificate: GeneralizationCertificate, /) -> str:
-    """Write a table of the bound, its parts, the trivial value, the sample size m* and norms."""
+    """Return a table of the bound, its parts, the trivial value, the sample size m* and norms."""
     c = certificate
     certified, diagnostic = "certified (norms rounded up, union paid)", "diagnostic, not certified"
     says = "says something" if c.ratio < 1 else "vacuous"
@@ -192,7 +192,7 @@ def certificate_text(certificate: GeneralizationCertificate, /) -> str:
 
 
 class Applicability(NamedTuple):
-    """The result of `applicable`: the model as a network with a bound, or the reasons against one.
+    """The result of `applicable`: a network and its bound, or the reasons why no bound applies.
 
     Attributes:
         network: the model as a network that the bounds cover, or None.
@@ -211,7 +211,7 @@ class Applicability(NamedTuple):
     unseen: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Write the reasons, or the bound and the norms; then list the unseen parts."""
+        """Return a text with the reasons, or the bound and the norms, and the unseen parts."""
         shown = ["does not apply:"] if self.reasons else ["applies"]
         shown += map(str, self.reasons)
         if self.certificate:
@@ -245,24 +245,25 @@ def applicable(
             the function only measures the norms.
         dense: the paths of the dense layers in order, each with the activation before it
             ("identity", "relu", "tanh"). Without `dense`, the function infers the order from the
-            layers' widths. If `outputs` do not decide the activations either, the bound assumes
+            layers' widths. If `outputs` do not determine the activations either, the bound assumes
             relu.
         heads: the number of heads, needed if projections are matrices and no module has
             `num_heads`.
         cls: the index of the token that the network reads.
-        outputs: the model's own outputs on `X`, before the loss. The outputs decide whether the
-            model has parts that parameters do not show (a residual connection, a mask,
-            activations). Without outputs, `unseen` names these parts.
+        outputs: the model's own outputs on `X`, before the loss. The outputs show whether the model
+            has parts that parameters do not show (a residual connection, a mask, activations).
+            Without outputs, the result's `unseen` names these parts.
         readout: a vector with one entry per output; the loss depends on the outputs only through
             the scalar readout . outputs. The default is [1] for one output and [-1, 1] for two
             outputs.
-        loss_range: the length of an interval that contains the loss (clip the loss).
-        lipschitz: the Lipschitz constant of the loss in the scalar that it sees.
+        loss_range: the length of an interval that contains the loss; clip an unbounded loss.
+        lipschitz: the Lipschitz constant of the loss as a function of readout . outputs.
         delta: the allowed probability of failure.
 
     Raises:
         Refused: if the sample is empty or not finite, has no token `cls`, the loss range is not
-            positive, or delta is outside (0, 1). The model itself never causes an error.
+            positive, or delta is outside (0, 1). A model that does not fit causes no error, only
+            reasons in the result.
     """
     array = lambda given: None if given is None else np.asarray(given, np.float64)
     inputs, reads = array(X), array(readout)

@@ -41,12 +41,12 @@ class Setting:
 
     Attributes:
         m: the number of samples.
-        T: the sequence length; only the log(T) bound reads it.
+        T: the sequence length; only the log(T) bound depends on it.
         d: the embedding dimension.
         B_x: the largest l_2 norm of a token.
         B_QK: the bound on ||W_QK||_{1,1}. The log(T) bound takes B_QK as a bound on ||W_QK||_{2,1}
             over rows, and parameter counting takes it as a bound on ||W_QK||_F. Both norms are at
-            most ||W_QK||_{1,1}, so this favours the paper's bound.
+            most ||W_QK||_{1,1}, so this choice favours the paper's bound.
         heads: H, the number of heads.
         outer: the norms of the matrices around the attention weights.
         hidden_constant: the constant factor that the O(.) of the log(T) bound hides.
@@ -87,7 +87,7 @@ def _bound(setting: Setting, covering: LogCovering, **sharpenings: float) -> flo
 
 
 def sharpened_bound(setting: Setting, /) -> float:
-    """Compute the sharpened bound, which is certified.
+    """Compute this library's sharpened bound, which is certified.
 
     The bound uses Lemma 3.6 with an exact count of the cover's members, and the Lipschitz constant
     1 of softmax. It also uses chaining, and Massart's lemma for uniform attention.
@@ -99,13 +99,13 @@ def sharpened_bound(setting: Setting, /) -> float:
 
 
 def same_method_bound(setting: Setting, /) -> float:
-    """Compute the bound from the printed Lemma 3.6, with chaining, as in the log(T) bound."""
+    """Compute the bound from the printed Lemma 3.6, with the same chaining as the log(T) bound."""
     s = setting
     return _bound(s, at_scale(lemma_3_6, s.B_QK * s.B_x, k=s.d, d=s.d))
 
 
 def log_length_bound(setting: Setting, /) -> float:
-    """Compute the log(T) bound: Lemma 3.5 covers all m T tokens, as Edelman et al. do.
+    """Compute the log(T) bound of Edelman et al., with Lemma 3.5's cover on all m T tokens.
 
     The bound is not certified, because it takes only the leading term of the covering number.
     """
@@ -121,9 +121,9 @@ def log_length_bound(setting: Setting, /) -> float:
 
 
 def parameter_counting_bound(setting: Setting, /) -> float:
-    """Compute the bound from a volumetric cover of W_QK in the Frobenius ball.
+    """Compute the bound from a volumetric cover of W_QK in the Frobenius ball (parameter counting).
 
-    The cover counts d^2 parameters. The bound is certified.
+    The log size of the cover is proportional to the d^2 parameters. The bound is certified.
     """
     s = setting
     return _bound(s, at_scale(volumetric, s.B_QK * s.B_x, parameters=s.d**2))
@@ -198,8 +198,8 @@ def covering_crossover(parameters: int, /) -> float:
 
     Here n is the number of parameters.
 
-    Lemma 3.6 gives the smaller cover below this x. Parameter counting gives the smaller cover above
-    this x.
+    Below this x, Lemma 3.6 gives the smaller cover. Above this x, parameter counting gives the
+    smaller cover.
 
     Raises:
         Refused: if there is no parameter.

@@ -13,9 +13,9 @@ least epsilon_j^2 / (B_x^2 rho_j) = epsilon^2 / (B B_x^2). The projection does n
 because W is in the class. At the start F(W) <= q sum_j r_j <= q B, so there are at most q x^2
 corrections.
 
-Each correction is a letter: a row, a point, a sign and the row's level. A corrected row has r_j B_x
->= epsilon_j. Hence B / r_j < q x^2 and the level is at most ceil(log_q(q x^2)). The letters alone
-give V, and V is in the class. The cover is therefore internal and strict, and
+Each correction is a letter of the code: a row, a point, a sign and the row's level. A corrected row
+has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 and the level is at most ceil(log_q(q x^2)). The
+letters alone give V, and V is in the class. The cover is therefore internal and strict, and
 
     ln N <= floor(q x^2) ln(2 k N (ceil(log_q(q x^2)) + 1) + 1).
 """
@@ -60,9 +60,9 @@ def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Ma
 def _decode(
     V: Matrix, weights: np.ndarray, letter: Letter, X: np.ndarray, B: float, step: float, q: float
 ) -> Matrix:
-    """Add one more correction to a row of V, project V onto the class, and store the row's weight.
+    """Add one correction to a row of V, project V onto the class, and store the row's weight.
 
-    The correction is +- `step` sqrt(weight / B) times the letter's point.
+    The correction is +- `step` sqrt(weight / B) times the point that the code's letter names.
     """
     row, point, sign, level = letter
     weights[row] = B * q**-level

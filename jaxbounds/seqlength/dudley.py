@@ -1,4 +1,4 @@
-"""Dudley's entropy integral: exact for step functions, in closed form, and sharpened.
+"""Dudley's entropy integral: exact for step functions, closed forms, and sharpened variants.
 
 For classes with values in [-B, B], Rad_m <= c inf_delta (delta + int_delta^B sqrt(ln N(epsilon) /
 m) d epsilon). The paper leaves c open. The bound is certified (proved, with explicit constants) for
@@ -20,7 +20,7 @@ from jaxbounds.seqlength.covering_numbers import Staircase
 from jaxbounds.seqlength.linear_bounds import Values
 
 CERTIFIED = 12.0
-"""A factor c with which Dudley's bound is a theorem; a larger factor gives a weaker bound."""
+"""A factor c with which Dudley's bound is proved; a larger factor gives a weaker bound."""
 
 
 def staircase_dudley(
@@ -28,9 +28,9 @@ def staircase_dudley(
 ) -> float:
     """Minimise `near` delta + `far` int_delta^B sqrt(ln N / m) over delta, exactly.
 
-    The objective is piecewise linear in delta. Its minimum is therefore at 0, at B, or at a radius
-    where the covering number N jumps. `near=4, far=12` gives the smaller certified bound.
-    `near=far=12` gives the paper's bound with c = 12.
+    For a step function N, the objective is piecewise linear in delta. Its minimum is therefore at
+    0, at B, or at a radius where the covering number N jumps. `near=4, far=12` gives the smaller
+    certified bound. `near=far=12` gives the paper's bound with c = 12.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -83,8 +83,9 @@ def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
 def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """Minimise delta + (B - delta) a + b ln(B / delta) over 0 < delta <= B.
 
-    The minimum is `interior_value` if the minimiser `best_delta` is below B. Otherwise the minimum
-    is B, at delta = B.
+    This is Dudley's bracket for ln N = A / epsilon^2, with an offset a (Appendix C). The minimum is
+    `interior_value` if the minimiser `best_delta` is below B. Otherwise the minimum is B, at delta
+    = B.
     """
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)
@@ -113,9 +114,9 @@ def dudley(
 ) -> float:
     """Bound inf_delta (near delta + far int_delta^B sqrt(ln N / m)) from above; at most B.
 
-    An upper sum on a geometric grid replaces the integral. The sum is at least the integral,
-    because ln N decreases in epsilon. The value is therefore certified if `log_covering` is
-    certified.
+    An upper Riemann sum on a geometric grid replaces the integral. The sum is at least the
+    integral, because ln N decreases in epsilon. The value is therefore certified if `log_covering`
+    is certified.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -150,8 +151,8 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
 def best_certified(log_covering: LogCovering, m: int, B: float, /) -> float:
     """Return the least of Dudley's bound, chaining, the one-scale bound and B.
 
-    Dudley's bound is 4 delta plus 12 times the integral. The one-scale bound uses a single cover
-    and Massart's lemma. The value is certified, and all constants are explicit.
+    Dudley's bound minimises 4 delta plus 12 times the integral over delta. The one-scale bound uses
+    a single cover and Massart's lemma. The value is certified, and all constants are explicit.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.

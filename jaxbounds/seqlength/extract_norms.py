@@ -1,9 +1,9 @@
-"""Read a trained Flax Transformer block as a network that the bounds cover.
+"""Convert a trained Flax Transformer block to a network that the bounds cover.
 
 The module folds biases into weights. A query bias becomes a constant coordinate of the CLS token. A
 key bias shifts all scores of a head equally, so the module drops it. The value and output biases
-become one offset. The factor 1 / sqrt(d_k) goes into the attention map. The module refuses any
-other parameter and names it.
+become one offset. The factor 1 / sqrt(d_k) becomes part of the attention map. The module refuses
+any other parameter and names it.
 """
 
 import math
@@ -42,10 +42,10 @@ class Dense(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionNetwork:
-    """A network that the bounds cover: attention read at the CLS token, then dense layers.
+    """A network that the bounds cover: the attention's output at the CLS token, then dense layers.
 
-    The attention gives sum_h (X^T softmax(X maps[h] (x_cls, 1)))^T values[h] + offset. The dense
-    layers follow in order.
+    The attention's output is sum_h (X^T softmax(X maps[h] (x_cls, 1)))^T values[h] + offset. The
+    dense layers follow in order.
 
     Attributes:
         maps: for each head, W_K (W_Q^T, b_Q) / sqrt(d_k), which acts on the CLS token with a 1

@@ -1,8 +1,8 @@
-"""Read the layers of a model of any library as a network that the bounds cover.
+"""Convert the layers of a model of any library to a network that the bounds cover.
 
 If the model does not fit, this module lists every reason. Parameters do not show residual
-connections, masks and activations. The model's outputs decide about these parts if the caller gives
-outputs. Otherwise the module lists these parts as unseen.
+connections, masks and activations. If the caller gives the model's outputs, the module finds out
+whether the model has these parts. Otherwise the module lists these parts as unseen.
 """
 
 import itertools
@@ -20,7 +20,7 @@ from jaxbounds.seqlength.parameters import Layers, read_layers
 DEAREST = "relu"
 """The activation that the bound assumes if the model's activation is unknown.
 
-The activations identity and tanh give no larger bound.
+With the other activations, identity and tanh, the bound would not be larger.
 """
 
 BLOCKS = (
@@ -29,10 +29,10 @@ BLOCKS = (
     " unit ball after each, without residual connections"
 )
 MOST = 243
-"""The largest number of combinations of activations that are compared with the outputs.
+"""The module compares at most this many combinations of activations with the outputs.
 
-Three activations for each of five layers give 243. A larger number tries deeper networks and takes
-more time.
+Three activations for each of five layers give 243 combinations. A larger number tries deeper
+networks and takes more time.
 """
 
 DEEPEST = 12
@@ -54,8 +54,8 @@ class Folded(NamedTuple):
     Attributes:
         network: the network, or None if the model does not fit.
         reasons: every reason why the model does not fit.
-        unseen: the parts (for example residual connections) that parameters cannot show, and that
-            the given outputs did not decide either.
+        unseen: the parts (for example residual connections) that parameters cannot show. The given
+            outputs did not show either whether the model has them.
     """
 
     network: AttentionNetwork | None
@@ -134,7 +134,7 @@ def _blocks(layers: Layers) -> list[Reason]:
 def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
     """List the parts that parameters cannot show.
 
-    The list omits residual connections if the widths exclude them.
+    The list says whether the widths allow residual connections.
     """
     seen = []
     for path, parts in layers.attention.items():
@@ -147,7 +147,7 @@ def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
 
 
 def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
-    """Return the only order of the dense layers that fits their widths, or why there is none."""
+    """Return the only order of the dense layers that fits their widths, or reasons if none does."""
     shapes = {path: layer["kernel"].shape for path, layer in layers.dense.items()}
     orders = _orders(shapes, width) if len(shapes) <= DEEPEST else ((), ())
     if len(orders) == 1:
@@ -164,7 +164,7 @@ def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
 def _matching(
     networks: Iterable[AttentionNetwork], X: np.ndarray, outputs: np.ndarray
 ) -> tuple[AttentionNetwork | None, float]:
-    """Return the first network that reproduces the outputs (or None), and the least difference."""
+    """Return the first network that reproduces the outputs, or None, and the least difference."""
     least, scale = math.inf, max(float(np.abs(outputs).max()), 1e-300)
     for network in networks:
         found = network(X)
@@ -186,19 +186,19 @@ def fold(
     X: np.ndarray | None = None,
     outputs: np.ndarray | None = None,
 ) -> Folded:
-    """Read a model of any library as attention and dense layers, or list why it is no such model.
+    """Convert a model of any library to attention and dense layers, or list the reasons against.
 
     Args:
         model: a pytree of parameters, or a module that is a pytree.
-        dense: the paths of the dense layers in order, each with the activation before it. If it is
-            empty, the widths decide the order.
+        dense: the paths of the dense layers in order, each with the activation before it. If
+            `dense` is empty, the widths decide the order.
         heads: the number of heads, needed if projections are matrices and no module has
             `num_heads`.
         cls: the index of the token that the network reads.
-        X: inputs (m, T, d).
+        X: the inputs of the attention layer, with shape (m, T, d).
         outputs: the model's own outputs on `X`. The function chooses the activations that reproduce
-            these outputs. If the largest difference is at most a thousandth of the largest output,
-            the outputs decide about every part.
+            these outputs. Agreement means a largest difference of at most a thousandth of the
+            largest output. It also shows that the model has no unseen parts.
     """
     layers = read_layers(model)
     if layers.reasons and not layers.reasons[0].paths:  # the model has no parameters

@@ -9,11 +9,11 @@ from jaxbounds.seqlength.linear_bounds import Values
 
 
 def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> Values | Array:
-    """Compute 3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m), for |l| <= c.
+    """Compute the tail 3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m).
 
-    Here l is the loss. The proof uses McDiarmid's inequality three times, each time at delta/3: for
-    both signs of the gap, and for the Rademacher complexity Rad. The deviation of Rad enters the
-    bound twice.
+    The loss has values in [-c, c]. The proof uses McDiarmid's inequality three times, each time at
+    delta/3: for both signs of the gap, and for the Rademacher complexity Rad. The deviation of Rad
+    enters the bound twice.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).
@@ -39,9 +39,10 @@ def generalization_gap(
 ) -> Values | Array:
     """Bound |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
 
-    The bound is 2 `lipschitz` Rad plus the tail. Hypotheses have scalar outputs. The loss has
-    values in [-c, c] and is `lipschitz`-Lipschitz in the output. `sharp=False` uses the printed
-    tail. All constants are explicit.
+    L_D is the expected loss and L_S the mean loss on the sample. The bound is 2 `lipschitz` Rad
+    plus the tail. Hypotheses have scalar outputs. The loss has values in [-c, c] and is
+    `lipschitz`-Lipschitz in the output. `sharp=False` uses the printed tail. All constants are
+    explicit.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

@@ -1,9 +1,10 @@
 """The paper's bounds on the logarithm of covering numbers of {x -> W x}, W in R^{k x d}.
 
-Every function takes x = B_w B_x / epsilon. A function computes on the host in float64, or under a
-JAX trace of x and the dimensions. The docstring of a function names the norms that B_w and B_x
-bound. If the log size is C / epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value
-at x = B_w B_x. `at_scale` turns a bound into a function of epsilon for Dudley's integral.
+The argument x of every function is B_w B_x / epsilon, where epsilon is the radius of the cover. A
+function computes on the host in float64, or under a JAX trace of x and the dimensions. The
+docstring of a function names the norms that B_w and B_x bound. If the log size is C / epsilon^2, as
+in Theorem 4.1 and Corollary 4.2.1, then C is the value at x = B_w B_x. `at_scale` turns a bound
+into a function of epsilon for Dudley's integral.
 """
 
 import math
@@ -55,8 +56,8 @@ def sparsity_needed(x: ArrayLike, /) -> Values | Array:
 def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.3's bound d x^2 ln(2k + 1).
 
-    The bound holds for ||W||_{1,infinity} <= B_w (columns) and ||x||_1 <= B_x. All constants are
-    explicit.
+    The bound holds for x = B_w B_x / epsilon, if ||W||_{1,infinity} <= B_w (columns) and inputs
+    have l_1 norm at most B_x. All constants are explicit.
 
     Raises:
         Refused: if k or d is below 1, or x is negative or not finite. Every function of this
@@ -68,7 +69,7 @@ def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_3_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute d ceil(x^2) ln(2k + 1), Lemma 3.3's log size with Maurey's own radius B / sqrt K.
 
-    This radius needs K terms, where K is x^2 rounded up.
+    A radius below epsilon needs K = ceil(x^2) terms, where x = B_w B_x / epsilon.
     """
     return real(d) * array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * k + 1, x)
 
@@ -81,8 +82,9 @@ def lemma_3_3_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute x^2 ln(dk), the leading term of Lemma 3.4 with hidden constant 1.
 
-    The value is not certified. It is a bound to leading order for ||W^T||_{2,1} <= B_w (rows) and
-    ||x||_1 <= B_x. It is no bound with the printed orientation (erratum E3).
+    The value is not certified. It is a bound to leading order if ||W^T||_{2,1} <= B_w (rows),
+    inputs have l_1 norm at most B_x, and x = B_w B_x / epsilon. With the printed orientation, the
+    value is no bound (erratum E3).
     """
     return _checked(x, k=k, d=d) ** 2 * log(d * k, x)
 
@@ -90,8 +92,9 @@ def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.4 with constants: `lemma_3_5_explicit` at the d points B_x e_i, q = 2.
 
-    The bound holds for ||W^T||_{2,1} <= B_w (rows) and ||x||_1 <= B_x.
-    `linear_covers.cover_by_truncation` builds a cover of this kind without Lemma 3.5.
+    The bound holds for x = B_w B_x / epsilon, if ||W^T||_{2,1} <= B_w (rows) and inputs have l_1
+    norm at most B_x. `linear_covers.cover_by_truncation` builds a cover of this kind without Lemma
+    3.5.
     """
     return lemma_3_5_explicit(x, k=k, points=d)
 
@@ -101,9 +104,9 @@ def lemma_3_5_explicit(
 ) -> Values | Array:
     """Compute Lemma 3.5 with constants: floor(q x^2) ln(2 k N levels + 1), and 0 for x < 1.
 
-    The bound holds for ||W^T||_{2,1} <= B_w (rows) and ||x_i||_2 <= B_x on N points. Here q =
-    `ratio` > 1 and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` has the cover
-    and the proof. All constants are explicit.
+    The bound holds for x = B_w B_x / epsilon, if ||W^T||_{2,1} <= B_w (rows) and N input points
+    have l_2 norm at most B_x. Here q = `ratio` > 1 and levels = ceil(log_q(q x^2)) + 1. The module
+    `correction_covers` builds the cover and contains the proof. All constants are explicit.
     """
     scale, xp = _checked(x, k=k, points=points), array_module(x, k, points)
     corrections = ratio * xp.maximum(scale, 1.0) ** 2
@@ -121,17 +124,18 @@ more levels, whose number enters the bound through a logarithm.
 
 
 def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Array:
-    """Return the least `lemma_3_5_explicit` over q in `RATIOS`: nearly x^2 ln(2 k N levels + 1)."""
+    """Return the minimum of `lemma_3_5_explicit` over q in `RATIOS`."""
     sizes = [lemma_3_5_explicit(x, k=k, points=points, ratio=q) for q in RATIOS]
     return array_module(x, k, points).stack(sizes).min(axis=0)
 
 
 def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
-    """Compute ln(2^s C(N, s)) with s = floor(x^2 / 4), a lower bound on covers of one-row maps.
+    """Compute ln(2^s C(N, s)), s = floor(x^2 / 4), a lower bound on covers of one-row maps.
 
-    The value bounds the log size of every cover of one-row maps on N <= d orthonormal points (B_x =
-    1). The rows (B_w / sqrt s) times a sum of s signed points differ by B_w / sqrt s >= 2 epsilon
-    at some point. An open ball of radius epsilon therefore contains at most one of these rows.
+    The value is at most the log size of every cover of one-row maps on N <= d orthonormal points
+    (B_x = 1), with x = B_w / epsilon. The rows (B_w / sqrt s) times a sum of s signed points differ
+    by B_w / sqrt s >= 2 epsilon at some point. An open ball of radius epsilon therefore contains at
+    most one of these rows.
     """
     scale, xp = _checked(x, points=points), array_module(x, points)
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, points) else scipy.special.gammaln
@@ -146,9 +150,9 @@ def lemma_3_5_corrected_leading(
 ) -> Values | Array:
     """Compute hidden_constant x^2 ln(k N), the bound of Edelman et al. for N = m T tokens.
 
-    It holds for ||W^T||_{2,1} <= B_w (rows) and ||x||_2 <= B_x on N points. This bound grows with
-    the sequence length. The paper does not state the hidden constant. The default 1 gives the
-    leading term, which is not certified.
+    The bound holds for x = B_w B_x / epsilon, if ||W^T||_{2,1} <= B_w (rows) and N input points
+    have l_2 norm at most B_x. It grows with the sequence length T. The paper does not state the
+    hidden constant. The default 1 gives the leading term, which is not certified.
     """
     return hidden_constant * _checked(x, k=k, points=points) ** 2 * log(k * points, x)
 
@@ -156,7 +160,8 @@ def lemma_3_5_corrected_leading(
 def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.6's bound x^2 ln(2dk + 1).
 
-    It holds for ||W||_{1,1} <= B_w and ||x||_2 <= B_x. All constants are explicit.
+    The bound holds for x = B_w B_x / epsilon, if ||W||_{1,1} <= B_w and inputs have l_2 norm at
+    most B_x. All constants are explicit.
     """
     return _checked(x, k=k, d=d) ** 2 * log(2 * d * k + 1, x)
 
@@ -164,7 +169,7 @@ def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_6_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute ceil(x^2) ln(2dk + 1), Lemma 3.6's log size with Maurey's own radius B / sqrt K.
 
-    This radius needs K terms, where K is x^2 rounded up.
+    A radius below epsilon needs K = ceil(x^2) terms, where x = B_w B_x / epsilon.
     """
     return array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * d * k + 1, x)
 
@@ -175,7 +180,7 @@ def lemma_3_6_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 
 
 def volumetric(x: ArrayLike, /, *, parameters: Count) -> Values | Array:
-    """Compute p ln(1 + 2x), the log size of a cover of an l_2 ball of radius B_w in R^p."""
+    """Compute p ln(1 + 2x), x = B_w B_x / epsilon: the log size of a cover of R^p's B_w-ball."""
     xp = array_module(x, parameters)
     return real(parameters) * xp.log1p(2.0 * _checked(x, parameters=parameters))
 
@@ -183,9 +188,9 @@ def volumetric(x: ArrayLike, /, *, parameters: Count) -> Values | Array:
 def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute k ln(max(x, 1)), a lower bound on the covers of {v e_1^T : ||v||_2 <= B_w}.
 
-    The value bounds the log size of every cover on the inputs ||x||_1 <= B_x from below. The class
-    lies in {||W||_{2,1} <= B_w} with the paper's column norm. For large k, the lower bound
-    therefore exceeds the printed Lemma 3.4, x^2 ln(dk) (erratum E3).
+    The value is at most the log size of every cover on the inputs of l_1 norm at most B_x, with x =
+    B_w B_x / epsilon. The class lies in {||W||_{2,1} <= B_w} with the paper's column norm. For
+    large k, the lower bound therefore exceeds the printed Lemma 3.4, x^2 ln(dk) (erratum E3).
     """
     xp = array_module(x, k)
     return real(k) * xp.log(xp.maximum(_checked(x, k=k), 1.0))
@@ -210,7 +215,8 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
 def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:
     """Turn a bound into a function of epsilon, epsilon -> log_size(B / epsilon, **dimensions).
 
-    The function remembers its values, because Dudley's integral uses one grid at every sample size.
+    The returned function caches its values, because Dudley's integral evaluates it on one grid for
+    every sample size.
 
     Raises:
         Refused: if B is negative or not finite.

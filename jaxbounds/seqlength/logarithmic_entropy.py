@@ -6,15 +6,15 @@ Lemma 3.4 with constants (`linear_bounds.lemma_3_4_explicit`) is at most
     s(epsilon) = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1
 
 for epsilon <= kappa, and ln N(epsilon) = 0 for larger epsilon. Here kappa = B_w B_x, A = 2 kappa^2
-and letters = 2 d k. In t = ln(1 / epsilon) the function s is linear. If D is Dawson's function,
+and letters = 2 d k. The function s is linear in t = ln(1 / epsilon). If D is Dawson's function,
 then
 
     int sqrt(ln s) ds = G(s) = s (sqrt(ln s) - D(sqrt(ln s))),
 
 so int_delta^U sqrt(ln N / m) d epsilon = sqrt(A / m) (ln 2 / (2 letters)) (G(s(delta)) - G(s(U))).
 In a network, kappa is the largest x epsilon of its matrices (x as in `linear_bounds`), and
-`letters` is the largest 2 d k. One logarithm then bounds the logarithms of all matrices, and A = 2
-gamma^3 by Lemma E.1.
+`letters` is the largest 2 d k. The logarithm ln s(epsilon) is then at least the logarithm of every
+matrix, and A = 2 gamma^3 by Lemma E.1.
 """
 
 import math
@@ -41,7 +41,8 @@ class LogarithmicEntropy(NamedTuple):
     Attributes:
         A: the factor of 1 / epsilon^2.
         kappa: the scale above which a single function covers the class.
-        letters: the factor in s = letters (log2(2 kappa^2 / epsilon^2) + 2) + 1.
+        letters: the number of letters of the code, a factor in s = letters (log2(2 kappa^2 /
+            epsilon^2) + 2) + 1.
     """
 
     A: float
@@ -73,9 +74,9 @@ def logarithmic_dudley(
 ) -> float:
     """Minimise delta + (B - delta) sqrt(ln(signs) / m) + int_delta^B sqrt(ln N / m) over delta.
 
-    The value is at most B. Each member of the cover gives `signs` functions, as in Appendix C. The
-    Rademacher complexity is at most 12 times the value (`dudley.CERTIFIED`). All constants are
-    explicit.
+    The value is at most B. Each member of the cover gives `signs` functions (one for each sign and
+    coordinate), as in Appendix C. The Rademacher complexity is at most 12 times the value
+    (`dudley.CERTIFIED`). All constants are explicit.
 
     Raises:
         Refused: if m < 1, B or kappa is not positive, or there is no sign.

@@ -34,8 +34,8 @@ def _uniform(limit: float) -> nn.initializers.Initializer:
 def glorot_limit(shape: tuple[int, ...], /) -> float:
     """Compute sqrt(6 / (fan_in + fan_out)), the limit of uniform initial weights.
 
-    fan_in is the size of the second-last axis, and fan_out is the size of the last axis. Both are
-    multiplied by the sizes of all other axes.
+    fan_in is the size of the second-last axis, times the sizes of all earlier axes. fan_out is the
+    size of the last axis, times the sizes of all earlier axes but the second-last.
     """
     field = math.prod(shape[:-2])
     return math.sqrt(6.0 / (field * (shape[-2] + shape[-1])))
@@ -59,7 +59,7 @@ class MajorityTransformer(nn.Module):
 
     @nn.compact
     def __call__(self, X: Float[Array, "n tokens d"]) -> Float[Array, "n 2"]:
-        """Compute the logits, with attention at every token."""
+        """Compute the two logits of each sequence, with attention at every token."""
         d = X.shape[-1]
         into = glorot_limit((d, self.heads, self.d_k))
         # Flax's layer has one initialiser for query, key and value; the output map follows.

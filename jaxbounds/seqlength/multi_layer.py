@@ -1,9 +1,9 @@
 """Covering numbers of the multi-layer Transformer: Lemma E.1, Theorem 4.2 and its corollaries.
 
-Each matrix i of the network has a cover at scale epsilon_i of log size C_i / epsilon_i^2. A chain
-of perturbation bounds turns these covers into one cover of the network at scale sum_i beta_i
+Each matrix i of the network has a cover at scale epsilon_i, with log size C_i / epsilon_i^2. A
+chain of perturbation bounds turns these covers into one cover of the network at scale sum_i beta_i
 epsilon_i. Lemma E.1 chooses the scales epsilon_i. A bound of this module is therefore a list of
-pairs (C_i, beta_i). No function reads the sequence length.
+pairs (C_i, beta_i). No bound depends on the sequence length.
 """
 
 from collections.abc import Callable
@@ -73,8 +73,9 @@ class NetworkNorms(NamedTuple):
 class Constants(NamedTuple):
     """The constant C of each kind of matrix, for inputs of l_2 norm 1.
 
-    A cover for inputs of l_2 norm at most r has the constant r^2 C. The paper writes one C_1 and
-    one C_{B_x} for all matrices. The corrected theorem has one constant for each kind of matrix.
+    A cover for inputs of l_2 norm at most r has the constant r^2 C. The paper has one constant C_1
+    and one C_{B_x} for all matrices. The corrected theorem has one constant for each kind of
+    matrix.
     """
 
     w: ArrayLike
@@ -107,7 +108,7 @@ def divide_scale(
 ) -> Budget:
     """Divide epsilon among the terms so that the total log size is least (Lemma E.1).
 
-    The minimum is gamma^3 / epsilon^2 with gamma = sum C_i^{1/3} beta_i^{2/3}. It is attained at
+    The minimum is gamma^3 / epsilon^2 with gamma = sum C_i^{1/3} beta_i^{2/3}. The minimiser is
     epsilon_i = (epsilon / gamma) (C_i / beta_i)^{1/3}. A term with C_i = 0 needs no cover, so
     epsilon_i = 0. A term with beta_i = 0 needs no accuracy, so epsilon_i = infinity. Term i uses
     the share C_i^{1/3} beta_i^{2/3} / gamma of epsilon and of the log size.
@@ -159,8 +160,8 @@ def theorem_4_2(
 ) -> Values | Array:
     """Compute (gamma + eta)^3, Theorem 4.2's printed value of epsilon^2 ln N.
 
-    The proof does not give this value (erratum E10). This value may be larger or smaller than the
-    proof's value.
+    The paper's proof does not give this value (erratum E10). This value may be larger or smaller
+    than the proof's value.
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -202,11 +203,11 @@ def terms_corrected(
 ) -> Terms:
     """List the pairs (C_i, beta_i) that a correct proof of Theorem 4.2 gives.
 
-    Each matrix has its own constant. Inputs have norm at most B_x in layer 1, and at most L_sigma
-    before W_c. The W_QK term of layer i uses a cover for inputs of norm r_i. The term also has the
-    factor r_i^2: the keys contribute one r_i, and the values contribute one r_i. Here r_1 = B_x,
-    and r_i = 1 in later layers. `softmax_constant=1.0` sharpens the list. If there are H heads,
-    each matrix occurs H times, and a layer passes on the sum of H perturbations.
+    Each matrix has its own constant. The inputs of layer 1 have norm at most B_x, and the inputs of
+    W_c have norm at most L_sigma. The W_QK term of layer i uses a cover for inputs of norm r_i. Its
+    beta_i also has the factor r_i^2: the keys contribute r_i, and the values contribute r_i. Here
+    r_1 = B_x, and r_i = 1 in later layers. `softmax_constant=1.0` sharpens the list. If there are H
+    heads, each matrix occurs H times, and a layer passes on the sum of H perturbations.
 
     Raises:
         Refused: if there is no layer or no head.
@@ -233,7 +234,7 @@ def terms_corrected(
 
 
 def _per_matrix(log_size: Callable[..., ArrayLike], B: ArrayLike, d: Count, k: Count) -> Constants:
-    """Compute C = log_size(B) for the shapes of w, W_c^T, W_v^T and W_QK."""
+    """Compute C = log_size(B) for each of the shapes of w, W_c^T, W_v^T and W_QK."""
     shapes = ((1, d), (d, k), (k, d), (d, d))
     return Constants(*(log_size(B, k=outputs, d=inputs) for outputs, inputs in shapes))
 
@@ -272,7 +273,7 @@ def constants_F_0_2_corrected_leading(B: ArrayLike, d: Count, k: Count, /) -> Co
 
 
 def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Values | Array:
-    """Bound the Rademacher complexity by 12 times Dudley's integral of ln N = A / epsilon^2.
+    """Bound the network's complexity by 12 times Dudley's integral of ln N = A / epsilon^2.
 
     B_w bounds ||w||_2. Tokens leave the last layer in the l_2 unit ball, so outputs lie in [-B_w,
     B_w] and the bound is at most B_w. The bound is certified if A is certified.

@@ -1,8 +1,8 @@
 """The complexity of a trained network from its norms: the peeling of Appendix C, layer by layer.
 
-For each unit of a layer, consider the class of the unit's outputs with either sign. U is the
-largest complexity of these classes. A dense layer whose columns have l_1 norm at most B turns U
-into
+For each unit of a layer, consider the class of the unit's outputs and their negatives. U is the
+largest Rademacher complexity of these classes. A dense layer whose columns have l_1 norm at most B
+turns U into
 
     U' = B L_sigma U + max|bias| / sqrt m.
 
@@ -31,7 +31,7 @@ from jaxbounds.seqlength.single_layer import attention_bound, residual_range
 
 
 class TokenNorms(NamedTuple):
-    """The largest norms over a sample's tokens: l_2 norm, absolute entry, norms of (x_cls, 1)."""
+    """The largest l_2 norm and entry of a sample's tokens, and the largest norms of (x_cls, 1)."""
 
     l2: float
     entry: float
@@ -118,7 +118,7 @@ def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> di
 def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /) -> LogCovering:
     """Return a function that maps epsilon to the log size of the smallest known cover.
 
-    The cover is one of the map of head h, whose outputs lie in R^d.
+    It covers the attention map of head h, whose outputs lie in R^d.
     """
     e = d + 1
     options = [
@@ -133,7 +133,7 @@ def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /)
 
 
 def _contraction(activation: str) -> float:
-    """Return L_sigma if sigma is odd, else 2 L_sigma: removing the sign first costs a factor 2."""
+    """Return L_sigma if sigma is odd, else 2 L_sigma, because the proof removes the sign first."""
     fact = ACTIVATIONS[activation]
     return fact.lipschitz * (1.0 if fact.odd else 2.0)
 
@@ -141,7 +141,7 @@ def _contraction(activation: str) -> float:
 def map_coverings(
     network: AttentionNetwork, norms: dict[str, float], tokens: TokenNorms, /
 ) -> list[LogCovering]:
-    """Return for each head a function from epsilon to the least log size of its map's covers."""
+    """Return, for each head, the function that `map_covering` gives for its attention map."""
     heads, d, _ = network.maps.shape
     return [map_covering(norms, h, d, tokens) for h in range(heads)]
 
@@ -158,8 +158,8 @@ def network_rademacher(
     """Bound the complexity U of the output units layer by layer, as in this module's docstring.
 
     The bound is certified for all networks of this shape with norms at most `norms`, on samples
-    with token norms at most `tokens`. `coverings` is a result of `map_coverings`, which several
-    sample sizes can share.
+    with token norms at most `tokens`. `coverings` is a result of `map_coverings`, which does not
+    depend on the sample size.
     """
     heads, d, _ = network.maps.shape
     coverings = coverings or map_coverings(network, norms, tokens)
@@ -184,9 +184,9 @@ def network_rademacher(
 
 
 def norm_product(network: AttentionNetwork, norms: dict[str, float], /) -> float:
-    """Compute the factor of the attention's complexity in the bound on the output's complexity.
+    """Compute sum_h of the factors of E_h in the bound on the complexity of the output.
 
-    The factor is summed over the heads h; E_h is the complexity of the attention of head h.
+    E_h is the complexity of the attention of head h.
     """
     product = sum(norms[f"value {h} columns (1,inf)"] for h in range(len(network.maps)))
     for i, layer in enumerate(network.dense):

@@ -38,7 +38,7 @@ def row_norm(W: Float[Array, "k d"], q: float, p: float, /) -> Scalar:
 
 
 def literal_norm(W: Float[Array, "r d"], q: float, /) -> Scalar:
-    """Compute ||W||_{q,p} as Section 2.1 prints it: the outer norm is l_r with r rows (E14)."""
+    """Compute ||W||_{q,p} as printed: the outer norm is l_r, r the number of rows (E14)."""
     return entrywise_norm(W, q, float(W.shape[0]))
 
 

@@ -55,7 +55,7 @@ class Onset(NamedTuple):
 
     @property
     def samples(self) -> tuple[int | None, int | None]:
-        """The least sample sizes of the printed and sharpened bounds, to 0.1%; None above 2^80."""
+        """The least informative sample sizes for both bounds, to 0.1%; None above 2^80."""
         at = lambda bound: first_informative(bound, self.trivial, largest=2**80)
         return at(self.printed), at(self.sharpened)
 
@@ -67,9 +67,9 @@ def _constant(terms: Terms) -> float:
 def onsets(setting: Setting, /, *, layers: int = 2, words: int = 10) -> dict[str, Onset]:
     """Return for every main theorem its bounds as functions of the sample size, at one setting.
 
-    All norms that `setting` does not give are 1, k = d, and K = `words`. The bound that Theorem 4.2
-    prints is false (erratum E10). The factor sqrt(K) of Theorem 5.1 is taken without its
-    logarithms. The sharpened bounds are certified.
+    Norms that `setting` does not contain are 1; k = d, and K = `words`. The bound that Theorem 4.2
+    prints is false (erratum E10). For Theorem 5.1, the printed bound has the factor sqrt(K) without
+    its logarithms. The sharpened bounds are certified.
     """
     return _onsets(setting, layers, words)
 
@@ -146,8 +146,8 @@ def smallest_samples(
 ) -> dict[str, tuple[int | None, int | None]]:
     """Compute the least sample sizes at which each bound is below its trivial value.
 
-    Each result is a pair, for the printed and the sharpened bound. `theorems` selects theorems of
-    `onsets`; the default computes all theorems.
+    Each value of the result is a pair: for the printed and for the sharpened bound. `theorems`
+    names the theorems to compute; the default computes all theorems of `onsets`.
     """
     found = onsets(setting or Setting(), layers=layers, words=words)
     return {theorem: found[theorem].samples for theorem in theorems or found}

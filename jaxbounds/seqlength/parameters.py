@@ -1,8 +1,8 @@
 """Parameters of any library, sorted into attention, dense layers, and parameters without a bound.
 
-A pytree is enough: variables of linen, a module or state of nnx, an Equinox module, nested dicts.
-Names and shapes of leaves identify the layers. Attention has four projections. A dense layer has a
-matrix, and may have a bias.
+The model may be any pytree: variables of linen, a module or state of nnx, an Equinox module, or
+nested dicts. Names and shapes of leaves identify the layers. Attention has four projections. A
+dense layer has a matrix, and may have a bias.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,13 +16,13 @@ from jaxbounds.networks.own_network import Leaves, Reason, holds, leaves_by_path
 
 
 class Layers(NamedTuple):
-    """A model's parameters, sorted.
+    """A model's parameters, sorted into layers.
 
     Attributes:
         attention: for each path, the four projections "query", "key", "value", "out". Each
             projection has a "kernel" and may have a "bias".
         dense: for each path, a "kernel" (inputs, outputs) and possibly a "bias".
-        reasons: a reason for every other parameter.
+        reasons: for every other parameter, a reason why the bounds do not cover it.
     """
 
     attention: dict[str, dict[str, Leaves]]
@@ -98,7 +98,7 @@ def _attention(modules: Mapping[str, Leaves]) -> Iterator[tuple[str, dict[str, s
 
 
 def read_layers(tree: Any, /) -> Layers:
-    """Sort the parameters of a model; each parameter outside the layers becomes a reason."""
+    """Sort a model's parameters into layers; each other parameter becomes a reason for no bound."""
     reasons: list[Reason] = []
 
     def refuse(what: str, paths: list[str], change: str) -> None:

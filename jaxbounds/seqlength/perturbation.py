@@ -17,9 +17,9 @@ Tokens = Float[Array, "T d"]
 def softmax_distance(half_range: ArrayLike, /) -> Array:
     """Compute 2 tanh(h / 2), a sharp bound on ||softmax(theta_1) - softmax(theta_2)||_1.
 
-    h is half the range of theta_1 - theta_2. Lemma C.1 prints the bound 2 ||theta_1 -
-    theta_2||_infinity. The sharp bound is at most half of the printed bound. The two entries
-    theta_2 = -theta_1 = (h/2, -h/2) attain the bound.
+    Here h is half the range (maximum minus minimum) of theta_1 - theta_2. Lemma C.1 prints the
+    bound 2 ||theta_1 - theta_2||_infinity. The sharp bound is at most half of the printed bound.
+    The two entries theta_2 = -theta_1 = (h/2, -h/2) attain the bound.
     """
     return 2.0 * jnp.tanh(jnp.asarray(half_range, float) / 2.0)
 
@@ -27,7 +27,7 @@ def softmax_distance(half_range: ArrayLike, /) -> Array:
 class BlockPerturbation(NamedTuple):
     """The terms of Lemma E.2 without their constants; each norm is ||.||_{2,infinity} over tokens.
 
-    Here dW is the difference of a weight's two versions, and ghat is the second input of the block.
+    Here dW is the perturbation of a weight, and ghat is the input of the perturbed block.
 
     Attributes:
         output: the change of the block's output.
@@ -35,7 +35,7 @@ class BlockPerturbation(NamedTuple):
         v: the term ||dW_v^T ghat^T|| of W_v.
         QK: the term ||dW_QK^T ghat^T|| of W_QK.
         input: the change of the block's input.
-        radius: the largest token norm of either input.
+        radius: the largest norm of a token in the two inputs g and ghat.
     """
 
     output: Scalar
@@ -63,7 +63,7 @@ def block_perturbation(
 
 
 class SpectralNorms(NamedTuple):
-    """The norms B_c2, B_v2, B_QK2: for each matrix, the larger spectral norm of two versions."""
+    """B_c2, B_v2 and B_QK2: the larger spectral norm of each matrix and its perturbed copy."""
 
     c: Scalar
     v: Scalar
@@ -71,7 +71,7 @@ class SpectralNorms(NamedTuple):
 
 
 def spectral_norms(layer: LayerWeights, moved: LayerWeights, /) -> SpectralNorms:
-    """Compute the spectral norms of Lemma E.2: for each matrix, the larger norm of two versions."""
+    """Compute Lemma E.2's spectral norms, the larger ones of a matrix and its perturbed copy."""
     larger = lambda name: jnp.maximum(spectral_norm(layer[name]), spectral_norm(moved[name]))
     return SpectralNorms(larger("W_c"), larger("W_v"), larger("W_QK"))
 
@@ -88,10 +88,11 @@ def lemma_e_2(
     """Compute the right-hand side of Lemma E.2.
 
     It is c + L B_c B_v (1 + 2 s r^2 B_QK) input + s r^2 L B_c B_v QK + L B_c v. Here c, input, QK
-    and v are the fields of `parts`, and L = `L_sigma`. The factor s = `softmax_constant` is 2 as
-    printed and 1 sharpened. r = `radius` is the largest token norm of the inputs. The paper sets r
-    = 1, which is false for the first block if tokens are longer (erratum E9). All constants are
-    explicit. Parts and radii may be stacked over layers.
+    and v are the fields of `parts`, and L = `L_sigma`. The factor s = `softmax_constant` is 2 in
+    the paper and 1 in the sharpened form. r = `radius` is the largest token norm of the inputs. The
+    paper sets r = 1, which is false for the first block if tokens are longer (erratum E9). All
+    constants are explicit. The fields of `parts` and `radius` may have a leading axis for the
+    layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v
@@ -115,7 +116,7 @@ def lemma_e_3(
 
 
 class ChainPerturbation(NamedTuple):
-    """The output's change on one input, and three bounds on it from the chain of Theorem 4.2."""
+    """The change of the output on one input, and three bounds on this change (Theorem 4.2)."""
 
     output: Scalar
     printed: Scalar
@@ -136,12 +137,13 @@ def chain_perturbation(
     L_sigma: float,
     radius: ArrayLike | None = None,
 ) -> ChainPerturbation:
-    """Measure |g_scalar(X; W, w) - g_scalar(X; What, what)| and the unrolled Lemmas E.2 and E.3.
+    """Measure |g_scalar(X; W, w) - g_scalar(X; What, what)|, and bound it by Lemmas E.2 and E.3.
 
-    Spectral norms are the largest over layers and versions, as in Theorem 4.2. The errors of the
-    covers are measured on the states of the perturbed network. The corrected form has r^2 on the QK
-    term of layer 1. Here r = `radius`, or max_t ||x_t||_2 if `radius` is None. The sharpened form
-    also takes 1 as the Lipschitz constant of softmax.
+    The bounds apply Lemma E.2 once for each layer. Spectral norms are the largest over all layers
+    of both networks, as in Theorem 4.2. The errors of the covers are measured on the states of the
+    perturbed network. The corrected form has r^2 on the QK term of layer 1. Here r = `radius`, or
+    max_t ||x_t||_2 if `radius` is None. The sharpened form also takes 1 as the Lipschitz constant
+    of softmax.
     """
     steps = layers["W_c"].shape[0]
     exact = blocks(X, layers, activation=activation)[-1]

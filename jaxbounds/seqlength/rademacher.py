@@ -1,8 +1,8 @@
 """Empirical Rademacher complexities: exact by enumerating the signs, or by Monte Carlo.
 
 Rad_m(F, S) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) (Section 2.3), always with the factor 1/m.
-Functions take a finite class as the matrix of its values, and an infinite class as its support
-function.
+A function's argument is the matrix of values for a finite class, and the support function for an
+infinite class.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def sign_vectors(m: int, /, dtype: DTypeLike = float) -> Float[np.ndarray, "sign
 
 
 def support_rademacher(support: Support, m: int, /, dtype: DTypeLike = float) -> Scalar:
-    """Compute Rad of the class with support function sup_f sum_i sigma_i f(x_i) = `support(sigma)`.
+    """Compute Rad of a class with support(sigma) = sup_f sum_i sigma_i f(x_i), exactly.
 
     Raises:
         Refused: if m is not between 1 and 18.
@@ -58,7 +58,7 @@ def support_rademacher(support: Support, m: int, /, dtype: DTypeLike = float) ->
 
 
 def empirical_rademacher(values: Float[Array | np.ndarray, "functions m"], /) -> Scalar:
-    """Compute Rad of a finite class from its values f(x_i), exactly.
+    """Compute the Rademacher complexity of a finite class from its values f(x_i), exactly.
 
     Raises:
         Refused: if m is not between 1 and 18.
@@ -68,7 +68,7 @@ def empirical_rademacher(values: Float[Array | np.ndarray, "functions m"], /) ->
 
 
 def rademacher_monte_carlo(key: Array, support: Support, m: int, /, *, draws: int) -> Estimate:
-    """Estimate Rad from `draws` random sign vectors, with its standard error.
+    """Estimate the Rademacher complexity and the standard error from `draws` sign vectors.
 
     Raises:
         Refused: if m < 1 or draws < 2.
@@ -87,7 +87,7 @@ def with_negation(values: Float[Array, "functions m"], /) -> Float[Array, "doubl
 
 
 def linear_support(X: Float[Array, "m d"], B: float | Scalar, /) -> Support:
-    """Return the support function of {x -> w . x : ||w||_1 <= B} on the rows of X.
+    """Return the support function of the class {x -> w . x : ||w||_1 <= B} on the rows of X.
 
     The support function is B ||X^T sigma||_inf.
     """
@@ -95,7 +95,7 @@ def linear_support(X: Float[Array, "m d"], B: float | Scalar, /) -> Support:
 
 
 def massart_linear(X: Float[Array, "m d"], B: float | Scalar, /) -> Scalar:
-    """Compute Massart's bound B max_j ||X_{:,j}||_2 sqrt(2 ln 2d) / m for ||w||_1 <= B."""
+    """Compute Massart's bound B max_j ||X_{:,j}||_2 sqrt(2 ln 2d) / m on {w . x: ||w||_1 <= B}."""
     m, d = X.shape
     largest = jnp.sqrt(jnp.max(jnp.sum(X**2, axis=0)))
     return B * largest * jnp.sqrt(2.0 * jnp.log(2.0 * d)) / m

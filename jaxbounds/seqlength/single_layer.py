@@ -3,11 +3,11 @@
 The class is X -> w . W_c^T sigma(W_v^T X^T softmax(X W_QK^T x_cls)). Its norms are ||w||_1 <= B_w,
 ||W_c||_{1,infinity} <= B_Wc and ||W_v||_{1,infinity} <= B_Wv over *columns*. The paper prints the
 transposes W_c^T and W_v^T, with which the theorem is false (erratum E4). Tokens have ||x||_2 <=
-B_x, and the maps x -> W_QK^T x have covers with ln N <= C / epsilon^2. No function reads the
+B_x, and the maps x -> W_QK^T x have covers with ln N <= C / epsilon^2. No bound depends on the
 sequence length.
 
-Appendix C removes w, W_c, sigma and W_v. It leaves E, the complexity of {X -> s e_j^T X^T softmax(X
-W_QK^T x_cls)} with signs s.
+Appendix C removes w, W_c, sigma and W_v. There remains E, the Rademacher complexity of the
+attention class {X -> s e_j^T X^T softmax(X W_QK^T x_cls)}, with signs s and coordinates j.
 """
 
 import math
@@ -36,7 +36,7 @@ class OuterNorms:
         B_Wc: ||W_c||_{1,infinity}, the largest l_1 norm of a column of W_c in R^{k x d}.
         B_Wv: ||W_v||_{1,infinity}, the largest l_1 norm of a column of W_v in R^{d x k}.
         L_sigma: the Lipschitz constant of the activation.
-        odd: whether sigma(-z) = -sigma(z); the proof's factor 2 is then not needed.
+        odd: whether sigma(-z) = -sigma(z). If so, the proof does not need its factor 2.
     """
 
     B_w: float = 1.0
@@ -61,7 +61,7 @@ class OuterNorms:
 
     @property
     def peeled(self) -> float:
-        """The factor of E: the product if sigma is odd, else twice the product."""
+        """The factor of E, the attention class's complexity: B if sigma is odd, else 2 B."""
         return self.product * (1.0 if self.odd else 2.0)
 
 
@@ -89,8 +89,8 @@ def entropy_terms(
 ) -> tuple[Any, Any, Any]:
     """Return (a, b, range) of Appendix C's bracket delta + (range - delta) a + b ln(range / delta).
 
-    The term a = sqrt(ln 2d / m) counts signs and coordinates. b = `attention_lipschitz` sqrt(C / m)
-    comes from the cover of W_QK. The range is B_inf.
+    The term a = sqrt(ln 2d / m) comes from the 2d signs and coordinates. b = `attention_lipschitz`
+    sqrt(C / m) comes from the cover of W_QK. The range is B_inf.
     """
     xp = array_module(B_x, C, m, d, B_inf, softmax_constant)
     C, m, d = (xp.asarray(value, float) for value in (C, m, d))
@@ -122,7 +122,7 @@ def attention_expectation(
 ) -> Values | Array:
     """Compute Appendix C's last display, b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
-    If the minimum over delta is not inside its range, the value is negative or NaN (erratum E5).
+    If the minimiser delta is not in (0, B_x), the value can be negative or NaN (erratum E5).
     Earlier versions of the library gave this name to `attention_expectation_corrected`.
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
@@ -218,11 +218,11 @@ def corollary(
     *,
     exact_argument: bool,
 ) -> Values | Array:
-    """Compute Corollaries 4.1.1, D.0.1 and D.0.2 for a given alpha; the constant of O(.) is 1.
+    """Compute the bound of Corollaries 4.1.1, D.0.1 and D.0.2, with the constant 1 for O(.).
 
-    The value is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Here r
-    = sqrt m, or r = sqrt m - sqrt ln 2d with `exact_argument`, as in the proof. The value is not
-    clipped.
+    The value is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Each
+    corollary has its own formula for alpha. Here r = sqrt m, or r = sqrt m - sqrt ln 2d with
+    `exact_argument`, as in the proof. The value is not clipped.
     """
     xp = array_module(product, B_x, alpha, m, d)
     product, B_x, alpha, m, d = (xp.asarray(v, float) for v in (product, B_x, alpha, m, d))
@@ -235,9 +235,9 @@ def corollary(
 def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) -> LogCovering:
     """Return epsilon -> ln 2d + ln N(epsilon / factor), the log size of the cover S of Appendix C.
 
-    The term ln 2d counts signs and coordinates. `map_covering` covers x -> W_QK^T x at the CLS
-    tokens in l_2. |f_W - f_What| is at most `factor` (`attention_lipschitz`) times the distance of
-    the maps at the CLS token.
+    The term ln 2d is the logarithm of the number of signs and coordinates. `map_covering` is the
+    log size of a cover of x -> W_QK^T x at the CLS tokens in l_2. |f_W - f_What| is at most
+    `factor` (`attention_lipschitz`) times the distance of the maps at the CLS token.
 
     Raises:
         Refused: if `factor` is not positive.
@@ -267,8 +267,9 @@ def attention_bound(
 
     The bound is the minimum of the range B_inf and of three bounds: 12 times Dudley's bracket,
     chaining, and a single cover with Massart's lemma. If `residual` bounds |f_W - f_0| (see
-    `residual_range`), a further candidate adds two terms: Massart's bound for uniform attention
-    f_0, and the three bounds for the rest. All constants are explicit.
+    `residual_range`), the minimum has a further candidate. This candidate is Massart's bound for
+    uniform attention f_0, plus the least of the three bounds for f_W - f_0. All constants are
+    explicit.
 
     Raises:
         Refused: if m < 1 or a norm is negative or not finite.
@@ -314,9 +315,9 @@ def single_layer_bound(
 ) -> float:
     """Bound the complexity of a single layer with H heads of equal norms (Section 4.2).
 
-    The bound is H times the bound of one head. For equal norm balls, the complexity itself is H
-    times that of one head. The bound is certified. It is at most the trivial value H B_w B_Wc
-    L_sigma B_Wv B_inf.
+    The bound is H times the bound of one head. If all heads have equal norm bounds, the complexity
+    itself is H times the complexity of one head. The bound is certified and at most the trivial
+    value H B_w B_Wc L_sigma B_Wv B_inf.
 
     Raises:
         Refused: if m < 1, heads < 1 or a norm is negative or not finite.

@@ -1,10 +1,11 @@
 """Maurey's sparsification (Lemma 3.1), made deterministic so that it always succeeds.
 
-The module approximates f = sum_i a_i V_i, with a_i >= 0 and gamma = sum a_i <= 1, by (scale/k)
-sum_i k_i V_i. Choose V_i at random with probability a_i, and zero with probability 1 - gamma. The
-average of k such random choices has mean f and variance (sum_i a_i ||V_i||^2 - ||f||^2) / k <=
-(gamma b^2 - ||f||^2) / k. The module replaces each random choice by the choice with the least
-conditional expectation of the error. The final error is at most the average error.
+The module approximates f = sum_i a_i V_i by (scale/k) sum_i k_i V_i with whole numbers k_i. Here
+a_i >= 0 and gamma = sum a_i <= 1. Choose V_i at random with probability a_i, and zero with
+probability 1 - gamma. The average of k such random choices has mean f and variance (sum_i a_i
+||V_i||^2 - ||f||^2) / k <= (gamma b^2 - ||f||^2) / k. The module replaces each random choice by the
+choice with the least conditional expectation of the error. The final error is at most the average
+error.
 """
 
 import math
@@ -62,7 +63,8 @@ def sparsify(
         weights: the a_i >= 0, whose sum gamma is at most 1.
         k: the number of draws.
         scale: the factor s in the approximation (s/k) sum k_i V_i.
-        use_all: whether to choose no zero and to multiply by gamma, (s gamma/k) sum k_i V_i.
+        use_all: whether to use all k draws for vectors, none for zero; the approximation is then (s
+            gamma/k) sum k_i V_i.
 
     Raises:
         Refused: if k < 1, or the weights are known and some weight is negative or their sum

@@ -1,4 +1,4 @@
-"""Slopes over the sequence length, with p-values from permutations of the runs over lengths."""
+"""Slopes against the sequence length, with p-values from permutations of runs across lengths."""
 
 from typing import NamedTuple
 

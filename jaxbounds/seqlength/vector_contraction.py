@@ -11,17 +11,20 @@ R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
 1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: more than m points
    would give R >= g. Repeat each point q = floor(m / n) >= m / (2n) times or once more. The signs
    at a point add up to S with E|S| >= sqrt(q / 2) (Szarek). So m R >= n g sqrt(q / 2) >= (g / 2)
-   sqrt(m n). 2. Let M be a 2-separated set of functions from n points to b levels, of which at most
-   d points are shattered with a level between. Then |M| < 2 (n (b-1)(b-2))^r for the least r with
-   2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). Proof: pair p n (b-1)(b-2) functions.
-   Some p pairs differ at one point x in the same two values u and v >= u + 2. The p functions with
-   u and the p functions with v are 2-separated on the other n-1 points. A set of these points that
-   both halves shatter is also shattered together with x. Each step therefore doubles the number of
-   shattered pairs (A, z) of points A and levels z. For two functions this number is 1. There are at
-   most y such pairs. 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated
-   functions into 2-separated ones. Values become b = floor(4B / epsilon) + 1 levels, and a level
-   between two values becomes a margin epsilon / 4. The loss is 2-Lipschitz in l_infinity, so covers
-   of the K classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral follows.
+   sqrt(m n).
+2. Let M be a 2-separated set of functions from n points to b levels. Let M shatter at most d
+   points, with values at least 1 above or below integer levels. Then |M| < 2 (n (b-1)(b-2))^r for
+   the least r with 2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). Proof: pair p n
+   (b-1)(b-2) functions. Some p pairs differ at one point x in the same two values u and v >= u + 2.
+   The p functions with u and the p functions with v are 2-separated on the other n-1 points. A set
+   of these points that both halves shatter is also shattered together with x. Each step therefore
+   doubles the number of shattered pairs (A, z) of points A and levels z. For two functions this
+   number is 1. There are at most y such pairs.
+3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
+   2-separated ones. Values become b = floor(4B / epsilon) + 1 levels, and a level between two
+   values becomes a margin epsilon / 4. The loss is 2-Lipschitz in l_infinity, so covers of the K
+   classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral turns these covers
+   into the bound.
 """
 
 import math
@@ -38,7 +41,7 @@ from jaxbounds.seqlength.multi_layer import Terms
 
 
 def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
-    """Compute 2 sum_s Rad(F_s), an upper bound on the complexity of the cross entropy.
+    """Compute 2 sum_s Rad(F_s), a bound on the complexity Rad of the cross entropy.
 
     The factor 2 is Maurer's sqrt 2 times the l_2 Lipschitz constant sqrt 2. The sum runs over the
     last axis of the argument. The complexities are taken on the sample itself; the bound holds for
@@ -49,9 +52,10 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
 
 
 def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
-    """Compute floor(4 m R^2 / margin^2), and infinity for margin <= R (step 1).
+    """Compute floor(4 m R^2 / margin^2), a bound on the number of shattered points (step 1).
 
-    R bounds the complexity on every sample of m points, samples with repeated points included.
+    The result is infinite for margin <= R. R bounds the Rademacher complexity on every sample of m
+    points, also with repeated points.
     """
     g = np.asarray(margin, float)
     return np.where(g > R, np.floor(4.0 * m * np.square(R) / g**2), np.inf)
@@ -94,14 +98,14 @@ def scalar_entropy(R: float, m: int, B: float, /) -> LogCovering:
 def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
     """Compute the sqrt(K) bound of Theorem 5.1 with every constant.
 
-    The log size of the cover is K times `scalar_entropy`; Dudley's integral follows. The value is
-    at most 2 B, because the loss differs from ln K by at most 2 B. Its order is sqrt(K) R log^2(m).
-    `theorem_5_1_l2` is smaller unless K is very large. The value is certified, and all constants
-    are explicit.
+    The log size of the cover of the loss is K times `scalar_entropy`, and Dudley's integral of this
+    log size gives the bound. The value is at most 2 B, because the loss differs from ln K by at
+    most 2 B. The bound has the order sqrt(K) R log^2(m). `theorem_5_1_l2` is smaller unless K is
+    very large. The value is certified, and all constants are explicit.
 
     Args:
-        R: the largest complexity of any F_s on any m points.
-        K: the number of words, and of scalar classes F_s.
+        R: the largest Rademacher complexity of a class F_s of scores on any m points.
+        K: the number of words; each word s has its own class F_s of scores f_s.
         m: the number of samples.
         B: the largest absolute value |f_s| of a score.
 
@@ -115,11 +119,12 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 
 
 def terms_word_masking(terms: Terms, K: int, /) -> Terms:
-    """List the covers of Theorem 4.2 for the cross entropy of K scores.
+    """List the pairs (C_i, beta_i) of Theorem 4.2 for the cross entropy of K scores.
 
-    The list has K covers of w, and every beta is doubled. The list follows from |CE(W g) - CE(What
-    ghat)| <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). The list replaces Theorem
-    5.1's factor sqrt(K) and has no logarithms. K multiplies only the term of the read-out.
+    The list has K covers of w, and every beta is doubled. The reason is the inequality |CE(W g) -
+    CE(What ghat)| <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). The bound from this
+    list has neither Theorem 5.1's factor sqrt(K) nor its logarithms. K multiplies only the term of
+    the read-out w.
 
     Raises:
         Refused: if K < 2.

@@ -1,7 +1,7 @@
-"""The paper's statements in its order: `SECTIONS` maps each section to the module that judges it.
+"""The paper's statements in its order: `SECTIONS` maps each section to a module.
 
-The statements share `instances`. `errata.toml` lists the paper's errors. `items` lists every
-numbered item. `reference` holds the edition, links and BibTeX.
+The module `instances` holds the samplers that the statements share. `errata.toml` lists the paper's
+errors. `items` lists every numbered item. `reference` holds the edition, links and BibTeX.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A disproof of Corollary F.0.2's printed bound, for norms over rows or columns and either ball.
+"""A disproof of Corollary F.0.2's bound, for norms over rows or columns, l_1 or l_2 ball.
 
 As in `packings`, the networks have one layer and a constant [CLS] token, and they differ only in
 row 0 of W_QK. Every other matrix has one row or one column, short enough for the printed norms of
@@ -126,7 +126,7 @@ HALVES = {"d": 1000, "B_x": 100.0 * math.sqrt(1000.0), "epsilon": 0.49}
 def _halves(d: int, **changed: float) -> dict[str, Any]:
     """Return the instance `HALVES` in dimension d with B_x = 100 sqrt d.
 
-    The attention scores of its two tokens are 5000 apart.
+    The attention scores of its two tokens differ by 5000.
     """
     return HALVES | {"d": d, "B_x": 100.0 * math.sqrt(d)} | changed
 

@@ -15,7 +15,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _longest(size: Size) -> Instance:
-    """Return maximisers of both sides: v selects the longest column of P; u is that column."""
+    """Return instances of equality: v selects the longest column of P, and u is this column."""
     P = np.random.default_rng(0).normal(size=(8, size["d"], size["T"]))
     at = np.linalg.norm(P, axis=1).argmax(axis=1)
     columns = P[np.arange(8), :, at]
@@ -91,7 +91,7 @@ NORMS = draw.inequality(
 
 
 def _equal_tokens(size: Size) -> Instance:
-    """Return sequences in which every token is B_x s e_j; a mixture then has the tokens' norm."""
+    """Return sequences whose tokens all equal B_x s e_j, so that every average has norm B_x."""
     rng, rows = np.random.default_rng(0), []
     for vertex in draw.signed_vertices(size["d"], 3.0):
         W = rng.normal(size=(size["d"], size["d"]))

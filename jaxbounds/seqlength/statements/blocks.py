@@ -20,15 +20,15 @@ OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
 _KEYS = {"W_v": [[0.25, 0.0], [0.0, 0.25]], "W_c": [[1.0, 0.0], [0.0, 1.0]]}
 LAYER = {"W_QK": [[0.0005, 0.0], [0.0, 0.0]], **_KEYS}
 MOVED = {"W_QK": [[-0.0005, 0.0], [0.0, 0.0]], **_KEYS}
-"""An instance with two opposite tokens of norm 4, a small step of W_QK along them, W_v = I / 4."""
+"""The copy of `LAYER` with a small step of W_QK; inputs are opposite tokens of norm 4."""
 
 _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
 
 
 def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
-    """Return the assumptions of Theorem 4.2 and Appendix E on the stored step.
+    """Check the assumptions of Theorem 4.2 and Appendix E for `LAYER` and its copy `MOVED`.
 
-    The stored step has B_x = 4, w = e_1 and the activation tanh.
+    Here B_x = 4, w = e_1 and the activation is tanh.
     """
     named = {"layer": instance.get("layer", instance.get("layers")), "moved": instance["moved"]}
     bounds = {"W_QK": 0.0005, "W_v": 0.25, "W_c": 1.0}
@@ -68,7 +68,7 @@ def moved_enough(weights: Instance, moved: Instance) -> dict[str, Array]:
 
 
 def opposite_tokens(size: Size, *, count: int = 24) -> list[dict]:
-    """Return two opposite tokens of norm B_x, W_v = I / B_x, and a small step of W_QK."""
+    """Return instances with two opposite tokens of norm B_x, W_v = I / B_x, and two close W_QK."""
     rng, rows, d, k = np.random.default_rng(0), [], size["d"], size["k"]
     corner = np.zeros((d, d))
     corner[0, 0] = 1.0
@@ -82,7 +82,7 @@ def opposite_tokens(size: Size, *, count: int = 24) -> list[dict]:
 
 
 def _only_W_c(rng: np.random.Generator, size: Size) -> tuple[Instance, Instance]:
-    """Return a layer and a copy with another W_c.
+    """Return a layer and a copy that differs only in W_c.
 
     The outputs are so short that the projection Pi_norm leaves them unchanged.
     """

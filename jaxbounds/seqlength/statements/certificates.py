@@ -37,7 +37,7 @@ READOUT = np.array([1.0, -1.0])
 
 
 def _network(scale: float) -> AttentionNetwork:
-    """Return a network in R^1 with one head and two outputs; all norms are 1 or `scale`."""
+    """Return a network with d = 1, one head and two outputs; `scale` sets its norms."""
     return AttentionNetwork(
         maps=np.array([[[scale, 0.0]]]),
         values=np.array([[[0.5]]]),
@@ -97,7 +97,7 @@ NORMS = identity_on_host(
 
 
 def _network_bound(instance: Instance, size: Size) -> Sides:
-    """Estimate Rad over 16 networks: all choices of signs of values, offset, kernel, bias."""
+    """Estimate Rad of 16 networks: all choices of signs of the values, offset, kernel and bias."""
     scale, m = numbers(instance, "scale", "m")
     X, network = _tokens(m), with_readout(_network(scale), READOUT)
     (last,) = network.dense

@@ -47,7 +47,7 @@ def _network_sample(key: Array, size: Size) -> Instance:
 
 
 def _one_moves(size: Size) -> Iterator[dict]:
-    """Return networks and perturbed copies; only w or the last W_c differs.
+    """Return networks and perturbed copies that differ only in w or in the last layer's W_c.
 
     All tokens are equal and parallel to e_1, and every map keeps the tokens parallel to e_1.
     """
@@ -66,7 +66,7 @@ def _one_moves(size: Size) -> Iterator[dict]:
 
 
 def _network_cases(size: Size) -> Instance:
-    """Return networks and copies: Lemma E.2's counterexample, and copies that change one matrix."""
+    """Return networks with perturbed copies: Lemma E.2's counterexample, and one changed matrix."""
     rng, d, k = np.random.default_rng(1), size["d"], size["k"]
     w, rows = np.eye(d)[0], list(_one_moves(size))
     for case in opposite_tokens(size):
@@ -187,9 +187,9 @@ CHAIN = on_networks(
 
 
 def _resolutions(instance: Instance, size: Size) -> tuple[NetworkNorms, Any]:
-    """Compute the norms of a network and of its step, and sum_i beta_i eps_i.
+    """Compute the norms of a network and its perturbed copy, and sum_i beta_i eps_i.
 
-    Here eps_i is the distance between the two versions of map i.
+    Here eps_i is the distance between map i and its perturbed copy.
     """
     X, layers, moved = (instance[n] for n in ("X", "layers", "moved"))
     B_x = max_row_norm(X)
@@ -265,7 +265,7 @@ COVER = on_networks(
 
 
 def _words_sample(key: Array, size: Size) -> Instance:
-    """Draw a network, K readout rows of norm 1, and a copy perturbed by little or by much."""
+    """Draw a network, K readouts of norm 1, and a copy with a small or a large perturbation."""
     a, b, c = jax.random.split(key, 3)
     drawn = draw.normals(a, {"V": (size["K"], size["d"]), "step": (size["K"], size["d"])})
     V = draw.unit(drawn["V"])

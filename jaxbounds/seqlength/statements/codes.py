@@ -24,4 +24,4 @@ CODES = {
     "S11": "The cross entropy of logits within M has a Lipschitz constant below 2, which depends "
     "on M and on the number K of words.",
 }
-"""Each short name with one or two sentences; `jaxbounds show` prints them."""
+"""A dictionary from each short name to its explanation, which `jaxbounds show` prints."""

@@ -33,8 +33,9 @@ def _subsets(points: int) -> Iterator[tuple[int, ...]]:
 def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float) -> int:
     """Return the largest number of points that the functions shatter with margin `gap`.
 
-    Points are shattered if one level for each point has the following property. For every choice of
-    sides, some function is at least `gap` above or below the levels, on the chosen sides.
+    A set of points is shattered if each point has a level with the following property. For every
+    choice of sides (above or below), some function is at least `gap` from all levels, on the chosen
+    sides.
     """
     # The functions above, and the functions below, as bits of one whole number.
     bits = lambda flags: int.from_bytes(np.packbits(flags).tobytes(), "big")
@@ -61,7 +62,7 @@ def _halfway(values: np.ndarray, gap: float) -> np.ndarray:
 
 
 def _worst_complexity(F: np.ndarray, m: int) -> float:
-    """Compute the largest Rad over all samples of m points, repeated points included."""
+    """Compute the largest Rademacher complexity over all samples of m points (with repetition)."""
     sums, probability, first = _sign_sums(F.shape[1], m)
     of_sums = probability * (sums @ F.T).max(axis=1)
     return float(np.add.reduceat(of_sums, first).max()) / m
@@ -69,10 +70,10 @@ def _worst_complexity(F: np.ndarray, m: int) -> float:
 
 @functools.cache
 def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sums of signs at each point, their probabilities, and where each sample starts.
+    """Return the sums of signs at each point, their probabilities, and each sample's first row.
 
-    If c signs fall on a point, k of them are -1 with probability C(c, k) / 2^c. The sum is then c -
-    2 k.
+    If a sample contains a point c times, k of its signs are -1 with probability C(c, k) / 2^c. The
+    sum is then c - 2 k.
     """
     sums: list[list[float]] = []
     probability: list[float] = []
@@ -110,9 +111,9 @@ def _class(key: Array, size: Size) -> Instance:
 
 
 def _cubes(size: Size) -> Instance:
-    """Return functions with all signs at some points and 0 at the others, and two margins.
+    """Return classes with every choice of signs at some points and 0 at the other points.
 
-    The margins are 1 and 1.02 Rad.
+    Each class has two margins, 1 and 1.02 Rad.
     """
     every, rows = np.array(list(itertools.product((-1.0, 1.0), repeat=size["points"]))), []
     for count in range(1, size["points"] + 1):

@@ -60,9 +60,9 @@ def _objective(delta: Any, a: Any, b: Any, B: Any) -> Any:
 def _least(a: Any, b: Any, B: Any) -> Any:
     """Compute the objective's minimum over 0 < delta <= B, by search or by a traced formula.
 
-    The claim is an equality, so the value at an arbitrary delta, an upper bound on the minimum, is
-    not enough. The traced formula uses the zero of the derivative 1 - a - b / delta, or B if B is
-    less. For b >= 0 the objective is convex, so this value is the minimum. a must be below 1.
+    The claim is an equality, so an upper bound on the minimum (the value at some delta) is not
+    enough. The traced formula uses the zero of the derivative 1 - a - b / delta, or B if B is less.
+    For b >= 0 the objective is convex, so this value is the minimum. a must be below 1.
     """
     if traced(a, b, B):
         return _objective(jnp.minimum(b / (1.0 - a), B), a, b, B)
@@ -146,7 +146,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def _integral_of(height: Callable[[Any], Any], low: float, high: float) -> float:
-    """Integrate by Gauss's rule on each octave, where a power of epsilon is smooth."""
+    """Integrate by Gauss's rule on each octave [x, 2x], on which powers of epsilon are smooth."""
     octaves = high * 2.0 ** -np.arange(24.0)
     ends = np.append(octaves[octaves > low], low)
     half, middle = (ends[:-1] - ends[1:])[:, None] / 2.0, (ends[:-1] + ends[1:])[:, None] / 2.0

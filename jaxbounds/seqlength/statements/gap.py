@@ -88,7 +88,7 @@ GENERALIZATION = Statement(
 
 
 def _tail(instance: Instance, size: Size) -> Sides:
-    """Check the tail of the mean of m independent terms in [-c, c].
+    """Check a tail bound for the mean of m independent terms in [-c, c].
 
     The mean exceeds its expectation by t with probability at most exp(-m t^2 / (2 c^2)).
     """

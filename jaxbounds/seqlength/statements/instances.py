@@ -20,10 +20,10 @@ from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""A search budget for statements that random and extremal instances decide. It allows no search."""
+"""A budget for statements that random and extremal instances decide; it allows no search."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
-"""A search budget for statements with no known extremal instance."""
+"""A search budget for statements without a known extremal instance (equality or nearly)."""
 
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
 """A budget with more random instances and no search, for widely varying instances."""
@@ -36,9 +36,9 @@ gradient_search = functools.partial(
     search="gradient",
     budget=Budget(samples=64, restarts=2, steps=30, batch=64),
 )
-"""A function that declares an inequality.
+"""A function that declares an inequality for checks with a few gradient searches.
 
-The check uses random instances, extremal instances and a few gradient searches.
+The check also uses random and extremal instances.
 """
 
 random_search = functools.partial(
@@ -47,9 +47,9 @@ random_search = functools.partial(
     search="random",
     budget=Budget(samples=64, restarts=4, steps=30, batch=64),
 )
-"""A function that declares an inequality to be checked by random searches.
+"""A function that declares an inequality, which random searches check instead of gradients.
 
-The sides of the inequality are piecewise constant, for example because of a greedy choice.
+The sides of such an inequality are piecewise constant, for example because of a greedy choice.
 """
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
@@ -123,14 +123,14 @@ def stacked(rows: list[dict], /) -> dict:
 
 
 def grid(**values: Sequence[float]) -> Callable[[Size], Instance]:
-    """Return a function for a statement's `cases`; it lists all combinations of named values."""
+    """Return the `cases` of a statement, a function that lists all combinations of named values."""
     columns = zip(*itertools.product(*values.values()))
     cases = dict(zip(values, map(np.array, columns)))
     return lambda size: dict(cases)
 
 
 def positive(*names: str) -> Callable[[Instance, Size], Instance]:
-    """Return a function for host searches; it replaces each named entry x by max(|x|, 1e-6)."""
+    """Return a projection for host searches that replaces each named entry x by max(|x|, 1e-6)."""
     return lambda instance, size: {
         **instance,
         **{name: np.maximum(np.abs(instance[name]), 1e-6) for name in names},

@@ -1,4 +1,4 @@
-"""Every numbered item and display of the paper, with the statements or code that cover it."""
+"""Every numbered item and display of the paper, with the statements or code that check it."""
 
 _SECTION_2 = {
     "Section 2.1, ||W||_{q,p}": "seqlength.sec2.1.norm, E14",

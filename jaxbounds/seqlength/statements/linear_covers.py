@@ -78,7 +78,7 @@ def _lemma_3_2_sample(key: Array, size: Size) -> Instance:
 
 
 def _zero_and_identity(size: Size) -> Instance:
-    """Return the maps 0 and c I (its first k rows), with means of basis vectors as inputs."""
+    """Return the maps 0 and c I (first k rows); the inputs are averages of basis vectors."""
     k, d = size["k"], size["d"]
     average = np.stack([np.where(np.arange(d) < n, 1.0 / n, 0.0) for n in (2, 2, 3, 3)])
     scales = np.array([0.5, 1.0, 2.0])

@@ -173,7 +173,7 @@ WITH_LOGARITHMS = draw.random_search_on_host(
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Measure Rad of networks with W_QK = v e_i^T, ||v||_2 = 1; each point occurs 2^26 times."""
+    """Estimate Rad of networks with W_QK = v e_i^T, ||v||_2 = 1; each point occurs 2^26 times."""
     m, d = 2**26 * len(instance["X"]), size["d"]
     turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
@@ -232,7 +232,7 @@ COROLLARY_CLASS = Statement(
 
 
 def _orders(instance: Instance, size: Size) -> Sides:
-    """Compute eps^2 ln N with one quantity equal to g and all others 1, for each quantity."""
+    """Compute eps^2 ln N for each quantity of the bound: this one equals g, all others equal 1."""
     (g,) = draw.numbers(instance, "g")
     ones = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     log = math.log(9.0)

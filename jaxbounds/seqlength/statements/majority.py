@@ -39,7 +39,7 @@ NET = MajorityTransformer(d_k=3, hidden=4)
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def _outputs(params: Any, seed: Array, T: int, d: int) -> tuple[Any, ...]:
-    """Return sequences and the outputs of the dense and the reduced network on them."""
+    """Return sequences, and the outputs of the full network and of its short form on them."""
     key_task, key_bits = jax.random.split(jax.random.key(seed))
     task = draw_task(key_task, Embedding(d=d), T=T, sparsity=3)
     bits = draw_bits(key_bits, n=5, T=T)
@@ -161,10 +161,9 @@ TASK = identity_on_host(
 
 
 def _trend(instance: Instance, size: Size) -> Sides:
-    """Compare trends.
+    """Compare trends of two rows with one run each.
 
-    Each of the two rows has one run, and exchanging the rows only flips the sign of the slope, so
-    the p-value is 1.
+    Exchanging the rows only flips the sign of the slope, so the p-value is 1.
     """
     (step,) = numbers(instance, "step")
     x, keep = np.array([1.0, 3.0]), np.ones((2, 1), bool)

@@ -44,7 +44,7 @@ GRADIENT = identity(
 
 
 def _corners(size: Size) -> Instance:
-    """Return logits that are -M for the right word and M for all others, and logits a step away."""
+    """Return logits (-M for the right word, M for all others), and logits closer to 0 by 0.001."""
     M = np.linspace(0.5, 3.0, 16)[:, None]
     corner = np.where(np.arange(size["K"]) == 0, -1.0, 1.0)[None]
     return {"x": M * corner, "y": (M - 1e-3) * corner}
@@ -210,7 +210,7 @@ BINARY = on_words(
 
 
 CLIP = 1.0
-"""The value c (in nats) at which losses are clipped; a larger value clips fewer losses."""
+"""The check clips losses at this value c (in nats); a larger value clips fewer losses."""
 
 
 def _uncut(size: Size) -> Instance:

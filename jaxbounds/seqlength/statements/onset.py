@@ -14,7 +14,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 class _Found(NamedTuple):
-    """The least informative sample size m*, and bound / trivial value at m* and at 0.5% less."""
+    """The least informative sample size m*, and bound / trivial value at m* and at 0.995 m*."""
 
     there: float
     before: float
@@ -23,7 +23,7 @@ class _Found(NamedTuple):
 
 @functools.lru_cache(maxsize=64)  # the searches of all forms start at equal instances
 def _found(theorem: int, setting: Setting) -> tuple[_Found, _Found]:
-    """Return the onset (least sample size) of one theorem, as printed and as sharpened."""
+    """Return the least informative sample sizes of one theorem's printed and sharpened bounds."""
     name, onset = list(onsets(setting, layers=2, words=3).items())[theorem]
     least = smallest_samples(setting, layers=2, words=3, theorems=(name,))[name]
 

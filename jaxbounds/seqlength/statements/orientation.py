@@ -1,4 +1,4 @@
-"""Corollaries D.0.1, D.0.2 and F.0.1: the matrix whose column norm is bounded, and its inputs."""
+"""Corollaries D.0.1, D.0.2 and F.0.1: which matrix (W_QK or W_QK^T) has the column norm."""
 
 import math
 from typing import Any
@@ -51,7 +51,7 @@ def _orientation(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the printed column norms of the matrices that give the corners of cube and ball."""
+    """Check the printed column norms of matrices whose images are corners of the cube and ball."""
     d = int(instance["d"])
     points, e_1 = d + 1, np.zeros(d)  # e_1, .., e_d and 0
     e_1[0] = 1.0
@@ -185,7 +185,7 @@ def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at_n(n: int, ratio: float) -> Counterexample:
-    """Return the counterexample of cubes of side 2 in R^n.
+    """Return the counterexample whose images fill a cube of side 2 in R^n.
 
     The log size of the packing is `ratio` times the bound.
     """

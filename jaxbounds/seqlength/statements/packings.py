@@ -1,8 +1,8 @@
-"""Disproofs of printed numbers of Section 4.3 and Appendix F, by networks that are far apart.
+"""Disproofs of printed bounds on cover sizes in Section 4.3 and Appendix F, by packings.
 
-The functions are pairwise at least 2 eps apart on some inputs. Each member of a cover is within eps
-of at most one function, because covers are strict (Section 2.4). A cover therefore has at least as
-many members as there are functions.
+A packing is a set of networks that are pairwise at least 2 eps apart on some inputs. Each member of
+a cover is within eps of at most one of them, because covers are strict (Section 2.4). A cover
+therefore has at least as many members as the packing.
 """
 
 import functools
@@ -67,7 +67,7 @@ def corrected_size(norms: NetworkNorms, constants: Constants, layers: int) -> An
 
 
 def _few(instance: Instance) -> tuple[Any, list[dict[str, Any]], Any]:
-    """Return two sequences (0, B_x e_i), four networks W_c = +-c e_j e_1^T, and w, in R^2."""
+    """Return two inputs (0, B_x e_i), four networks with W_c = +-c e_j e_1^T, and the readout w."""
     B_x, c = draw.numbers(instance, "B_x", "c")
     xp = array_module(B_x, c)
     X, e = xp.stack([xp.zeros((2, 2)), B_x * xp.eye(2)], axis=1), xp.eye(2)
@@ -173,12 +173,12 @@ def norms_of(B_x: Any) -> NetworkNorms:
 
 
 def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, dict[str, Any], Any]:
-    """Return one input, one network and w.
+    """Return one input, one network and the readout w.
 
     All three are nonzero only on the coordinates 0, 1, 2 and i of R^d. Row 0 of W_QK has `entries`
     at 2 and i. The token [CLS] is B_x e_0. The other two tokens are +-B_x (share e_1 + direction),
     with `direction` in the coordinates 2 and i. The query of [CLS] distinguishes these two tokens
-    by the sign of entries . direction. The vector w reads coordinate 1.
+    by the sign of entries . direction. The readout w is nonzero only at coordinate 1.
     """
     xp = array_module(entries, direction, share, B_x)
     e = xp.eye(4)

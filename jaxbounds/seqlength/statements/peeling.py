@@ -67,7 +67,7 @@ def _peeling(instance: Instance, size: Size) -> Sides:
 
 
 def _aligned(size: Size) -> Instance:
-    """Return instances with positive entries; no terms of the sums cancel."""
+    """Return instances of positive entries, so that no terms of the inequality's sums cancel."""
     rng, d, k = np.random.default_rng(0), size["d"], size["k"]
     W_c, W_v = rng.uniform(0.1, 1.0, (4, k, d)), rng.uniform(0.1, 1.0, (4, d, k))
     # All columns have equal l_1 norms, so every column is a longest column.
@@ -78,7 +78,7 @@ def _aligned(size: Size) -> Instance:
 
 
 def _peeling_meets(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the printed norms of the stored matrices, with z = X^T softmax(..) of one token z."""
+    """Check the printed norms of the stored matrices; z = X^T softmax(..) is the only token."""
     w, W_c, W_v = (np.asarray(instance[name]) for name in ("w", "W_c", "W_v"))
     rows = lambda W: np.abs(W).sum(axis=1).max()
     return {

@@ -1,4 +1,4 @@
-"""The paper's citation, the edition that was read, and the functions that no statement judges."""
+"""The paper's citation, the edition that was read, and the functions without a statement."""
 
 EDITION = (
     "AISTATS 2024, PMLR volume 238, pages 1405 to 1413, with Appendices A to G; not v1 of the"

@@ -1,4 +1,4 @@
-"""Lemma E.1: the division of a resolution among covers."""
+"""Lemma E.1: how the resolution epsilon is divided among the covers of the matrices."""
 
 import math
 from typing import Any
@@ -12,11 +12,11 @@ from jaxbounds.seqlength.multi_layer import covering_constant, divide_scale
 from jaxbounds.seqlength.statements import instances as draw
 
 TERMS = dict.fromkeys(("C", "beta"), Box(1e-3, math.inf, "n"))
-"""The sets of the lemma's inputs C_i and beta_i, both positive."""
+"""The sets from which a check takes the lemma's inputs C_i > 0 and beta_i > 0."""
 
 
 def _scale_cases(size: Size) -> Instance:
-    """Return the minimiser, and scales with one negative entry whose eps is still positive."""
+    """Return the minimising scales, and scales with one negative entry but eps > 0."""
     rng, rows, n = np.random.default_rng(0), [], size["n"]
     for _ in range(16):
         C, beta = 10.0 ** rng.uniform(-1.0, 1.0, size=(2, n))

@@ -31,7 +31,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 @functools.cache
 def _both_norms(m: int, d: int) -> tuple[float, float]:
-    """Estimate Rad of two classes: the norm bound of W_v is over rows, or over columns."""
+    """Estimate Rad of two classes: W_v has a norm bound over rows, or a norm bound over columns."""
     rng = np.random.default_rng(d)
     x = rng.normal(size=(m, d))
     x /= 2.0 * np.linalg.norm(x, axis=1, keepdims=True)
@@ -40,7 +40,7 @@ def _both_norms(m: int, d: int) -> tuple[float, float]:
 
 
 def _transposed(instance: Instance, size: Size) -> Sides:
-    """Measure Rad on sequences of two tokens: a constant [CLS] = 0 and a random unit vector x.
+    """Compare Rad with its bound on two-token inputs: [CLS] = 0 and a random unit vector x.
 
     Here W_QK = 0 gives each of the two tokens the attention 1/2.
     """
@@ -153,7 +153,7 @@ def class_sample(key: Array, size: Size, p: float = 2.0) -> Instance:
 
 @jax.jit
 def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
-    """Evaluate networks on all inputs: the given W_QK, and W_v and w at extreme points."""
+    """Evaluate networks on all inputs: the given W_QK, and extreme points W_v and w."""
     d = X.shape[-1]
     W_c, w = jnp.eye(1, d), ends[jnp.array([0, d])]
     run = lambda W_QK, v: head_at(X, W_QK, v[:, None], W_c, 0, activation=jax.nn.relu) @ w.T
@@ -161,7 +161,7 @@ def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
 
 
 def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float:
-    """Estimate Rad from below, with the given W_QK, and with W_v and w at extreme points.
+    """Estimate Rad from below by networks with the given W_QK and extreme points W_v and w.
 
     The sample contains each point `copies` times.
     """
@@ -174,7 +174,7 @@ def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Measure networks with weights at extreme points; the sample has each input 2^16 times."""
+    """Estimate Rad by networks at extreme points; the sample contains each input 2^16 times."""
     m, d = 2**16 * len(instance["X"]), size["d"]
     maps = np.concatenate([np.zeros((1, d * d)), draw.signed_vertices(d * d)]).reshape(-1, d, d)
     C = lemma_3_6(1.0, k=d, d=d)
@@ -272,7 +272,7 @@ def _constant_tokens(instance: Instance, size: Size) -> Sides:
 def _all_bounds(s: comparisons.Setting) -> Sides:
     """Bound Rad for sequences in which every token is B_x e_1.
 
-    Heads give B_x s for either sign s, and Rad is E |sum sigma_i| / m times the trivial value.
+    The heads return B_x s for either sign s, so Rad is E |sum sigma_i| / m times the trivial value.
     """
     m, outer, half = s.m, s.outer, (s.m - 1) // 2
     walk = math.lgamma(m) - math.lgamma(half + 1) - math.lgamma(m - half) - (m - 1) * math.log(2.0)

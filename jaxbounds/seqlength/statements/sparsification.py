@@ -45,7 +45,7 @@ def _maurey_project(instance: Instance, size: Size) -> Instance:
 
 
 def _maurey_cases(size: Size) -> Instance:
-    """Return three instances: one vector with gamma = 1/2; V and -V with weights 1/2; a vertex."""
+    """Return three instances: weight 1/2 on V; weights 1/2 on V and -V; weight 1 on V."""
     V = np.eye(1, size["dim"])
     vectors = np.concatenate([V, -V, np.repeat(V, size["n"] - 2, axis=0)])
     weights = np.zeros((3, size["n"]))
