@@ -181,8 +181,7 @@ def transformer_excess_rate(
 ) -> float:
     """Return Theorem 10's rate C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
-    Here C_1 = q r_a^2 r_w^2 r_x^2. The minimum is the smaller of the theorem's two terms for
-    attention.
+    Here C_1 = q r_a^2 r_w^2 r_x^2. The dots are the theorem's two terms for attention.
     """
     attention = min(r_x**6 * (r_a * r_w) ** 2 * q**4 / d**2, q * (q**2 + d**2))
     return q * (r_a * r_w * r_x) ** 2 * math.sqrt((m_g * q * (d + q) + attention) / n)
@@ -217,9 +216,9 @@ def network_perturbation_bound(
 ) -> Float[Array, ""]:
     """Bound the distance of two ReLU networks' outputs at x, by the steps of Lemma 30.
 
-    Step l is |x_l - x~_l| <= |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l -
-    b~_l|. Eq. (C.13) bounds |x~_{l-1}|. The norms are operator norms, as printed after (C.14). All
-    constants are explicit.
+    Let x_l and x~_l be the outputs of layer l of the two networks. Step l is |x_l - x~_l| <=
+    |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l - b~_l|. Eq. (C.13) bounds
+    |x~_{l-1}|. The norms are operator norms, as printed after (C.14). All constants are explicit.
 
     Args:
         first: pairs (W, b), one for each layer.

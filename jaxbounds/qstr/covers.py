@@ -91,8 +91,8 @@ def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
 
     The constant is sqrt(R^2 (H r_z^2 + 1) + R^4 r_z^6 / 4).
 
-    All constants are explicit. The derivatives with respect to a, (W, b) and Theta_QK have norms at
-    most s |(W, b)|, s |a| and |a| |W| r_z^3, with s^2 = H r_z^2 + 1, and |a| |W| <= R^2 / 2.
+    All constants are explicit. Let s^2 = H r_z^2 + 1. The derivatives in a, (W, b) and Theta_QK
+    have norms at most s |(W, b)|, s |a| and |a| |W| r_z^3, and |a| |W| <= R^2 / 2.
     """
     return (R**2 * (H * r_z**2 + 1.0) + 0.25 * R**4 * r_z**6) ** 0.5
 

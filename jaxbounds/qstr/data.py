@@ -35,7 +35,7 @@ def sample_positions(
     simple: bool = False,
     distinct: bool = False,
 ) -> Int[Array, "*shape N q"]:
-    """Draw positions t uniformly over [N]^q; if `simple`, one t serves the whole prompt.
+    """Draw positions t uniformly over [N]^q; if `simple`, all positions of a prompt share t.
 
     The option `distinct` draws the q positions of one token without replacement; the paper draws
     with replacement.

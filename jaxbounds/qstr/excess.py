@@ -53,9 +53,10 @@ def truncated_gap(
 ) -> float:
     """Bound sup |R_tau - R-hat_tau| over a class with probability 1 - delta.
 
-    Corollaries 19 and 33 use symmetrisation: 2 Rad + tau sqrt(log(2/delta) / (2n)). If `sharp`,
-    Hoeffding's inequality for the functions of a cover gives 4 sqrt(tau) eps + tau sqrt((log C(eps)
-    + log(2/delta)) / (2n)). All constants are explicit.
+    R_tau is the expectation of the loss truncated at tau, and R-hat_tau is its mean over the
+    sample. Corollaries 19 and 33 use symmetrisation: 2 Rad + tau sqrt(log(2/delta) / (2n)). If
+    `sharp`, Hoeffding's inequality for the functions of a cover gives 4 sqrt(tau) eps + tau
+    sqrt((log C(eps) + log(2/delta)) / (2n)). All constants are explicit.
     """
     tail = math.log(2.0 / delta)
     if not sharp:
@@ -73,10 +74,11 @@ def truncated_risk(
     """Bound R_tau of each function with R-hat_tau = `empirical`, with probability 1 - delta.
 
     The bound is sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n).
-    For a member of the cover let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's bound
-    gives P <= (sqrt P-hat + sqrt(2v))^2 with n v = log C(eps) + log(1/delta). The root of a risk is
-    an L2 norm of the loss's root. This norm differs by at most eps between a function and the
-    cover's member. All constants are explicit.
+    R_tau is the expectation of the loss truncated at tau, and R-hat_tau is its mean over the
+    sample. For a member of the cover, let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's
+    bound gives P <= (sqrt P-hat + sqrt(2v))^2 with n v = log C(eps) + log(1/delta). The root of a
+    risk is an L2 norm of the loss's root. This norm differs by at most eps between a function and
+    the cover's member. All constants are explicit.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -141,11 +143,11 @@ class Setting(NamedTuple):
 def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> float:
     """Bound the truncation error R - R_tau, Lemmas 20 and 34. All constants are explicit.
 
-    Let A = |yhat - y|. The error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the
-    label radius plus the largest prediction on prompts whose tokens stay within their radius.
-    Therefore A exceeds sqrt tau only if a token or the label exceeds its radius; each event has
-    probability at most exp(-tail). Finally |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and
-    |yhat|_4 <= `fourth`.
+    R is the risk, and R_tau is the risk with the loss truncated at tau. Let A = |yhat - y|. The
+    error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the label radius plus the
+    largest prediction on prompts whose tokens stay within their radius. Therefore A exceeds sqrt
+    tau only if a token or the label exceeds its radius; each event has probability at most
+    exp(-tail). Finally |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <= `fourth`.
     """
     both = math.sqrt(setting.C_y * 4.0**setting.s) + fourth
     return both**2 * math.sqrt(2.0) * math.exp(-0.5 * tail)
@@ -238,7 +240,7 @@ def transformer_risk(
     delta: float = 0.01,
     form: str = "symmetrised",
 ) -> float:
-    """Bound the risk as in Theorem 10.
+    """Bound the risk of Theorem 10's learner, a Transformer with the least empirical risk.
 
     The bound is `minimiser_risk` for the class (A.1) with exp(-tail) = n^-4. Here r_z^2 = r_x^2 + d
     (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de). With this alpha, attention
@@ -327,7 +329,7 @@ def recurrent_risk(
     delta: float = 0.01,
     form: str = "symmetrised",
 ) -> float:
-    """Bound the risk as in Theorem 7, by `minimiser_risk` for the class f with exp(-tail) = n^-4.
+    """Bound the risk of Theorem 7's learner by `minimiser_risk` for the class f, exp(-tail) = n^-4.
 
     The RNN of the class represents the link without error on tokens within r_x, with states of norm
     r_h = sqrt(q) r_x. The encodings are unit vectors, so z_i has norm sqrt(r_x^2 + q + 1). All

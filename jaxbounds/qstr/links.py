@@ -54,8 +54,8 @@ class Link:
         name: the key in `LINKS`.
         init: `init(key, q, d) -> parameters`.
         apply: `apply(parameters, tokens (..., q, d)) -> labels (...)`.
-        two_layer: the exact network of Assumption 2 (eps_2NN = 0), or None if no such network
-            exists.
+        two_layer: a function from parameters to the exact network of Assumption 2 (eps_2NN = 0), or
+            None if there is no exact network.
     """
 
     name: str

@@ -20,7 +20,7 @@ from jaxbounds.seqlength.parameters import Layers, read_layers
 DEAREST = "relu"
 """The activation that the bound assumes if the model's activation is unknown.
 
-With the other activations, identity and tanh, the bound would not be larger.
+The other activations, identity and tanh, would not give a larger bound.
 """
 
 BLOCKS = (

@@ -82,9 +82,9 @@ def lemma_3_3_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute x^2 ln(dk), the leading term of Lemma 3.4 with hidden constant 1.
 
-    The value is not certified. It is a bound to leading order if ||W^T||_{2,1} <= B_w (rows),
-    inputs have l_1 norm at most B_x, and x = B_w B_x / epsilon. With the printed orientation, the
-    value is no bound (erratum E3).
+    The value is not certified. To leading order, it is a bound for x = B_w B_x / epsilon, if
+    ||W^T||_{2,1} <= B_w (rows) and inputs have l_1 norm at most B_x. With the printed orientation,
+    the value is no bound (erratum E3).
     """
     return _checked(x, k=k, d=d) ** 2 * log(d * k, x)
 
@@ -132,10 +132,10 @@ def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Arr
 def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
     """Compute ln(2^s C(N, s)), s = floor(x^2 / 4), a lower bound on covers of one-row maps.
 
-    The value is at most the log size of every cover of one-row maps on N <= d orthonormal points
-    (B_x = 1), with x = B_w / epsilon. The rows (B_w / sqrt s) times a sum of s signed points differ
-    by B_w / sqrt s >= 2 epsilon at some point. An open ball of radius epsilon therefore contains at
-    most one of these rows.
+    Every cover of one-row maps on N <= d orthonormal points (B_x = 1, x = B_w / epsilon) has at
+    least this log size. The rows (B_w / sqrt s) times a sum of s signed points differ by B_w / sqrt
+    s >= 2 epsilon at some point. An open ball of radius epsilon therefore contains at most one of
+    these rows.
     """
     scale, xp = _checked(x, points=points), array_module(x, points)
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, points) else scipy.special.gammaln
@@ -188,9 +188,9 @@ def volumetric(x: ArrayLike, /, *, parameters: Count) -> Values | Array:
 def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute k ln(max(x, 1)), a lower bound on the covers of {v e_1^T : ||v||_2 <= B_w}.
 
-    The value is at most the log size of every cover on the inputs of l_1 norm at most B_x, with x =
-    B_w B_x / epsilon. The class lies in {||W||_{2,1} <= B_w} with the paper's column norm. For
-    large k, the lower bound therefore exceeds the printed Lemma 3.4, x^2 ln(dk) (erratum E3).
+    Every cover on the inputs of l_1 norm at most B_x has at least this log size, with x = B_w B_x /
+    epsilon. The class lies in {||W||_{2,1} <= B_w} with the paper's column norm. For large k, the
+    lower bound therefore exceeds the printed Lemma 3.4, x^2 ln(dk) (erratum E3).
     """
     xp = array_module(x, k)
     return real(k) * xp.log(xp.maximum(_checked(x, k=k), 1.0))

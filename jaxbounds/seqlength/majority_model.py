@@ -34,8 +34,8 @@ def _uniform(limit: float) -> nn.initializers.Initializer:
 def glorot_limit(shape: tuple[int, ...], /) -> float:
     """Compute sqrt(6 / (fan_in + fan_out)), the limit of uniform initial weights.
 
-    fan_in is the size of the second-last axis, times the sizes of all earlier axes. fan_out is the
-    size of the last axis, times the sizes of all earlier axes but the second-last.
+    The number fan_in is the size of the second-last axis, times the sizes of all earlier axes. The
+    number fan_out is the size of the last axis times the same sizes.
     """
     field = math.prod(shape[:-2])
     return math.sqrt(6.0 / (field * (shape[-2] + shape[-1])))

@@ -92,10 +92,10 @@ def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> Attention
 
 
 def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> dict[str, float]:
-    """Compute the named norms that enter a bound.
+    """Return a dictionary of the norms of the network's matrices that the bound needs.
 
-    The function reads only the CLS tokens of `X`. If they are all equal, the result also has the
-    l_1 norm of each head's map applied to the token.
+    The function uses only the CLS tokens of `X`. If the CLS tokens are all equal, the result also
+    has the l_1 norm of each head's map applied to this token.
     """
     norms: dict[str, float] = {}
     constant = bool(np.all(X[:, network.cls] == X[:1, network.cls]))

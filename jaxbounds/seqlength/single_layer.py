@@ -89,8 +89,8 @@ def entropy_terms(
 ) -> tuple[Any, Any, Any]:
     """Return (a, b, range) of Appendix C's bracket delta + (range - delta) a + b ln(range / delta).
 
-    The term a = sqrt(ln 2d / m) comes from the 2d signs and coordinates. b = `attention_lipschitz`
-    sqrt(C / m) comes from the cover of W_QK. The range is B_inf.
+    The term a = sqrt(ln 2d / m) comes from the 2d signs and coordinates. The term b =
+    `attention_lipschitz` sqrt(C / m) comes from the cover of W_QK. The range is B_inf.
     """
     xp = array_module(B_x, C, m, d, B_inf, softmax_constant)
     C, m, d = (xp.asarray(value, float) for value in (C, m, d))
@@ -236,8 +236,8 @@ def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) 
     """Return epsilon -> ln 2d + ln N(epsilon / factor), the log size of the cover S of Appendix C.
 
     The term ln 2d is the logarithm of the number of signs and coordinates. `map_covering` is the
-    log size of a cover of x -> W_QK^T x at the CLS tokens in l_2. |f_W - f_What| is at most
-    `factor` (`attention_lipschitz`) times the distance of the maps at the CLS token.
+    log size of a cover of x -> W_QK^T x at the CLS tokens in l_2. The outputs f_W and f_What differ
+    by at most `factor` (`attention_lipschitz`) times the distance of the maps at the CLS token.
 
     Raises:
         Refused: if `factor` is not positive.

@@ -52,10 +52,10 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
 
 
 def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
-    """Compute floor(4 m R^2 / margin^2), a bound on the number of shattered points (step 1).
+    """Compute floor(4 m R^2 / margin^2), a bound on the number of points shattered with `margin`.
 
-    The result is infinite for margin <= R. R bounds the Rademacher complexity on every sample of m
-    points, also with repeated points.
+    This is step 1 of the module's docstring; the result is infinite for margin <= R. R bounds the
+    Rademacher complexity on every sample of m points, also with repeated points.
     """
     g = np.asarray(margin, float)
     return np.where(g > R, np.floor(4.0 * m * np.square(R) / g**2), np.inf)
@@ -64,8 +64,9 @@ def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
 def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
     """Compute ln(2 (n (b-1)(b-2))^r), r the least with 2^r > sum_{i=1}^d C(n,i) (b-2)^i (step 2).
 
-    Here b = `levels` and d = `shattered`. The value is 0 if b <= 2 or d = 0, and infinite if d is
-    infinite. For d above 1000, (e n (b-2) / d)^d bounds the sum.
+    This is the bound on the log size of a 2-separated set in the module's docstring, with b =
+    `levels` and d = `shattered`. The value is 0 if b <= 2 or d = 0, and infinite if d is infinite.
+    For d above 1000, (e n (b-2) / d)^d bounds the sum.
     """
     b, d = np.broadcast_arrays(np.asarray(levels, float), np.asarray(shattered, float))
     some = (b > 2) & (d > 0)
@@ -85,7 +86,7 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
 
 
 def scalar_entropy(R: float, m: int, B: float, /) -> LogCovering:
-    """Bound ln N_infinity(F_s, epsilon, m) by steps 1 to 3; infinite for epsilon <= 4 R."""
+    """Bound ln N_infinity(F_s, epsilon, m) by this module's three steps; infinite up to 4 R."""
 
     def log_size(epsilon: ArrayLike) -> Values:
         epsilon = np.asarray(epsilon, float)

@@ -156,9 +156,9 @@ def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -
 
 
 def _mean_over(error: Callable[..., Array], data: tuple[Array, ...], at_once: int = 250) -> Array:
-    """Return the mean of `error(*data)` over all examples, from parts of `at_once` examples.
+    """Return the mean of `error(*data)` over all examples, computed in parts of `at_once` examples.
 
-    Parts take less memory and less time than all examples at once.
+    The parts take less memory and less time than all examples at once.
     """
     count = len(data[0])
     whole = count // at_once * at_once

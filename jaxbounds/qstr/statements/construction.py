@@ -116,7 +116,7 @@ def tokens_of(i: Instance, size: Size) -> tuple[Array, dict[str, Any]]:
 
 
 def _gated(i: Instance, size: Size) -> tuple[Array, Array]:
-    """Return two arrays of q slots: x_i in every slot, and x_i only in the slots with t_il = i.
+    """Return two arrays with q slots per token: x_i in every slot, and x_i if t_il = i, else 0.
 
     A slot is a block of d numbers, which holds one relevant token.
     """

@@ -161,7 +161,10 @@ WIDTH = cases_on_host(
 
 
 _SHARE = 0.25
-"""A codeword is light if its share of ones is at most this. A larger share makes more light."""
+"""A codeword counts as light if its share of ones is at most this number.
+
+A larger share makes more codewords light.
+"""
 
 
 def _light(i: Instance, size: Size) -> Sides:

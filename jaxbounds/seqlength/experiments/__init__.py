@@ -1,4 +1,4 @@
-"""The experiments of this paper for `jaxbounds run`: its figures, and its bounds beside others."""
+"""The experiments of this paper for `jaxbounds run`: its figures, and a comparison of bounds."""
 
 from jaxbounds.seqlength.experiments.comparison import COMPARISON
 from jaxbounds.seqlength.experiments.majority import MAJORITY

@@ -1,4 +1,4 @@
-"""The paper's bounds beside a log(T) bound and parameter counting, along T, m and the norm."""
+"""A comparison of the paper's bounds with a log(T) bound and parameter counting."""
 
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any

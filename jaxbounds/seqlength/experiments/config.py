@@ -83,10 +83,10 @@ class SparseMajority:
 
 
 REDUCED = SparseMajority()
-"""The default preset.
+"""The default preset, which is smaller than the paper's experiment.
 
-It differs from the paper: it has Adam, 600 epochs, and symbol vectors of norm 3. The preset also
-multiplies the positional code by 1/2.
+Unlike the paper, the preset has Adam, 600 epochs, and symbol vectors of norm 3. It also multiplies
+the positional code by 1/2.
 """
 
 QUICK = replace(REDUCED, lengths=(20, 80), seeds=2, epochs=200)

@@ -27,9 +27,9 @@ from jaxbounds.seqlength.network_bound import (
 from jaxbounds.seqlength.sparse_majority import embed
 
 LEARNED = 0.6
-"""The training loss below which a run counts as learned; ln 2 is the loss of chance.
+"""The training loss below which a run counts as learned; guessing has the loss ln 2.
 
-The loss is that of the best epoch, in nats. A larger number counts more runs as learned.
+The criterion uses the loss of the best epoch, in nats. A larger number counts more runs as learned.
 """
 
 DELTA = 0.05

@@ -76,7 +76,7 @@ def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, A
 def log_uniform(
     key: Array, low: ArrayLike, high: ArrayLike, /, shape: tuple[int, ...] = ()
 ) -> Array:
-    """Draw 10 to a uniform power between `low` and `high`."""
+    """Draw 10^p with p uniform between `low` and `high`."""
     return 10.0 ** jax.random.uniform(key, shape, minval=low, maxval=high)
 
 
