@@ -106,7 +106,8 @@ def prediction_bound(
 ) -> Float[Array, ""]:
     """Return Lemma 20's bound |a| (|W|_F sqrt(H) max |z_l| + |b|) on |yhat_i|.
 
-    The paper takes the Frobenius norm of W; `spectral_norm` is enough. All constants are explicit.
+    The paper uses the Frobenius norm of W; the spectral norm (`norm=spectral_norm`) also gives a
+    valid bound. All constants are explicit.
     """
     radius = jnp.max(vector_norm(z))
     return vector_norm(a) * (norm(W) * math.sqrt(heads) * radius + vector_norm(b))
@@ -144,12 +145,12 @@ def column_log_covering_rate(
     value is no bound.
 
     Proof sketch: let R = R_{2,1} and t = eps^2 / (2 R r_z^2). The columns of norm below t, among
-    the H De columns, together move Theta_QK^T z by at most eps / sqrt 2. At most R / t columns
-    remain. A code for the choice of these columns, with their norms rounded to multiples of t, has
-    a log size of order (R / t) log(H De). Each remaining column is a linear function of z, and
-    Zhang (2002) covers it over nN points. The budget eps^2 is divided among these columns in
-    proportion to their norms. (The proof gives the sum of the two logarithms; the value has their
-    product. The value sets the logarithm of R r_z / eps to 1.)
+    the H De columns, together contribute at most eps / sqrt 2 to Theta_QK^T z. At most R / t
+    columns remain. A code for the choice of these columns, with their norms rounded to multiples of
+    t, has a log size of order (R / t) log(H De). Each remaining column is a linear function of z,
+    and Zhang (2002) gives a cover of such functions on nN points. The budget eps^2 is divided among
+    these columns in proportion to their norms. (The proof gives the sum of the two logarithms; the
+    value has their product. The value sets the logarithm of R r_z / eps to 1.)
     """
     maurey = query_key_log_covering_rate(eps, r_z=r_z, radius_21=radius_21, H=H, De=De)
     return maurey * math.log(positions)

@@ -1,7 +1,7 @@
 """A random-code RNN whose |U|_op does not grow with N, which refutes Proposition 8's second bound.
 
-The RNN quantises the scalars <u, x_j> to b bits. Its state holds all bits read so far, encoded by a
-linear code of length D = 8 b N as a unit vector. A transition decodes the state, appends the new
+The RNN quantises the scalars <u, x_j> to b bits. Its state encodes the bits of all tokens so far by
+a linear code of length D = 8 b N, as a unit vector. A transition decodes the state, appends the new
 bits, and encodes the result. Any two states are far apart, so the Lipschitz constant of the readout
 does not grow with N. McShane's formula extends the readout from the codewords to all states. The
 matrix U = [I I] has |U|_op^2 = 2.

@@ -2,8 +2,8 @@
 
 Each class is a ball of parameters, and its functions are Lipschitz in the parameters. A ball of
 radius R in R^p has an internal cover of (1 + 2R/r)^p balls of radius r (Lemma 41, first branch).
-Distances are suprema over all prompts with |z_j| <= r_z, so a cover serves the population as well
-as a sample.
+Distances are suprema over all prompts with |z_j| <= r_z, so a cover is valid for the population as
+well as for a sample.
 """
 
 from typing import Any, NamedTuple
@@ -92,7 +92,7 @@ def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
     The constant is sqrt(R^2 (H r_z^2 + 1) + R^4 r_z^6 / 4).
 
     All constants are explicit. Let s^2 = H r_z^2 + 1. The derivatives in a, (W, b) and Theta_QK
-    have norms at most s |(W, b)|, s |a| and |a| |W| r_z^3, and |a| |W| <= R^2 / 2.
+    have norms at most s |(W, b)|, s |a| and |a| |W| r_z^3. Finally |a| |W| <= R^2 / 2.
     """
     return (R**2 * (H * r_z**2 + 1.0) + 0.25 * R**4 * r_z**6) ** 0.5
 

@@ -182,8 +182,8 @@ def minimiser_risk(
 ) -> float:
     """Bound the risk of every empirical minimiser, with probability 1 - delta - 2 n exp(-tail).
 
-    With probability at most 2 n exp(-tail), a token or a label of one of the n prompts exceeds its
-    radius. We assume that a member of the class has squared errors at most `fitted` on prompts
+    A token or a label of one of the n prompts exceeds its radius with probability at most 2 n
+    exp(-tail). We assume that a member of the class has squared errors at most `fitted` on prompts
     whose tokens stay within their radius. The empirical risk of the minimiser is therefore at most
     `fitted`. Let sqrt tau be the label radius plus `largest`. The bound named "symmetrised" is
     `fitted` + `truncated_gap` plus two further terms. The other two bounds have `truncated_risk` at
@@ -243,9 +243,9 @@ def transformer_risk(
     """Bound the risk of Theorem 10's learner, a Transformer with the least empirical risk.
 
     The bound is `minimiser_risk` for the class (A.1) with exp(-tail) = n^-4. Here r_z^2 = r_x^2 + d
-    (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de). With this alpha, attention
-    changes the prediction by at most sqrt(eps). Lemma 11's network therefore errs by at most
-    sqrt(eps_2nn) + sqrt(eps). All constants are explicit.
+    (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de). The number alpha is so
+    large that attention changes the prediction by at most sqrt(eps). Lemma 11's network therefore
+    errs by at most sqrt(eps_2nn) + sqrt(eps). All constants are explicit.
 
     Args:
         n: number of prompts, with one position each.

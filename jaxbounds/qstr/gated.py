@@ -76,7 +76,7 @@ def recur(
 
     Args:
         cell: function from carry, inputs and recurrent products to the next carry, entry by entry.
-            The first part of a carry is the hidden state, which the recurrent weights read.
+            The first part of a carry is the hidden state, which the recurrent weights multiply.
         start: the state before the first token.
         inputs: projected inputs of each gate, time first.
         W: recurrent weights, with the gates stacked.

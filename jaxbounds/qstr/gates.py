@@ -145,8 +145,8 @@ def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) ->
     """Build the four layers of Proposition 26.
 
     The layers are those of Lemma 23, those of Lemma 25 with error eps/4, and a threshold at eps/2.
-    Block (slot) l of the output is within eps of x_i if t_l = i, and otherwise exactly 0. This
-    holds for unit encodings of coherence at most 1/2. Inner products err by at most eps/(4
+    Block (slot) l of the output is within eps of x_i if t_l = i, and otherwise exactly 0. The error
+    bound holds for unit encodings of coherence at most 1/2. Inner products err by at most eps/(4
     |A_2^T|_{1,inf} |W_2^T|_{1,inf}).
 
     Raises:

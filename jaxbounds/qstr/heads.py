@@ -64,11 +64,11 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
 
     At a position with a vanishing token, head h has a slope in R^d (the derivative of its logits in
     a key's token) and an attention vector in R^q. The H slopes span a subspace S. The H attention
-    vectors span a subspace A. The logits reveal the tokens' images under S x R^q, and the outputs
-    reveal their images under R^d x A. Both spaces contain S x A, whose dimension the paper counts
-    twice. The outputs do not depend on a subspace of dimension (d - H)(q - H) of R^d x R^q. So H >=
-    min(q, d) heads are necessary. They are also enough: q heads by Lemma 11, d heads by
-    `jaxbounds.qstr.few_heads`.
+    vectors span a subspace A. The logits reveal the projection of the tokens on S x R^q, and the
+    outputs reveal the projection on R^d x A. Both spaces contain S x A, whose dimension the paper
+    counts twice. The outputs do not depend on a subspace of dimension (d - H)(q - H) of R^d x R^q.
+    So H >= min(q, d) heads are necessary. The number min(q, d) is also enough: q heads by Lemma 11,
+    d heads by `jaxbounds.qstr.few_heads`.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.

@@ -93,7 +93,7 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
 
     Args:
         z: the inputs, n distinct scalars.
-        y: the n values that the network takes at the inputs.
+        y: the n values of the network at the inputs z.
         optimal: whether to balance the layers by the optimal constant instead of the paper's
             constant.
 

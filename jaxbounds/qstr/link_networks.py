@@ -63,8 +63,9 @@ def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int)
 def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approximation:
     """Approximate the link (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd) by ReLUs of each coordinate.
 
-    Each interpolant exceeds its square by 0 to h^2/4, with h = r / knots. Subtracting a constant
-    halves the error, so |g - network| <= sqrt(qd) h^2/8. All constants are explicit.
+    Each interpolant of x_lk^2 exceeds the square by at least 0 and at most h^2/4, with h = r /
+    knots. Subtracting a constant halves the error, so |g - network| <= sqrt(qd) h^2/8. All
+    constants are explicit.
 
     Raises:
         Refused: if there is no knot or the radius is not positive.

@@ -35,8 +35,8 @@ def variation(network: TwoLayer, /) -> Any:
 def memorising_product(variation: Any, depth: int, /) -> Any:
     """Return the product 2^{depth - 2} V^2 of the layers' squared norms in `deep_readout`.
 
-    If the layers are balanced, |vec|^2 is depth times the depth-th root of this product. AM-GM
-    bounds L^2 |U|_F^2 of any network that costs no more by this product
+    If the layers are balanced, |vec|^2 is depth times the depth-th root of this product. The AM-GM
+    inequality shows that this product bounds L^2 |U|_F^2 of any network with at most this |vec|^2
     (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). All constants are explicit.
 
     Raises:
@@ -51,7 +51,8 @@ def deep_readout(network: TwoLayer, depth: int, /) -> Network:
     """Build Theorem 9's readout f_y of `depth` layers that computes the network at least norm.
 
     The layers sum the units with a_j > 0 and the units with a_j < 0 separately. Every further ReLU
-    keeps both sums, and the last layer takes their difference. All layers have equal norms.
+    leaves both sums unchanged, and the last layer computes their difference. All layers have equal
+    norms.
 
     Raises:
         Refused: if the depth is below 2.
@@ -147,8 +148,8 @@ def least_variation(
     The first dictionary holds the affine interpolant (if it exists), Lemma 38's neurons along one
     direction, and random neurons. The random neurons are in the span of the data, which contains
     the best neurons. Each round adds neurons, found by ascent, that violate a constraint of the
-    dual program. The result has n neurons, of which some may be zero. Use float64 if there are many
-    points or close points, as for Lemma 38's network.
+    dual program. The result has n neurons, of which some may be zero. Compute in float64 if there
+    are many points or close points, as for Lemma 38's network.
 
     Args:
         x: the points through which the network must pass, shape (n, d).

@@ -19,7 +19,7 @@ from jaxbounds.qstr.relu_networks import Layer
 def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> float:
     """Return N / log(1 + L^2 |U|_op^2), Proposition 8's lower bound on d_h up to a constant.
 
-    This bound is valid.
+    The bound is valid, unlike Proposition 8's second bound (`printed_norm_lower_bound`).
     """
     return N / math.log1p((lipschitz * operator_norm) ** 2)
 
@@ -37,8 +37,9 @@ def repaired_norm_lower_bound(*, N: int, lipschitz: float) -> float:
     """Return N / L^2, a lower bound on |U|_F^2 up to a constant, without a logarithm.
 
     The set {(U-> h->, U<- h<-)} has Gaussian width at most sqrt(2) r_h |U|_F. Sudakov's inequality
-    then bounds its packing number, and the proof of Proposition 35 shows this number to be exp(c
-    N). The size of d_h does not matter, so Theorem 9's condition d_h <= exp(N^c) is superfluous.
+    then bounds its packing number, and the proof of Proposition 35 shows that this number is at
+    least exp(c N). The size of d_h does not matter, so Theorem 9's condition d_h <= exp(N^c) is
+    superfluous.
     """
     return N / lipschitz**2
 

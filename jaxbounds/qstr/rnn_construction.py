@@ -205,7 +205,7 @@ def recovered_tokens(
 def readout(network: TwoLayer, transition: Network, /) -> Network:
     """Build f_y(h->, h<-, z) as one ReLU network that applies g to h-> + h<- + f(z).
 
-    The hidden layers carry both states beside the transition, as positive and negative parts: v =
+    The hidden layers compute f(z), and also pass on both states as positive and negative parts: v =
     relu(v) - relu(-v).
     """
     width = transition[-1].W.shape[0]

@@ -217,11 +217,11 @@ def applicable(
 ) -> Applicable:
     """Decide whether Theorem 6 bounds the risk of a trained network, and list all reasons if not.
 
-    The theorem has two conditions. The network reads the prompt only through W x. The rows of W are
-    in the span of the training prompts (Definition 5). If the network or the prompts do not fit,
-    the result lists the reasons; the function raises no error. Parameters do not show skip
-    connections, whether tokens are N(0, I), or whether labels are those of simple-1STR with a
-    linear link. Check these three points yourself.
+    The theorem has two conditions. The network depends on the prompt only through W x. The rows of
+    W are in the span of the training prompts (Definition 5). If the network or the prompts do not
+    fit, the result lists the reasons; the function raises no error. Parameters do not show skip
+    connections, whether tokens are N(0, I), or whether labels are <u, x_t> with one t for all
+    positions (simple-1STR). Check these three points yourself.
 
     Args:
         model: a pytree of trained weights: linen variables, an nnx module or its state, an Equinox

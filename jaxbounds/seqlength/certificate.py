@@ -91,8 +91,8 @@ def generalization_bound(
 ) -> float:
     """Bound the generalization gap of all networks of this shape with norms at most `norms`.
 
-    The bound is for m samples. It holds with probability 1 - `delta` for one choice of norms made
-    before seeing the data. The bound is not clipped at `loss_range`.
+    The bound is for m samples. The bound holds with probability 1 - `delta` for one choice of norms
+    that does not depend on the data. The bound is not clipped at `loss_range`.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).
@@ -241,7 +241,7 @@ def applicable(
     Args:
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, or nested
             dicts.
-        X: the training inputs, of shape (m, T, d), as they enter the attention layer. Without X,
+        X: the inputs of the attention layer on the training data, with shape (m, T, d). Without X,
             the function only measures the norms.
         dense: the paths of the dense layers in order, each with the activation before it
             ("identity", "relu", "tanh"). Without `dense`, the function infers the order from the
@@ -249,7 +249,7 @@ def applicable(
             relu.
         heads: the number of heads, needed if projections are matrices and no module has
             `num_heads`.
-        cls: the index of the token that the network reads.
+        cls: the index of the token whose output the network uses.
         outputs: the model's own outputs on `X`, before the loss. The outputs show whether the model
             has parts that parameters do not show (a residual connection, a mask, activations).
             Without outputs, the result's `unseen` names these parts.

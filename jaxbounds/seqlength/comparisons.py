@@ -44,9 +44,9 @@ class Setting:
         T: the sequence length; only the log(T) bound depends on it.
         d: the embedding dimension.
         B_x: the largest l_2 norm of a token.
-        B_QK: the bound on ||W_QK||_{1,1}. The log(T) bound takes B_QK as a bound on ||W_QK||_{2,1}
-            over rows, and parameter counting takes it as a bound on ||W_QK||_F. Both norms are at
-            most ||W_QK||_{1,1}, so this choice favours the paper's bound.
+        B_QK: the bound on ||W_QK||_{1,1}. In the log(T) bound, B_QK bounds ||W_QK||_{2,1} over
+            rows; in parameter counting, B_QK bounds ||W_QK||_F. Both norms are at most
+            ||W_QK||_{1,1}, so this choice favours the paper's bound.
         heads: H, the number of heads.
         outer: the norms of the matrices around the attention weights.
         hidden_constant: the constant factor that the O(.) of the log(T) bound hides.
@@ -71,7 +71,7 @@ def theorem_bound(setting: Setting, /) -> float:
     """Compute the bound of the corrected Theorem 4.1, capped at the trivial value.
 
     Lemma 3.6 gives the cover of W_QK, and Dudley's integral has the factor c = 12. The bound is
-    certified: it is proved, with every constant explicit.
+    certified: a proof exists, with every constant explicit.
     """
     s = setting
     C = lemma_3_6(s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -107,7 +107,8 @@ def same_method_bound(setting: Setting, /) -> float:
 def log_length_bound(setting: Setting, /) -> float:
     """Compute the log(T) bound of Edelman et al., with Lemma 3.5's cover on all m T tokens.
 
-    The bound is not certified, because it takes only the leading term of the covering number.
+    The bound is not certified, because it contains only the leading term of the log covering
+    number.
     """
     s = setting
     covering = at_scale(

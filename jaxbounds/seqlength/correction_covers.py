@@ -2,7 +2,7 @@
 
 The class is W in R^{k x d} with ||W^T||_{2,1} <= B (rows), on x_1, .., x_N with ||x_i||_2 <= B_x.
 Let x = B B_x / epsilon and q > 1. As in Zhang (2002), whose constant is 36, the code of W lists the
-corrections that a perceptron makes on its way from 0 to W.
+corrections of a perceptron that starts at 0 and approaches W.
 
 Row j of norm r_j has level l_j = ceil(log_q(B / r_j)) and weight rho_j = B q^{-l_j} in (r_j / q,
 r_j]. Its resolution epsilon_j has epsilon_j^2 = epsilon^2 rho_j / B, so that sum_j epsilon_j^2 <=

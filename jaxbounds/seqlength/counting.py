@@ -18,7 +18,7 @@ from jaxbounds.numerics.arrays import Count, traced
 LARGEST_LIST = 200_000
 """A list has at most this many vectors; a larger number allows longer lists and more memory."""
 LARGEST_BLOCK = 2_000_000
-"""One pass sums this many terms at once. A larger number takes more memory and fewer passes."""
+"""One pass sums this many terms. A larger number needs more memory and fewer passes."""
 
 Counts = Float[np.ndarray, "*shape"] | np.float64
 

@@ -1,9 +1,9 @@
 """Dudley's entropy integral: exact for step functions, closed forms, and sharpened variants.
 
 For classes with values in [-B, B], Rad_m <= c inf_delta (delta + int_delta^B sqrt(ln N(epsilon) /
-m) d epsilon). The paper leaves c open. The bound is certified (proved, with explicit constants) for
-c = 12. The variant 4 delta + 12 int, with the same integral, is certified too, and it is smaller. A
-function without an argument for c returns the bracket, which is the bound with c = 1.
+m) d epsilon). The paper does not state c. The bound is certified (proved, with explicit constants)
+for c = 12. The variant 4 delta + 12 int, with the same integral, is also certified, and it is
+smaller. A function without an argument for c returns the bracket, which is the bound with c = 1.
 """
 
 import functools

@@ -114,14 +114,15 @@ def extract_network(
 
     A bound that ignored a parameter would be wrong, so the function refuses parameters that belong
     to neither attention nor dense layers. Residual connections and dropout have no parameters, so
-    the function cannot detect them. Compare the network's outputs with your own.
+    the function cannot detect them. Compare the outputs of the returned network with your model's
+    outputs.
 
     Args:
         params: `variables["params"]` of a linen model, or `from_nnx(module)`.
         attention: the path of a MultiHeadDotProductAttention used as self-attention ("block/attn").
         dense: for each dense layer in order, its path and the activation applied *before* it:
             "identity", "relu" or "tanh".
-        cls: the index of the token that the network reads.
+        cls: the index of the token whose output the network uses.
 
     Raises:
         Refused: if a path or an activation is unknown, a parameter is not finite, or parameters

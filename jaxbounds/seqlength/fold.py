@@ -194,11 +194,11 @@ def fold(
             `dense` is empty, the widths decide the order.
         heads: the number of heads, needed if projections are matrices and no module has
             `num_heads`.
-        cls: the index of the token that the network reads.
+        cls: the index of the token whose output the network uses.
         X: the inputs of the attention layer, with shape (m, T, d).
         outputs: the model's own outputs on `X`. The function chooses the activations that reproduce
             these outputs. Agreement means a largest difference of at most a thousandth of the
-            largest output. It also shows that the model has no unseen parts.
+            largest output. Agreement also shows that the model has no unseen parts.
     """
     layers = read_layers(model)
     if layers.reasons and not layers.reasons[0].paths:  # the model has no parameters

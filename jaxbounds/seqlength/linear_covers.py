@@ -54,7 +54,8 @@ def l1_ball_cover(n: int, B: float, K: int, /) -> Float[np.ndarray, "count n"]:
 def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace every column of W by a member of the l_1 ball's cover (Lemma 3.3).
 
-    W has ||W||_{1,infinity} <= B. Every column moves by at most B / (1 + sqrt K).
+    W has ||W||_{1,infinity} <= B. Every column of the result is within B / (1 + sqrt K) of the
+    column of W.
 
     Raises:
         Refused: if W is not traced and its norm is above B. Every map of this module raises this
@@ -67,7 +68,7 @@ def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
 def cover_entries(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace the flattened W by a member of the l_1 ball's cover (Lemma 3.6).
 
-    W has ||W||_{1,1} <= B. W moves by at most B / (1 + sqrt K) in the Frobenius norm.
+    W has ||W||_{1,1} <= B. The result is within B / (1 + sqrt K) of W in the Frobenius norm.
     """
     require_norm(column_norm(W, 1, 1), B, of="||W||_{1,1}")
     return cover_l1_ball(W.ravel(), B, K).reshape(W.shape)
@@ -76,8 +77,8 @@ def cover_entries(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
 def cover_each_row(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace every row of W by a member of a cover of scalar linear functions (Appendix A).
 
-    Every row has ||W_j||_1 <= B. For ||x||_2 <= B_x, every output moves by at most B_x B / (1 +
-    sqrt K). The l_q norm of all k outputs moves by at most k^(1/q) times that bound.
+    Every row has ||W_j||_1 <= B. For ||x||_2 <= B_x, every output changes by at most B_x B / (1 +
+    sqrt K). The l_q norm of the change of all k outputs is at most k^(1/q) times this bound.
     """
     require_norm(row_norm(W, 1, math.inf), B, of="the largest l_1 norm of a row")
     return jax.vmap(cover_l1_ball, (0, None, None))(W, B, K)
@@ -88,10 +89,10 @@ def cover_by_truncation(
 ) -> tuple[Matrix, Float[Array, "k d"]]:
     """Truncate the entries of W, and return What and its integer code Z (Lemma 3.4 for row norms).
 
-    W has ||W^T||_{2,1} <= B, and every column moves by less than `radius`. Row j of norm r_j has
-    level l_j = ceil(log2(B / r_j)) and step eta_j = radius 2^(-l_j / 2). Its entries are truncated
-    towards zero, so row j of What is eta_j times row j of Z. Then sum_j eta_j^2 <= radius^2 and sum
-    |Z| <= sum r_j^2 / eta_j^2 <= 2 (B / radius)^2.
+    If ||W^T||_{2,1} <= B, every column of What is less than `radius` from the column of W. Row j of
+    norm r_j has level l_j = ceil(log2(B / r_j)) and step eta_j = radius 2^(-l_j / 2). Its entries
+    are truncated towards zero, so row j of What is eta_j times row j of Z. Then sum_j eta_j^2 <=
+    radius^2 and sum |Z| <= sum r_j^2 / eta_j^2 <= 2 (B / radius)^2.
     """
     require_norm(row_norm(W, 2, 1), B, of="||W^T||_{2,1}")
     lengths = jnp.linalg.norm(W, axis=1)

@@ -158,8 +158,8 @@ def corollary_F_0_2_explicit(
 
     The value is at most B_w.
 
-    Here B_w bounds ||w||_2 and is a field of `norms`. Tokens leave every layer in the l_1 unit
-    ball. The value is certified, and all constants are explicit.
+    Here B_w bounds ||w||_2 and is a field of `norms`. The output tokens of every layer are in the
+    l_1 unit ball. The value is certified, and all constants are explicit.
     """
     entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
     B_w = float(np.asarray(norms.B_w))

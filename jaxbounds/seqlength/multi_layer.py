@@ -207,7 +207,8 @@ def terms_corrected(
     W_c have norm at most L_sigma. The W_QK term of layer i uses a cover for inputs of norm r_i. Its
     beta_i also has the factor r_i^2: the keys contribute r_i, and the values contribute r_i. Here
     r_1 = B_x, and r_i = 1 in later layers. `softmax_constant=1.0` sharpens the list. If there are H
-    heads, each matrix occurs H times, and a layer passes on the sum of H perturbations.
+    heads, each matrix occurs H times, and the perturbation of a layer's output is the sum over its
+    H heads.
 
     Raises:
         Refused: if there is no layer or no head.
@@ -275,8 +276,9 @@ def constants_F_0_2_corrected_leading(B: ArrayLike, d: Count, k: Count, /) -> Co
 def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Values | Array:
     """Bound the network's complexity by 12 times Dudley's integral of ln N = A / epsilon^2.
 
-    B_w bounds ||w||_2. Tokens leave the last layer in the l_2 unit ball, so outputs lie in [-B_w,
-    B_w] and the bound is at most B_w. The bound is certified if A is certified.
+    B_w bounds ||w||_2. The output tokens of the last layer are in the l_2 unit ball. Outputs are
+    therefore in [-B_w, B_w], and the bound is at most B_w. The bound is certified if A is
+    certified.
     """
     xp = array_module(A, m, B_w)
     B_w = xp.asarray(B_w, float)

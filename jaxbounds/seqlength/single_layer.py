@@ -111,7 +111,7 @@ def attention_expectation_corrected(
 ) -> Values | Array:
     """Compute the corrected bound on E without Dudley's constant c, in closed form; at most B_inf.
 
-    E is the Rademacher complexity of the attention class. It is at most 12 times this value
+    E is the Rademacher complexity of the attention class. E is at most 12 times the computed value
     (`dudley.CERTIFIED`).
     """
     return with_offset(*entropy_terms(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf))

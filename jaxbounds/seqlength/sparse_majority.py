@@ -39,7 +39,7 @@ class Embedding:
 
 
 class Task(NamedTuple):
-    """One random instance of the task, without its bits.
+    """One random instance of the task: its token vectors and hidden indices, without the bits.
 
     Attributes:
         base: the token of a 0 at each position; the [CLS] token comes last.

@@ -40,8 +40,8 @@ def trend(
     Args:
         x: one abscissa per row, for example T or ln T.
         values: one value per row and run.
-        keep: the runs that count. Other runs are neither summarised nor permuted, and a row without
-            a run to keep is omitted.
+        keep: whether each run counts. Other runs are neither summarised nor permuted, and the
+            function omits a row without a run that counts.
         kind: the summary over runs, "mean" or "max".
         permutations: the number of permutations; the p-value is at least 1 / (permutations + 1).
         seed: the seed of the permutations.

@@ -5,8 +5,8 @@ sigma_i h_i(f(x_i)) <= sqrt(2) L E sup sum_{i,s} sigma_{is} f_s(x_i). The cross 
 sqrt(2)-Lipschitz in l_2. Its complexity is therefore at most 2 sum_s Rad(F_s) <= 2 K max_s
 Rad(F_s), without a logarithm.
 
-*In l_infinity*, Foster and Rakhlin (2019) leave their constant open. Three steps make it explicit.
-R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
+*In l_infinity*, Foster and Rakhlin (2019) do not state their constant. Three steps make the
+constant explicit. R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
 
 1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: more than m points
    would give R >= g. Repeat each point q = floor(m / n) >= m / (2n) times or once more. The signs
@@ -21,7 +21,7 @@ R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
    doubles the number of shattered pairs (A, z) of points A and levels z. For two functions this
    number is 1. There are at most y such pairs.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
-   2-separated ones. Values become b = floor(4B / epsilon) + 1 levels, and a level between two
+2-separated functions. Values become b = floor(4B / epsilon) + 1 levels, and a level between two
    values becomes a margin epsilon / 4. The loss is 2-Lipschitz in l_infinity, so covers of the K
    classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral turns these covers
    into the bound.

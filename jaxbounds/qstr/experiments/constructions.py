@@ -1,4 +1,4 @@
-"""One figure of the paper's explicit weights, and of two constructions that contradict the paper.
+"""One figure that tests the paper's explicit weights, and two constructions that contradict it.
 
 Three panels show constructions of the paper. The first panel shows the attention that retrieves the
 relevant tokens, with the bound on its error. The second panel shows the recurrent network in three

@@ -4,8 +4,9 @@ Preset `published` is the public code's protocol: all runs share one link and on
 and the test prompts are simple (all positions share their relevant tokens). Preset `check` repeats
 this protocol at two lengths, over several draws of the shared task. The draw of the task changes
 the mean of the feedforward networks by 10%. The preset also repeats the protocol with test prompts
-from the law of the training prompts. Preset `honest` tests on the law of the training data, and
-draws a task for each run. Preset `quick` is a small version of `honest` that takes minutes.
+from the law of the training prompts. Preset `honest` draws the test prompts from the law of the
+training prompts, and draws a task for each run. Preset `quick` is a small version of `honest` that
+takes minutes.
 """
 
 import itertools

@@ -280,7 +280,7 @@ def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
 
 
 def _steeper(dataset: xr.Dataset, more: str, less: str, text: str) -> Finding | None:
-    """Decide whether one network's exponent exceeds another network's, with disjoint intervals."""
+    """Decide whether one network's exponent exceeds another's, with disjoint 95% intervals."""
     slopes = exponents(dataset)
     if not {more, less} <= set(slopes):
         return None

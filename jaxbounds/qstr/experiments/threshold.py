@@ -30,8 +30,8 @@ class Cell(NamedTuple):
     """The outcome of a cell (one architecture at one N), with one entry for each seed.
 
     Attributes:
-        samples: number of samples drawn when the test risk was first read below the threshold; inf
-            if it was never below.
+        samples: number of samples drawn at the first chunk whose test risk is below the threshold;
+            inf if no chunk has such a risk.
         risk: the last test risk of each run.
         seen: number of samples that each run of the cell drew, equal for all runs because they stop
             together.

@@ -7,5 +7,5 @@ CODES = {
 }
 """A dictionary from each short name to its explanation, which `jaxbounds show` prints.
 
-The simple tasks (simple-1STR) have one set of relevant tokens for all positions of a prompt.
+In the simple tasks (such as simple-1STR), all positions of a prompt have equal relevant tokens.
 """

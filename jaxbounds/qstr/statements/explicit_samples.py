@@ -164,7 +164,7 @@ LENGTHS = Statement(
 
 
 def _separation(i: Instance, size: Size) -> Sides:
-    """Compare the samples that Transformers need with those that feedforward networks need.
+    """Compare the numbers of samples that Transformers and feedforward networks need.
 
     Theorem 6 says that feedforward networks have risk at least 1 - n/(Nd) after n samples.
     """

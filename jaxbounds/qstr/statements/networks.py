@@ -37,7 +37,7 @@ _NAMES = ("transformer", "feedforward256", "rnn", "state_space", *_GATED)
 def _sample(key: Array, size: Size) -> Instance:
     """Draw tokens z and the parameters of each network.
 
-    All parameters come from one draw, because many draws compile slowly.
+    All parameters are slices of one normal draw, because many draws compile slowly.
     """
     z = jax.ShapeDtypeStruct((size["N"], size["De"]), jnp.zeros(()).dtype)
     start = lambda key, z, name: _model(name, size).init(key, z)["params"]

@@ -112,7 +112,7 @@ _OF_UNIFORM = {
 }  # fmt: skip
 """A dictionary from each letter to its least and largest accepted exponents.
 
-The checks of Lemma 18 and Corollary 19 read this dictionary.
+The checks of Lemma 18 and Corollary 19 use this dictionary.
 """
 
 COVERINGS = _order(

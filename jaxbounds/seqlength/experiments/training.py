@@ -1,7 +1,7 @@
-"""Training on sparse majority: all runs of one length side by side, resumable.
+"""Resumable training on the sparse majority task, with all runs of one length side by side.
 
 One step of the sweep consists of several epochs and one validation. Each training run (lane of the
-sweep) has its own learning rates and data, so one compiled program serves every run of a length.
+sweep) has its own learning rates and data, so one compiled program trains all runs of a length.
 Training uses the network's short form in `majority_model`, which gives equal outputs without
 embedded tokens.
 """
@@ -106,8 +106,8 @@ _draw_data = jax.jit(jax.vmap(draw_data, (0, None, None)), static_argnums=(1, 2)
 def lanes(config: SparseMajority, key: Array, T: int, /) -> Lane:
     """Return the runs of one length, stacked.
 
-    The key of a run depends only on T and the run's number. It does not depend on the other lengths
-    or on the number of runs.
+    The key of a run depends only on T and the run's number. The key does not depend on the other
+    lengths or on the number of runs.
     """
     keys = jax.random.split(jax.random.fold_in(key, T), config.seeds)
     split = jax.vmap(lambda key: jax.random.split(key, 3), out_axes=1)
@@ -128,7 +128,7 @@ def start(config: SparseMajority, lane: Lane, /) -> Run:
 def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
     """Make one pass over the data in random order.
 
-    The loss of the last batch is averaged over its own size.
+    The loss of the last batch, which may be smaller, is the mean over its own examples.
     """
     data, n, batch = lane.data, config.train, min(config.batch, config.train)
     count = -(-n // batch)

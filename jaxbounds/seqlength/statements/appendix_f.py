@@ -2,11 +2,10 @@
 
 As in `packings`, the networks have one layer and a constant [CLS] token, and they differ only in
 row 0 of W_QK. Every other matrix has one row or one column, short enough for the printed norms of
-both orientations. All tokens are in the l_1 ball. The projection Pi_norm therefore moves no row,
-whether it projects onto the l_2 ball or onto the l_1 ball. Two faults of the corollary cause the
-disproof: the first layer's cover of W_QK lacks a factor B_x^2 (E9), and the first layer's cover of
-W_v is for inputs of norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar
-networks.
+both orientations. All tokens are in the l_1 ball. The projection Pi_norm therefore changes no row,
+for the l_2 ball and for the l_1 ball. Two faults of the corollary cause the disproof. The first
+layer's cover of W_QK lacks a factor B_x^2 (E9), and the first layer's cover of W_v is for inputs of
+norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar networks.
 """
 
 import functools

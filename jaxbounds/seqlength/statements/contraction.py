@@ -1,4 +1,4 @@
-"""Theorem 5.1 with the constants of its contraction, and the steps of the proof."""
+"""Theorem 5.1 with explicit constants of the contraction inequality, and the proof's steps."""
 
 import functools
 import itertools

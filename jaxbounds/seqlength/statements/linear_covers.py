@@ -136,7 +136,7 @@ LEMMA_3_2 = draw.identity_on_host(
 
 
 def _column_vertices(size: Size) -> Instance:
-    """Return matrices in which every column is the same vertex of the l_1 ball."""
+    """Return matrices whose columns all equal one vertex of the l_1 ball."""
     return {"W": np.stack([draw.signed_vertices(size["k"])] * size["d"], axis=2)}
 
 

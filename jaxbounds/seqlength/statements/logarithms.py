@@ -232,7 +232,7 @@ COROLLARY_CLASS = Statement(
 
 
 def _orders(instance: Instance, size: Size) -> Sides:
-    """Compute eps^2 ln N for each quantity of the bound: this one equals g, all others equal 1."""
+    """Compute eps^2 ln N with one quantity of the bound equal to g and the others equal to 1."""
     (g,) = draw.numbers(instance, "g")
     ones = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     log = math.log(9.0)

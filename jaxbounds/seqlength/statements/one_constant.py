@@ -1,4 +1,4 @@
-"""Corollary F.0.1: one constant C for matrices of different shapes."""
+"""Corollary F.0.1, which states one constant C for matrices of different shapes."""
 
 import math
 from typing import Any
