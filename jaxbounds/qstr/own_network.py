@@ -114,7 +114,7 @@ def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list
 def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the axes of a matrix that may be its inputs.
 
-    The names "kernel" and "weight" determine the axis; for other names both axes are possible.
+    The names "kernel" and "weight" determine the axis.
     """
     said = {"kernel": (0,), "weight": (1,)}.get(name.rsplit("/", 1)[-1], (0, 1))
     return said if len(shape) == 2 else ()

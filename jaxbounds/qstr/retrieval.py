@@ -113,10 +113,9 @@ def retrieval_error(
     alpha: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """Return the largest l_2 distance between the q retrieved tokens and the q wanted tokens.
+    """Return the largest distance in R^{qd} of the q retrieved tokens from the q wanted tokens.
 
-    The distance is in R^{qd}, where the q tokens form one vector, and the maximum is over
-    positions.
+    The maximum is over positions.
     """
     (N, d), q = x.shape, t.shape[1]
     # The average of differences avoids cancellation.

@@ -19,7 +19,7 @@ from jaxbounds.qstr.relu_networks import Layer
 def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> float:
     """Return N / log(1 + L^2 |U|_op^2), Proposition 8's lower bound on d_h up to a constant.
 
-    The bound is valid, unlike Proposition 8's second bound (`printed_norm_lower_bound`).
+    The bound is valid, unlike `printed_norm_lower_bound`.
     """
     return N / math.log1p((lipschitz * operator_norm) ** 2)
 

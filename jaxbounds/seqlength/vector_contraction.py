@@ -54,8 +54,8 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
 def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
     """Compute floor(4 m R^2 / margin^2), a bound on the number of points shattered with `margin`.
 
-    This is step 1 of the module's docstring; the result is infinite for margin <= R. R bounds the
-    Rademacher complexity on every sample of m points, also with repeated points.
+    The result is infinite for margin <= R. R bounds the Rademacher complexity on every sample of m
+    points, also with repeated points.
     """
     g = np.asarray(margin, float)
     return np.where(g > R, np.floor(4.0 * m * np.square(R) / g**2), np.inf)

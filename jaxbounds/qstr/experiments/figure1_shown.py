@@ -34,7 +34,7 @@ def _cells(
 ) -> tuple[np.ndarray, Float[np.ndarray, "N S"], Bool[np.ndarray, "N S"]]:
     """Return the lengths, the samples of each run, and a mask of the censored runs.
 
-    For a censored run, the function returns the samples that the run drew, a lower bound.
+    The samples of a censored run are a lower bound.
     """
     part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples" + ending])
     values, seen = part["samples" + ending].values, part["seen" + ending].values

@@ -55,7 +55,7 @@ _GROUPS = "networks and attentions in two groups of near copies, at radii betwee
 def _groups_case(size: Size) -> Instance:
     """Return two networks and two attention matrices, each with a near copy.
 
-    A network and its copy lie in the same ball of a cover, as do a matrix and its copy.
+    Each pair lies in one ball of a cover.
     """
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
     rng = np.random.default_rng(5)

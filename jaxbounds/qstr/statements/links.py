@@ -15,10 +15,10 @@ RADIUS = 2.0
 
 
 def _cases(size: Size) -> Instance:
-    """Return two instances of tokens: knots, and points midway between knots.
+    """Return two points.
 
-    All coordinates of the first are knots, and all coordinates of the second are midway between
-    knots.
+    All coordinates of the first point are knots, and all coordinates of the second are midway
+    between knots.
     """
     q, d = size["q"], size["d"]
     middle = np.zeros((q, d))

@@ -1,4 +1,4 @@
-"""Lemma E.1: how the resolution epsilon is divided among the covers of the matrices."""
+"""Lemma E.1: how a resolution epsilon is divided among covers."""
 
 import math
 from typing import Any
