@@ -45,7 +45,7 @@ def revealing_weights(
     beta: float | Float[Array, ""],
     selectivity: float | Float[Array, ""],
 ) -> Float[Array, "d De De"]:
-    """Return W_QK of the d heads, without the zero blocks, for positions with t_1 = 1.
+    """Return W_QK of the d heads, without zero blocks, for positions with t_1 = the first token.
 
     The logit of head k for the key j is `selectivity` <direction, w_j> + `beta` x_jk. The query's
     block w_{t_1} multiplies both terms, so W_QK is not block-diagonal.

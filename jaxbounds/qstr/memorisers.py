@@ -155,8 +155,8 @@ def least_variation(
         x: the points through which the network must pass, shape (n, d).
         y: the values at the points, shape (n,).
         seed: seed of the random neurons.
-        units: the number of neurons that the function draws at the start, and the largest number
-            that a round adds.
+        units: the number of neurons that a round draws at random, and the largest number that it
+            adds.
         rounds: the number of linear programs that the search solves.
 
     Raises:

@@ -36,7 +36,7 @@ def exclusive_states(
     radius: float | Float[Array, ""] = jnp.inf,
     reverse: bool = False,
 ) -> Float[Array, "*batch N dh"]:
-    """Return the states h_1, .., h_N by a scan; state i depends on the tokens before i only.
+    """Return the states of all positions by a scan; the state at i does not depend on token i.
 
     Args:
         transition: f(h, z), the increment of the state.
@@ -57,9 +57,9 @@ def exclusive_states(
 def exclusive_sums(
     increments: Float[Array, "*batch N dh"], /, *, reverse: bool = False
 ) -> Float[Array, "*batch N dh"]:
-    """Return the states h_1, .., h_N for increments that do not depend on the state.
+    """Return the states of all positions, for increments that do not depend on the state.
 
-    State i depends on the tokens before i only, and the states are not projected.
+    The state at i does not depend on token i. The states are not projected.
     """
     if reverse:
         return jnp.flip(exclusive_sums(jnp.flip(increments, -2)), -2)

@@ -144,9 +144,9 @@ def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Span
 
     The bound is Theorem 6. The theorem assumes fresh N(0, I) tokens, and first layers whose rows
     are in the span of the training prompts. Minimum-norm interpolators and stationary points with
-    l2 regularisation have such first layers, for any width. AdamW's updates leave the span, so the
-    bound does not cover networks trained by AdamW. The function computes ranks in float64, whatever
-    the setting.
+    l2 regularisation have such first layers, for any width. AdamW's decoupled decay leaves the
+    span, so the bound does not cover networks trained by AdamW. The function computes ranks in
+    float64, whatever the setting.
 
     Args:
         x: the training prompts (n, N, d), of any real type; repeated prompts count once.

@@ -83,7 +83,7 @@ def two_head_weights(
     beta: float | Float[Array, ""],
     selectivity: float,
 ) -> Float[Array, "2 De De"]:
-    """Return the full W_QK of the two heads, for d = 1 and positions with t_1 = 1.
+    """Return the full W_QK of the two heads, for d = 1 and positions with t_1 = the first token.
 
     All non-zero rows act on the query's w_{t_1}. The column of the key's token adds +-beta x to the
     logit. The columns of the key's own encoding select the tokens with <direction, w> = 1: these

@@ -69,7 +69,7 @@ def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_3_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute d ceil(x^2) ln(2k + 1), Lemma 3.3's log size with Maurey's own radius B / sqrt K.
 
-    A radius below epsilon needs K = ceil(x^2) terms, where x = B_w B_x / epsilon.
+    A radius of at most epsilon needs K = ceil(x^2) terms, where x = B_w B_x / epsilon.
     """
     return real(d) * array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * k + 1, x)
 
@@ -169,7 +169,7 @@ def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_6_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute ceil(x^2) ln(2dk + 1), Lemma 3.6's log size with Maurey's own radius B / sqrt K.
 
-    A radius below epsilon needs K = ceil(x^2) terms, where x = B_w B_x / epsilon.
+    A radius of at most epsilon needs K = ceil(x^2) terms, where x = B_w B_x / epsilon.
     """
     return array_module(x).ceil(_checked(x, k=k, d=d) ** 2) * log(2 * d * k + 1, x)
 

@@ -21,7 +21,7 @@ constant explicit. R is the largest complexity of any F_s on any m points. Value
    doubles the number of shattered pairs (A, z) of points A and levels z. For two functions this
    number is 1. There are at most y such pairs.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
-2-separated functions. Values become b = floor(4B / epsilon) + 1 levels, and a level between two
+   2-separated functions. Values become b = floor(4B / epsilon) + 1 levels, and a level between two
    values becomes a margin epsilon / 4. The loss is 2-Lipschitz in l_infinity, so covers of the K
    classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral turns these covers
    into the bound.
