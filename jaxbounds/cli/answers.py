@@ -49,8 +49,8 @@ def answer(**fields: Any) -> None:
     """Add fields to the command's answer; do nothing if the command was called without --json.
 
     Args:
-        fields: values by names of `FIELDS`; each is a value of JSON, or a dataclass of values of
-            JSON.
+        fields: the values, with names from `FIELDS`. Each value is a JSON value, or a dataclass
+            that holds JSON values.
     """
     held = _answer.get()
     if held is not None:

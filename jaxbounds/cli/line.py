@@ -52,7 +52,7 @@ mistakes small violations for rounding.
 
 
 def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
-    """Return the function that makes a paper's files from its name; no saved code runs.
+    """Return a function from a paper's name to its files with this claim; no saved code runs.
 
     Raises:
         Refused: if the file holds no saved claim, or the claim has no readable code. Also if a part
@@ -111,7 +111,7 @@ class _Told:
             raise Refused(f"ratio={self._ratio} is no finite number. Try to save the claim again")
 
     def files(self, name: str) -> dict[str, str]:
-        """Return the text of each file of a paper with this name."""
+        """Return a dictionary from each file of a new paper with this name to the file's text."""
         ratio, line, best = self._ratio, self._line, self._best
         sizes = {key for size in self._sizes for key in size}
         take = lambda entry: f'size["{entry}"]' if entry in sizes else f'instance["{entry}"]'

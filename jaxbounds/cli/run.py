@@ -93,8 +93,8 @@ class Options:
             "results/<experiment>" unless given.
         verbose: print the numbers of every claim, not only of claims that are not reproduced.
         resume: continue the run that the folder holds, instead of starting a new run.
-        shard: compute one share of the run's lanes (its independent training runs), as "3/16", on
-            any machine; `jaxbounds merge` puts the shares together.
+        shard: compute only one share of the run's lanes (its independent training runs), for
+            example "3/16". Any machine can compute a share; `jaxbounds merge` joins the shares.
         shards: the number of shares into which to cut the run. The engine of `--engine` computes
             the shares, and the command merges them.
         on: the engine that computes the shares.
@@ -218,7 +218,7 @@ def run(
     `jaxbounds run EXPERIMENT --help` lists the fields of its configuration.
 
     Args:
-        experiment: the id of the experiment, as "multihead.fig2".
+        experiment: the id of the experiment, for example "multihead.fig2".
         flags: --preset, --seed, --out, --resume, --import, and fields of the configuration.
     """
     asked = _asked(experiment, flags)

@@ -1,7 +1,8 @@
 """Standard streams that may be closed or full, and text without control characters.
 
-If a stream fails, the command still completes its work. A closed stream takes all text and drops
-it. If a stream takes no more text, the command drops the rest, and the exit status says so.
+If writing to a stream fails, the command still completes its work. The command drops all text for
+a stream that is closed. If a stream accepts no more text (for example on a full disk), the command
+drops the rest, and its exit status reports this.
 """
 
 import contextlib
@@ -36,7 +37,7 @@ class Stream:
     """
 
     def __init__(self, stream: Any, *, ends: bool = True) -> None:
-        """Wrap a stream; with `ends` False, the command continues without a reader."""
+        """Wrap a stream; if `ends` is false, the command goes on after the reader is gone."""
         self._stream, self._ends = stream, ends
         self.problem: OSError | None = None
 

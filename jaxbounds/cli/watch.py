@@ -52,13 +52,13 @@ class Watched(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The results of one round.
+    """The results of one round, that is of judging the statements after one change of the files.
 
     Attributes:
         digests: a dictionary from each statement to the digest of its judged code.
-        stamps: the stamps of the watched files.
-        status: the exit status.
-        depends: the files other than code that each statement read.
+        stamps: the stamps of the watched files, which show whether a file has changed.
+        status: the exit status that this round alone would give the command.
+        depends: a dictionary from each statement to the files other than code that it read.
     """
 
     digests: dict[str, str]

@@ -27,12 +27,12 @@ class ClosedForm:
     """A formula that agrees with all known digits.
 
     Attributes:
-        text: the formula ("4/(3 sqrt(3))").
+        text: the formula, for example "4/(3 sqrt(3))".
         digits: the number of decimal digits with which the formula agrees.
         height: the largest |coefficient| of the formula's integer relation.
-        chance: the expected number of formulas that agree by coincidence. The chance is a quotient.
-            The numerator is the number of relations of equal height and length in all tried bases.
-            The denominator is the number of values that the digits distinguish.
+        chance: the expected number of formulas that agree by coincidence. The chance is the number
+            of relations of this height and length in all tried bases, divided by the number of
+            values that the digits distinguish.
         basis: the basis (the named numbers) of the integer relation.
     """
 
@@ -55,7 +55,7 @@ def closed_form(
 
     Args:
         digits: the number, written in decimal digits.
-        known: the number of digits that are certain.
+        known: the number of leading digits that are certain.
         axes: the size (shapes) at which the constant was found; a formula may contain logarithms of
             the size's integers.
         between: two decimal numbers; the value of the formula must lie between them.

@@ -353,7 +353,7 @@ class _Settling:
         return best_of(self.problem, points, until=self.until, seed=self.seed, snap=self.snap)
 
     def _changes(self, best: Best, more: list[Point]) -> bool:
-        """Tell whether the new points may change the finding and need a new certificate."""
+        """Tell whether the new points may change the best point's result, and must be certified."""
         top = max((p.ratio for p in more), default=0.0)
         if top > best.point.ratio * (1 + SAME / 10):
             value = best.point.ratio if best.far is None else float(best.far.ratio.mid())
@@ -373,9 +373,9 @@ class _Settling:
         yield from kinds
 
     def _round(self, points: list[Point], best: Best, number: int) -> list[Point]:
-        """Raise lhs/rhs from starts of all kinds and at extreme scales.
+        """Raise lhs/rhs from starting instances of all kinds, some of them at extreme scales.
 
-        At a kink, also run CMA-ES, a random search.
+        If the best climb ended at a kink, the method also runs CMA-ES, a random search.
         """
         problem, until = self.problem, self.until
         top = max(p.ratio for p in points)

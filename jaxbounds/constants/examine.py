@@ -374,7 +374,7 @@ def _passed(far: Limit, ball: Any) -> bool:
 
 
 def _is_real(far: Limit, gain: float | None) -> bool:
-    """Tell whether lhs/rhs really rises along a scale: by its slopes, or by more than rounding."""
+    """Tell whether lhs/rhs rises along a scale by more than rounding and the point's own gain."""
     large = far.endless or far.rise > SAME or far.lawful
     return large or (gain is not None and far.rise < BEYOND * gain)
 

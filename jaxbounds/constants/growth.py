@@ -18,8 +18,8 @@ STEPS = (0, 1, 3, 6, 12, 24, 50, 80, 100)
 family (path of scaled instances).
 """
 FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 120))
-"""The binary logarithms of further scales. Ball arithmetic (interval arithmetic) also measures a
-family (path of scaled instances) there while its balls stay narrow.
+"""The binary logarithms of further scales. Ball arithmetic (interval arithmetic) measures a family
+(path of scaled instances) at these scales too, as long as the balls stay narrow.
 """
 STILL = arb("1e-12")
 """A ratio lhs/rhs counts as settled (converged) if the relative change between two scales is below
@@ -30,20 +30,20 @@ ENOUGH = arb("1e-30")
 is below this value. A larger value measures fewer scales.
 """
 NARROW = 60
-"""The walk over growing scales stops at a ball (interval around lhs/rhs) with fewer accurate bits
-than this number.
+"""The walk over growing scales stops when the ball (interval that contains lhs/rhs) has fewer
+accurate bits than this number.
 
 A larger number stops the walk earlier.
 """
 ROUNDING = 1e-12
-"""A growth of the ratio lhs/rhs as scale^a, with a up to this value, counts as the rounding of a
-constant in the program. A larger value makes fewer ratios count as unbounded.
+"""If the ratio lhs/rhs grows as scale^a with a up to this value, the growth counts as an effect of
+a rounded constant in the program. A larger value makes fewer ratios count as unbounded.
 """
 FAINT = 1e-9
-"""The largest relative rise of the ratio lhs/rhs that can come from coordinates that miss their
-optimum.
+"""A relative rise of the ratio lhs/rhs up to this value may come from coordinates that are not
+quite at their optimum.
 
-A larger value makes the search test more rises for a power law.
+The search tests these rises for a power law. A larger value makes the search test more rises.
 """
 BEFORE = (-16, -8, 0, 8)
 """The binary logarithms of the scales near 1 at which `_lawful` measures the ratio lhs/rhs."""
@@ -59,14 +59,14 @@ class Growth(NamedTuple):
 
     Attributes:
         ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
-        certain: the ratio at this scale, with the program's constants as balls.
+        certain: the ratio at this scale, with balls (intervals) for the program's constants.
         left: the relative change of the ratio between the last two scales.
         settled: whether `left` is below 1e-12.
         endless: whether the ratio grows without bound. The local exponents
             d log(ratio)/d log(scale), or d log(ratio)/d log(log(scale)), then do not decay.
         rise: the relative rise of the ratio from the start to the last scale.
-        lawful: whether the distance to the last ratio is a power of the scale around the start. A
-            rise that follows a power law is not rounding, however small.
+        lawful: whether, at scales near 1, the last ratio minus the ratio is a power of the scale. A
+            rise with a power law is not an effect of rounding, even if the rise is small.
     """
 
     ratio: arb
@@ -166,7 +166,7 @@ def _farther(
 
 
 def _lawful(value: Callable[[int, str], arb], end: arb) -> bool:
-    """Tell whether `end` minus lhs/rhs is a power of the scale, at scales near 1."""
+    """Tell whether `end` (the last ratio) minus lhs/rhs is a power of the scale, near scale 1."""
     try:
         lacks = [end - value(m, "exact") for m in BEFORE]
         if not all(lack > 0 for lack in lacks):

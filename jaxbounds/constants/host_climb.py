@@ -1,8 +1,9 @@
-"""Climb: raise lhs/rhs without slopes, by moves of floats and integers, for statements in Python.
+"""Raise lhs/rhs without derivatives (climb), for statements that run in plain Python.
 
 A move changes a float by a share of its size; the shares range from 1 down to the last digits.
-Other moves change whole arrays, or all floats in a random direction. An integer takes the values
-that draws have in the same entry, and nearby values if the statement declares a set of integers.
+Other moves change whole arrays, or all floats in a random direction. For an integer, a climb tries
+the values that draws have in the same entry. It also tries nearby values if the statement declares
+a set of integers.
 """
 
 import time
@@ -83,7 +84,7 @@ class Whole(NamedTuple):
 
 
 class HostClimber:
-    """A search that raises lhs/rhs: it moves a statement's instances and measures them one by one.
+    """A search that raises lhs/rhs: it changes an instance slightly, and measures it again.
 
     Args:
         problem: the problem whose ratio the climber maximises.
@@ -169,7 +170,7 @@ class HostClimber:
         return found
 
     def with_whole(self, instance: Instance, whole: Whole, value: Any, /) -> Instance:
-        """Return the instance with another value of one integer."""
+        """Return a copy of the instance in which the integer `whole` has another value."""
         leaves, structure = jax.tree.flatten(instance)
         changed = np.array(leaves[whole.leaf])
         changed.flat[whole.entry] = value
@@ -177,7 +178,7 @@ class HostClimber:
         return jax.tree.unflatten(structure, leaves)
 
     def values_of(self, instance: Instance, whole: Whole, /) -> list[int]:
-        """Return values to try for an integer: drawn values, and near values of a declared set."""
+        """Return the values to try for an integer: drawn ones, and near ones of a declared set."""
         seen = whole.seen[:: -(-len(whole.seen) // VALUES)].tolist()
         if not self.declared(instance, whole):
             return seen
@@ -232,7 +233,7 @@ class HostClimber:
 def ways(instance: Instance, rng: np.random.Generator, /) -> Iterator[np.ndarray]:
     """Yield directions of moves: single coordinates, whole arrays, and random directions.
 
-    Each component of a direction has the size of the entry that the component moves.
+    A component of a direction is about as large as the entry of the instance that it moves.
     """
     x, sizes = flat(instance), [leaf.size for leaf in floats_of(instance)]
     scale = scales(instance)

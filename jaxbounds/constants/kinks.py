@@ -1,9 +1,9 @@
 """Find optima at kinks, the points at which smooth pieces of the ratio lhs/rhs meet.
 
-Near a kink the ratio is the least of several smooth pieces. Linear programs find the pieces. Each
-piece is known from a point at which the ratio equals this piece. Newton's steps, in ball arithmetic
-with slopes in float64, then find the point at which the pieces are equal. The steps can gain any
-number of digits.
+Near a kink the ratio is the minimum of several smooth functions (pieces). Linear programs find the
+pieces. Each piece is known from a point at which the ratio equals the piece. Newton's steps, in
+ball arithmetic with slopes in float64, then find the point at which the pieces are equal. More
+steps compute more digits, without limit.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ ratio. A larger distance tests a larger neighbourhood."""
 
 
 class Piece(NamedTuple):
-    """A smooth piece of lhs/rhs: its slope, the offset to a point in the piece, a multiplier."""
+    """A smooth piece of lhs/rhs: its slope, the offset of a point in it, and its multiplier."""
 
     slope: np.ndarray
     offset: np.ndarray

@@ -2,8 +2,9 @@
 
 A family is a path of instances through a point. A family multiplies one array, several arrays, or
 all entries of equal size by a scale or its reciprocal. Another kind of family moves two arrays of
-equal shape towards each other (difference quotients). Float64 chooses the promising families. Exact
-numbers in ball arithmetic then distinguish a ratio that still rises from a constant ratio.
+equal shape towards each other (difference quotients). Ratios in float64 choose the promising
+families. Ball arithmetic, which encloses rounding errors, then distinguishes a ratio that still
+rises from a constant ratio.
 """
 
 import itertools
@@ -30,8 +31,8 @@ family's lhs/rhs at the largest scale, in float64, may be at most this relative 
 lhs/rhs at its start. A larger distance takes more families to their limits.
 """
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
-"""The binary logarithms of the scales at which float64 measures the ratio lhs/rhs of a family (path
-of scaled instances).
+"""The binary logarithms of the scales at which the search measures lhs/rhs of a family (path of
+scaled instances) in float64.
 """
 JOINTLY = 3
 """If an instance has at most this many arrays, the search tries every combination of growing and

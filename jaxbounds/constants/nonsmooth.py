@@ -135,7 +135,8 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
     Args:
         cuts: the point, value and slope of each cut.
         x: the middle of the cube.
-        f: the loss at x. A cut with a value above f at x is lowered to f; None lowers no cut.
+        f: the loss at x. The function lowers a cut that exceeds f at x until it equals f at x. If f
+            is None, the function lowers no cut.
         radius: half the side of the cube.
 
     Returns:

@@ -54,8 +54,9 @@ More coordinates take longer.
 DENSE = 16
 """The number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
-"""The relative length of tiny moves in all directions. A constant is settled only if no tiny move
-makes the ratio lhs/rhs smaller. A larger length settles fewer constants.
+"""The length, relative to the moved entries, of tiny test moves of all coordinates at once. A
+constant is settled only if no tiny move makes the ratio lhs/rhs smaller. A larger length settles
+fewer constants.
 """
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
@@ -85,7 +86,7 @@ def settled_on_host(
     seed: int,
     until: float,
 ) -> tuple[list[Point], str]:
-    """Raise lhs/rhs by moves from all kinds of starts; return points, and a doubt about the best.
+    """Raise lhs/rhs by moves from many starts; return the points reached, and a doubt.
 
     Args:
         problem: the inequality at its size; the statement runs in Python.
@@ -143,7 +144,7 @@ def _others(points: Sequence[Point]) -> int:
 
 
 def _few(points: Sequence[Point]) -> str:
-    """Return a reason if too few starts were made, or too few led to the best ratio; else ""."""
+    """Return a reason if there were too few starts, or too few reached the best ratio; else ""."""
     if not points:
         return "no start meets the hypotheses"
     agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]

@@ -50,7 +50,7 @@ class Point(NamedTuple):
     Attributes:
         instance: the instance at the end of the climb.
         ties: the coordinates that move together (see `snapping.Ties`).
-        values: the free values of the tied coordinates, of shape (k,).
+        values: one value for each set of coordinates that move together, of shape (k,).
         ratio: lhs/rhs at the instance.
         kind: the kind of the instance from which the climb started.
         stalled: whether the climb by slopes ended at a kink.
@@ -114,7 +114,7 @@ def _climbed(
     """Raise log(lhs/rhs) by BFGS in scaled coordinates; if BFGS stops at a kink, move along it.
 
     Returns:
-        The instance at the end, and whether the climb stopped at a kink.
+        The instance at which the climb ended, and whether the climb stopped at a kink.
     """
     scale, loss = _relative(problem, ties, values, instance, scaling)
     with np.errstate(all="ignore"):
@@ -262,8 +262,8 @@ def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[
 def curvature(problem: Problem, point: Point, /) -> tuple[np.ndarray, np.ndarray]:
     """Return directions, as columns, and -d^2 log(lhs/rhs) along each direction (0 if flat).
 
-    The second derivatives are difference quotients of slopes. The coordinates are relative to the
-    values.
+    The second derivatives are difference quotients of slopes. The coordinates are the free values
+    divided by their absolute values at the point.
     """
     scale, step = np.abs(point.values), 1e-5
     slope = lambda z: scale * problem.slope(scale * z, point.ties, point.instance)[1]

@@ -1,4 +1,4 @@
-"""Express lhs/rhs of one inequality at one size as a function of a vector, for the search."""
+"""Express lhs/rhs of an inequality, for instances of one size, as a function of a real vector."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,13 +18,13 @@ from jaxbounds.falsification.programs import compiled
 NUDGES = (0.0, 1e-15, 1e-13)
 """The relative lengths of moves from a point without a finite slope to a nearby point."""
 REFUSALS = (ValueError, ArithmeticError, LookupError)
-"""The exceptions by which a statement that runs in Python may refuse an instance.
+"""The exceptions with which a statement in plain Python may refuse an instance.
 
-The search ignores such an instance.
+The search ignores a refused instance.
 """
 MOVED = 1e-6
-"""A change of an entry by the projection onto the hypotheses counts as rounding up to this value,
-relative to the largest entry of the leaf. A larger value makes fewer changes count as real.
+"""The projection onto the hypotheses changes entries. A change up to this value, relative to the
+leaf's largest entry, counts as rounding. A larger value makes fewer changes count as real.
 """
 CALLS = 1000
 """A rough number of measurements in one search.
@@ -41,8 +41,8 @@ hypotheses.
 def with_one_form(statement: Statement, form: str, size: Size, /) -> Statement:
     """Return the statement with only one of its forms (inequalities), at one size.
 
-    The form also replaces the control (the false variant), so a search for the control searches for
-    the form. A form with `>=` becomes a form with `<=` and exchanged sides.
+    The form's right side also replaces the control's (the false variant's). A search of the control
+    thus maximises the form's ratio. A form with `>=` becomes a form with `<=` and exchanged sides.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:

@@ -10,9 +10,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 BASIS = ("2", "3", "5", "7", "pi", "e", "log(2)")
-"""The factors of products; an exponent is a rational number with denominator up to 4."""
+"""The factors of the products that `relations` tries. An exponent is a rational number with a
+denominator of at most 4."""
 ADDED = ("pi", "1/pi", "pi^2", "e", "1/e", "log(2)", "log(3)")
-"""The numbers c that `relations` tries in a + b c, besides the logarithms of the axes."""
+"""The numbers c that `relations` tries in a + b c, besides the logarithms of the axes' values."""
 HIGHEST = 100
 """The largest |coefficient| of a relation.
 

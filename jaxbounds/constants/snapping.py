@@ -25,14 +25,14 @@ factor makes the search try more ties.
 
 
 class Basis(NamedTuple):
-    """A basis for entries x: a coordinate is an entry, or the mean or half difference of a pair.
+    """A change of basis: a coordinate is an entry of x, or a pair's mean or half difference.
 
     The entries are x_i = own_i y_i + other_i y_(partner_i), where y are the coordinates.
 
     Attributes:
         own: the factor of y_i in x_i, of shape (n,).
         other: the factor of the partner's coordinate in x_i, of shape (n,).
-        partner: the index of the partner, of shape (n,).
+        partner: for each entry, the index of the other entry of its pair, of shape (n,).
     """
 
     own: Any
@@ -53,7 +53,7 @@ class Ties(NamedTuple):
 
     Attributes:
         signs: the factor -1, 0 or 1 of each coordinate, of shape (n,).
-        labels: the index of each coordinate's value, of shape (n,).
+        labels: for each coordinate, the index of its value in `values`, of shape (n,).
         basis: the basis of the coordinates y.
     """
 

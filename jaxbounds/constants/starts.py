@@ -1,7 +1,8 @@
-"""Choose instances from which to raise lhs/rhs: first random draws, then changed instances.
+"""Choose the instances from which the search begins to raise lhs/rhs.
 
-Each function in `KINDS` makes changed instances of one kind from known instances. `further` yields
-the most promising changed instances of each kind.
+The first starting instances are random draws, and later ones are changed instances. Each function
+in `KINDS` changes known instances in one way (kind). `further` yields the most promising changed
+instances of each kind.
 """
 
 import itertools
@@ -26,9 +27,9 @@ EACH = 16
 others become starts of the search. A larger number finds better starts and takes longer.
 """
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
-"""The number of starting instances of each kind besides the best instance of this kind.
+"""For each kind of instance, the number of starting instances besides the kind's best instance.
 
-A kind without an entry has one other start.
+A kind without an entry has one other start. A larger number starts more climbs of this kind.
 """
 SHRUNK = tuple(range(2, 310, 4))
 """The exponents k of the factors 10^-k by which `within_floats` multiplies a draw with overflowing
@@ -70,7 +71,7 @@ def wide(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 
 def log_normal(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Multiply every entry by exp(sigma Z), with an independent standard normal Z per entry."""
+    """Multiply every entry by exp(sigma Z) with its own standard normal Z; sigma is random."""
     sigma = rng.choice(SIGMAS, p=(0.2, 0.4, 0.2, 0.2))
     return _changed(instance, lambda x: x * np.exp(sigma * rng.normal(size=x.shape)))
 

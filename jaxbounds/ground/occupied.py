@@ -126,7 +126,7 @@ def take(
         settings: JSON-able settings; a run waits for another run with equal settings.
         names: the names of the files that the run will write.
         look: a function that a waiting run calls repeatedly; an exception of `look` ends the wait.
-        only: whether to refuse instead of taking a folder beside `out`; a continued run needs True.
+        only: whether the function reserves no folder except `out`, as a continued run needs.
 
     Raises:
         Refused: if `only` is true and the folder is not free, or if a symbolic link has one of the

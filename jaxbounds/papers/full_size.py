@@ -15,7 +15,7 @@ from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.papers.loading import PAPERS
 
 Kind = Literal["full_size", "quick"]
-"""The file of a record: "full_size" for runs at the paper's settings, "quick" for trial runs."""
+"""The name of a file of records: "full_size" for runs at the paper's settings, else "quick"."""
 PRESET = "published"
 """The name of the preset with the paper's settings."""
 WHERE = "jaxbounds guide figures"

@@ -74,7 +74,7 @@ def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
     """Find the statement with this id; of the shipped papers, import only the statement's paper.
 
     Args:
-        name: the id of the statement, as "multihead.cor1.3".
+        name: the id of the statement, for example "multihead.cor1.3".
         imports: modules or files of the user that hold a `PAPER`.
 
     Raises:

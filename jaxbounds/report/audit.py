@@ -41,14 +41,14 @@ PROOFS = {
 
 @with_table
 class Audit(NamedTuple):
-    """The material of an audit.
+    """The data from which the audit of a paper is written.
 
     Attributes:
         paper: the paper.
-        verdicts: the verdicts on all of its statements.
+        verdicts: the verdicts on all statements of the paper.
         settings: the versions, the source, the seed and other dependencies of the verdicts.
         out: the folder that holds the stored instances and witnesses.
-        imports: the arguments of `--import`.
+        imports: the arguments of the option `--import`.
     """
 
     paper: Paper

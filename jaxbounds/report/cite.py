@@ -35,11 +35,11 @@ def _line(verdict: Verdict) -> str:
 def digest(verdicts: Iterable[Verdict], /) -> str:
     """Return the SHA-256 of the findings: ids, forms, statuses, evidence, and rounded ratios.
 
-    A form is one version of a claim. The evidence is the word for what the verdict rests on.
+    A form is one version of a claim. The evidence is a word for the method behind the verdict.
 
-    The digest leaves out the machine, the versions, the seconds and the order. So equal findings
-    have equal digests. The ratio of an identity that holds is only rounding, so the digest leaves
-    this ratio out.
+    The digest does not depend on the machine, the packages' versions, the run's seconds or the
+    order of the verdicts. So equal findings have equal digests. The ratio of an identity that holds
+    shows only rounding errors, so the digest leaves this ratio out.
 
     Args:
         verdicts: the verdicts on forms of statements.
@@ -86,7 +86,7 @@ def _link(name: str, target: str) -> Html:
 def cite_section(
     papers: Iterable[Paper], verdicts: Iterable[Verdict], settings: Mapping[str, Any], /
 ) -> Html | None:
-    """Return the section of the page about the texts that we read: their places and citations.
+    """Return the page's section about the papers: the editions checked, their links and citations.
 
     Args:
         papers: the papers of the verdicts.

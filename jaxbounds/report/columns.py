@@ -119,8 +119,8 @@ class Column:
     Attributes:
         name: the head of the column, in lower case.
         text: a function that returns the text of a cell.
-        width: the width in the terminal, in characters. 0 takes the rest of the screen, and None
-            hides the column in the terminal.
+        width: the width in the terminal, in characters. 0 means the rest of the screen's width, and
+            None hides the column in the terminal.
         screen: the least width of the screen, in characters, at which the terminal shows the
             column.
         right: whether the terminal aligns the column to the right.

@@ -130,9 +130,9 @@ def constant_text(constant: SharpConstant, /) -> str:
 def constant_figure(constant: SharpConstant, /) -> Any:
     """Draw the sharp constant C against the size on which C depends most.
 
-    Each choice of the other sizes is a line.
+    Each combination of values of the other sizes gives one line.
 
-    Needs matplotlib.
+    The function needs matplotlib.
 
     Returns:
         A matplotlib figure.
@@ -214,8 +214,8 @@ def looseness_section(
 
     Args:
         constants: the recorded constants.
-        seen: the statements on the page.
-        worst: further known worst ratios.
+        seen: the ids of the statements on the page.
+        worst: worst ratios that are known from other runs.
     """
     rows = looseness_rows((c for c in constants if c.id in seen), worst)
     if not rows:

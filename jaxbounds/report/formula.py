@@ -64,7 +64,7 @@ def _space(node: Element, before: Element | None, after: Element | None, index: 
 
 
 def _typeset(node: Element, index: bool = False) -> None:
-    """Typeset all symbols of a MathML node; `index` marks a node in an index, exponent or limit."""
+    """Set the spaces in a MathML node; `index` is true inside an index, exponent or limit."""
     cores = [_core(child) for child in node]
     if node.tag not in _UNDER_OR_OVER:
         for i, core in enumerate(cores):

@@ -14,7 +14,7 @@ from jaxbounds.report.markup import Html, element, joined
 NOT_COVERED = "not yet covered"
 DECLARED = "declared, not judged here"
 UNDECIDED = ("inconclusive", "error")
-"""The statuses of verdicts that decide nothing about an item's claim."""
+"""The statuses of verdicts that leave an item's claim undecided."""
 _MATH = re.compile(
     r"\\\[(?P<a>.*?)\\\]|\$\$(?P<b>.*?)\$\$|\\\((?P<c>.*?)\\\)|(?<!\\)\$(?P<d>.+?)(?<!\\)\$"
     r"|\\begin\{(?P<name>equation|align|gather|multline|eqnarray|alignat|flalign|dmath|displaymath"
@@ -124,7 +124,7 @@ def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
 
 
 def in_short(covered: Sequence[Covered], /) -> str:
-    """Return a line that counts the items with a verdict, not covered, and excused by a reason."""
+    """Return a line with the numbers of items that have a verdict, nothing, or an excuse."""
     declared = sum(one.words.endswith(DECLARED) for one in covered)
     judged = sum(bool(one.ids) for one in covered) - declared
     undecided = judged - sum(one.decided for one in covered)

@@ -92,7 +92,7 @@ def source_words(verdict: Verdict, /) -> str:
 
 
 def evidence_words(verdict: Verdict, /) -> str:
-    """Return words for what a verdict rests on, and the size of an error that this would reveal."""
+    """Describe the evidence of a verdict, and the smallest error that the evidence would reveal."""
     parts = [verdict.evidence or "none", f"{verdict.distinct} different instances"]
     if verdict.searches:
         parts.append(f"{verdict.accepted} steps of the search found a worse instance")
@@ -120,7 +120,7 @@ def _few_digits(decimal: str) -> str:
 
 
 def certificate_words(verdict: Verdict, /) -> str:
-    """Return the result of ball arithmetic: the result in a word, both sides, and the precision.
+    """Return the result of ball arithmetic as text: a word, bounds on both sides, the precision.
 
     Ball arithmetic encloses each number in an interval that contains all rounding errors.
     """

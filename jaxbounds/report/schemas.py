@@ -64,7 +64,7 @@ def object_schema(
 
     Args:
         kind: the dataclass.
-        besides: the types of further entries that are not fields, by name.
+        besides: a dictionary from the name of each further entry, which is no field, to its type.
         without: the name of a field that is left out.
     """
     said = _described(kind)
@@ -86,8 +86,8 @@ STATEMENT = {
 """The types of the entries that the JSON of a statement has in addition to the statement's
 fields."""
 SHOWN = {"hypotheses": dict[str, tuple[str, ...]], "written_in": str}
-"""The entries that `show` adds: the hypotheses of each form (version of a claim), and the file and
-line of the statement."""
+"""The names and types of the entries that the command `show` adds to the JSON of a statement. They
+are the hypotheses of each form (version of a claim), and the statement's file and line."""
 
 
 def statement_json(statement: Statement, /) -> dict[str, Any]:

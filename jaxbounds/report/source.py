@@ -212,7 +212,7 @@ def _by_id(statement: Statement) -> Piece | None:
 
 
 def _beside(module: str) -> list[str]:
-    """Return the modules of a module's package, or of its folder if it has no package."""
+    """Return the imported modules in a module's package, or in its folder if it has no package."""
     package = module.rpartition(".")[0]
     siblings = [name for name in [*sys.modules] if name.rpartition(".")[0] == package]
     if package:

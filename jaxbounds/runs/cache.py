@@ -72,7 +72,7 @@ def _remove_old(folder: Path) -> None:
 
 
 def prepare_jax() -> None:
-    """Set JAX up for runs: keep compiled programs between runs, and avoid programs that hang.
+    """Change JAX's settings: keep compiled programs between runs, and avoid programs that hang.
 
     The function switches off JAX's filter of tracebacks, because errors inside a trace are common
     here and the filter takes longer than the trace. The function makes the dispatch of programs

@@ -35,12 +35,12 @@ class Search(NamedTuple):
     """The settings of a search for sharp constants.
 
     Attributes:
-        axes: a dictionary from the name of a size to its values, as {"d": (2, 4)}. The search takes
-            all combinations. If the dictionary is empty, the search takes the statement's own
-            sizes.
+        axes: a dictionary from the name of a size to its values, such as {"d": (2, 4)}. The search
+            runs at all combinations of values. If the dictionary is empty, the search runs at the
+            sizes that the statement declares.
         seed: the seed of the random instances.
         seconds: seconds of processor time for each size. The search at a size ends earlier if
-            enough starts agree on the constant.
+            climbs from enough starting instances end at the same constant.
         grow: also search at the statement's first size with each axis doubled in turn.
         single: whether the user named one statement. The search then raises the statement's errors.
     """
@@ -174,7 +174,7 @@ def constants_of(
     on: Where | None = None,
     jobs: int = 1,
 ) -> dict[OfForm, SharpConstant | str]:
-    """Return a dictionary from (id, form) to the sharp constant, or to why the constant is missing.
+    """Return a dictionary from (id, form) to the sharp constant, or to the reason for its absence.
 
     The sharp constant of a form (one version of a claim) is the largest lhs/rhs over all instances.
 
@@ -182,13 +182,13 @@ def constants_of(
         what: the statements, as for `verify`.
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
-        sizes: a dictionary from the name of a size to its values, as {"d": (2, 4)}. The search
-            takes all combinations. Unless sizes are given, the search takes the statement's own
-            sizes.
+        sizes: a dictionary from the name of a size to its values, such as {"d": (2, 4)}. The search
+            runs at all combinations of values. If no sizes are given, the search runs at the sizes
+            that the statement declares.
         imports: further modules or files that hold a PAPER of your own.
         seed: the seed of the random instances.
         seconds: seconds of processor time for each size. The search at a size ends earlier if
-            enough starts agree on the constant.
+            climbs from enough starting instances end at the same constant.
         grow: also search at the statement's first size with each axis doubled in turn.
         on: the engine, as for `verify`.
         jobs: the number of processes; 0 means one for each core. Engines other than "processes"

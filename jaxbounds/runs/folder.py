@@ -513,9 +513,9 @@ def judged_before(out: Path, /) -> dict[str, bool]:
 
 
 def remember_judged(folder: Folder, done: ById, /, *, changed: Iterable[str] = ()) -> None:
-    """Note which statements have verdicts and values that agree with the records.
+    """Store, for each statement, whether its verdicts and values agree with the records.
 
-    The note is in the folder that the user named, even if the verdicts went to another folder.
+    The file failed.json is in the folder that the user named, even if the verdicts are in another.
 
     Args:
         folder: the folder of the run.

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 from jaxbounds.ground import stopping
 
 AGAIN = 0.05
-"""If Python dropped an interruption, the library raises it again after this many seconds. A larger
-number reacts later."""
+"""If Python swallowed the exception of an interruption, the library raises the exception again
+after this many seconds. A larger number reacts later."""
 DEADLINE = 10.0
 """The default seconds between SIGTERM and the deadline; `docker stop` waits equally long. A larger
 number gives more time for a checkpoint, but the checkpoint is lost if the machine stops earlier."""
@@ -28,8 +28,9 @@ JOINED = 1.0
 """Seconds that the end of a command waits for the thread of `_Clock`. On a free core the thread
 needs far less. A larger number lets a stuck thread delay the end for longer."""
 EARLIER = 0.8, 0.95
-"""Fractions of the time to the deadline. At the first fraction the work is interrupted; at the
-second the process ends. Larger fractions leave more time to work and less to stop."""
+"""Two fractions of the time between SIGTERM and the deadline. At the first fraction the library
+interrupts the work; at the second it ends the process. Larger fractions leave more time to work and
+less to stop."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _came: list[signal.Signals] = []

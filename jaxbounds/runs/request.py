@@ -19,16 +19,16 @@ from jaxbounds.runs.digest import digest_of
 
 
 class Request(NamedTuple):
-    """The request of a run.
+    """The request of a run: the experiment with all settings on which its results depend.
 
     Attributes:
-        experiment: the experiment.
+        experiment: the experiment to run.
         config: the configuration of the experiment.
         seed: the seed of all random numbers.
         precision: JAX's precision of matrix products; with "", the experiment chooses the
             precision.
         imports: the user's modules or files that the run needs.
-        flags: the options of `jaxbounds run` that give an equal request.
+        flags: options with which `jaxbounds run` makes the same request.
     """
 
     experiment: Experiment

@@ -60,11 +60,11 @@ class Options:
 
     Attributes:
         seed: the seed of all random instances.
-        thorough: take ten times as many random instances and searches. Searches then start also
+        thorough: use ten times as many random instances and searches. Searches then start also
             from the worst instances of earlier runs.
         certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
-            write witnesses for independent checkers beside the counterexamples. Needs the extra
-            `certify`.
+            write witnesses for independent checkers beside the counterexamples. This option needs
+            the packages of the extra `certify`.
         traceback: print the traceback of a statement that cannot be measured.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
         timeout: seconds for each statement, checked between two batches of instances. If the search
@@ -223,9 +223,10 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 
 
 def _failed_or_new(selection: Selection, out: Path) -> Selection:
-    """Return the statements without a verdict, or whose last verdict was not as recorded.
+    """Return the statements without a verdict, and the statements with an unexpected last verdict.
 
-    The function returns all statements if there is no such statement.
+    A verdict is unexpected if it differs from the record. If no statement is left, the function
+    returns all statements.
     """
     known, every = judged_before(out), selection.statements
     failed = [s.id for s in every if known.get(s.id) is False]

@@ -29,8 +29,8 @@ def settings_of(*, own: bool) -> Depends:
     """Return the settings that all results of this process depend on.
 
     Args:
-        own: whether the user's code contributes to the result. The user's code may read anything,
-            so the settings then include more.
+        own: whether the user's code contributes to the result. The user's code may read any
+            environment variable, so the settings then include all of them.
     """
     around = surroundings.for_users() if own else {
         "environment": surroundings.environment(whole=False)
@@ -40,11 +40,11 @@ def settings_of(*, own: bool) -> Depends:
 
 
 def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depends]:
-    """Do some work; return its result, with the files and modules that the user's code read.
+    """Call a function; return its result, and the files and modules that the user's code read.
 
     Args:
-        work: a function without arguments.
-        own: whether the work executes the user's code, whose reads are then recorded.
+        work: the function to call, without arguments.
+        own: whether the work executes the user's code. The function records reads only if true.
     """
     if not own:
         return work(), {}

@@ -20,13 +20,13 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
     """Bound the log of the number of sign patterns of ReLU networks of one shape on n inputs.
 
     The bound is sum_i min(n k_i log 2, log 2 + W_i log(2 e n k_i i / W_i)). W_i counts the
-    parameters up to layer i. k_i counts the units of layer i, the output included. Consider a cell
-    of the parameters on which all earlier units keep their signs. On this cell, the units of layer
-    i are n k_i polynomials of degree i in W_i variables (Warren; Bartlett et al. 2019, Theorem 6).
-    All constants are explicit.
+    parameters of the layers 1 .. i. k_i counts the units of layer i, the output included. Consider
+    a region of parameters in which all units of earlier layers keep their signs. In this region,
+    the units of layer i are n k_i polynomials of degree i in W_i variables (Warren; Bartlett et al.
+    2019, Theorem 6). All constants are explicit.
 
     Args:
-        parameters: the number of parameters of each single layer.
+        parameters: the number of parameters of each layer, without the earlier layers.
         units: the number of units of each layer.
         n: the number of inputs.
 
@@ -81,9 +81,9 @@ def norm_product_log_samples(
     """Return log n for the sample size n at which 2 Rad + 2 sqrt(log(2/delta)/(2n)) = epsilon.
 
     The output margin is 1. Golowich, Rakhlin, Shamir (2018, Theorem 1) prove Rad <= radius (sqrt(2
-    L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. The function writes each layer
-    with weight W and bias b as [W b; 0 1]. The inputs are (x, 1), with norm at most `radius`. The
-    function returns a logarithm because the product overflows. All constants are explicit.
+    L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. The function includes a bias b
+    in the weights, as [W b; 0 1]. The inputs are (x, 1), with norm at most `radius`. The function
+    returns log n because n itself would overflow. All constants are explicit.
     """
     L = len(weights)
     squares = [np.sum(np.square(W)) + np.sum(np.square(b)) for W, b in zip(weights, biases)]

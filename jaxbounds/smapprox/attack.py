@@ -36,7 +36,7 @@ class UpperEstimate(NamedTuple):
     Attributes:
         radius: the norm of the perturbation, an upper estimate of the all-layer margin; inf if no
             perturbation was found.
-        perturbation: the perturbation, as parameters.
+        perturbation: the perturbation, a pytree with the structure of the parameters.
         signed_output: (2y - 1) F at the perturbed parameters, evaluated again; not positive.
         evaluations: the number of rays (directions of perturbation) that were tried.
     """
@@ -51,8 +51,8 @@ class OnRay(NamedTuple):
     """The result of the search on one ray, that is along one direction of perturbations.
 
     Attributes:
-        radius: the smallest flipping radius found; inf if no probe flips.
-        perturbation: the perturbation of this norm, flat; zero if no probe flips.
+        radius: the smallest radius found at which the decision flips; inf if no probe flips it.
+        perturbation: the perturbation with norm `radius`, as a flat array; zero if no probe flips.
         signed_output: the signed output at this perturbation, or at the first probe if no probe
             flips.
     """
@@ -249,7 +249,7 @@ def blocks_by_layer(params: Any, layered: Callable[[tuple], bool], /) -> list:
 
     Args:
         params: the parameters, a pytree.
-        layered: a function from a leaf's path to whether its leading axis counts layers.
+        layered: a function of a leaf's path that tells whether the leaf's first axis counts layers.
     """
     paths, tree = jax.tree_util.tree_flatten_with_path(params)
     ones = [np.ones(np.shape(leaf), np.int8) for _, leaf in paths]

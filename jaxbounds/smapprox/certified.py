@@ -21,12 +21,13 @@ class NiceConstants(NamedTuple):
     """The constants of Conditions D.3 and D.4, on a ball of radius `trust` around the parameters.
 
     Attributes:
-        kappa_theta: the Lipschitz constant of f_i in theta_i, i >= 1, relative to max(|h|, 1).
+        kappa_theta: the Lipschitz constant of layer f_i in its parameters theta_i, i >= 1, relative
+            to max(|h|, 1), where h is the layer's input.
         kappa_xi: the Lipschitz constant of the corrections in their parameters, relative to
             max(|h|, 1).
         mu: the Lipschitz constant of f_i in h, at perturbed theta_i.
-        mu_0: the Lipschitz constant of f_0 in theta_0.
-        sigma_h: the radius in h for which mu is valid.
+        mu_0: the Lipschitz constant of the first layer f_0 in theta_0.
+        sigma_h: the radius around the exact h within which mu holds.
         sigma_zeta: the radius around an exact state within which the corrections restore the state.
         norm: lambda, a bound on every state's norm, at least 1.
         trust: the radius sigma_theta = sigma_xi of the ball in which the constants hold.
@@ -69,9 +70,9 @@ class Radii(NamedTuple):
     """The radii by which the parts of the parameters may move, for any number of layers.
 
     Attributes:
-        first: the radius of theta_0, by (D.6).
-        layer: the radius of each theta_i, i >= 1, by (D.7).
-        correction: the radius of each xi_i, by (D.8).
+        first: the radius for the first layer's parameters theta_0, from (D.6).
+        layer: the radius for the parameters theta_i of each later layer, from (D.7).
+        correction: the radius for the parameters xi_i of each correction, from (D.8).
     """
 
     first: float

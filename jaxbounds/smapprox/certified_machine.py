@@ -79,8 +79,8 @@ def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float,
     If the slack is not negative, the layer tolerates the perturbation. eta (`state_error`) bounds
     the error of a corrected state whose correction is perturbed. K and mu are the layer's Lipschitz
     constants in its parameters and in its state. The layer's output error K r + mu eta must stay
-    within the correction's radius. The scores of decoder and encoder, which have gaps of 1, must
-    keep their order.
+    within the correction's radius. The attention scores of decoder and encoder, which differ by at
+    least 1, must keep their order.
     """
     one = lambda v: math.hypot(v, 1.0)
     lam, eta = state_norm(bits), state_error(bits, slope, radius, r)
@@ -136,9 +136,10 @@ def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[Layer
     The bound holds for k states (the compiler's own state included) and the lookahead adder. |W1|^2
     is at most the largest row sum times the largest column sum of |W1|. The two sums are k|A| and 3
     for the transition, w_pos and 2 w_pos - 1 for the carries, and 3 and 3 for the halves of the
-    XOR. All other layers have smaller sums. Layers that attend compute nothing and copy. Their
-    queries and keys are twice a partial permutation, and their values are a partial permutation.
-    Their null keys have norms of at most 2 w_pos - 1 and w_pos - 1. All constants are explicit.
+    XOR. All other layers have smaller sums. Layers that attend compute nothing and only copy. Their
+    query and key matrices are twice a partial permutation; their value matrices are a partial
+    permutation. The null keys have norms of at most 2 w_pos - 1 in the decoder and w_pos - 1 in the
+    encoder. All constants are explicit.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)

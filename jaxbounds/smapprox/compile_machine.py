@@ -122,7 +122,8 @@ def compile_machine(
         correction: the rounding after every layer; None gives the uncorrected network.
         tape: "two_way" is exact for cells of any sign. "one_way" saves a bit and needs a machine
             that never goes left of cell 1 (the run checks this).
-        bits: w_pos, to override `position_bits`; too few bits make the simulation wrong.
+        bits: the number w_pos of position bits, in place of `position_bits(T)`. Too few bits make
+            the simulation wrong.
         padding: the number of extra coordinates with zero weights (over-parameterisation).
 
     Raises:

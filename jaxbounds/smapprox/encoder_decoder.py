@@ -17,8 +17,8 @@ class EncoderDecoder(nn.Module):
         width: w, the dimension of a hidden state.
         depth: D, the number of layers.
         key_width: the width of queries and keys.
-        corrected: whether layers end with the two ReLU layers of a correction.
-        attention: the rule, hard or soft, that turns scores into weights.
+        corrected: whether each layer ends with a correction (two ReLU layers that round the state).
+        attention: the rule, hard-max or softmax, that turns scores into attention weights.
     """
 
     width: int

@@ -202,8 +202,8 @@ def execute(
 def decode(compiled: Compiled, result: Run, /) -> Decoded:
     """Read o_0 .. o_T as states, head positions and symbols.
 
-    The field `error` gives the distance of the network's states from the binary states that were
-    read.
+    The field `error` is the largest distance between the network's outputs and the exact binary
+    states of the decoded values.
     """
     layout, outputs = compiled.layout, np.asarray(result.outputs)
     part = lambda group: outputs[..., layout.groups[group].start : layout.groups[group].stop]

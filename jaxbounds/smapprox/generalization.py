@@ -53,8 +53,8 @@ def l1_log_covering(
 ) -> Float[np.ndarray, "*k"] | np.float64:
     """Bound the log of the number of l_2 balls of radius r that cover {|theta|_1 <= alpha} in R^p.
 
-    The centres are inside the set, and scale = alpha / r. Maurey draws V = +-alpha e_j with
-    probabilities |theta_j| / alpha; the missing probability is divided equally between e_1 and
+    The centres are inside the set, and scale = alpha / r. Maurey's method draws V = +-alpha e_j
+    with probabilities |theta_j| / alpha; the missing probability is divided equally between e_1 and
     -e_1. V-bar is the mean of K independent copies of V, and c = `shrinkage(K)`. Then
 
         E |c V-bar - theta|^2 <= (1-c)^2 |theta|^2 + c^2 (alpha^2 - |theta|^2) / K

@@ -120,9 +120,9 @@ def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[La
 def ripple_adder(layout: Layout, /) -> list[Layer]:
     """Build Lemma C.2 as in the paper: subtract the left bit, then add the right bit, bit by bit.
 
-    XOR is relu(b - c) + relu(c - b), and the sum is taken one layer later. The adder does not use b
-    + c, because b + c takes the value 2, which a correction would destroy. The adder has 2 w_pos +
-    1 layers.
+    XOR is relu(b - c) + relu(c - b); the next layer adds the two terms. The adder does not use b +
+    c, because b + c can be 2, and a correction rounds every value to 0 or 1. The adder has 2 w_pos
+    + 1 layers.
     """
     wp, bit = layout.bits, layout.low_bit
     left, right = layout.at("scr4", "left"), layout.at("scr4", "right")

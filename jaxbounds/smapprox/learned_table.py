@@ -37,10 +37,10 @@ class Task(NamedTuple):
     Attributes:
         params: the network's weights in float32.
         tokens: the words, as one-hot symbols.
-        present: whether each symbol of a padded word is present.
+        present: whether each symbol is part of the word and not padding.
         encoder_codes: the position codes of the input, as in `transformer.run`.
         decoder_codes: the position codes of the timesteps, as in `transformer.run`.
-        labels: +1 if the machine accepts, -1 if it rejects.
+        labels: for each word, +1 if the machine accepts it and -1 if it rejects it.
     """
 
     params: Any
@@ -52,10 +52,10 @@ class Task(NamedTuple):
 
 
 def task(compiled: Compiled, words: Sequence[str], /) -> Task:
-    """Return the network on some words, with the simulator's verdicts.
+    """Return the task of learning some words, labelled by a simulation of the machine.
 
     Raises:
-        Refused: if the machine does not halt on a word within T.
+        Refused: if the machine does not halt on a word within T steps.
     """
     labels = execute.simulated(compiled, words).decision
     if not labels.all():

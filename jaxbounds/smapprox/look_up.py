@@ -27,7 +27,7 @@ LastVisit = Callable[[Array], Array]
 Recall = Callable[[Array, Array], tuple[Array, Any]]
 """A function from (a coordinate group now, earlier steps) to the group at these steps.
 
-Its second result is a value that the run passes on.
+The second result is a value that the run carries to the next step.
 """
 
 POSITIONS = ("pos1", "pos2", "pos3", "scr3")
@@ -155,12 +155,12 @@ def through(
 
 
 class Memory(NamedTuple):
-    """The memory of the past steps.
+    """The data about past steps that a run by look-ups carries from step to step.
 
     Attributes:
-        last: the last step at every cell, 0 if there was no step.
-        copied: the group that the look-up into the past would copy from every step.
-        certain: whether all look-ups so far were decided.
+        last: the last step at which the head was on each cell, 0 if there was no step.
+        copied: for each past step, the coordinate group that a look-up of this step copies.
+        certain: whether every look-up so far found its position without doubt.
     """
 
     last: Int[Array, "cells n"]

@@ -141,8 +141,8 @@ def from_description(
     Args:
         data: the parsed description.
         name: the name of the machine in messages.
-        missing: "error" refuses a machine that is not total. "reject" sends the missing pairs to a
-            rejecting state.
+        missing: the treatment of pairs (state, symbol) without a transition. "error" refuses the
+            machine, and "reject" makes the machine reject.
 
     Raises:
         Refused: if the description is incomplete or ill formed.

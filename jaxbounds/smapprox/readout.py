@@ -105,7 +105,7 @@ class Read(NamedTuple):
         source: where the symbol comes from, "step", "input" or "blank".
         index: the past timestep i' (numbered from 1, as in the paper) or the input position; 0 for
             a blank.
-        symbol: the symbol found there.
+        symbol: the symbol under the head, which this source gives.
     """
 
     step: int

@@ -1,8 +1,8 @@
 """Sample sizes and generalization bounds from all-layer margins (Section 2.1, Appendix A).
 
-The paper leaves absolute constants open. The constants are arguments here, with default one. The
-values therefore show the shape of a bound and are no certificates. Ratios and invariances are
-exact.
+The paper leaves absolute constants open. In this module they are arguments, with default one. The
+values therefore show the shape of a bound and are no certificates. Ratios of two such values, and
+invariances, do not depend on the constants.
 """
 
 import math
@@ -62,9 +62,10 @@ def sample_complexity(
 
 
 def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
-    """Compute (1 - difference)^n / 2, a lower bound on a rule's failure on one of two targets.
+    """Compute (1 - difference)^n / 2, which bounds a rule's failure probability from below.
 
-    Two targets differ on points of mass `difference`, and no model is good enough for both. Until a
+    Two targets differ on points of mass `difference` (a probability), and no model is good enough
+    for both. Until a
     sample falls on such a point, the labelled data are equal for both targets. Any rule then
     returns one answer for both targets, and this answer is wrong for one of them. For one of the
     targets, the rule is therefore wrong with probability at least (1 - difference)^n / 2.

@@ -1,4 +1,4 @@
-"""Softmax attention in place of hard-max, and the inverse temperature for exact rounding.
+"""Softmax attention in place of hard-max, and the inverse temperature that makes rounding exact.
 
 All values are binary, so an output coordinate is off by at most the attention mass outside the
 maximisers (the off-mass). The best score exceeds the next by 1. If a key matches, the null key's
@@ -33,7 +33,7 @@ def least_inverse_temperature(T: int, correction: Correction, /) -> float:
 def off_mass(
     gaps: Float[Array, "n"], inverse_temperature: float | Float[Array, ""], /
 ) -> Float[Array, ""]:
-    """Compute the softmax mass outside the best score, from the gaps (at least 1) to that score."""
+    """Compute the softmax mass of all keys but the best, from their score gaps (at least 1)."""
     weights = jnp.exp(-inverse_temperature * gaps)
     return weights.sum() / (1.0 + weights.sum())
 

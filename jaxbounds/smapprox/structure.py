@@ -25,11 +25,11 @@ class LookUp(NamedTuple):
 
     Attributes:
         past: whether the keys are past steps (pos2 and leading bits of pos1) or input positions.
-        cell: the group that holds the cell asked for.
+        cell: the group that holds the cell to look for.
         prefix: the group whose leading bits must equal the leading bits of the key's timestep; ""
             if no bits must be equal.
         known: the number of these leading bits.
-        asks: whether the next bit of the key's timestep must be 1 too.
+        asks: whether the bit after these leading bits must be 1 in the key's timestep.
         flag: the coordinate of scr4 that becomes one if a key is found; -1 if there is no flag.
         copied: the group that is copied from the key found; "" if no group is copied.
         target: the group to which `copied` is copied.
@@ -46,13 +46,13 @@ class LookUp(NamedTuple):
 
 
 class SparseLayer(NamedTuple):
-    """A layer without its zeros. The layer clears a group that it neither copies nor computes.
+    """The nonzero parts of a layer; a group that the layer neither copies nor computes becomes 0.
 
     Attributes:
         look_ups: the attentions of the layer, in order.
-        copies: the groups that the layer copies.
-        computed: the groups that the layer computes together, as relu(W h + b) and the correction.
-        sources: the groups from which `computed` is computed.
+        copies: the coordinate groups that the layer copies.
+        computed: the groups that the layer computes together, as relu(W h + b) and a correction.
+        sources: the groups that enter the h of this formula.
     """
 
     look_ups: tuple[LookUp, ...]
@@ -82,13 +82,13 @@ class _Unlike(Exception):
 def read(
     params: Any, layout: Layout, correction: Correction | None, /, *, T: int
 ) -> Structure | None:
-    """Return the structure of a network's weights, or None if they have another structure.
+    """Return the structure of a network's weights, or None if they are not of a compiled network.
 
-    The result is also None if position codes repeat within T steps (`bits` too few), because
-    several keys then match.
+    The result is also None if there are too few position bits, so that position codes repeat within
+    T steps. Several keys then match.
 
     Args:
-        params: weights for `transformer.run`, NumPy.
+        params: weights for `transformer.run`, as NumPy arrays.
         layout: the coordinates of these weights.
         correction: the rounding after every layer, or None.
         T: the number of simulated steps.
@@ -212,7 +212,7 @@ def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookU
 
 
 def _group_at(layout: Layout, places: list[int]) -> str:
-    """Return the group whose leading coordinates are `places`, in order; "" for no places."""
+    """Return the group that begins with the coordinates `places`, in order; "" for no places."""
     if not places:
         return ""
     for group, at in layout.groups.items():

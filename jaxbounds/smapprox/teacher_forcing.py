@@ -1,9 +1,9 @@
-"""Compute all steps of a run at once; each step starts from a given trace's previous step.
+"""Compute all steps of a run at once; step i + 1 starts from step i of a given trace.
 
 The input of step i + 1 is the output of step i, so a run is sequential. If a trace is known, for
-example the machine's, every step can start from it, and T + 1 steps are one batch. Timestep 0
-starts from the network's own start state. If every step gives the trace's next state, the network's
-own run equals the trace, by induction over the steps.
+example from a simulation of the machine, every step can start from the trace. All T + 1 steps are
+then one batch. Timestep 0 starts from the network's own start state. If every step gives the
+trace's next state, the network's own run equals the trace, by induction over the steps.
 """
 
 from collections.abc import Sequence
@@ -34,10 +34,10 @@ def every_step(
     *,
     attention: Attention = HARD,
 ) -> Float[Array, "T1 w"]:
-    """Make one pass of the full network over all steps: o_0 .. o_T from given o_0 .. o_(T-1).
+    """Compute the outputs o_0 .. o_T of all steps, each from given outputs o_0 .. o_(T-1).
 
-    The outputs of a run (`transformer.run` with these arguments) are a fixed point of this map. k
-    passes from any outputs give the first k outputs of the run.
+    The outputs of a run (`transformer.run` with these arguments) are a fixed point of this map. If
+    the map is applied k times to any outputs, the first k outputs equal those of the run.
     """
     T = outputs.shape[0] - 1
     encoded = tokens @ params["embedding"].T + encoder_codes
@@ -160,17 +160,17 @@ def verify(
     precision: str = "float32",
     params: Any = None,
 ) -> Float[np.ndarray, "n T1"]:
-    """Start every step from the trace, and compute its distance from the trace's next state.
+    """Run every step from the trace's state; return its result's distance from the next state.
 
-    All steps run at once. A distance of 0 means exact equality. If a row is zero throughout, the
-    network's own run on that word is the trace.
+    All steps run at once. A distance of 0 means exact equality. If all distances of a word are 0,
+    the network's own run on this word equals the trace.
 
     Args:
         compiled: the machine, compiled to a network.
         words: inputs; `execute.encode` lists the words that it refuses.
         trace: the claimed run, for example `execute.simulated(compiled, words)`.
         precision: "float32" or "float64".
-        params: other weights for this network; they run densely.
+        params: weights that replace the compiled weights; the run then uses no look-ups.
 
     Raises:
         Refused: if the trace does not have T + 1 steps on each word.

@@ -16,7 +16,7 @@ At most this many devices can share the sweep. A larger number slows sweeps of t
 AT_MOST = 256
 """The largest default number of lanes (runs) that are vmapped together on an accelerator.
 
-A few thousand lanes then fill several groups. A larger number makes larger programs.
+This limit divides a few thousand lanes into several groups. A larger number makes larger programs.
 """
 SHARE = 0.8
 """The fraction of an accelerator's memory that `available` gives one program.

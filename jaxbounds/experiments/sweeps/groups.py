@@ -30,7 +30,7 @@ AXIS = "jaxbounds_lanes"
 class Groups:
     """Groups of lanes (runs) on devices; group i is on device i modulo the number of devices.
 
-    Each process has the groups of its own devices.
+    Each process computes the groups on its own devices.
 
     Args:
         count: the number of groups.

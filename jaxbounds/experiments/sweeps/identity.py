@@ -50,7 +50,7 @@ def _values(name: str, tree: Any) -> Identity:
 
 
 def _traced(name: str, function: Callable, *shapes: Any) -> tuple[Identity, Any]:
-    """Return a digest of a function's program and closed-over values, and its result's shapes."""
+    """Return digests of a function's program and closed-over values, and its result's shapes."""
     closed, returned = jax.make_jaxpr(function, return_shape=True)(*shapes)
     literals = [
         bytes_of(atom.val)
@@ -78,7 +78,7 @@ def identity_of(
     about: dict[str, Any],
     device: Any,
 ) -> tuple[Identity, str]:
-    """Compute the identity of a sweep, and a text (mark) that only equal programs share.
+    """Return the identity of a sweep, and a text (mark) that differs for different programs.
 
     The identity describes the sweep's program and its lanes (runs).
 

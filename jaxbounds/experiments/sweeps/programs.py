@@ -55,8 +55,8 @@ def advancing(
     length.
 
     Args:
-        step: the step of one lane.
-        measure: the measurement of one lane.
+        step: the function that advances one lane by one step.
+        measure: the function that measures one lane and returns a dict of metrics.
         finished: a function of one state that tells whether the lane is finished; the program
             freezes finished lanes.
         every: the number of steps before each record.

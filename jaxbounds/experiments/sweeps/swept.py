@@ -23,12 +23,12 @@ class Swept(NamedTuple):
 
     Attributes:
         state: the final states, stacked over lanes; typed keys stay typed.
-        metrics: for each name an array (lanes, records, ...).
-        steps: the number of steps done at each record, (records,).
+        metrics: a dict from each metric's name to its array, of shape (lanes, records, ...).
+        steps: the number of steps done at each record, of shape (records,).
         diverged: for each lane the first recorded step with a metric that is not finite; -1 if all
             metrics are finite.
         stopped: for each lane the first recorded step at which the lane was frozen; -1 if the lane
-            was never frozen. None if the sweep never freezes lanes.
+            was never frozen. The field is None if the sweep has no rule that freezes lanes.
     """
 
     state: Any
@@ -91,13 +91,13 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
     """Return one lane (run) for each combination of a seed and the values of a grid.
 
     Args:
-        keys: (seeds,) typed keys.
+        keys: typed keys, one for each seed, of shape (seeds,).
         **grid: the values of each named axis, an array of shape (count,).
 
     Returns:
         Two dicts. The first holds the lanes {"key", **names}: arrays of equal length in which the
-        seed varies fastest. The second holds the lengths of the axes, slowest first.
-        `array.reshape(*lengths.values(), ...)` undoes the flattening.
+        seed varies fastest. The second, `lengths`, holds the lengths of the axes, slowest first.
+        `array.reshape(*lengths.values(), ...)` turns results for all lanes into a grid.
 
     Raises:
         Refused: if `keys` is a single key, an axis of the grid is called "key" or "seed", or its

@@ -1,4 +1,4 @@
-"""Hold the lanes of a running sweep on the devices, and advance them."""
+"""Hold the states of a running sweep's lanes (runs) on the devices, and advance the lanes."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -131,7 +131,7 @@ class Work:
         return self._carries
 
     def restore(self, leaves: Sequence[np.ndarray], records: dict[str, np.ndarray], /) -> None:
-        """Set the states of the lanes (runs) from stored leaves, and set the records so far."""
+        """Restore the states of the lanes (runs) and the last record from a checkpoint."""
         self._place_lanes()
         self._carries = self._groups.put(with_leaves(self._like, leaves), self._lane)
         self._last = {name: values[:, -1] for name, values in joined([records]).items()}
@@ -146,7 +146,7 @@ class Work:
         return with_leaves(self._like[0], jax.tree.leaves(tree))
 
     def all_over(self) -> bool:
-        """Tell whether all lanes (runs) finished; move unfinished lanes into few groups."""
+        """Tell whether all lanes (runs) are finished; otherwise gather the others in few groups."""
         groups = self._groups
         over = groups.gather([carry[1] for carry in self._started()], self._like[1])
         if over.all():

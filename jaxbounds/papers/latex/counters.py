@@ -7,9 +7,9 @@ _PRINTS = re.compile(
     r"\\(arabic|Alph|alph|Roman|roman)\s*\*?\{\s*([A-Za-z@]+)\s*\}|\\the([A-Za-z@]+)|\\[A-Za-z]+\s*|[{}~]"
 )
 DEPTH = 20
-"""The largest depth to which counters inside counters are printed.
+"""The largest depth to which `printed` resolves counters that are printed inside other counters.
 
-A larger number follows a circular nesting longer.
+A larger number makes a circular definition take longer.
 """
 
 

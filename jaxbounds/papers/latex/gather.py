@@ -77,7 +77,7 @@ def _decoded(file: Path) -> str:
 
 
 class _Gathering:
-    """A reader of a paper's files that counts files and bytes."""
+    """A reader of a paper's files that counts the files and bytes it has read."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.files, self.bytes = folder.resolve(), 0, 0

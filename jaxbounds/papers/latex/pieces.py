@@ -23,7 +23,7 @@ class Piece(NamedTuple):
     moved: bool = False
 
     def part(self, start: int, end: int) -> "Piece":
-        """Return the characters from `start` to before `end`."""
+        """Return, as a piece, the characters from the offset `start` to just before `end`."""
         lines = 0 if self.moved else self.text.count("\n", 0, start)
         return self._replace(text=self.text[start:end], line=self.line + lines)
 
@@ -51,7 +51,7 @@ class Pieces:
         return f"{at.file}:{at.line}"
 
     def part(self, start: int, end: int, /) -> list[Piece]:
-        """Return the pieces of the characters from `start` to before `end`."""
+        """Return, as pieces, the characters from the offset `start` to just before `end`."""
         found = []
         first = max(bisect.bisect_right(self._starts, start) - 1, 0)
         for index in range(first, len(self.pieces)):

@@ -20,8 +20,8 @@ _SHARING = {
     "jmlr": "theorem", "jmlr2e": "theorem", "acmart": "theorem", "colt": "theorem",
     "colt2024": "theorem", "sn-jnl": "",
 }  # fmt: skip
-"""A dict for document classes that declare theorems themselves. It maps the class to the
-environment whose counter all theorems share."""
+"""A dict from a document class that declares theorem environments itself to the name of one
+environment. All theorem environments of the class share the counter of this environment."""
 _DECLARES = re.compile(
     r"\\(?P<how>newtheorem|spnewtheorem|newmdtheoremenv|declaretheorem|newaliascnt"
     r"|numberwithin|counterwithin|counterwithout)(?![A-Za-z])(?P<star>\*?)"
@@ -29,10 +29,10 @@ _DECLARES = re.compile(
 
 
 class Theorem(NamedTuple):
-    """An environment of theorems.
+    """A theorem environment.
 
     Attributes:
-        printed: the printed name, "Theorem".
+        printed: the name that the paper prints, for example "Theorem".
         counter: the counter that the environment steps; "" if it has no number.
     """
 
@@ -121,7 +121,10 @@ def _declared(text: str, at: int, counters: Counters) -> dict[str, Theorem]:
 
 
 def of_the_class(text: str, known: dict[str, Theorem], counters: Counters, /) -> dict[str, Theorem]:
-    """Return environments with usual names that a document uses but only its class declares."""
+    """Return the theorem environments that the document's class, not the document, declares.
+
+    The function recognises an environment by its usual name ("lemma") if the document uses it.
+    """
     style = re.search(r"\\documentclass\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}", text)
     first = _SHARING.get(style[1].strip().lower() if style else "", "")
     names = dict.fromkeys(re.findall(r"\\begin\s*\{([A-Za-z]+)\}", text))

@@ -1,10 +1,11 @@
-"""Compiled networks learned from accept bits (not in the paper).
+"""Networks compiled from machines and then learned from accept bits (not in the paper).
 
-Gradient descent learns from n random words, each with the bit whether the machine accepts it. There
-are two experiments. The first learns the next states in a machine's transition table inside the
-compiled network, from random logits. The second trains all weights of the network, from the
-compiled weights plus noise. Errors are exact, because every word up to the training length is
-tested. The claims compare the samples needed with the shape of Lemma 2.4.
+Gradient descent learns from n random words. An accept bit tells, for each word, whether the machine
+accepts the word. There are two experiments. The first learns the next states in a machine's
+transition table inside the compiled network, from random logits. The second trains all weights of
+the network, from the compiled weights plus noise. Test errors are exact, because every word up to
+the training length is tested. The claims compare the number of samples needed with the growth that
+Lemma 2.4 gives.
 """
 
 from typing import Any
@@ -221,7 +222,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
-    """Draw errors of learned tables against n, and errors of noisy networks against the noise."""
+    """Draw the learned tables' errors against n, and the noisy networks' against the noise size."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(9, 4.2), layout="constrained")

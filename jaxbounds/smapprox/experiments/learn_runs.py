@@ -37,7 +37,7 @@ CHUNKS = 10
 A larger number reports more often.
 """
 WEIGHTS = 100.0
-"""The work of a step on all weights, divided by the work of a step on a table.
+"""The processor time of a training step on all weights, divided by that of a step on a table.
 
 For one training run at the default settings, two cores took 28 ms and 0.3 ms of processor time. A
 larger number gives the training of all weights a larger part of the announced running time.
@@ -110,11 +110,11 @@ def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
 
 
 class Plan(NamedTuple):
-    """The amount of work of a sweep of steps in chunks. The first chunk includes the compilation.
+    """The amount of work of a sweep whose steps run in chunks; the first chunk also compiles.
 
     Attributes:
-        steps: the number of steps; each step judges the state before the step.
-        chunk: the number of steps between two counts.
+        steps: the number of steps; each step measures the state that the step before it left.
+        chunk: the number of steps between two reports of progress.
         each: the work of one step on all training runs that are vmapped side by side (lanes).
     """
 
@@ -223,7 +223,7 @@ def learned_tables(
 
 
 def _error(machine: TuringMachine, learned: TuringMachine, tested: list[str]) -> float:
-    """Compute the fraction of words on which two machines' verdicts differ in the simulator."""
+    """Simulate two machines; return the fraction of words on which their verdicts differ."""
     verdict = lambda m, word: simulate(m, word, len(word) + 1).verdict
     wrong = [verdict(machine, word) != verdict(learned, word) for word in tested]
     return float(np.mean(wrong))
@@ -237,14 +237,14 @@ def trained_weights(
     /,
     count: Count = lambda more, words: None,
 ) -> Float[np.ndarray, "stage radius n seed"]:
-    """Return errors (stage, radius, n, seed) of networks with noise on all weights, along training.
+    """Add noise to all weights and train the network; return errors at stages of the training.
 
     Args:
         config: the experiment.
-        key: the key of all samples and noises.
+        key: the random key of all samples and all noise.
         radii: the norms of the noise.
         corrected: whether the compiled network has corrections.
-        count: a function that is told the work of each chunk of steps.
+        count: a function that the training calls with the amount of work of each chunk of steps.
     """
     compiled = compiled_for(config, config.machines[0], corrected=corrected)
     problem = task(compiled, words(compiled.machine, config.length))

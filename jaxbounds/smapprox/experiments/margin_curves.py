@@ -93,7 +93,7 @@ class Attack(NamedTuple):
 
 
 def _side_by_side(attacks: Sequence[Sequence[Attack]], about: str) -> list[list[UpperEstimate]]:
-    """Run all attacks in parallel; an attack also starts from perturbations found in its row."""
+    """Run all attacks in parallel; an attack also starts from what its row found before it."""
     found: list[list[Any]] = []
     total = sum(attack.rays(starts) for row in attacks for starts, attack in enumerate(row))
 
@@ -212,7 +212,7 @@ def _output_at(
     segments: tuple[Segment, ...],
     straight_through: bool,
 ) -> Array:
-    """Compute (2y - 1) F after T steps of a run that may be longer."""
+    """Compute (2y - 1) F from the output after T steps; the run itself may make more steps."""
     attention = Attention(straight_through=straight_through)
     inputs = (tokens, present, encoder_codes, decoder_codes)
     # a loop that gradients pass through needs a number of steps known beforehand

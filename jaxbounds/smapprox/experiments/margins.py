@@ -26,11 +26,12 @@ class Margins:
     """The configuration: the circuits and machine runs whose margins are measured.
 
     Attributes:
-        depths: numbers of identity gates in the chain, increasing.
-        words: inputs a^n b^n of the machine, by increasing running time.
-        times: T for each word, at least its halting time.
-        bits: the number of position bits, equal for all T so that perturbations carry over.
-        refinements: the number of refinements of each attack.
+        depths: the numbers of identity gates in the chains, in increasing order.
+        words: the machine's inputs a^n b^n, sorted by increasing running time.
+        times: for each word, the number of steps T, at least the machine's halting time.
+        bits: the number of position bits. It is equal for all T, so a perturbation found at one T
+            can be tried at another.
+        refinements: the number of refinements after each attack.
     """
 
     depths: tuple[int, ...] = (3, 9, 17, 33)
@@ -118,9 +119,10 @@ CONTROLS: dict[str, Control] = {
     "corrected machine: upper": scaled(0.1, "time_upper", T=_LAST, **_CORRECTED),
     "below the attacks": scaled(1e3, "depth_lower"),
 }
-"""False variants of the data, which the claims must reject.
+"""Changes of the data after which the paper's claims must fail.
 
-The variants have constant uncorrected margins, decaying corrected margins, or too large a bound.
+The changed data have constant uncorrected margins, decaying corrected margins, or a lower bound
+above the attacks' upper estimates.
 """
 
 

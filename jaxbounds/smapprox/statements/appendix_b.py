@@ -31,7 +31,7 @@ on_pairs = functools.partial(
     source="Appendix B",
     enumerates="all pairs of bits",
 )
-"""A function that declares a statement about single gates, checked on all pairs of bits."""
+"""A function that declares a statement about one kind of gate, checked on all pairs of bits."""
 
 
 @jax.jit

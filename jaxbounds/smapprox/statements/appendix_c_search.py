@@ -34,7 +34,7 @@ def _last_visit(i: Instance) -> tuple[Array, Array]:
 
 
 class Search(NamedTuple):
-    """The values in the layers of Lemma C.3 at one step of a walk.
+    """The values that the layers of Lemma C.3 compute at one step of a random walk of the head.
 
     Attributes:
         layout: the named coordinates.

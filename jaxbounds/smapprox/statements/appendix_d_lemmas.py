@@ -55,7 +55,7 @@ TRUST = {"theta_0": 0.12, "the others": 0.05}
 def _radii() -> tuple[Radii, float]:
     """Compute the right sides of (D.6) to (D.8) for the random circuit, and its allowed error.
 
-    The allowed error is min(lambda, sigma_zeta).
+    The allowed error of a layer's state is min(lambda, sigma_zeta).
     """
     with ensure_compile_time_eval():
         params = jax.tree.map(np.asarray, _mixed()[0])
@@ -75,8 +75,8 @@ def _radii() -> tuple[Radii, float]:
 def _scaled(direction: Any, factor: float, later: float) -> Any:
     """Scale each part of a direction to `factor` times the length that (D.6) to (D.8) allow.
 
-    Hidden layers 4i and 4i + 1 belong to theta_i, and 4i + 2 and 4i + 3 to xi_i. The head belongs
-    to theta_d. All parts but theta_0 are also multiplied by `later`.
+    The weights of hidden layers 4i and 4i + 1 are part of theta_i; those of 4i + 2 and 4i + 3 are
+    xi_i. The head is theta_d. The function also multiplies all parts but theta_0 by `later`.
     """
     radii, _ = _radii()
     first, hidden, head = direction["first"], direction["hidden"], direction["head"]
@@ -96,7 +96,7 @@ def _scaled(direction: Any, factor: float, later: float) -> Any:
 
 
 def _run(i: Instance, factor: float, later: float = 1.0) -> tuple[Array, Array]:
-    """Compute g_0 .. g_{d-1} of the perturbed network, and F."""
+    """Compute the layers' states g_0 .. g_{d-1} of the perturbed network, and its output F."""
     theta, unravel = ravel_pytree(_mixed()[0])
     moved = _scaled(unravel(i["direction"]), factor, later)
     params = jax.tree.map(jnp.add, unravel(theta), moved)

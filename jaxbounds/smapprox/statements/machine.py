@@ -224,7 +224,7 @@ MAPS = by_machine(
 
 
 def _description(machine: TuringMachine) -> dict[str, Any]:
-    """Describe the machine in the form that `machine_formats` reads."""
+    """Return the machine as a dictionary, in the format that `from_description` reads."""
     table: dict[str, Any] = {z: {} for z in machine.states}
     for (z, a), (after, write, move) in machine.transitions.items():
         table[z][a] = {"write": write, "L" if move < 0 else "R": after}

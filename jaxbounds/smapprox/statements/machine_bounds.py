@@ -143,7 +143,7 @@ WORDS = tuple("1" * n for n in range(30, -1, -1))
 
 @functools.cache
 def _recorded(T: int) -> tuple[Any, Any]:
-    """Return the one-way parity machine at the paper's w_pos, and its network's states on words."""
+    """Return the one-way parity machine, compiled with the paper's w_pos, and its hidden states."""
     machine = LIBRARY["parity"]().machine
     compiled = compile_machine(machine, T, tape="one_way", bits=paper_position_bits(T))
     run = execute.execute(compiled, list(WORDS), record=True, attention=TIES_SHOWN)

@@ -206,9 +206,9 @@ MARGIN_RATE = Statement(
 
 
 def _memories(size: Size) -> Instance:
-    """Return the keys' values and `extra`; a key's score is 1 + extra below the best score.
+    """Return memories of T keys: their values, and the entry `extra`, which gives their scores.
 
-    Keys with equal scores have equal values.
+    A key's score is 1 + extra below the best score. Keys with equal scores have equal values.
     """
     T, below = size["T"], np.arange(3)
     counts = [(a, b, T - a - b) for a in range(T + 1) for b in range(T + 1 - a)]

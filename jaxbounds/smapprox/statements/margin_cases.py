@@ -30,7 +30,7 @@ from jaxbounds.smapprox.feedforward import (
 )
 
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
-"""The names of forms (versions of a claim), each with the function for its bound of Theorem D.6."""
+"""The forms (versions) of Theorem D.6 by name, each with the function that computes its bound."""
 INPUTS = 4
 """The number of input bits of the random circuit; a larger number gives more cases.
 

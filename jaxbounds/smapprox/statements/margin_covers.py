@@ -21,13 +21,15 @@ from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
 
 PRINTED_COVER, PRINTED_RADEMACHER = 4.0, 15.0
-"""Values of the paper's hidden constants; the notes of the printed claims derive the values."""
+"""The values that replace the constants hidden in the paper's O(). The notes of the printed forms
+derive the values.
+"""
 ALPHA, GAMMA = 1.0, 0.25
 
 
 @functools.lru_cache
 def _means(p: int, K: int) -> np.ndarray:
-    """Return all means of K vertices."""
+    """Return the means of all multisets of K vertices of the l_1 ball in R^p."""
     vertices = np.concatenate([np.eye(p), -np.eye(p)])
     chosen = itertools.combinations_with_replacement(range(2 * p), K)
     return np.array([vertices[list(which)].mean(axis=0) for which in chosen])

@@ -78,7 +78,7 @@ PROFILE = Statement(
 
 
 def _all_at_once(i: Instance, size: Size) -> Sides:
-    """Compare Corollary A.1's bounds with the worst model without training error.
+    """Compare Corollary A.1's bounds with the risk of the worst model that has no training error.
 
     The worst model has the largest ratio of its risk to the root of the mean of 1/margin^2.
     """

@@ -1,7 +1,7 @@
 """Lemma 2.4 with its constants: risks and sample sizes.
 
-The class is F = theta . x on unit vectors, |theta|_1 <= 1, whose margin is |theta . x|. In the
-class of coupons, F errs at exactly one parameter for each input.
+The class is F = theta . x on unit vectors with |theta|_1 <= 1; its margin is |theta . x|. In the
+class of coupons, each input has exactly one parameter at which F errs.
 """
 
 import math
@@ -28,8 +28,8 @@ GRID = 180
 COUPONS, COUPON_SAMPLES = 21, 200
 """The numbers of coupons and of samples.
 
-A coupon is an input with one wrong parameter. The wrong parameters are gamma = 1/10 apart in [-1,
-1].
+A coupon is an input with exactly one parameter at which F errs. These parameters lie in [-1, 1],
+gamma = 1/10 apart.
 """
 
 
@@ -51,13 +51,13 @@ def _draw_coupons(key: Array, mass: float) -> Array:
 
 
 def law(size: Size) -> np.ndarray:
-    """Return the masses of the points, the rare points last."""
+    """Return the probability of each point, with the rare points last."""
     common, rare = size["points"] - len(RARE), RARE / 2.0 ** size["log_n"]
     return np.append(np.full(common, (1.0 - rare.sum()) / common), rare)
 
 
 def points(key: Array, size: Size) -> Instance:
-    """Draw points with x > 0, the rare points farther up or down, and the count of each point."""
+    """Draw the points' angles, wider for rare points, and the number of samples at each point."""
     a, b = jax.random.split(key)
     spread = np.append(np.full(size["points"] - len(RARE), 0.6), np.full(len(RARE), 1.2))
     angle = jax.random.uniform(a, spread.shape, minval=-1.0) * spread

@@ -1,4 +1,4 @@
-"""The edition that was read, its links and citation, and the functions that no statement judges."""
+"""The edition of the paper that was checked, and the functions that no statement judges."""
 
 CITATION = "Wei, Chen, Ma, NeurIPS 2022 (arXiv 2021)"
 

@@ -32,7 +32,7 @@ equal, so the sample decides the choice. Two of the three models are wrong on th
 """
 DEVIATION_LEVEL, ERM_LEVEL = 0.1, 0.01
 THREE_POINTS = np.array([0.5, 0.3, 0.2])
-"""The probabilities of three points, on which Rad is computed exactly even for large samples."""
+"""The probabilities of three points; with so few points, Rad is exact even for large samples."""
 THREE_LOSSES = np.array(
     [
         [0.0, 0.0, 1.0],
@@ -81,7 +81,7 @@ def _pair(n: int) -> Array:
 
 
 def _with_pair(key: Array, size: Size) -> Instance:
-    """Draw samples from the five points, and from the pair of points."""
+    """Draw n samples from the law on five points (`POINTS`), and n from the law on two points."""
     laws = {"sample": jnp.asarray(POINTS), "pair": _pair(size["n"])}
     keys = jax.random.split(key)
     return {name: finite.draw(own, law, size["n"]) for own, (name, law) in zip(keys, laws.items())}

@@ -53,7 +53,7 @@ def _losses(target: np.ndarray) -> Array:
 
 @jax.jit
 def _of_chosen(losses: Array, samples: Array) -> Array:
-    """Return the losses of the model that each sample chooses."""
+    """Return, for each sample, the losses of the model with the smallest empirical risk on it."""
     return losses[jax.vmap(finite.empirical_risk_minimiser, (None, 0))(losses, samples)]
 
 

@@ -235,9 +235,9 @@ COVER = on_balls(
 
 
 def _positive_margin(i: Instance, size: Size) -> Sides:
-    """Test whether a perturbation of tied scores by 1e-9 can flip the output.
+    """Test whether a perturbation of tied attention scores by 1e-9 can flip the output.
 
-    All keys tie at score 0. The label that F predicts is the sign of the mean of the tied values.
+    All keys have the score 0. The label that F predicts is the sign of the mean of the values.
     """
     values = i["values"]
     label = jnp.where(jnp.mean(values) > 0, 1.0, -1.0)
@@ -252,7 +252,7 @@ def _same_sign(i: Instance, size: Size) -> dict[str, Any]:
 
 
 def _predicts(i: Instance, size: Size) -> dict[str, Any]:
-    """Check that F predicts a label; scores are parameters of a hard-max attention (Section 4)."""
+    """Check that F, a hard-max attention (Section 4) with scores as parameters, has an output."""
     values = jnp.asarray(i["values"])
     output = hard_attention(jnp.zeros_like(values), values)
     return {

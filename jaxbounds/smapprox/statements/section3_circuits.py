@@ -91,7 +91,7 @@ def _all_gates(corrected: int) -> Any:
 
 
 def all_circuits(size: Size) -> Instance:
-    """Return every sampled circuit, by its index."""
+    """Return the indices of all sampled circuits."""
     return {"circuit": np.arange(CIRCUITS)}
 
 

@@ -27,8 +27,8 @@ from jaxbounds.smapprox.statements.margin_cases import (
 def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
     """Return the lemma's F' = f_{q-1} o zeta_{q-2} o ... o f_1, and an upper bound on its margin.
 
-    If F' errs, the margin is 0. Otherwise setting the output's last row and bias to zero gives F' =
-    0, an error.
+    If F' errs, the margin is 0. Otherwise consider the row of weights and the bias that compute the
+    output. If they become zero, F' = 0, which counts as an error.
     """
     output = feedforward(params, x.astype(float))[1][-3, 0]
     row, bias = params["hidden"]["W"][-3, 0], params["hidden"]["b"][-3, 0]
@@ -127,9 +127,9 @@ LEMMA_33 = on_cases(
 
 
 def _growing(size: Size) -> Instance:
-    """Return random circuits: one series of growing depth, one series of growing width.
+    """Return depths and widths of circuits: one series of growing depth, one of growing width.
 
-    The two series meet at depth 4 and width 8.
+    Both series contain depth 4 with width 8.
     """
     return {
         "depth": np.array([2, 3, 4, 6, 8, 16, 4, 4, 4, 4]),
