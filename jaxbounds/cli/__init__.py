@@ -80,7 +80,8 @@ def _described(text: str) -> Callable[[], int]:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; after bad input, print one line on standard error and return exit status 2.
 
-    Called without arguments, as the program, the function ends the process at an interruption.
+    If `arguments` is None, the function runs the program's own command line. An interruption then
+    ends the process.
     """
     program = arguments is None
     arguments = sys.argv[1:] if arguments is None else list(arguments)

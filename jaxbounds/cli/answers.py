@@ -63,11 +63,11 @@ def asked(arguments: list[str], /) -> bool:
 
 
 def answered(arguments: list[str], run: Callable[[list[str]], int], /) -> int:
-    """Run a command without --json, with its output on standard error, and print its answer.
+    """Run a command, with its usual output on standard error, and print its answer as JSON.
 
     Args:
-        arguments: the arguments of the command line.
-        run: a function that runs a command line.
+        arguments: the arguments of the command line, with --json.
+        run: a function that runs a command line without --json.
     """
     rest = [word for word in arguments if word != FLAG]
     with _collected() as held:

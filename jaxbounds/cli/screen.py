@@ -102,7 +102,7 @@ class Screen:
         return f"about {spent / judged * rest:.0f} s left"
 
     def rest(self) -> None:
-        """Print the rows that still wait for earlier statements, after an interruption."""
+        """Print, after an interruption, the rows of judged statements that are not yet printed."""
         for name in self._names[self._printed :]:
             self._show(self._done.get(name, ()))
 

@@ -320,7 +320,7 @@ class _Settling:
         self.half = (time.process_time() + until) / 2
 
     def __call__(self, points: list[Point], best: Best) -> tuple[AtSize, Best]:
-        """Return the final finding about the constant and the point with the largest ratio."""
+        """Climb until the constant is settled or the time is over; return the finding and point."""
         found = said(self.problem, best, points)
         for number in range(ROUNDS):
             others = sum(p.kind not in ("drawn", "searched", SOURCE) for p in points)

@@ -30,7 +30,7 @@ from jaxbounds.falsification.moves import climb, one_leaf
 from jaxbounds.falsification.programs import UNKEPT
 
 AT_ONCE = 4096
-"""The number of points (instances) at which one call measures lhs/rhs.
+"""The number of points (instances) at which one call of a compiled program measures lhs/rhs.
 
 A larger number takes more memory and less time for each point.
 """
@@ -53,8 +53,8 @@ Larger numbers find rarer points and take longer.
 AGREEING = 3
 """The number of rounds of chains (sequences of moves) that must end at the largest ratio lhs/rhs.
 
-Each round starts from its own random draws. Within a round the chains share their results. More
-rounds miss fewer rare points.
+Each round starts from its own random draws. Within a round the chains share their results. A larger
+number makes the search miss fewer rare points.
 """
 ROUNDS = 200
 """The largest number of rounds of chains (sequences of moves that raise lhs/rhs). A larger number

@@ -26,11 +26,11 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 BEYOND = 1e3
-"""A factor between a small rise of the ratio lhs/rhs along a scale and the gain that slopes
-predict.
+"""If a small rise of the ratio lhs/rhs along a scale exceeds this factor times the gain that slopes
+predict, the rise is no limit.
 
-If the rise exceeds the gain by more than this factor, the rise comes from coordinates that miss
-their optimum in the last digits. A larger factor makes more rises count as limits.
+The rise then comes from coordinates that miss their optimum in the last digits. A larger factor
+makes more rises count as limits.
 """
 TINY = 1e-20
 """A relative gap. If a limit of the ratio lhs/rhs exceeds the best instance's ratio by more than
@@ -349,9 +349,10 @@ def _within(ratio: float, ball: Any) -> float:
 
 
 def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
-    """Continue the climb (ascent of lhs/rhs) in ball arithmetic; return its end in float64.
+    """Return the point at the given values of the coordinates, rounded to float64.
 
-    The result is `point` itself if the rounded end violates a hypothesis.
+    The values come from a climb (ascent of lhs/rhs) in ball arithmetic. The result is `point`
+    itself if the rounded instance violates a hypothesis.
     """
     there = np.array([float(v) for v in values])
     instance = unflat(point.instance, point.ties.expand(there))
@@ -374,7 +375,7 @@ def _passed(far: Limit, ball: Any) -> bool:
 
 
 def _is_real(far: Limit, gain: float | None) -> bool:
-    """Tell whether lhs/rhs rises along a scale by more than rounding and the point's own gain."""
+    """Tell whether a rise of lhs/rhs along a scale exceeds rounding, or agrees with slopes."""
     large = far.endless or far.rise > SAME or far.lawful
     return large or (gain is not None and far.rise < BEYOND * gain)
 
@@ -384,8 +385,8 @@ def _at_the_end(
 ) -> tuple[Any, float]:
     """Return the ball of lhs/rhs at a limit, and the fraction by which the supremum may exceed it.
 
-    Far along the scale, float64 may be too coarse for the gain of the other coordinates. The gain
-    `own` at the point then counts, if the point's ratio is near the limit.
+    Far along the scale, float64 may be too coarse to compute the gain that other coordinates allow.
+    The function then uses the gain `own` at the point, if the point's ratio is near the limit.
     """
     if not far.settled:
         return far.certain, far.left
@@ -415,7 +416,7 @@ def _out_of_floats(best: Best, where: Where) -> str:
 
 
 def _still(best: Best) -> str:
-    """Return the reason why lhs/rhs has no limit and no unbounded growth along a scale, or ""."""
+    """Return the reason why the behaviour of lhs/rhs along a scale is undecided, or ""."""
     if best.far is None or best.far.endless:
         return ""
     if best.far.settled:

@@ -74,7 +74,7 @@ class Whole(NamedTuple):
         leaf: the index of the leaf that holds the number.
         entry: the index of the number in the flattened leaf.
         seen: the values that the draws have in this entry.
-        once: the share of draws whose value in this entry occurs in no other draw.
+        once: the fraction of draws with a value in this entry that no other draw has.
     """
 
     leaf: int

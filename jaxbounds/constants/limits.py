@@ -134,7 +134,7 @@ def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
 
 
 def _ways(arrays: int) -> Iterator[tuple[int, ...]]:
-    """Yield one exponent for each array: 1 (grow), -1 (shrink) or 0; fewest nonzero first."""
+    """Yield tuples with an exponent for each array: 1 (it grows), -1 (it shrinks) or 0."""
     every: Iterable[tuple[int, ...]]
     if arrays <= JOINTLY:
         every = itertools.product((1, -1, 0), repeat=arrays)

@@ -88,7 +88,7 @@ def _by_value(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
 
 
 def _by_leaf(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
-    """Return the root mean square of a value's leaf as its scale, so a leaf has a single scale."""
+    """Return a scale for each value: the root mean square of the array that holds the value."""
     scale = np.ones(len(values))
     ends = np.cumsum([leaf.size for leaf in floats_of(instance)])[:-1]
     moving, x = ties.signs != 0, values[ties.labels]
@@ -151,7 +151,7 @@ def _relative(
     instance: Instance,
     scaling: Scaling = _by_value,
 ) -> tuple[np.ndarray, Loss]:
-    """Return the scales of the values, and a loss: minus the log ratio at scaled values."""
+    """Return a scale for each value, and the loss -log(lhs/rhs) of values divided by scales."""
     scale = scaling(ties, values, instance)
 
     def loss(z: np.ndarray) -> tuple[float, np.ndarray]:

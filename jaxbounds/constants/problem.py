@@ -121,7 +121,7 @@ class Problem:
         return instance if project is None else project(instance, self.size)
 
     def back(self, instance: Instance) -> Instance:
-        """Project NumPy arrays onto the hypotheses; a projection on the host runs uncompiled."""
+        """Project an instance onto the hypotheses, by a compiled program if JAX can compile it."""
         run = self.projected if self.statement.host else self._back
         return jax.tree.map(np.asarray, run(instance))
 

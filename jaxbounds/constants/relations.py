@@ -53,7 +53,7 @@ def named(name: str, mp: Any, /) -> Any:
 def _side(powers: Sequence[tuple[str, Fraction]]) -> list[str]:
     """Return the factors of a product of positive powers as texts.
 
-    One text is the product of all integers, and one text is the square root of all half powers.
+    One text is the product of all integers. Another is the root of all bases with a half power.
     """
     number, root = 1, 1
     words, roots = list[str](), list[str]()
@@ -84,7 +84,7 @@ def product_text(powers: Sequence[tuple[str, Fraction]], /) -> str:
 
 
 def sum_text(terms: Sequence[tuple[int, str]], under: int = 1, /) -> str:
-    """Return a sum of integer multiples over an integer as text ("(1 + 2 pi)/4").
+    """Return as text a sum of integer multiples, divided by an integer ("(1 + 2 pi)/4").
 
     Args:
         terms: pairs of an integer and the name of a number; the empty name stands for the number 1.

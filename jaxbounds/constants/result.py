@@ -99,13 +99,13 @@ class SharpConstant:
         formula: the statement's formula in plain text.
         sizes: the finding at each size.
         dependence: the exponent with which C grows in each axis that varies.
-        residual: the largest residual of log C in the fit of these exponents.
-        law: a formula for C in the axes ("sqrt(T d)"), if closed forms and exponents agree on a
-            formula; else empty.
+        residual: the largest error of log C at a size in the fit that gives these exponents.
+        law: a formula for C in the axes, such as "sqrt(T d)", if it agrees with all closed forms
+            and exponents; else empty.
         seed: the seed of the draws.
         relation: "<=", or ">=" for a bound from below; for ">=" C is the least number with
             C lhs >= rhs.
-        line: the claim as JSON, if the search got two functions instead of a statement.
+        line: the claim as JSON, if the user gave the two sides as functions instead of a statement.
     """
 
     id: str

@@ -65,7 +65,7 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     """Return sizes for a statement: all combinations of the given values of its axes.
 
     An axis without given values keeps its value from the statement's first size. If `axes` is
-    empty, the result is the statement's sizes.
+    empty, the function returns the sizes that the statement declares.
 
     Raises:
         Refused: if the statement lacks a given axis, or if the result has too many sizes. Also if

@@ -19,8 +19,8 @@ TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
 entry, is at most one of these values. The value 0 ties only equal entries."""
 
 COSTS = 1e3
-"""Tied (equal) coordinates may make the ratio lhs/rhs smaller by at most this factor. A larger
-factor makes the search try more ties.
+"""The search keeps a tie (of coordinates that become equal) only if the tie makes the ratio lhs/rhs
+smaller by at most this factor. A larger factor makes the search try more ties.
 """
 
 

@@ -56,12 +56,12 @@ class Settings:
     def judged(
         self, dataset: "xr.Dataset", findings: Iterable[Finding], /, *, more: Iterable[str] = ()
     ) -> tuple[Finding, ...]:
-        """Return the findings (answers to claims), undecided if the data set has other settings.
+        """Return the findings (answers to claims), but undecided if the settings do not suffice.
 
         Args:
             dataset: a data set with its configuration in the attribute "config".
             findings: the findings on the data set.
-            more: further differences, in words.
+            more: further differences from the needed settings, in words.
         """
         changed = (*self.changed(dataset), *more)
         return tuple(opened(one, changed, self.decides) for one in findings)
@@ -85,13 +85,13 @@ def default_settings(
 
 
 def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding:
-    """Return a finding (the answer to a claim), undecided if settings differ.
+    """Return a finding (the answer to a claim), but undecided if the settings do not suffice.
 
     The undecided finding names a run that decides the claim.
 
     Args:
         finding: the finding at the present settings.
-        changed: the differences of the settings, in words.
+        changed: the differences from the needed settings, in words.
         decides: the options of a run that decides the claim.
     """
     why = "; ".join(changed)

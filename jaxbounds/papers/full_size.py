@@ -52,7 +52,7 @@ class RecordedRun:
         seed: the seed of the run.
         machine: the machine in words ("2 CPU cores").
         cpu_seconds: the seconds of processor time of the whole command.
-        settings: the data and the sizes of the run, as a text of one line.
+        settings: a line of text about the data set and the sizes that the run used.
         config: the whole configuration.
         claims: the answers to the figure's claims, in their order.
     """

@@ -158,9 +158,10 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def in_own_papers(papers: Iterable[Paper], pattern: str, /) -> tuple[str, ...]:
-    """Return the ids of a user's statements that a pattern without the paper's id means.
+    """Return the ids of the user's statements that match a pattern without the paper's id.
 
-    The pattern may be the rest of an id, the beginning of the rest, a shell pattern, or a label.
+    The pattern matches the part of the id after the paper's id: all of it, its beginning, or as a
+    shell pattern. The pattern may also be the statement's label.
 
     Args:
         papers: the papers of the user.

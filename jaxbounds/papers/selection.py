@@ -27,7 +27,7 @@ def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
 
     A name is the statement itself, its id or its file.
 
-    A whole id names only its own statement, even if other ids begin with it.
+    A whole id names only its own statement, even if other ids begin with the same text.
 
     Raises:
         Refused: if no statement is named, or more than one.
@@ -114,7 +114,7 @@ def _is_shipped(statement: Statement) -> bool:
 
 
 def _in_full(patterns: Sequence[str], own: Sequence[Paper]) -> list[str]:
-    """Return the patterns, with the ids of a user's statements in place of parts of ids."""
+    """Return the patterns, each part of an id of the user's statements replaced by the whole id."""
     known = {*PAPERS, *(paper.id for paper in own)}
     found = list[str]()
     for one in patterns:

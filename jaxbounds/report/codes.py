@@ -90,7 +90,7 @@ def describe_code(paper: Paper, code: str, /) -> Text:
 
     Args:
         paper: the paper that has the code.
-        code: a key of `explained(paper)`.
+        code: the code, one of the keys of `explained(paper)`.
     """
     errata = {erratum.id: erratum for erratum in paper.errata}
     text = Text()

@@ -92,7 +92,7 @@ def exponent_text(exponent: Exponent, /) -> str:
 
 
 def constant_text(constant: SharpConstant, /) -> str:
-    """Return the lines below the table: formula, dependence on sizes, and worst instance."""
+    """Return the text below a constant's table: formula, dependence on sizes, extremal instance."""
     lines = []
     if constant.law:
         lines.append(f"C = {constant.law}: at every tried size, to all known digits")

@@ -21,12 +21,12 @@ longer."""
 
 
 class Run(NamedTuple):
-    """The facts of a run that the rows of a statement need besides the verdicts.
+    """The facts about a run that the page shows in a statement's rows besides the verdicts.
 
     Attributes:
         out: the folder of the stored instances.
         imports: the arguments of `--import`, needed to replay the instances.
-        errata: the papers and ids of the errata that the page shows.
+        errata: a pair (paper, id) for each erratum that the page shows.
     """
 
     out: Path

@@ -131,7 +131,7 @@ def remarks_section(papers: Sequence[Paper], /) -> Html | None:
 
 
 def codes_section(papers: Sequence[Paper], /) -> Html | None:
-    """Return the short names in the papers' forms and notes ("S6"), with explanations.
+    """Return the page's section that explains the short names ("S6") in forms and notes.
 
     A form is one version of a claim: printed, corrected or sharpened.
     """

@@ -78,7 +78,7 @@ def summary(function: Any, /) -> str:
 
 
 class _Source(NamedTuple):
-    """The source of a module: the file, the lines, and the parsed Python statements."""
+    """The source of a module: its file, its lines of text, and its parsed Python statements."""
 
     file: str
     lines: list[str]
@@ -153,7 +153,7 @@ def _value(module: str, name: str) -> Piece | None:
 
 @functools.lru_cache
 def _ids(module: str) -> dict[str, Piece]:
-    """Return a module's assignments by the id that each declares: `id="..."`, `claim("...")`."""
+    """Return a dict from each statement's id in a module to the assignment that declares it."""
     return {
         name: part
         for part in dict.fromkeys(_assigned(module).values())

@@ -148,9 +148,9 @@ def restoring(function: Call, /) -> Call:
 def compile_quickly() -> None:
     """Let XLA compile fast, with few optimisations, since the programs of statements are small.
 
-    The flags act on this process, if it uses no device yet, and on processes that it starts. XLA
-    aborts the process at an unknown flag, so the function sets the flags only for versions of JAX
-    that know these flags.
+    The function sets XLA's flags for this process, if it uses no device yet, and for the processes
+    that it starts. XLA aborts a process at an unknown flag. So the function sets the flags only for
+    versions of JAX that know these flags.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if jax.__version_info__ < (0, 11) and not all(name in flags for name in CHEAP):

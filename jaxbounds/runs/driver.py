@@ -38,7 +38,7 @@ LOOK = 0.5
 
 @functools.cache
 def _here() -> dict[str, str]:
-    """Prepare this process once, and return its versions and the digest of its source."""
+    """Prepare JAX in this process; return the packages' versions and the digest of the source."""
     prepare_jax()
     return versions() | {"source": digest_of(())}
 
@@ -167,7 +167,7 @@ def drive(
         jobs: the number of processes; 0 means one for each core, as far as the memory allows.
         folder: a folder that all jobs of a queue can read and write.
         units: the number of items (for example statements) in all pieces together; by default the
-            number of pieces. If there is only one item, this process computes the item itself.
+            number of pieces. If there is only one item, this process does the work itself.
         parts: a function that cuts a piece into smaller pieces. If the worker of a piece died, the
             driver tries these smaller pieces once.
 
@@ -212,7 +212,7 @@ def packed(folder: Path, /) -> dict[str, bytes]:
 def unpack(files: Mapping[str, bytes], folder: Place, /) -> None:
     """Write files into a folder, each file whole or not at all.
 
-    The dictionary `packed` maps the name of each file to its bytes.
+    The dictionary `files` maps the name of each file to its bytes.
     """
     for name, content in files.items():
         with whole(folder / name) as file:

@@ -3,7 +3,8 @@
 SIGTERM comes with a deadline, because a preempted machine disappears soon. The signal handler asks
 work that keeps its progress to stop, and the work stops at its next check. Shortly before the
 deadline the process ends; the progress on disk stays. Python runs a signal handler only between two
-of its own steps, and a compilation is one step. So a separate thread counts the time.
+of its own steps, and a long compilation is one step. A separate thread therefore watches the
+deadline.
 """
 
 import _thread

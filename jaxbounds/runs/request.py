@@ -73,8 +73,8 @@ def configured(experiment: Experiment, preset: str, words: Iterable[str], **more
     Args:
         experiment: the experiment.
         preset: the name of one of its presets.
-        words: the changed fields as options: "--steps", "100".
-        **more: options of `tyro.cli`.
+        words: the changed fields as command-line options, for example "--steps", "100".
+        **more: further arguments of `tyro.cli`, which parses the options.
 
     Raises:
         Refused: if the experiment has no preset of this name.

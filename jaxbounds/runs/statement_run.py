@@ -245,7 +245,7 @@ def _failed_or_new(selection: Selection, out: Path) -> Selection:
 
 
 class Verification:
-    """The verification of some statements; an iteration over the object judges the statements.
+    """The verification of some statements; iterating over this object judges the statements.
 
     The verification continues an interrupted run in the folder, and prints no verdicts.
 
@@ -258,7 +258,7 @@ class Verification:
         jobs: the number of processes; 0 means one for each core.
         exitfirst: stop at the first verdict that differs from the recorded verdict.
         last_failed: judge only the statements whose verdicts in the last run differed from the
-            record, and the statements without a verdict. If there are none, judge all statements.
+            record, and the statements without a verdict. If no statement is left, judge all.
 
     Raises:
         Refused: if an option is out of its range, or if another process would have to judge a paper
@@ -360,7 +360,7 @@ class Verification:
             self._take(kept)
 
     def _take(self, kept: Kept) -> None:
-        """Count a statement as judged, and compare its values with the recorded values."""
+        """Store a judged statement's verdicts, and compare its values with the recorded values."""
         name = kept.verdicts[0].id
         self.judged[name], self.done[name] = kept, kept.verdicts
         self._changed[name] = self._expected.changed(kept.verdicts)

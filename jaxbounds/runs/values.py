@@ -187,9 +187,9 @@ def record_values(
     others: bool,
     bounds: Bounds = _with_bars,
 ) -> tuple[str, ...]:
-    """Record the values of these verdicts.
+    """Write the values of these verdicts into the papers' records.
 
-    Keep a recorded text if its values agree with the new values.
+    If recorded values agree with the new values, the record keeps its text unchanged.
 
     Args:
         verdicts: the verdicts on all forms of some statements, with seed 0.

@@ -105,8 +105,9 @@ def find_violation(
         lhs: a number, or a function. The names of the function's arguments are keys of `over` or of
             `sizes`.
         rhs: a function or a number, like `lhs`.
-        over: a dictionary from the name of an argument to its set, {"x": jb.Ball(1, "d")}.
-        sizes: the values of each size, {"d": (2, 4)}; the search takes all combinations.
+        over: a dictionary from an argument's name to its set, for example {"x": jb.Ball(1, "d")}.
+        sizes: a dictionary from the name of each size to its values, for example {"d": (2, 4)}. The
+            search runs at all combinations.
         relation: "<=" or ">=".
         error: the numerical error of lhs - rhs, for example of a Monte-Carlo mean or of a Lanczos
             residual. It is a number, or a function with arguments like those of `lhs`. A violation

@@ -29,8 +29,8 @@ def settings_of(*, own: bool) -> Depends:
     """Return the settings that all results of this process depend on.
 
     Args:
-        own: whether the user's code contributes to the result. The user's code may read any
-            environment variable, so the settings then include all of them.
+        own: whether the user's code contributes to the result. The user's code may read anything,
+            so the settings then include all environment variables and installed packages.
     """
     around = surroundings.for_users() if own else {
         "environment": surroundings.environment(whole=False)

@@ -158,14 +158,14 @@ def execute(
         compiled: the machine, compiled to a network.
         words: inputs; `encode` lists the words that it refuses.
         precision: "float32" or "float64".
-        attention: hard-max (the paper's) or softmax.
+        attention: the attention rule, hard-max (the paper's) or softmax.
         inverse_temperature: the inverse temperature of softmax attention; see
             `softmax.inverse_temperature`.
         record: whether to return hidden states, scores and attention weights too.
-        params: other weights for this network, for example perturbed ones; they run with both
-            attentions in every layer.
+        params: weights that replace the compiled weights, for example perturbed weights. The run
+            then computes both attentions in every layer, even those with zero compiled weights.
         length: the length to which words are padded, so that batches share one compilation.
-        memory_limit: the largest number of bytes of a run by look-ups; `memory_needed` computes the
+        memory_limit: the largest number of bytes that a run may need; `memory_needed` computes the
             need.
 
     Raises:

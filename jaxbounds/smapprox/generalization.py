@@ -91,9 +91,9 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
     """Compute Lemma 2.4's bound C alpha log n sqrt(log p) / (gamma sqrt n) with its constant.
 
     The bound is sqrt(A/n) (7.8 + 2.63 log(n/A)) with A = (alpha/gamma)^2 log 2p, and 1/2 for n < A.
-    In the chain, the log covering number at scale e_j is at most A / e_j^2, so every scale adds
-    `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n). The least J with 4^-J <= sqrt(A/n) is below 1 +
-    log_16(n/A). All constants are explicit.
+    At scale e_j = 4^-j of the chaining, the log covering number is at most A / e_j^2. So every
+    scale adds `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n). The chaining ends at the least J with 4^-J <=
+    sqrt(A/n), and J < 1 + log_16(n/A). All constants are explicit.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     A = (alpha / gamma) ** 2 * math.log(2 * p)
@@ -151,9 +151,10 @@ def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: flo
     """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta); q = `fraction`.
 
     Consider exp(log_size) events. Every event that contains at most a `fraction` q of the samples
-    has a probability of at most P, simultaneously with probability 1 - delta. Chernoff's bound
-    gives Pr(at most q n) <= exp(-n kl(q, P)) for P >= q. For q = 0 the bound is an equality: P = 1
-    - exp(-(log_size + log(1/delta)) / n). All constants are explicit.
+    has a probability of at most P, for all events at once with probability 1 - delta. Proof: if an event has probability P
+    >= q, Chernoff's bound gives Pr(at most q n samples are in it) <= exp(-n kl(q, P)). For q = 0
+    the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All constants are
+    explicit.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n

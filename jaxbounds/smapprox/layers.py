@@ -28,7 +28,7 @@ class Layer:
         b1: the biases of relu(W1 h + b1).
         dec: the weights of the attention to past steps.
         enc: the weights of the attention to the input.
-        attends: the attentions that are in use.
+        attends: the names of the attentions that the layer uses, "dec" or "enc".
     """
 
     name: str
@@ -41,7 +41,7 @@ class Layer:
     attends: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Start from zero weights."""
+        """Set all weights to zero."""
         w, k = self.layout.width, 2 * self.layout.bits + 1
         self.W1, self.b1 = np.zeros((w, w)), np.zeros(w)
         empty = lambda: {
@@ -93,11 +93,10 @@ class Layer:
 
 
 def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[Layer]:
-    """Build Lemma C.1: the next state, the written symbol and the move, by two ReLU layers.
+    """Build the two ReLU layers of Lemma C.1: next state, written symbol and move of the head.
 
-    `start` is the extra state of timestep 0. In the state `start`, whatever symbol is read, the
-    network changes to the machine's initial state, writes a blank and steps right from cell 0 to
-    cell 1.
+    `start` is the extra state of timestep 0. In this state, the network changes to the machine's
+    initial state, writes a blank and moves right from cell 0 to cell 1, whatever symbol it reads.
     """
     first = Layer("C.1 pair", "za = one-hot of (state, symbol read)", layout).keep("pos1", "pos2")
     second = Layer("C.1 act", "st = next state, sym2 = symbol written, scr4 = move", layout)
@@ -154,8 +153,8 @@ def ripple_adder(layout: Layout, /) -> list[Layer]:
 def lookahead_adder(layout: Layout, /) -> list[Layer]:
     """Build Lemma C.2 in three layers: first all carries, then both halves of every XOR, then sums.
 
-    The carry into bit t of a step right is relu(right + sum of lower bits - t). The borrow of a
-    step left is relu(left - sum of lower bits).
+    If the head moves right, the carry into bit t is relu(right + sum of lower bits - t). If it
+    moves left, the borrow from bit t is relu(left - sum of lower bits).
     """
     wp, bit = layout.bits, layout.low_bit
     kept = ("st", "sym2", "pos1", "pos2")

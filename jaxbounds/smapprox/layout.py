@@ -27,10 +27,10 @@ class Layout:
     """The positions of all groups of coordinates in the hidden state.
 
     Attributes:
-        states: names of the states, one coordinate of st each.
-        symbols: names of the tape symbols.
-        bits: w_pos, the number of position bits.
-        padding: coordinates that are always zero, after all groups.
+        states: the names of the states; each state has one coordinate of the group st.
+        symbols: the names of the tape symbols.
+        bits: the number w_pos of position bits.
+        padding: the number of coordinates after all groups that are always zero.
     """
 
     states: tuple[str, ...]

@@ -109,13 +109,13 @@ def through(
         h: the state before the first layer, one coordinate per row, with any number of trailing
             axes.
         inputs: the result of `input_table` for the words; the last axis of h counts the words.
-        last: a function from a cell to the last visit of the cell.
-        recall: a function from a coordinate group now, and the steps of visits, to the group at
-            these steps.
+        last: a function from a cell to the last step at which the head was on the cell.
+        recall: a function from the present value of a coordinate group, and earlier steps, to the
+            group's values at these steps.
 
     Returns:
-        The state after the last layer; whether all look-ups were decided; the second value of
-        `recall`.
+        The state after the last layer; whether every look-up found its position without doubt; and
+        the second value that `recall` returned.
     """
     zeta, layout, memory = structure.correction, structure.layout, None
     relu = lambda a: jnp.maximum(a, 0.0)
@@ -175,8 +175,8 @@ def run(
 
     Args:
         structure: the structure of the weights, from `structure.read`.
-        params: weights of the dense network. They may differ from the compiled weights in the
-            products that compute no position. The structure decides the attentions.
+        params: weights of the dense network. Weights that do not compute positions may differ from
+            the compiled weights. `structure` alone decides which keys the attentions choose.
         tokens: one-hot input symbols, padded to one length.
         present: whether each symbol is part of the word and not padding.
         T: the number of steps.

@@ -128,8 +128,8 @@ class Groups:
         """Collect the values of all groups, in order, on every host; random keys become raw data.
 
         Args:
-            rounds: values of the groups of this process.
-            like: the value of one group, as `jax.eval_shape` returns it.
+            rounds: the values of this process's groups, in rounds of one group for each device.
+            like: the shapes and types of one group's value, from `jax.eval_shape`.
         """
         plainly = lambda tree: jax.tree.map(plain, tree)
         parts: dict[int, Any] = {}
@@ -145,7 +145,7 @@ class Groups:
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *ordered)
 
     def _across(self, parts: dict[int, Any], like: Any) -> dict[int, Any]:
-        """Return the values of all processes, collected from this and all other processes."""
+        """Return a dict from each group's index to its value, collected from all processes."""
         most = max(map(len, self._of))
         empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
         own = [parts[i] for i in self.mine] + [empty] * (most - len(self.mine))

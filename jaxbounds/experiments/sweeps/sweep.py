@@ -85,8 +85,8 @@ def sweep(
         step: `step(lane, state) -> state`, one step of a lane. The function must be pure. Put
             learning rates and other numbers that vary into the lane, so that one program serves all
             lanes.
-        measure: `measure(lane, state)`, a dict of numbers or small arrays; the sweep calls it
-            every `every` steps.
+        measure: `measure(lane, state)`, a dict of numbers or small arrays. The sweep calls this
+            function every `every` steps.
         lanes: a pytree with a leading axis of lanes (see `lanes_of`).
         steps: the number of all steps, a multiple of `every`.
         every: the number of steps between records.
@@ -94,13 +94,13 @@ def sweep(
             sweep rounds the number up to a multiple of `every`.
         group: the number of lanes vmapped together. The default on a CPU is 4, or an eighth of the
             lanes if there are more than 32. Use four or more if a lane's matrices are tiny, because
-            XLA's code for one lane at a time can be ten times slower. Use one if the matrices of a
-            lane keep a core busy (`benchmarks/roberta_lanes.py` measures both). The default on an
-            accelerator is as many as `memory_limit` allows, up to 256.
+            XLA's code for one lane at a time can be ten times slower. Use group=1 if the matrices
+            of one lane keep a core busy (`benchmarks/roberta_lanes.py` measures both cases). The
+            default on an accelerator is the largest number that `memory_limit` allows, up to 256.
         finished: `finished(state)`, whether a lane in this state needs no more steps. The sweep
             freezes a finished lane, and ends when all lanes are finished. Between chunks the sweep
-            moves the unfinished lanes together. It still measures groups of finished lanes, but
-            does not step them.
+            moves the unfinished lanes into few groups. The sweep still measures the lanes of
+            finished groups, but makes no more steps with them.
         enough: `enough(record)`, whether a record (the metrics of one lane at one step) is good
             enough; the sweep then freezes the lane from this record on.
         shared: data that all lanes share, the last argument of `start`, `step` and `measure`. Data
@@ -126,8 +126,8 @@ def sweep(
 
     Raises:
         Refused: if an argument is out of its range, or if the program needs more memory than the
-            limit. Nothing runs in these cases. The sweep refuses a folder with an unfinished sweep
-            unless `resume` or `fresh` is given. The sweep also refuses a folder with a damaged
+            limit. In these cases, the sweep makes no step. The sweep refuses a folder with an
+            unfinished sweep unless `resume` or `fresh` is given. The sweep also refuses a folder with a damaged
             sweep, or with a sweep of another program, other lanes, another kind of device or
             another version. The message names the difference.
         KeyboardInterrupt: after a checkpoint, if the sweep has a folder and the user stops it.
@@ -241,7 +241,7 @@ def _sweep(
     def carried() -> list[np.ndarray]:
         """Return the leaves of the carry at the present step.
 
-        The carry holds the lanes' states, and which lanes are finished.
+        The carry holds the state of each lane, and whether the lane is finished.
         """
         if kept is not None and kept.state is not None and done == kept.done:
             return kept.state

@@ -95,7 +95,7 @@ class Walk:
         return self.found
 
     def nodes(self, nodes: Iterable[Any], inside: Found | None) -> None:
-        """Walk through nodes of the parser; their labels belong to the item `inside`."""
+        """Walk through nodes of the parsed LaTeX; labels in them belong to the item `inside`."""
         for node in nodes:
             if node is None:
                 continue

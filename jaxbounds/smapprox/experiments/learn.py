@@ -74,9 +74,9 @@ CONTROLS: dict[str, Control] = {
     "uncorrected weights does": scaled(0.0, "bare_noise_error"),
     "does not mend": scaled(0.0, "noise_error", "bare_noise_error", stage="after"),
 }
-"""False variants of the data, which the claims must reject.
+"""Changes of the data after which the paper's claims must fail.
 
-In the variants the tables are not learned, or noise has another outcome.
+In the changed data the tables are not learned, or noise has another effect on the errors.
 """
 
 
@@ -126,7 +126,7 @@ def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
 
 
 def _calculator(config: Learn, name: str) -> float:
-    """Compute the n of Lemma 2.4 for the corrected network, with hidden constants set to one."""
+    """Compute the sample size of Lemma 2.4 for the corrected network, with hidden constants 1."""
     compiled = compiled_for(config, name, corrected=True)
     alpha, p = l1_norm(compiled.params), parameter_count(compiled.params)
     return sample_complexity(alpha, p, machine_margin_lower(compiled), EPSILON)

@@ -49,19 +49,20 @@ class Learn:
     """The configuration: the machines to learn, and the number of samples.
 
     Attributes:
-        machines: names in the library; writes and moves must not depend on the state.
-        length: the largest length of the words drawn, uniformly from all words of length 0..length.
-        longer: learned tables are also tested on all words of lengths above `length` up to this
-            length.
-        samples: n, increasing.
+        machines: the names of machines in the library, whose writes and moves do not depend on the
+            state.
+        length: the largest length of training words, drawn uniformly from all words up to it.
+        longer: the largest length of further test words. Learned tables are also tested on all
+            words of lengths `length` + 1 .. `longer`.
+        samples: the numbers n of training words, in increasing order.
         seeds: the number of independent samples for each n.
-        restarts: the number of random tables for each sample; the table with the least training
-            loss counts.
+        restarts: the number of random initial tables for each sample. Only the table with the
+            smallest training loss after training counts.
         table_steps: the number of Adam steps on a table.
         table_step_size: the step size of Adam.
-        radii: norms of the noise around the compiled, corrected weights.
-        bare_radii: norms of the noise around the uncorrected weights.
-        weight_samples: n for the training of all weights.
+        radii: the norms of the noise that is added to the weights of the corrected network.
+        bare_radii: the norms of the noise that is added to the weights without corrections.
+        weight_samples: the numbers n of words for the training of all weights.
         weight_steps: the number of gradient steps on all weights.
         weight_step_size: the largest length of one step on all weights, divided by the noise's
             norm.
@@ -82,7 +83,7 @@ class Learn:
     weight_step_size: float = 0.005
 
     def __post_init__(self) -> None:
-        """Refuse unknown machines, and sizes that leave no data to learn from."""
+        """Refuse unknown or unsuitable machines, and numbers that leave no data to learn from."""
         unknown = [name for name in self.machines if name not in LIBRARY]
         if unknown:
             raise Refused(

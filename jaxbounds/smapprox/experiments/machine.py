@@ -216,7 +216,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
 
 
 def _draw_tape(axis: Any, dataset: xr.Dataset) -> None:
-    """Draw a row for each step: the known symbols in their cells, and a box at the head."""
+    """Draw the tape at each step as a row: the known symbols, and a box around the head's cell."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch, Rectangle
 

@@ -46,11 +46,11 @@ def chain_margins(
 
     The upper bounds are for networks with and without corrections. The layers of a shallow chain
     are the last layers of the deepest chain, on equal states. A perturbation of the shallow chain
-    is therefore a perturbation of the deep chain's last layers and head, and starts the search at
-    every larger depth.
+    is therefore a perturbation of the deep chain's last layers and head. So the search at every
+    larger depth starts from the perturbations of smaller depths.
 
     Args:
-        depths: numbers of gates, increasing.
+        depths: the numbers of gates in the chains, in increasing order.
         refinements: the number of refinements of each attack.
     """
     lower = np.zeros(len(depths))

@@ -25,7 +25,7 @@ def _heads(i: Instance) -> Array:
 
 
 def _last_visit(i: Instance) -> tuple[Array, Array]:
-    """Return i', the last step t <= i on the cell of step i + 1, and the symbol that t wrote."""
+    """Return i', the last step <= i at the cell of step i + 1, and the symbol written at i'."""
     steps, heads = jnp.arange(1, WALK + 1), _heads(i)
     visits = (steps <= i["step"]) & (heads[:-1] == heads[i["step"]])
     last = jnp.where(visits, steps, 0).max()

@@ -38,8 +38,8 @@ def _machine_cases(size: Size) -> Instance:
 def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[int, int, int]]:
     """Return a machine's norm alpha, parameter count p, two margin bounds and its counts.
 
-    The first margin bound uses measured norms. The second bound uses only the counts (k, |A|,
-    w_pos).
+    The counts are the numbers k of states, |A| of symbols and w_pos of position bits. The first
+    margin bound uses measured norms, and the second uses only these counts.
     """
     machine = [*LIBRARY.values()][number]().machine
     compiled = compile_machine(machine, 2**log_T - 1, correction=THIRDS)

@@ -145,7 +145,7 @@ DEVIATION = Statement(
 
 
 def _tails(i: Instance, size: Size) -> Sides:
-    """Compute the tails of McDiarmid's inequality at the deviations that the bounds allow."""
+    """Compute McDiarmid's bound on the failure probability of each bound, to compare with delta."""
     n, models = size["n"], size["models"]
     delta, rademacher, best = (float(i[name]) for name in ("delta", "rademacher", "best"))
     printed = finite.uniform_deviation_bound(rademacher, n, delta) - 2 * rademacher

@@ -33,7 +33,8 @@ LEAST = 1e-7
 A smaller eta makes the check harder.
 """
 TARGETS = np.array([[1, 1, 0], [1, 0, 0]])
-"""The targets G_1 and G_2 on three points, which have mass 1/2 - eta, 2 eta and 1/2 - eta."""
+"""The labels of the targets G_1 and G_2 on three points. The points have the probabilities 1/2 -
+eta, 2 eta and 1/2 - eta."""
 
 
 def _law(eta: Any) -> Any:

@@ -62,7 +62,7 @@ ROUNDING = Statement(
 
 
 def _chain(i: Instance, size: Size) -> Sides:
-    """Perturb the chain to factors with product one half, which are on the decision boundary."""
+    """Perturb the chain's factors until their product is one half, the decision boundary."""
     u, d = i["log_factors"], size["d"]
     delta = jnp.expm1(u - u.mean() - math.log(2) / d)
     root = math.sqrt(d)
