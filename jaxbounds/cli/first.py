@@ -23,4 +23,4 @@ GUIDE = f"""\
 Type jaxbounds guide TOPIC, and a page with commands to copy comes out:
 
 """
-"""The words above the list of pages."""
+"""The text that the first screen prints above the list of the guide's pages."""

@@ -17,8 +17,8 @@ SCHEMAS = {
     "constants": ("constants.result", "SharpConstant"),
     "answers": ("cli.answers", "answers_schema"),
 }
-"""For each schema, its module and the name in the module: a function, or the dataclass of the
-listed objects."""
+"""A dict from the name of each schema to its module and an object in the module. The object is a
+function that returns the schema, or the dataclass of the listed objects."""
 
 
 def _schema(name: str) -> Schema:

@@ -49,8 +49,8 @@ EXACT applies before the certificate, READABLE to the displayed instance. A larg
 rounder numbers.
 """
 BY_FLOATS = 1e-14
-"""The relative gain of the ratio lhs/rhs that float64 may leave undecided far along a scale, in the
-coordinates that are not scaled. A larger value makes the search accept more limits.
+"""Far along a scale, float64 cannot decide whether the other coordinates may still raise the ratio
+lhs/rhs by up to this relative amount. A larger value makes the search accept more limits.
 """
 AS_COMPUTED = 2.0**-46
 """The largest relative distance between a closed form and the ratio lhs/rhs that the program's
@@ -362,7 +362,7 @@ def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
-    """Return the ball and the predicted gain of lhs/rhs at a nearby kink; None if it is smaller."""
+    """Return the ball and predicted gain at a nearby kink; None if the ball is below `ball`."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None
@@ -406,7 +406,7 @@ def _at_the_end(
 
 
 def _out_of_floats(best: Best, where: Where) -> str:
-    """Return a reason if lhs/rhs rises up to the largest floats, beyond which no scale goes."""
+    """Return a reason if lhs/rhs still rises at the largest floats, where every scale ends."""
     largest = np.max(np.abs(flat(best.point.instance)), initial=0.0)
     if where != "rising" or not largest > LARGEST:
         return ""
@@ -483,10 +483,10 @@ def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point
 def farther(
     problem: Problem, points: Sequence[Point], best: float, /, *, until: float
 ) -> list[Start]:
-    """Return instances far along a scale with larger ratios lhs/rhs than all points as new starts.
+    """Return new starts: instances far along a scale, with ratios lhs/rhs above `best`.
 
-    Far along a scale, differences may cancel in float64. So an instance counts only if ball
-    arithmetic confirms its ratio or cannot run.
+    Far along a scale, differences may cancel in float64. So the function returns an instance only
+    if ball arithmetic confirms its ratio, or cannot compute the ratio.
     """
     found = list[Start]()
     for point in points:

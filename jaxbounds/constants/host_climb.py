@@ -57,7 +57,7 @@ More values find rarer optima and take longer.
 
 
 class TimeIsOver(Exception):
-    """The time is over, so the climber measures no further instance."""
+    """Raised when the time is over, instead of measuring a further instance."""
 
 
 class Place(NamedTuple):
@@ -116,7 +116,7 @@ class HostClimber:
     def climbed(
         self, start: Instance, rng: np.random.Generator, /, *, until: float, reach: float = np.inf
     ) -> Place:
-        """Move until no move raises lhs/rhs, or until lhs/rhs reaches `reach`."""
+        """Change the instance until no move raises lhs/rhs, or until lhs/rhs equals `reach`."""
         here = self.at(start)
         there = lambda: reach < np.inf and abs(here.ratio - reach) <= reach * SAME / 10
         for _ in range(ROUNDS):
@@ -144,7 +144,7 @@ class HostClimber:
         return here
 
     def _along(self, here: Place, step: np.ndarray, until: float) -> Place:
-        """Move along a step or against it; double the length while lhs/rhs rises."""
+        """Move the instance by a step, or by its negative; double the step while lhs/rhs rises."""
         for sign in (1.0, -1.0):
             length, start = sign, here
             while time.process_time() < until and np.any(step):

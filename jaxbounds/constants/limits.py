@@ -166,7 +166,7 @@ class Look(NamedTuple):
 
 
 def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
-    """Measure lhs/rhs at large scales of each family through a point; return the largest first."""
+    """Measure each family through a point at large scales; return the largest lhs/rhs first."""
     families = list(_families(point, False))
     found = list[Look]()
     for index, (_, family) in enumerate(families):

@@ -222,7 +222,7 @@ def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instan
 
 
 def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool]) -> str:
-    """Return a reason if an integer value that no draw has may give a larger ratio; else ""."""
+    """Return a reason if an integer value that no draw had may give a larger ratio; else ""."""
     for whole in climber.wholes(place.instance):
         declared = climber.declared(place.instance, whole)
         if not declared and whole.once > ONCE:

@@ -192,10 +192,11 @@ def polished(
     Args:
         problem: the problem whose ratio the climbs maximise.
         starts: instances that meet the hypotheses, the most promising first.
-        until: the value of `time.process_time()` after which no further climb begins. The first
-            start always gets a climb.
-        snap: whether to tie near-equal coordinates; if False, only equal coordinates are tied.
-        reach: a known ratio; after a climb reaches this ratio, its start is not tied in other ways.
+        until: the value of `time.process_time()` after which no further climb begins. A climb from
+            the first start always begins.
+        snap: whether to tie nearly equal coordinates too; if False, only equal ones are tied.
+        reach: a known ratio. After a climb has reached this ratio, the function tries no other ties
+            of its start.
     """
     found: list[Point] = []
     for kind, start in starts:
@@ -245,9 +246,10 @@ def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Po
 
 
 def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:
-    """Return the neighbour of an instance with the largest ratio lhs/rhs, and this ratio.
+    """Return, among the neighbours of an instance, that with the largest lhs/rhs, and its ratio.
 
-    Every neighbour that meets the hypotheses counts, even if `project` would change it.
+    Every neighbour that meets the hypotheses counts, even if the statement's `project` would change
+    it.
     """
     with np.errstate(all="ignore"):  # moves next to the largest floats may overflow
         near = list(neighbours(instance, np.random.default_rng(seed)))

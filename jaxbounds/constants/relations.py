@@ -146,7 +146,7 @@ def _root(coefficients: Sequence[int], near: Any) -> Callable[[Any], Any]:
 
 
 def _sum(names: Sequence[str], relation: Sequence[int]) -> Relation | None:
-    """Turn a relation c_0 x + c_1 + c_2 c = 0 into x = a + b c; None if c_0 or c_2 is zero."""
+    """Solve a relation c_0 x + c_1 + c_2 c = 0 for x = a + b c; None if c_0 or c_2 is zero."""
     first, *rest = relation
     if not first or sum(bool(r) for r in rest[1:]) == 0:
         return None

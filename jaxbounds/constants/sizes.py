@@ -173,7 +173,7 @@ def grown(statement: Statement, form: str, /) -> tuple[Size, ...]:
     """Return the statement's sizes, and copies of the first size with one axis doubled.
 
     The doubled sizes show on which axes a constant depends. The function omits a doubled size that
-    `check` refuses. A statement without a search by slopes keeps its own sizes.
+    `check` refuses. If a statement has no gradient search, the result is the statement's own sizes.
     """
     declared = tuple(map(Size, statement.sizes))
     if statement.search != "gradient":

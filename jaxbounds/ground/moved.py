@@ -106,9 +106,9 @@ NAMES: dict[str, dict[str, str]] = {
     "ground.to_json": {"plain": "to_json"},
     "ground.tables": {"shown": "with_table"},
 }
-"""Functions and classes that have a new name. The key is the present name of a module, without
+"""The functions and classes that have a new name. Each key is the present name of a module, without
 "jaxbounds."; its value maps each old name in this module to the new name. A new name of the form
-`module:name` means the name in another module."""
+`module:name` is in another module."""
 
 
 def new_place(module: str, /) -> str | None:

@@ -50,7 +50,7 @@ def legend(words: str, paper: Paper, /) -> Text:
 
 
 def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str:
-    """Return the line below a table that names the command to explain the codes of its forms.
+    """Return a line for the end of a table: the command that explains the codes of its forms.
 
     A form is one version of a claim: printed, corrected or sharpened.
 

@@ -77,7 +77,7 @@ def _typeset(node: Element, index: bool = False) -> None:
 
 
 def _read(node: Element) -> None:
-    """Replace the character references of the converter by characters."""
+    """Replace the character references (such as &#x3b1;) in a node by the characters."""
     for part in node.iter():
         part.text = html.unescape(part.text or "")
         part.tail = html.unescape(part.tail or "")

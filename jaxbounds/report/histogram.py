@@ -1,8 +1,8 @@
 """Draw histograms of a claim's ratios lhs/rhs as small SVG pictures, on a logarithmic axis.
 
 A verdict keeps the quantiles of the ratios at random instances (draws), in steps of 5%. Between two
-quantiles lies a twentieth of the draws. The picture spreads this twentieth evenly over the
-logarithm.
+neighbouring quantiles lies a twentieth of the draws. The picture assumes that their log10(ratio) is
+spread evenly between the two quantiles.
 """
 
 import itertools
@@ -26,7 +26,7 @@ ratios."""
 class Axis(NamedTuple):
     """The axis of ratios: its range of log10(ratio), and log10 of the largest allowed ratio.
 
-    The last number is None for a rate, which allows any ratio.
+    The last number is None for a rate, a claim on growth up to a constant, which allows any ratio.
     """
 
     low: float

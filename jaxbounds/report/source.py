@@ -132,7 +132,7 @@ def _assigned(module: str) -> dict[str, Piece]:
 
 @functools.lru_cache
 def _imported(module: str) -> dict[str, tuple[str, str]]:
-    """Return each name that a module imports, with its module and its name in that module."""
+    """Return a dict from each name that a module imports to its origin: module and name there."""
     body = _source(module).body
     froms = [node for node in body if isinstance(node, ast.ImportFrom) and node.module]
     return {a.asname or a.name: (str(n.module), a.name) for n in froms for a in n.names}

@@ -153,7 +153,7 @@ def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
 
     Args:
         verdicts: the verdicts on all forms.
-        changed: the number of forms with values that are not as recorded.
+        changed: the number of forms whose values differ from the record.
     """
     counts: dict[str, int] = {}
     for verdict in verdicts:

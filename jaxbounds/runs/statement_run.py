@@ -46,10 +46,10 @@ THOROUGH = 10.0
 """The factor by which a thorough verification multiplies the numbers of samples and restarts. A
 larger factor takes longer and finds more violations."""
 TOGETHER = 3
-"""The number of neighbouring statements that one process judges together. Neighbours share
-samplers, and the process compiles each sampler once. A larger number shows results later."""
+"""The number of successive statements that one process judges together. Successive statements often
+share samplers, and the process compiles each sampler once. A larger number shows results later."""
 INTERRUPTED, AT_FIRST = "interrupted", "stopped by -x"
-"""The two reasons why a run leaves statements untried."""
+"""The two reasons why a run may end before it has judged all statements."""
 
 
 @dataclass(frozen=True, kw_only=True)

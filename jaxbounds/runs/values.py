@@ -46,9 +46,9 @@ class Value(NamedTuple):
 
 
 def written(numbers: Numbers, bars: Numbers, /) -> str:
-    """Return numbers as text, such as "0.5, 12.25 +-3e-09".
+    """Return numbers with their bars (rounding errors) as text, such as "0.5, 12.25 +-3e-09".
 
-    Leave out a relative bar up to `USUAL`.
+    The text leaves out a bar of at most `USUAL` times its number.
     """
 
     def one(number: float, bar: float) -> str:

@@ -64,9 +64,9 @@ class Verdicts(tuple[Verdict, ...]):
         continued: Mapping[str, str] | None = None,
         scratch: Scratch | None = None,
     ) -> "Verdicts":
-        """Make the tuple of verdicts, sorted as their statements stand in the papers.
+        """Make the tuple of verdicts, in the order of their statements in the papers.
 
-        The tuple keeps its temporary folder alive.
+        While the tuple exists, its temporary folder (`scratch`) exists too.
         """
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch

@@ -163,9 +163,9 @@ def margin_upper(
             positive at `params`.
         surrogate: a function with the values of `signed_output` and useful derivatives
             (straight-through).
-        params: the parameters theta, best in float64.
-        blocks: pytrees of 0/1 arrays like `params`. The search tries one ray along the surrogate
-            gradient on each block.
+        params: the parameters theta, preferably in float64.
+        blocks: pytrees of 0/1 arrays (masks) with the structure of `params`. The search tries, for
+            each mask, one ray along the surrogate's gradient times the mask.
         data: arrays that both functions take, for example an input and its label.
         starts: further perturbations to try, for example those found at other depths. The search
             tries them after the blocks.

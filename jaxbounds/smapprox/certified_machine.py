@@ -64,9 +64,9 @@ def layer_norms(compiled: Compiled, /) -> list[LayerNorms]:
 def state_norm(bits: float, /) -> float:
     """Compute lambda = sqrt(4 w_pos + 5), which bounds every state before and after every layer.
 
-    At most four one-hot groups of a `Layout` are set at once. If fewer one-hot groups are set, at
-    most three coordinates of the group scr4 are set too. The groups pos1, pos2, pos3 and scr3 hold
-    w_pos bits each.
+    At most four one-hot groups of a `Layout` are nonzero at once. If fewer one-hot groups are
+    nonzero, at most three coordinates of the group scr4 are 1 too. The groups pos1, pos2, pos3 and
+    scr3 hold w_pos bits each.
     """
     return math.sqrt(4 * bits + 5)
 

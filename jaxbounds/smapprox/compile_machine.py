@@ -93,11 +93,11 @@ class Compiled:
 
 
 def position_bits(T: int, /, *, tape: str = "two_way") -> int:
-    """Return w_pos >= 2, enough bits to distinguish all cells that T steps can touch.
+    """Return a number w_pos >= 2 of bits that can distinguish all cells reachable in T steps.
 
     On a two-way tape these cells are 1-T..1+T, and 2T + 1 consecutive integers need ceil(log2(2T +
-    1)) bits. On a one-way tape these cells are 1..T+1. Cell T + 1 may wrap to the unused cell 0, so
-    the bit length of T is enough, also for the timesteps 1..T.
+    1)) bits. On a one-way tape these cells are 1..T+1. Cell T + 1 may have the code of cell 0,
+    which the head never reaches. So the bit length of T is enough, also for the timesteps 1..T.
     """
     return max(2, (2 * T).bit_length() if tape == "two_way" else T.bit_length())
 

@@ -22,8 +22,8 @@ class Correction:
     """A rounding function with a given slope: 0 below `low`, 1 above `high`, linear in between.
 
     Attributes:
-        slope: a number above one. The paper's slope is 3 (`THIRDS`). Slope 2 (`DYADIC`) has weights
-            that are powers of two, hence exact in float32.
+        slope: the slope of the linear part, above one. The paper's slope is 3 (`THIRDS`). A slope
+            of 2 (`DYADIC`) gives weights that are powers of two, hence exact in float32.
     """
 
     slope: float
@@ -82,6 +82,6 @@ class Correction:
 
 
 THIRDS = Correction(3.0)
-"""The paper's rounding (Proposition 3.4), radius 1/3."""
+"""The paper's rounding (Proposition 3.4), with radius 1/3."""
 DYADIC = Correction(2.0)
-"""Rounding with weights that float32 holds exactly, radius 1/4."""
+"""The rounding with radius 1/4, whose weights float32 represents exactly."""

@@ -58,7 +58,7 @@ def encode(
 ) -> Inputs:
     """Encode words as inputs of the network, padded to the longest word (or to `length`).
 
-    Arrays are NumPy float64; `execute` casts them.
+    The arrays are float64 NumPy arrays; `execute` casts them to the precision of the run.
 
     Raises:
         Refused: if a word has an unknown symbol or is longer than T or `length`, or if the

@@ -1,7 +1,7 @@
 """The feedforward ReLU networks of Section 3, and Boolean circuits compiled to them (Lemma B.1).
 
 Parameters are {"first": {"W" (w, m), "b" (w,)}, "hidden": {"W" (d-1, w, w), "b" (d-1, w)}, "head":
-{"W" (w,), "b" ()}}. The network scans d hidden layers of width w.
+{"W" (w,), "b" ()}}. The network has d hidden layers of width w, which one `scan` computes.
 """
 
 from typing import Any
@@ -137,8 +137,10 @@ def compile_circuit(
     Args:
         circuit: the circuit G; the network reads only its first output.
         correction: the rounding between layers, or None for the uncorrected network.
-        width: w, at least 2r with a correction and r without; a larger width pads with zeros.
-        depth: d; a depth above `network_depth` inserts identity gates before the head.
+        width: the width w, at least 2r with a correction and r without, where r is the largest
+            number of gates in a layer. A larger width adds zero weights.
+        depth: the number d of hidden layers. If it exceeds `network_depth`, identity gates fill the
+            layers before the head.
 
     Raises:
         Refused: if the width or depth is too small, or the extra depth is not a multiple of the

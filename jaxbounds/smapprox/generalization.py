@@ -151,10 +151,10 @@ def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: flo
     """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta); q = `fraction`.
 
     Consider exp(log_size) events. Every event that contains at most a `fraction` q of the samples
-    has a probability of at most P, for all events at once with probability 1 - delta. Proof: if an event has probability P
-    >= q, Chernoff's bound gives Pr(at most q n samples are in it) <= exp(-n kl(q, P)). For q = 0
-    the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All constants are
-    explicit.
+    has a probability of at most P, for all events at once with probability 1 - delta. Proof: if an
+    event has probability P >= q, Chernoff's bound gives Pr(at most q n samples are in it) <= exp(-n
+    kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All
+    constants are explicit.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
@@ -179,12 +179,12 @@ def realizable_sample_complexity(
 ) -> float:
     """Return the n of Lemma 2.4 if (2.3) has epsilon = 0.
 
-    n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of a gamma/2 cover. Its
-    order is alpha^2 log p / (gamma^2 epsilon). Let theta have margin gamma on all samples, and let
-    theta' in the cover be nearer than gamma/2. Then rho(theta') > gamma/2 on all samples, and
-    rho(theta') < gamma/2 at all inputs at which theta errs. If the event rho(theta') < gamma/2 has
-    probability above epsilon, all samples miss it with probability below (1-epsilon)^n. All
-    constants are explicit.
+    n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of a gamma/2 cover. The
+    order of n is alpha^2 log p / (gamma^2 epsilon). Proof: let theta have margin gamma on all
+    samples, and let theta' in the cover be nearer than gamma/2 to theta. Then rho(theta') > gamma/2
+    on all samples, and rho(theta') < gamma/2 at all inputs at which theta errs. If the event
+    rho(theta') < gamma/2 has probability above epsilon, no sample is in this event with probability
+    below (1-epsilon)^n. All constants are explicit.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, delta=delta)
     log_size = float(l1_log_covering(2.0 * alpha / gamma, p))
@@ -198,7 +198,8 @@ def margin_profile_bound(
 
     The bound is the least `risk_from_cover` over gamma_k = alpha 2^{-k/2}. For each k, the bound
     uses a gamma_k/2 cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1 +
-    |k|)^2). Errors on samples are allowed and have margin 0. Margins may be certified lower bounds.
+    |k|)^2). A sample on which theta errs is allowed and has margin 0. Certified lower bounds may
+    replace the margins.
     All constants are explicit.
     """
     margins = np.sort(np.asarray(margins, float))

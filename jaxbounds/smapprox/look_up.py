@@ -1,12 +1,12 @@
-"""A compiled network run by its structure: small products, and hard attention as a look-up.
+"""Run a compiled network by its structure: by small products, and by look-ups for hard attention.
 
-The result is the function that `transformer.run` computes from the dense weights. The products omit
-only zeros. Each attention head finds its position by comparing position codes. All search layers
-ask for the last visit of a cell, so one table answers them: the last step at each cell. A key with
+The result equals that of `transformer.run` with the dense weights. The products omit only zeros.
+Each attention head finds its position by comparing position codes. All search layers look for the
+last visit of a cell, so one table is enough: the last step at each cell. A key with
 the leading timestep bits p exists if the last visit has the leading bits p. No key with these bits
 exists if the last visit's leading bits are smaller. Otherwise the table cannot decide. If the table
 cannot decide or a code is not binary, the word is not `certain`, and the dense network has to run
-the word. Arrays have the word as their last axis.
+the word. The last axis of each array counts the words.
 """
 
 import math
@@ -58,7 +58,7 @@ class Found(NamedTuple):
 
 
 def number(bits: Float[Array, "b *n"], /) -> tuple[Int[Array, "*n"], Bool[Array, "*n"]]:
-    """Return the integer of position bits (highest first), and whether all bits are binary."""
+    """Return the integer that position bits encode (highest first), and whether all are binary."""
     powers = 2 ** np.arange(bits.shape[0])[::-1].reshape(-1, *(1,) * (bits.ndim - 1))
     one = bits > 0.5
     code = jnp.where(one, powers, 0).sum(axis=0, dtype=jnp.int32)

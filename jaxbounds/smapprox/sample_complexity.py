@@ -86,10 +86,10 @@ def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
 def solve_sample_complexity(
     alpha: float, p: int, gamma: float, epsilon: float, /, *, constant: float = 1.0
 ) -> float:
-    """Return the n at which the Rademacher bound equals epsilon, logarithm included.
+    """Return the n at which the Rademacher bound, with its factor log n, equals epsilon.
 
-    log n / sqrt n decreases for n >= e^2, so the function seeks the root in this range. The result
-    is e^2 if the bound is below epsilon at e^2.
+    log n / sqrt n decreases for n >= e^2, so the function seeks n in this range. The result is e^2
+    if the bound is below epsilon at n = e^2.
     """
     excess = lambda log_n: math.log(
         rademacher_bound(alpha, p, gamma, math.exp(log_n), constant=constant) / epsilon
@@ -115,8 +115,8 @@ def margin_generalization_bound(
     """Compute Corollary A.1: C alpha sqrt(log p / n) sqrt(mean 1/rho_i^2) + xi.
 
     Here xi = C' (log(1/delta) + log n)/sqrt n. The paper hides both constants. The bound is valid
-    (for suitable constants) with the margins themselves or certified lower bounds on them. It is
-    optimistic with upper estimates from an attack.
+    (for suitable constants) with the margins themselves or certified lower bounds on them. If the
+    margins are upper estimates from an attack, the result may be too small.
     """
     n = margins.shape[0]
     _positive(alpha=alpha, p=p, delta=delta)
@@ -126,15 +126,15 @@ def margin_generalization_bound(
 
 
 def vc_sample_complexity(parameters: int, depth: int, epsilon: float, /) -> float:
-    """Compute the paper's first alternative, the VC dimension p d log p over epsilon^2 (C = 1)."""
+    """Compute the sample size p d log p / epsilon^2 from the VC dimension (with constant 1)."""
     _positive(parameters=parameters, depth=depth, epsilon=epsilon)
     return parameters * depth * math.log(max(parameters, 2)) / epsilon**2
 
 
 def norm_product_sample_complexity(spectral_norms: list[float], epsilon: float, /) -> float:
-    """Compute log n of the second alternative: (product of spectral norms)^2 / epsilon^2.
+    """Compute log n for the sample size n = (product of spectral norms)^2 / epsilon^2.
 
-    The function returns log n because the product overflows.
+    The function returns log n because n itself may overflow.
     """
     _positive(epsilon=epsilon)
     return 2.0 * sum(math.log(norm) for norm in spectral_norms) - 2.0 * math.log(epsilon)

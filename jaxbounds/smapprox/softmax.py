@@ -53,6 +53,6 @@ def attention_error(
     inverse_temperature: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """Compute the largest coordinate difference of softmax and hard-max on these scores."""
+    """Compute the largest difference, over coordinates, of softmax and hard-max attention."""
     soft = soft_max(scores, jnp.ones(scores.shape, bool), inverse_temperature) @ values
     return jnp.abs(soft - hard_attention(scores, values)).max()

@@ -81,7 +81,7 @@ class Attention:
         inverse_temperature: float | Array,
         /,
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-        """Return a mass for each key (zero if not allowed), and the sum of all masses.
+        """Return a mass for each key (zero for a forbidden key), and the sum of all masses.
 
         The attention weight of a key is its mass divided by the sum.
         """
@@ -216,16 +216,16 @@ def run(
         encoder_codes: the position codes beta(1) .. beta(m) of the input, one row each.
         decoder_codes: the position codes beta(0) .. beta(T+1) of the timesteps, one row each;
             beta(0) is not read.
-        segments: the layers with their attentions. One segment with both attentions is the full
-            network.
+        segments: the layers in consecutive groups, each with the attentions that it computes. The
+            full network is one segment with both attentions.
         attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
         record: whether to return the states and scores inside the run (`Record`) too.
-        stop: the last step that runs, T by default; later outputs are zero. A run with `stop` has
-            no reverse derivative and no record.
+        stop: the last step to compute, T by default; later outputs are zero. JAX cannot
+            differentiate a run with `stop` in reverse mode, and the run has no record.
 
     Raises:
-        Refused: if `record` is true with `stop`, or with segments that omit an attention.
+        Refused: if `record` is true, and `stop` is given or a segment omits an attention.
     """
     if record and (stop is not None or not all(s.decoder and s.encoder for s in segments)):
         raise Refused(

@@ -127,9 +127,9 @@ def sweep(
     Raises:
         Refused: if an argument is out of its range, or if the program needs more memory than the
             limit. In these cases, the sweep makes no step. The sweep refuses a folder with an
-            unfinished sweep unless `resume` or `fresh` is given. The sweep also refuses a folder with a damaged
-            sweep, or with a sweep of another program, other lanes, another kind of device or
-            another version. The message names the difference.
+            unfinished sweep unless `resume` or `fresh` is given. It also refuses a folder with a
+            damaged sweep, or with a sweep of another program, other lanes, another kind of device
+            or another version. The message names the difference.
         KeyboardInterrupt: after a checkpoint, if the sweep has a folder and the user stops it.
     """
     one = contextlib.nullcontext() if share is None else shares.only(shares.Share.read(share))

@@ -192,7 +192,7 @@ class Work:
         return {name: values[self._place] for name, values in every.items()}
 
     def _records_of(self, records: int) -> Rounds:
-        """Return each group's number of recorded steps as an array on the group's device."""
+        """Return, on each group's device, the number of records to make; 0 for finished groups."""
         asked = records, frozenset(self._resting)
         if asked != self._asked:
             self._numbers = self._groups.numbers(lambda i: 0 if i in self._resting else records)

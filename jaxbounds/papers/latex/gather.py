@@ -221,7 +221,7 @@ def _without_false_branches(pieces: Pieces) -> Pieces:
 
 
 class _Branch(NamedTuple):
-    """An open branch of a conditional.
+    """A branch of a TeX conditional (\\if ... \\fi) whose end the reader has not yet reached.
 
     Attributes:
         truth: whether TeX takes the branch; None if only TeX can decide.

@@ -170,13 +170,14 @@ def learned_tables(
 ) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
     """Return the errors of learned tables on words up to the trained length, and on longer words.
 
-    Each n has a row. One more row has straight-through tables at the largest n.
+    Each number n of samples has a row. The last row is for tables that use a straight-through
+    derivative, at the largest n.
 
     Args:
         config: the experiment.
-        name: a machine of the library.
-        key: the key of all samples.
-        count: a function that is told the work of each chunk of steps.
+        name: the name of a machine of the library.
+        key: the random key of all samples.
+        count: a function that the training calls with the amount of work of each chunk of steps.
     """
     compiled = compiled_for(config, name, corrected=False)
     machine, where, structure = compiled.machine, places(compiled), compiled.structure

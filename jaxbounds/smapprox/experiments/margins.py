@@ -55,9 +55,9 @@ class Margins:
 
 
 def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Return upper estimates and certified lower bounds, over depth and over T, in float64.
+    """Compute upper estimates and certified lower bounds of margins, over depth and over T.
 
-    The run is not random. It takes a key because all experiments have one signature.
+    The run is not random and ignores the key, an argument that all experiments have.
     """
     del key
     with enable_x64(True):

@@ -175,7 +175,7 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
 
 MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
-"""The sets over which a search varies the perturbations; the claim is about all small ones."""
+"""The sets from which the search takes perturbations; the claim is about all small ones."""
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:

@@ -22,9 +22,11 @@ from jaxbounds.smapprox.statements.explicit_samples import CONFIDENCE, WIDER
 from jaxbounds.smapprox.statements.margin_cases import every
 
 LENGTHS = (4, 19)
-"""The values of log2(T + 1) for the two numbers of steps T, 15 and 524287."""
+"""The values of log2(T + 1) at which the statements run: T = 15 and T = 524287 steps."""
 ANY: dict[str, Any] = {"k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_pos": Box(2, 64)}
-"""The ranges of k, |A| and w_pos over the machines that the statements check."""
+"""The ranges of the numbers k of states, |A| of symbols and w_pos of position bits that the
+statements check.
+"""
 
 
 def _machine_cases(size: Size) -> Instance:

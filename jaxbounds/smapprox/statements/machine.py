@@ -247,7 +247,7 @@ def _read_back(i: Instance, size: Size) -> Sides:
     T = example.steps(size["length"])
 
     def told(m: TuringMachine) -> list[Any]:
-        """Return state, head and symbol at every step of every word, as named arrays."""
+        """Return the names of state and symbol, and the head, at every step on every word."""
         traces = [simulate(m, word, T) for word in inputs]
         of = lambda t: zip(
             [m.states[z] for z in t.states], t.heads, [m.alphabet[a] for a in t.symbols]
@@ -293,7 +293,7 @@ DESCRIPTIONS = by_machine(
 
 
 def _stepped(machine: TuringMachine, word: str, T: int) -> list[int]:
-    """Run T steps by the table alone; return states, heads, and the symbols read."""
+    """Run T steps with the transition table; return states, heads, and the symbols read."""
     tape, state, head = dict(enumerate(word, 1)), machine.start, 1
     states, heads, symbols = [state], [head], list[str]()
     for _ in range(T):

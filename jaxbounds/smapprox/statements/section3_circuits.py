@@ -58,7 +58,7 @@ def circuit_of(i: Instance, size: Size) -> Circuit:
 
 
 def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
-    """Return the gate values, then the zeros of the padding; identity gates pass the output on."""
+    """Return each layer's gate values, padded with zeros; extra layers repeat the last layer."""
     values = circuit.gate_values(x)
     values += [values[-1]] * (LAYERS - len(values))
     table = np.zeros((LAYERS, len(x), 2 * GATES))
