@@ -103,7 +103,7 @@ def _draw(figure: Callable[[], Any], folder: Place, *names: str) -> None:
 def print_result(
     experiment: Experiment, dataset: "xarray.Dataset", /, *, verbose: bool = False
 ) -> None:
-    """Print a result's findings about the paper's claims, then the other text of the experiment.
+    """Print a result's findings about the paper's claims, then the result's own text, if any.
 
     Args:
         experiment: the experiment of the result.

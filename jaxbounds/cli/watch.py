@@ -78,7 +78,7 @@ def stamps_of(files: Iterable[Path], /) -> Stamps:
 
 
 def _read(depends: Depends, code: Iterable[Path]) -> Depends:
-    """Return the dependencies that are not files of code; the digest of the code covers code."""
+    """Return the dependencies other than files of code, since a separate digest covers the code."""
     known = {str(file) for file in code}
     return {k: v for k, v in depends.items() if place_of(k) not in known}
 

@@ -108,15 +108,15 @@ def sharp_constant(
             a function. The function's arguments are names from `over` or names of sizes.
         form: the name of one of the statement's forms (its inequalities, such as "printed"). If
             `over` is given, `form` is the right side: a number or a function, like the left side.
-        over: a dict from argument names to sets, {"x": jb.Ball(1, "d")}, for two sides instead of a
-            statement.
+        over: a dict from argument names to sets, such as {"x": jb.Ball(1, "d")}. It is needed if
+            the claim is given by its two sides instead of a statement.
         relation: the relation between the left and the right side, "<=" or ">="; used only if
             `over` is given.
-        sizes: either a dict from axes to the values to combine, {"T": (2, 4, 8)}, or a list of
+        sizes: a dict from axes to the values to combine, such as {"T": (2, 4, 8)}, or a list of
             sizes. An axis (a named number such as T) without values keeps its value from the
             statement's first size. The default is the statement's sizes.
         seed: the seed of the random draws.
-        budget: the budget of draws and searches at each size.
+        budget: the numbers of random draws and of searches at each size.
         seconds: the processor time in seconds for each size. The search raises lhs/rhs from further
             starting instances until later starts are unlikely to change the constant, or until the
             time is over.

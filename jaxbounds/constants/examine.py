@@ -123,7 +123,7 @@ def examined(
         problem: the inequality at its size.
         points: the instances that `polished` returned.
         until: the value of `time.process_time()` after which no point is certified.
-        seed: the seed of the random neighbours.
+        seed: the seed of the random neighbours that the search compares with a point.
         snap: whether to round coordinates, and to continue from a better neighbour.
     """
     return said(problem, best_of(problem, points, until=until, seed=seed, snap=snap), points)
@@ -332,9 +332,10 @@ def _key(point: Point) -> bytes:
 
 
 def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
-    """Return the points; the ball's ratio replaces a float ratio that proved to be only rounding.
+    """Return the points with corrected ratios, where float ratios proved to be only rounding.
 
-    Near zeros of both sides a climb follows rounding errors, and its float ratio is meaningless.
+    If both sides are near zero, a climb follows rounding errors, and its float ratio is
+    meaningless. The function replaces this ratio by the ratio from ball arithmetic.
     """
     return [p._replace(ratio=problem.rounding.get(_key(p), p.ratio)) for p in points]
 

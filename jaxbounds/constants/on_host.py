@@ -130,7 +130,7 @@ def settled_on_host(
 
 
 def unmeasured(problem: Problem, seed: int, /) -> list[Instance]:
-    """Draw more instances from each sampler, without measuring, to see which integers occur."""
+    """Draw more instances from each sampler, only to see which integers they hold."""
     found = list[Instance]()
     for sampler in problem.statement.samplers.values():
         keys = jax.random.split(jax.random.key(seed), MANY)
@@ -254,7 +254,7 @@ def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
 
 
 def _far_out(climber: HostClimber, place: Place) -> str:
-    """Return a reason if `place` is far from all draws, or lhs/rhs is constant along a scale."""
+    """Return a reason if an entry is far from all draws, or a scale keeps lhs/rhs; else ""."""
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 

@@ -74,7 +74,7 @@ def at(
         instance: the instance to convert.
         tolerance: the largest distance, relative to the largest entry of a leaf, at which two
             entries are tied.
-        basis: the basis of the coordinates; None takes each entry as a coordinate.
+        basis: the basis of the coordinates; None means that each entry is a coordinate.
     """
     instance = problem.put(instance)
     ties, values = tied(instance, tolerance, basis)
@@ -230,7 +230,7 @@ def polished(
 
 
 def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Point:
-    """Search by CMA-ES (a random search) around a point at a kink; then move along the kinks."""
+    """Search around a point at a kink by CMA-ES, a random search; then move along the kinks."""
     ties, values = tied(point.instance, 0.0)
     if not len(values):
         return point

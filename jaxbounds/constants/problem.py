@@ -82,7 +82,7 @@ def flat(instance: Instance, /) -> Any:
 
 
 def unflat(instance: Instance, vector: Any, /) -> Instance:
-    """Return a copy of an instance whose floats are a vector's entries (floats, balls, tracers)."""
+    """Return a copy of an instance with the entries of a vector (floats, balls) as its floats."""
     leaves, start = [], 0
     for leaf in floats_of(instance):
         leaves.append(vector[start : start + leaf.size].reshape(leaf.shape))

@@ -95,7 +95,7 @@ class SharpConstant:
     Attributes:
         id: the id of the statement.
         form: the name of the statement's form.
-        label: the statement's label in print.
+        label: the label of the statement in the paper, for example "Lemma 6".
         formula: the statement's formula in plain text.
         sizes: the finding at each size.
         dependence: the exponent with which C grows in each axis that varies.

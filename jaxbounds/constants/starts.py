@@ -157,7 +157,7 @@ def first_starts(pool: Pool, most: int, /) -> tuple[list[Start], np.ndarray]:
 
 
 def sides_overflow(pool: Pool, /) -> bool:
-    """Tell whether the left side overflows at some instance that meets the hypotheses."""
+    """Tell whether the left side is infinite at a drawn instance that meets the hypotheses."""
     if not pool.measured:
         return False
     (column, *_) = pool.columns()

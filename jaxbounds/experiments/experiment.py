@@ -58,12 +58,13 @@ class Experiment:
         title: the purpose of the experiment, in one line.
         config: the default configuration, a frozen dataclass; every field is an option of
             `jaxbounds run`.
-        presets: a dict from a name ("faithful") to another configuration.
-        run: `run(config, key) -> xarray.Dataset`. If `resumable` is set, the run also takes
-            `folder` and `resume`. The run keeps its progress in the folder, and `resume=True`
+        presets: a dict from the name of a preset, such as "faithful", to its configuration.
+        run: the function `run(config, key) -> xarray.Dataset`. If `resumable` is set, the
+            run also takes `folder` and `resume`. The run keeps its progress in the folder, and `resume=True`
             continues from there.
-        figure: `figure(dataset) -> matplotlib Figure`.
-        claims: `claims(dataset) -> tuple of Finding`.
+        figure: the function `figure(dataset) -> matplotlib Figure`, which draws the result.
+        claims: the function `claims(dataset) -> tuple of Finding`, which decides the paper's
+            claims.
         controls: a dict from words in a claim's text to the claim's control (a change of the data
             set after which the claim must fail). If several keys occur in the text, the longest key
             counts.

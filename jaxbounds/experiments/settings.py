@@ -103,7 +103,7 @@ def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding
 
 
 def said_here(finding: Finding, /) -> str:
-    """Return the answer "yes" or "no" that `opened` removed from a finding.
+    """Return the answer "yes" or "no" of a finding that `opened` made undecided.
 
     For findings that `opened` did not change, the result is "".
     """

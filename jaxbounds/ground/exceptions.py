@@ -2,7 +2,7 @@
 
 
 class Refused(ValueError):
-    """The library refuses an input; the message names the fault and a cure.
+    """Raised when the library refuses an input; the message names the fault and a cure.
 
     `except ValueError` also catches `Refused`. The subclasses `Undecided` and `NotSupported` mean
     that the input is valid, but that ball arithmetic (rigorous interval arithmetic) has no answer.
@@ -10,9 +10,9 @@ class Refused(ValueError):
 
 
 class Undecided(Refused):
-    """Intervals around two numbers overlap.
+    """Raised when the intervals around two compared numbers overlap.
 
-    A branch or an index that compares the numbers is therefore undecided.
+    A branch or an index that depends on the comparison is therefore undecided.
     """
 
 

@@ -173,7 +173,9 @@ factor exceeds 1 because records have eight digits. A larger factor hides larger
 def looseness_rows(
     constants: Iterable[SharpConstant], worst: Worst = MappingProxyType({}), /
 ) -> list[tuple[str, ...]]:
-    """Return (statement, form, C, looseness, place, closed form or dependence) of each constant.
+    """Return for each constant a row (statement, form, C, looseness, where, formula).
+
+    `where` tells where the supremum lies. The formula is a closed form, or a dependence on sizes.
 
     A form is one version of a claim: printed, corrected or sharpened.
 
@@ -182,8 +184,8 @@ def looseness_rows(
     sizes.
 
     Args:
-        constants: constants of inequalities.
-        worst: further known worst ratios.
+        constants: the constants of inequalities.
+        worst: worst ratios that are known from other runs.
     """
     rows: list[tuple[str, ...]] = []
     for constant in constants:

@@ -85,9 +85,10 @@ def instance_text(instance: object, /) -> str:
 
 
 def sides_text(relation: str, meta: Mapping[str, Any], /) -> str:
-    """Return both sides at a stored instance; empty if their ratio is a quotient, or not stored.
+    """Return a text with both sides at a stored instance, if their ratio is no quotient.
 
-    A bound by zero or by a negative number has no quotient.
+    A bound by zero or by a negative number has no quotient. The text is empty if the ratio is a
+    quotient of the sides, or if a side is not stored.
 
     Args:
         relation: the relation of the statement.

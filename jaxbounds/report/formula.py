@@ -1,7 +1,8 @@
 """Formulas on the page: LaTeX converted to MathML when the page is built.
 
-The converter gives the structure. This module adds the spaces of TeX: thin spaces around names of
-functions, wide spaces around relations, and no spaces around bars and fences and in indices.
+The package latex2mathml converts the structure of a formula. This module adds the spaces of TeX:
+thin spaces around names of functions, wide spaces around relations, and no spaces around bars and
+fences and in indices.
 """
 
 import html
@@ -24,7 +25,7 @@ _UNDER_OR_OVER = frozenset(("msub", "msup", "msubsup", "munder", "mover", "munde
 
 
 def _core(node: Element) -> Element:
-    """Return the base of a MathML node with indices or limits."""
+    """Return the base of a MathML node, that is the node without its indices or limits."""
     return _core(node[0]) if node.tag in _UNDER_OR_OVER else node
 
 
@@ -34,7 +35,7 @@ def _closed(before: Element | None) -> bool:
 
 
 def _space(node: Element, before: Element | None, after: Element | None, index: bool) -> None:
-    """Give a MathML symbol the tag and the spaces that TeX would use between its neighbours."""
+    """Give a MathML symbol its tag and, between its neighbours, the spaces that TeX would use."""
     text = node.text or ""
     spaces: tuple[str, str] | None = None
     if node.tag not in ("mi", "mo"):
@@ -107,7 +108,7 @@ def without_links(tex: str, /) -> str:
 
 
 def _closing(tex: str, at: int) -> int:
-    """Return the position where the LaTeX group that begins at `at` ends, or the text's length."""
+    """Return the end of the LaTeX group that begins at `at`; the text's length if it has no end."""
     depth = 0
     for place in range(at, len(tex)):
         depth += {"{": 1, "}": -1}.get(tex[place], 0)

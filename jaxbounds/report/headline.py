@@ -10,8 +10,8 @@ from jaxbounds.claims.statements.paper import Weight
 from jaxbounds.falsification import Verdict
 
 MANY: Mapping[Weight, str] = {"gap": "gaps", "reading": "readings", "typo": "typos"}
-"""The classes of errata that are nouns, with their plurals; the names of other classes are
-adjectives."""
+"""The plurals of the classes of errata with a noun as name. The names of the other classes are
+adjectives, such as "false"."""
 EARLY = "early version"
 """The words in a form's name that mark a claim of an earlier version of the paper."""
 NO_ERRATUM = "no erratum"

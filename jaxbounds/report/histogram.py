@@ -153,8 +153,8 @@ def histogram(verdict: Verdict, ax: Axis, worst: float | None, draws: int, /) ->
 
     Args:
         verdict: the verdict whose quantiles are drawn.
-        ax: the axis from `axis`.
-        worst: the largest ratio of one instance, marked by a triangle; None leaves it out.
+        ax: the axis of ratios, from the function `axis`.
+        worst: the largest ratio of one instance, marked by a triangle; None draws no triangle.
         draws: the number of instances from which the quantiles were computed.
     """
     left, width = 30.0, 302.0

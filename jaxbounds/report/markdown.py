@@ -33,14 +33,14 @@ def code(words: object, /) -> str:
 
 
 def block(words: str, /, kind: str = "") -> str:
-    """Return a fenced block of lines; LaTeX in a block of kind "math" keeps only web links."""
+    """Return a fenced block of code; in a block of kind "math", LaTeX links only to the web."""
     words = without_links(words) if kind == "math" else words
     ticks = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", words)), default=0))
     return f"{ticks}{kind}\n{words}\n{ticks}"
 
 
 def quoted(words: str, /) -> str:
-    """Return a quote, with its LaTeX as a block of math, or among words between $` and `$."""
+    """Return a quote as Markdown: a block of math, or words with each formula between $` and `$."""
     found = parts(words)
     if [part.is_tex for part in found] == [True]:
         return block(found[0].words, "math")
@@ -105,7 +105,7 @@ def _text(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
 
 
 def _inline_math(state: Any) -> None:
-    """Turn code between dollar signs, as `quoted` leaves it, into a formula."""
+    """Turn code between dollar signs, which `quoted` writes for LaTeX, into a formula."""
     for token in state.tokens:
         children = token.children or []
         for before, formula, after in zip(children, children[1:], children[2:]):

@@ -32,10 +32,9 @@ def remarks(
 
     Args:
         group: the verdicts of the forms.
-        place: a function that returns the place of a stored instance.
+        place: a function from the name of a stored instance's file to its path now.
         judged: the functions that the statement judges.
-        stays: a function that returns the place of an instance after the run; `place` unless
-            given.
+        stays: a function from the file's name to its path after the run; `place` unless given.
     """
     yield from left_out(group)
     wrong = [verdict for verdict in group if not verdict.as_expected]

@@ -49,9 +49,10 @@ def parts(words: str, /) -> list[Part]:
 
 
 def _readable(part: Part) -> Part:
-    """Return LaTeX that the converter can read, if necessary without sizes of brackets.
+    """Return a part of a text in a form that the converter to MathML can read.
 
-    Else return words.
+    If necessary, the function removes the sizes of brackets. If the converter still fails, the
+    result is the LaTeX as plain words.
     """
     for tex in (part.words, _SIZES.sub("", part.words)) if part.is_tex else ():
         with contextlib.suppress(Refused):

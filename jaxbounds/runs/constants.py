@@ -108,7 +108,7 @@ def _found(search: Search, catalogue: Catalogue, what: OfForm) -> SharpConstant 
 
     A form is one version of a claim: printed, corrected or sharpened.
 
-    The function turns an error of one form into a reason, so that the run continues.
+    If a form raises an error, the function returns the error as the reason, and the run continues.
     """
     from jaxbounds.constants.constant import sharp_constant  # needs the extra
 

@@ -32,7 +32,7 @@ class Shard:
         count: the number of shards of the run.
         about: the result of `Request.identity` for the run.
         done: whether the shard is finished.
-        format: the format of the file.
+        format: the name and version of the file's format.
     """
 
     experiment: str

@@ -31,7 +31,7 @@ class Circuit:
     """A layered circuit on `inputs` bits.
 
     Attributes:
-        inputs: m, the number of input bits.
+        inputs: the number m of input bits.
         layers: the gates of each layer above the inputs; the last layer holds the outputs.
     """
 
@@ -152,7 +152,7 @@ def layered(
 
     Args:
         inputs: the names of the input bits.
-        gates: for each other name, its operation and the names of its parents.
+        gates: a dict from each gate's name to its operation and the names of its parents.
         outputs: the names of the outputs, in order.
 
     Raises:

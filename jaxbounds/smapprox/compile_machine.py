@@ -178,7 +178,8 @@ def compile_together(
 ) -> list[Compiled]:
     """Build several machines as networks of one shape, which share one compilation when they run.
 
-    Zeros pad narrower networks. The embedding gets columns for symbols that never occur.
+    The function pads narrower networks with zeros. For a machine with few symbols, the embedding
+    also has columns for symbols that never occur.
     """
     build = lambda machine, padding: compile_machine(
         machine, T, adder=adder, correction=correction, padding=padding

@@ -221,7 +221,7 @@ def exact_states(
     symbols: Int[np.ndarray, "n T1"],
     /,
 ) -> Float[np.ndarray, "n T1 w"]:
-    """Return the exact outputs o_0 .. o_T of these states, heads and symbols (as in `Decoded`)."""
+    """Return the exact outputs o_0 .. o_T that encode these states, heads and symbols."""
     layout, groups = compiled.layout, compiled.layout.groups
     exact = np.zeros((*states.shape, layout.width), np.float32)
     np.put_along_axis(exact, groups["st"].start + states[..., None] + 1, 1.0, axis=-1)

@@ -89,11 +89,11 @@ class FeedforwardNet(nn.Module):
 
 
 def gate_rows(gate: Gate, below: int, /) -> tuple[np.ndarray, float, float, float]:
-    """Write one gate as relu(c relu(row . h + b) + e), returned as (row, b, c, e).
+    """Return (row, b, c, e) so that the gate's value is relu(c relu(row . h + b) + e).
 
     The formulas are those of Lemma B.1 and Proposition B.2. AND is relu(x1 + x2 - 1). OR is 1 -
-    relu(1 - x1 - x2). NOT is relu(1 - x). ID is relu(x). A repeated parent adds its weights, so
-    AND(x, x) = relu(2x - 1) = x.
+    relu(1 - x1 - x2). NOT is relu(1 - x). ID is relu(x). If a gate has one parent twice, their
+    weights add up, so AND(x, x) = relu(2x - 1) = x.
     """
     row = np.zeros(below)
     sign = {"AND": 1.0, "OR": -1.0, "NOT": -1.0, "ID": 1.0}[gate.op]

@@ -17,7 +17,7 @@ from jaxbounds.ground.exceptions import Refused
 def classical_error(
     losses: Float[Array, "F X"], distribution: Float[Array, "X"], /
 ) -> Float[Array, ""]:
-    """Compute the least epsilon of Definition 2.1, the smallest expected loss of a model."""
+    """Compute the smallest expected loss of a model, the least epsilon of Definition 2.1."""
     return (losses @ distribution).min()
 
 
@@ -43,7 +43,7 @@ def erm_risk(
     sample: Int[Array, "n"],
     /,
 ) -> Float[Array, ""]:
-    """Compute the expected loss of the surrogate's empirical risk minimiser (Definition 2.2)."""
+    """Compute the expected loss of the model that minimises the surrogate loss on the sample."""
     return losses[empirical_risk_minimiser(surrogate, sample)] @ distribution
 
 

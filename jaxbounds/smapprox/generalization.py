@@ -25,7 +25,9 @@ RATIO = 4.0
 The ratio 4 nearly minimises the constant if the log covering number is log N(e) = A/e^2.
 """
 PER_SCALE = (1.0 + RATIO) * math.sqrt(2.0 * (1.0 + RATIO**-2))
-"""The term that each scale adds to the bound, in units of sqrt(A/n), if log N(e) <= A/e^2."""
+"""The term that each scale of the chaining adds to the bound on the Rademacher complexity. Its unit
+is sqrt(A/n), if the log covering number is log N(e) <= A/e^2.
+"""
 WEIGHT = math.pi**2 / 3.0 - 1.0
 """The sum of (1 + |k|)^-2 over all integers k.
 

@@ -80,7 +80,10 @@ class Layer:
         return self
 
     def match(self, kind: str, query: list[int], key: list[int], null: float) -> Weights:
-        """Set the scores sum_b (2 query_b - 1)(2 key_b - 1), and `null` for the null key."""
+        """Set the weights that give a key the score sum_b (2 query_b - 1)(2 key_b - 1).
+
+        The null key gets the score `null`.
+        """
         weights, n = getattr(self, kind), len(key)
         for b, source in enumerate(query):
             weights["Wq"][b, source], weights["bq"][b] = 2.0, -1.0

@@ -68,9 +68,10 @@ def number(bits: Float[Array, "b *n"], /) -> tuple[Int[Array, "*n"], Bool[Array,
 def matches(
     look_up: LookUp, bits: int, h: State, last: Int[Array, "*n"], /
 ) -> tuple[Bool[Array, "*n"], Bool[Array, "*n"]]:
-    """Tell whether some past step matches, from the last visit of the wanted cell (0: no visit).
+    """Tell whether some past step matches a look-up, and whether the last visit decides this.
 
-    The second value tells whether the last visit decides the question. Timesteps have `bits` bits.
+    `last` is the step of the last visit to the wanted cell, 0 if there was no visit. Timesteps have
+    `bits` bits.
     """
     asked, binary = jnp.zeros_like(last), jnp.ones(last.shape, bool)
     if look_up.known:

@@ -119,10 +119,12 @@ class Attended(NamedTuple):
     """The attention maps of one run.
 
     Attributes:
-        decoder: one map (steps, null and timesteps 1..T) for each layer of the search.
-        encoder: the map (steps, null and input positions) of the input look-up.
-        layers: the purposes of the decoder's layers.
-        reads: one `Read` for each step.
+        decoder: the attention weights of each search layer, with axes (layers, steps, keys). The
+            keys are the null key and the timesteps 1..T.
+        encoder: the attention weights to the input, with axes (steps, keys). The keys are the null
+            key and the input positions.
+        layers: the purpose of each search layer, in words.
+        reads: the origin of the symbol under the head, one `Read` for each step.
     """
 
     decoder: Float[np.ndarray, "L T1 T1"]
@@ -165,7 +167,7 @@ def recovered_tape(compiled: Compiled, seen: Attended, /) -> np.ndarray:
     cell. Columns are the cells modulo 2^w_pos, from 0.
 
     Raises:
-        Refused: if the network's head is on no cell of the tape.
+        Refused: if the network's states encode a head position outside the tape.
     """
     cells = 2**compiled.layout.bits
     table = np.full((compiled.T + 1, cells), "?", dtype="<U8")

@@ -34,9 +34,9 @@ def hard_max(
 ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
     """Return an array (1 at each maximiser, 0 elsewhere) and the number of maximisers.
 
-    The two values stay separate for exactness. The mean of k equal values is exact only if the sum
-    is divided by k, because k (1/k) is not 1 for k = 41, 49, ... The option `straight_through`
-    gives the derivative of softmax.
+    The function does not divide the array by the number, because a mean of k equal values must be
+    exact. Rounding makes k (1/k) differ from 1 for k = 41, 49, ..., but a sum divided by k is
+    exact. The option `straight_through` gives the derivative of softmax.
     """
     best = maximisers(scores, allowed, tie_tolerance=tie_tolerance).astype(scores.dtype)
     best, count = jax.lax.stop_gradient((best, best.sum()))

@@ -39,7 +39,7 @@ def _read(folder: Place) -> _Part | None:
 
 
 def _as_long_as(metrics: Metrics, records: int) -> Metrics:
-    """Extend the metrics of finished lanes (runs) to `records` records; repeat the last record."""
+    """Repeat the last record of finished lanes (runs) until the metrics have `records` records."""
     last = lambda v: np.repeat(v[:, -1:], records - v.shape[1], axis=1)
     return {name: np.concatenate([v, last(v)], axis=1) for name, v in metrics.items()}
 

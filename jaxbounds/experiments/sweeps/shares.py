@@ -1,7 +1,7 @@
 """Define a share of a run: the lanes (runs of a sweep) and other work that one process computes.
 
-Each share counts the lanes of all sweeps in the order of the run. So all shares agree on the
-division of the lanes without communication.
+Each process counts the lanes of all sweeps in the order of the run, and computes from the count
+which lanes are its own. So the processes need no communication to divide the lanes.
 """
 
 import contextlib

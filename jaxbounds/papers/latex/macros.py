@@ -40,7 +40,8 @@ class Definitions(NamedTuple):
 
     Attributes:
         macros: a dict from a macro's name, without the backslash, to the macro.
-        environments: the texts of the begin and the end of the paper's own environments, by name.
+        environments: a dict from the name of each environment that the paper defines to its
+            beginning (a macro) and its end (a text).
     """
 
     macros: dict[str, Macro]

@@ -57,9 +57,9 @@ _FIRST = lambda sizes: sizes == sizes.min()
 
 
 def _better_straight_through(dataset: xr.Dataset) -> xr.Dataset:
-    """Return false data, in which straight-through tables have smaller errors than soft tables.
+    """Return changed data, in which straight-through tables have smaller errors than soft tables.
 
-    The claims must reject these data.
+    On these data, the paper's claims must fail.
     """
     soft = dataset["error"].isel(machine=0, n=-1)
     return dataset.assign(straight_through_error=("seed", soft.values - 0.2))

@@ -163,9 +163,9 @@ CONTROLS: dict[str, Control] = {
     "the outputs agree": shifted(1.0, "decision", source="network"),
     "is binary": valued(0.5, "error"),
 }
-"""False variants of the data, which the claims must reject.
+"""Changes of the data after which the paper's claims must fail.
 
-The variants have another symbol, another decision, or an entry between 0 and 1.
+The changed data have another symbol, another decision, or an entry between 0 and 1.
 """
 
 LEGIBLE = 60

@@ -1,4 +1,4 @@
-"""Parts that statements share: all combinations, small corrected circuits, attacks on them."""
+"""Helpers that statements share: combinations of numbers, small corrected circuits, and attacks."""
 
 import functools
 import itertools
@@ -32,9 +32,9 @@ from jaxbounds.smapprox.feedforward import (
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
 """The forms (versions) of Theorem D.6 by name, each with the function that computes its bound."""
 INPUTS = 4
-"""The number of input bits of the random circuit; a larger number gives more cases.
+"""The number of input bits of the random circuit; a larger number gives more inputs to check.
 
-The identity chain reads the first bit.
+The chain of identity gates has the first bit as its input.
 """
 
 

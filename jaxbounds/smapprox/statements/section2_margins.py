@@ -106,9 +106,9 @@ def _balls(key: Array, size: Size) -> Instance:
 
 
 def _towards_a_ball(key: Array, size: Size) -> Instance:
-    """Draw two right models; the second is half way from the first to the nearest wrong model.
+    """Draw two models that predict the label, and a gamma above their margins.
 
-    gamma is above both margins.
+    The second model is half way from the first model to the nearest model that errs.
     """
     i = _balls(key, size)
     away = i["theta"][None] - i["centres"]

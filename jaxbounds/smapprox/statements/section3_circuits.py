@@ -37,7 +37,7 @@ WIRES = ("operation", "left", "right")
 
 
 def gate_arrays(size: Size) -> Instance:
-    """Return random circuits: the number of each gate's operation, and both of its parents."""
+    """Return random integers for each gate, which `circuit_of` turns into operation and parents."""
     shape = (size["circuits"], size["layers"], size["gates"])
     rng = np.random.default_rng(0)
     ends = {"operation": len(OPERATIONS), "left": 60, "right": 60}
