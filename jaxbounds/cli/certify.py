@@ -55,9 +55,9 @@ def certify(
     rounding errors. Other programs check a disproof with the data in its witness.
 
     If a form names domains (boxes of instances), the command also proves the form on each domain,
-    by branch and bound. Without ids, the command takes every form that stores a counterexample or
-    names domains. It first searches for a counterexample if a named statement, or a statement of
-    your own, stores none. The command needs the extra `certify` (python-flint).
+    by branch and bound. Without ids, the command certifies every form that stores a counterexample
+    or names domains. If a named statement, or a statement of your own, stores no counterexample,
+    the command first searches for one. The command needs the extra `certify` (python-flint).
 
     The exit status is 0 when every form is disproved (even if only as coded) or proved. It is 1
     when a form is undecided or the run was interrupted. It is 2 on bad usage, and 3 when the

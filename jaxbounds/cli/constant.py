@@ -61,16 +61,16 @@ def constant(
 
     Args:
         patterns: ids, the beginning of ids, shell patterns, or Python files that hold a PAPER.
-        sizes: the values of some size parameters (axes), as T=2,4,8 d=2,4. The search takes all
-            combinations. Other axes have their value in the first of the statement's sizes. Unless
-            given, the search takes the statement's own sizes.
+        sizes: the values of some size parameters (axes), for example T=2,4,8 d=2,4. The search runs
+            at all combinations. Other axes keep their values from the statement's first size.
+            Without `sizes`, the search runs at the sizes that the statement declares.
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
         seed: the seed of the random instances.
         seconds: seconds of processor time for each size. The search at a size ends earlier if
-            enough starts agree on the constant.
-        out: the folder for constants.json, whose entries of other forms stay, and for a figure of
-            each constant (with matplotlib).
+            climbs from enough starting instances end at the same constant.
+        out: the folder for constants.json, and for a figure of each constant (with matplotlib). An
+            earlier constants.json keeps its entries of other forms.
         json: print JSON instead of tables (see `jaxbounds schema constants`).
         grow: also search at the statement's first size with each axis doubled in turn.
         record: write the constants into the papers' records/, for the page of `verify`.

@@ -26,8 +26,8 @@ def merge(
     run, bit for bit.
 
     Args:
-        folders: the `--out` of `jaxbounds run --shard`, or the folders of single shards, or the
-            folders of all shares of a sweep.
+        folders: the folder that `jaxbounds run --shard` got as `--out`, or the folders of single
+            shards, or the folders of all shares of a sweep.
         out: the folder of the whole run or sweep.
         imports: modules or files of your own that the run needs, as for `jaxbounds run`. Reading
             the files of a shard never executes code that they name.

@@ -62,11 +62,11 @@ ENOUGH = 8
 every instance has this ratio. A larger number requires more random instances.
 """
 LEAST, OTHERS, MANY = 6, 40, 160
-"""The numbers of starts of climbs (ascents of the ratio lhs/rhs) other than random draws.
+"""The numbers of starting instances of climbs (ascents of lhs/rhs), random draws not counted.
 
-A constant counts as attained only after climbs from these starts found no larger ratio. The search
-makes at least LEAST starts, OTHERS if time allows, and up to MANY in the first half of the time.
-Larger numbers take longer.
+A constant counts as attained only after climbs from these starting instances found no larger ratio.
+The search climbs from at least LEAST of them, from OTHERS if time allows, and from up to MANY in
+the first half of the time. Larger numbers take longer.
 """
 FIRST = 0.25
 """The share of the time for climbs (ascents of the ratio lhs/rhs) from the first starts. A larger

@@ -100,12 +100,12 @@ class Ratio:
 
         Args:
             instance: an instance whose floats are numbers or balls.
-            reading: "exact" if a float constant in the program means itself, "ulp" if it means
-                nearby reals too. Certified digits need "ulp".
+            reading: the meaning of a float constant in the program: "exact" for this number alone,
+                "ulp" for nearby reals too. Certified digits need "ulp".
 
         Raises:
             Undecided: if a hypothesis or a side is not certain, or the time is over.
-            NotSupported: if an operation has no rule.
+            NotSupported: if an operation has no rule in ball arithmetic.
         """
         with precision(BITS):
             balls, ways = [], self._ways(instance, reading)
@@ -132,7 +132,7 @@ def _all_met(ways: list[Any]) -> bool:
 
 
 def at_values(point: Point, values: list[arb], /) -> Instance:
-    """Return a point's instance, with balls as the values of its free (tied) coordinates."""
+    """Return a point's instance with other values (balls) of its free coordinates."""
     moved = point.ties.expand(reals((len(values),), values)) if values else flat(point.instance)
     return unflat(point.instance, moved)
 

@@ -1,4 +1,4 @@
-"""Certify the best instance that was found, and choose a word such as "attained" for it."""
+"""Certify the best instance found, and classify the supremum by a word such as "attained"."""
 
 import time
 from collections import Counter
@@ -33,8 +33,8 @@ The rise then comes from coordinates that miss their optimum in the last digits.
 makes more rises count as limits.
 """
 TINY = 1e-20
-"""A relative gap. If a limit of the ratio lhs/rhs exceeds the best instance's ratio by more than
-this gap, the supremum counts as not attained. A larger gap makes more suprema count as attained.
+"""If a limit of the ratio lhs/rhs exceeds the best instance's ratio by more than this relative gap,
+the supremum counts as not attained. A larger gap makes more suprema count as attained.
 """
 STATIONARY = 1e-11
 """An instance counts as stationary if the predicted relative gain of the ratio lhs/rhs is below
@@ -61,8 +61,8 @@ ULPS = 16
 last place counts as the ball's end. A larger number makes the search trust more floats.
 """
 MISLED = 12
-"""The search stops to certify instances after this many instances with a float ratio lhs/rhs that
-is only rounding error. A larger number takes longer.
+"""The search certifies no further instances after this many instances whose float ratio lhs/rhs is
+only rounding error. A larger number takes longer.
 """
 ROUNDS, ROUNDED = 12, 256
 """The largest number of rounds in which the search rounds an instance, and the largest number of
@@ -265,7 +265,7 @@ def readable(problem: Problem, best: Best, /, *, until: float) -> dict[str, Any]
 
 
 def _plain(problem: Problem, point: Point) -> dict[str, Any]:
-    """Return a point's instance as a dict of lists."""
+    """Return a point's instance with lists of numbers in place of arrays."""
     given = dict(problem.put(point.instance))
     return jax.tree.map(lambda leaf: np.asarray(leaf).tolist(), given)
 
@@ -370,7 +370,7 @@ def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[A
 
 
 def _passed(far: Limit, ball: Any) -> bool:
-    """Tell whether the ascent in ball arithmetic ended above the limit by more than rounding."""
+    """Tell whether the point's ball, after its ascent, is above the limit by more than rounding."""
     with precision(BITS):
         return not far.endless and bool(far.certain < ball * (1 - arb(TINY)))
 

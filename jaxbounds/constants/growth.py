@@ -1,8 +1,8 @@
 """Decide whether a ratio lhs/rhs grows without bound along a scale, from certified values.
 
-The scales are 2^m, and ball arithmetic follows m up to 2^120. On this range a ratio converges even
-if its distance to the limit is 1/log(scale), or the root of 1/log(scale). A ratio that still
-changes at the end counts neither as a limit nor as unbounded.
+The scales are 2^m, and ball arithmetic (interval arithmetic) measures the ratio up to m = 2^120. On
+this range a ratio converges even if its distance to the limit is 1/log(scale), or the root of
+1/log(scale). A ratio that still changes at the end counts neither as a limit nor as unbounded.
 """
 
 import itertools
@@ -100,9 +100,9 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
     """Describe a ratio along a scale; return None unless the ratio is largest at the last scale.
 
     Args:
-        value: a function of m and of the reading of constants ("exact" or "ulp"); it returns the
-            ratio at the scale 2^m. The function raises `Undecided` or `NotSupported` if ball
-            arithmetic gives no ratio.
+        value: a function that returns the ratio at the scale 2^m. Its arguments are m and the
+            meaning of the program's constants ("exact" or "ulp"). It raises `Undecided` or
+            `NotSupported` if ball arithmetic gives no ratio.
     """
     start = [(0, value(0, "exact"))]
     reached = list(start)

@@ -131,7 +131,7 @@ class HostClimber:
         return here
 
     def _level(self, here: Place, level: float, rng: np.random.Generator, until: float) -> Place:
-        """Try moves of one length; after each sweep of moves, also try the sum of the moves."""
+        """Try moves of one relative length; after each sweep, also try the sum of its moves."""
         for _ in range(SWEEPS):
             before, start = here.ratio, flat(here.instance)
             if time.process_time() > until or not len(start) or not before > 0:
@@ -196,7 +196,7 @@ class HostClimber:
             return Place(instance, -np.inf)
 
     def out(self, instance: Instance, /) -> Iterator[int]:
-        """Yield for each float 1 if it is far above the drawn sizes, -1 if far below, else 0."""
+        """Yield for each float 1 if |x| is far above all drawn sizes, -1 if far below, else 0."""
         for leaf, drawn in zip(jax.tree.leaves(instance), self.draws):
             if not is_float(leaf):
                 continue
@@ -216,7 +216,7 @@ class HostClimber:
         return isinstance((statement.over or {}).get(name), Integers)
 
     def _whole(self, here: Place, until: float) -> Place:
-        """Set each integer in turn to its best value, until no value raises lhs/rhs."""
+        """Set each integer in turn to the value with the largest lhs/rhs, until none is larger."""
         for _ in range(SWEEPS):
             before = here.ratio
             for whole in self.wholes(here.instance):

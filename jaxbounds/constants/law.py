@@ -31,8 +31,8 @@ def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
 def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
     """Return the constant as a quotient of polynomials in the varying axis (T), or in its log.
 
-    The text is empty if no formula fits. The number of sizes must exceed the number of free
-    coefficients.
+    The text is empty if no formula fits. A formula counts only if it has fewer free coefficients
+    than there are sizes.
     """
     if len(exponents) != 1:
         return ""
@@ -77,7 +77,7 @@ def _fitted(
 def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
     """Return the nonzero vector that is orthogonal to every row, if it is unique up to a factor.
 
-    The result is None if the orthogonal vectors do not form a line.
+    The result is None if the space of orthogonal vectors does not have dimension one.
     """
     rows, pivots, columns = [row[:] for row in rows], list[int](), len(rows[0])
     for column in range(columns):

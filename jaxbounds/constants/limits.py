@@ -48,8 +48,8 @@ MOST = 24
 larger number takes longer.
 """
 FARTHEST = 2.0**100
-"""The scale of a family (path of scaled instances) at which float64 computes the slopes in the
-coordinates that are not scaled.
+"""The scale of a family (path of scaled instances) at which the search computes, in float64, the
+slopes in the coordinates that are not scaled.
 
 A larger scale loses more digits.
 """
@@ -61,17 +61,17 @@ class Limit(NamedTuple):
     """A family (path of scaled instances) along which the ratio lhs/rhs still rises.
 
     Attributes:
-        words: the name of the limit ("W -> infinity", "a - b -> 0").
+        words: the name of the limit, such as "W -> infinity" or "a - b -> 0".
         instance: an instance far along the family, in float64.
         ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
-        certain: the ratio at this scale, with the program's constants as balls.
+        certain: the ratio at this scale, with balls (intervals) for the program's constants.
         settled: whether `left` is below 1e-12.
         endless: whether the ratio grows without bound. If `settled` and `endless` are both False,
             the limit of the ratio is unknown.
         left: the relative change of the ratio between the last two scales.
         rise: the relative rise of the ratio from the point to the last scale.
-        lawful: whether the distance to the last ratio is a power of the scale.
-        family: the family as a function, in float64.
+        lawful: whether, at scales near 1, the last ratio minus the ratio is a power of the scale.
+        family: the function from a scale to the family's instance, in float64.
     """
 
     words: str
@@ -153,7 +153,7 @@ class Look(NamedTuple):
     Attributes:
         family: the index of the family.
         high: the largest ratio at the measured scales.
-        first: the instance with ratio `high` that has the smallest scale.
+        first: the instance at the smallest scale with the ratio `high`.
         last: the ratio at the largest scale; `high` if float64 overflows before the largest scale.
         rises: whether the ratio still rises at the largest scale.
     """
@@ -191,7 +191,7 @@ def looks(problem: Problem, point: Point, /, *, until: float) -> list[Look]:
 def limit(
     problem: Problem, ratio: Ratio, point: Point, /, *, until: float = np.inf
 ) -> Limit | None:
-    """Return the family with the largest certified lhs/rhs that still rises; else None."""
+    """Return the family with the largest certified lhs/rhs that rises along it; else None."""
     families, exact = list(_families(point, False)), list(_families(point, True))
     seen = looks(problem, point, until=until)
     near = [k for k in seen if k.last >= point.ratio * (1 - NEAR)]

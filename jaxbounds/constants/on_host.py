@@ -25,9 +25,9 @@ OTHERS = 40
 More starts miss fewer optima.
 """
 LEAST, DRAWN, AGREEING = 6, 1, 3
-"""The least numbers of starting instances for a settled constant. The search needs LEAST starts
-that are not random draws. Climbs (ascents of lhs/rhs) from DRAWN draws, and from AGREEING starts of
-any kind, must lead to the largest ratio. Larger numbers settle fewer constants.
+"""The numbers of starting instances that a settled constant needs. The search needs LEAST starts
+that are not random draws. Climbs (ascents of lhs/rhs) from DRAWN random draws, and from AGREEING
+starts of any kind, must reach the largest ratio. Larger numbers settle fewer constants.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
 """Shares of the search's time: SHARE for an ascent of lhs/rhs from one start, CLIMBS for the
@@ -180,10 +180,10 @@ def _without_objection(
 def steady(
     climber: HostClimber, place: Place, value: float, rng: np.random.Generator, /
 ) -> Place | None:
-    """Return the instance, or one with other last digits, if tiny moves keep lhs/rhs; else None.
+    """Return an instance equal to `place` up to last digits at which tiny moves keep lhs/rhs.
 
-    At a jump of the ratio, float64 may take the wrong side. An instance next to the jump has a
-    definite side.
+    At a jump of the ratio, rounding may choose the wrong side. An instance next to the jump has a
+    definite side. The result is None if no such instance is found.
     """
     x, scale = flat(place.instance), scales(place.instance)
     side = lambda: rng.choice([-1.0, 1.0], size=len(x))

@@ -15,8 +15,8 @@ from jaxbounds.claims.statements import Instance
 from jaxbounds.constants.problem import UNCOUNTED, Problem, filled, flat, floats_of, unflat
 
 TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
-"""Two entries of a leaf are tied (made equal) if their distance, relative to the leaf's largest
-entry, is at most one of these values. The value 0 ties only equal entries."""
+"""The search ties two entries of a leaf (makes them equal) if their distance is at most one of
+these values times the leaf's largest entry. It tries all values; 0 ties only equal entries."""
 
 COSTS = 1e3
 """The search keeps a tie (of coordinates that become equal) only if the tie makes the ratio lhs/rhs

@@ -212,7 +212,7 @@ class Fresh:
         return [take(batch, int(i)) for i in order]
 
     def __call__(self, count: int = 2 * EACH) -> list[Instance]:
-        """Return the next `count` unused draws, or fewer if a new batch has fewer."""
+        """Return the next `count` unused draws; fewer only if a newly drawn batch holds fewer."""
         if len(self._left) < count:
             self.seed, pool = self.seed + 1000, Pool()
             draw(self.problem.bench, pool, self.budget, self.seed)
@@ -228,8 +228,8 @@ def further(
 
     Args:
         problem: the inequality at its size.
-        known: the instances with the largest ratios so far, which the function changes.
-        fresh: further draws, which the function also changes.
+        known: the instances with the largest ratios so far. The function yields changed copies.
+        fresh: further draws. The function yields these draws, and changed copies of them.
         seed: the seed of the random changes; another seed gives other starts.
     """
     rng = np.random.default_rng([seed, 7])

@@ -59,9 +59,9 @@ class Experiment:
         config: the default configuration, a frozen dataclass; every field is an option of
             `jaxbounds run`.
         presets: a dict from the name of a preset, such as "faithful", to its configuration.
-        run: the function `run(config, key) -> xarray.Dataset`. If `resumable` is set, the
-            run also takes `folder` and `resume`. The run keeps its progress in the folder, and `resume=True`
-            continues from there.
+        run: the function `run(config, key) -> xarray.Dataset`. If `resumable` is set, the function
+            also takes `folder` and `resume`. It keeps its progress in the folder, and
+            `resume=True` continues from there.
         figure: the function `figure(dataset) -> matplotlib Figure`, which draws the result.
         claims: the function `claims(dataset) -> tuple of Finding`, which decides the paper's
             claims.

@@ -103,7 +103,7 @@ class Scan(NamedTuple):
         consts: the number of constant operands.
         carry: the number of operands that each step replaces.
         length: the number of steps.
-        reverse: whether the scan begins with the last slice of the inputs.
+        reverse: whether the scan begins with the last slice of its inputs.
     """
 
     body: ClosedJaxpr
@@ -237,7 +237,7 @@ def called_names() -> tuple[str, ...]:
 
 @functools.lru_cache(512)
 def _traced(name: str, described: Any, kinds: tuple[Any, ...]) -> ClosedJaxpr:
-    """Trace a program that does what a primitive does, for operands of the types `kinds`.
+    """Trace a program that computes the same as a primitive, for operands of the types `kinds`.
 
     The equation of such a primitive holds no program.
     """
@@ -298,7 +298,7 @@ def without_dead_code(program: Jaxpr, /) -> Jaxpr:
 
 
 def as_function(closed: ClosedJaxpr, /) -> Any:
-    """Return a function that runs a program: it takes the program's inputs and returns a list."""
+    """Return a function that runs a program on its inputs and returns the list of its outputs."""
     return jaxpr_as_fun(closed)
 
 

@@ -73,7 +73,7 @@ class RecordedRun:
 
 
 def answered(finding: Finding, /) -> Answer:
-    """Return a finding (the answer to a claim) in the form that a record stores."""
+    """Convert a finding (the answer to a claim) to the `Answer` that a record stores."""
     words = {True: "yes", False: "NO", None: "open"}
     return Answer(finding.text, words[finding.reproduced], finding.number)
 

@@ -100,7 +100,7 @@ def _equal(ratio: float) -> str:
 def _apart(verdict: Verdict, ratio: float) -> str:
     """Return the factor between the sides in words.
 
-    Only a failing form (version of a claim) is "over" or "short".
+    Only a failing form (version of a claim) is "over" (above a bound) or "short" (below a bound).
     """
     factor = ratio if ratio > 1 else 1 / ratio
     words = f"x{factor:.3g}" if factor < 1e4 else f"x1e{math.log10(factor):.0f}"

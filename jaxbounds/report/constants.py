@@ -163,7 +163,7 @@ def constant_figure(constant: SharpConstant, /) -> Any:
 
 
 BY_VERIFY = "verify"
-"""The word for a constant that is smaller than the largest known ratio lhs/rhs of its claim."""
+"""The word in place of where the supremum lies, if `verify` found a larger ratio lhs/rhs."""
 _LARGER = 1 + 1e-6
 """If a verdict's ratio exceeds a constant by this factor, the table shows the ratio instead. The
 factor exceeds 1 because records have eight digits. A larger factor hides larger differences.

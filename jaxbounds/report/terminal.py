@@ -129,11 +129,11 @@ def paper_rows(papers: Iterable[Paper], verdicts: Sequence[Verdict], /) -> Itera
 def paper_table(
     papers: Iterable[Paper], verdicts: Sequence[Verdict], /, *, width: int = USUAL
 ) -> Table:
-    """Return `paper_rows` as a table; a narrow screen hides two columns.
+    """Return the table of papers (see `paper_rows`); a narrow screen hides two columns.
 
     Args:
         papers: the papers of the verdicts, and perhaps others.
-        verdicts: the verdicts on their statements.
+        verdicts: the verdicts on the papers' statements.
         width: the width of the screen, in columns.
     """
     names = PAPER_COLUMNS if width >= USUAL else PAPER_COLUMNS[:3]

@@ -71,7 +71,7 @@ def _call(
 
 
 def _outcome(future: concurrent.futures.Future) -> Any:
-    """Return the results of a lot (the pieces of work of one call), or a `Died` if the worker died.
+    """Return the results of one call (for a lot of pieces), or a `Died` if the worker died.
 
     Raises:
         Refused: if workers cannot run these pieces at all, or the executor has shut down.

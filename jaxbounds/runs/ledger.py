@@ -2,7 +2,7 @@
 
 The record is a file in the folder of the run. When the user's code opens a file, the run adds the
 file to the record at once. So a killed run leaves a complete record. The record leaves out
-environment variables, because jobs of a queue that continue one run have different ones.
+environment variables, because they differ between the jobs of a queue that continue one run.
 """
 
 import contextlib

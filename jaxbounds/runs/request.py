@@ -147,7 +147,7 @@ def _parsed(flags: Iterable[str]) -> _Flags:
 
 
 def again(experiment: str, flags: Iterable[str], /) -> Request:
-    """Return the request that some `Request.flags` describe.
+    """Return the request that has the given `Request.flags`.
 
     The flags must come from this process or its parent, because they may name code to import.
 
@@ -161,12 +161,12 @@ def again(experiment: str, flags: Iterable[str], /) -> Request:
 def from_file(
     experiment: str, flags: Iterable[str], /, *, imports: Iterable[str], file: object
 ) -> Request:
-    """Return the request with the flags in a file, without executing code that the file names.
+    """Return the request that a file describes by its flags, without executing code it names.
 
     Args:
         experiment: the id of the experiment.
-        flags: the flags in the file.
-        imports: the user's modules or files, from the command line.
+        flags: the flags (options of `jaxbounds run`) that the file holds.
+        imports: the user's modules or files, which the command line names.
         file: the path of the file, for messages.
 
     Raises:

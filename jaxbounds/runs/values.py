@@ -20,9 +20,9 @@ from jaxbounds.papers import PAPERS
 from jaxbounds.runs.cache import programs_for
 
 USUAL = 1e-12
-"""Relative amount by which a value without a bar may change. Rounding changes most values by less
-than 256 units in the last place, which is less than this amount. A larger amount overlooks more
-changes."""
+"""The relative amount by which a value may change if its record states no bar (rounding error).
+Rounding changes most values by less than 256 units in the last place, which is less than this
+amount. A larger amount overlooks more changes."""
 SIDES = ("lhs", "rhs")
 """The names of values that every run must measure. A judged function's value may be missing,
 because an earlier statement tabulated the function, or because a profiler hides its calls. So a

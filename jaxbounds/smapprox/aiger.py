@@ -11,7 +11,7 @@ def from_aiger(text: str, /) -> Circuit:
     """Build the layered circuit that an ASCII AIGER file describes.
 
     A literal 2v is variable v, and 2v+1 is its negation. The literals 0 and 1 are the constants.
-    The circuit builds the two constants from the first input x, as x & ~x and the negation of x &
+    The function builds the two constants from the first input x, as x & ~x and the negation of x &
     ~x.
 
     Raises:

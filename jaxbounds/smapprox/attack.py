@@ -2,9 +2,9 @@
 
 A compiled network has zero gradients almost everywhere, because rounding saturates. The search
 therefore follows straight-through gradients, restricted to blocks of parameters, and refines on the
-decision boundary. It evaluates every result again on the true network. The estimate is not the
-margin itself: estimates are two to four times too large. The perturbations found at one depth are
-good starts at other depths.
+decision boundary. It evaluates every result again on the true network. An estimate is not the
+margin itself; typical estimates are two to four times too large. The perturbations found at one
+depth are good starts at other depths.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +27,9 @@ The radii are multiples of the smallest known radius that flips the decision.
 BISECTIONS = 24
 """The number of bisections of a ray; a larger number finds the flipping radius more exactly."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
-"""The step lengths of a refinement, as fractions of the way to the linearised boundary."""
+"""The step lengths of a refinement, as fractions of the way to the decision boundary, which the
+search linearises.
+"""
 
 
 class UpperEstimate(NamedTuple):
@@ -105,10 +107,10 @@ def try_rays(
     largest: float,
     /,
 ) -> tuple[Float[Array, ""], Float[Array, "p"], Int[Array, ""]]:
-    """Return the smallest radius that flips on any ray, its perturbation, and the ray's index.
+    """Return the smallest radius at which a ray flips the decision, the perturbation and the ray.
 
-    The function is pure and works on flat parameters. If no ray flips within `largest`, the radius
-    is inf, the perturbation zero and the index -1.
+    The function is pure and works on flat parameters. It returns the ray's index. If no ray flips
+    the decision within `largest`, the radius is inf, the perturbation zero and the index -1.
     """
 
     def visit(carry: Any, ray: Any) -> Any:
@@ -233,9 +235,10 @@ def recertify(
     *,
     data: tuple = (),
 ) -> float:
-    """Return the norm at which a perturbation found for another network flips this network, or inf.
+    """Return the norm at which another network's perturbation flips this network's decision.
 
-    The function scales the perturbation, and tries no more than twice the perturbation's own norm.
+    The function scales the perturbation, up to twice its own norm. If no scale flips the decision,
+    the result is inf.
     """
     delta = ravel_pytree(perturbation)[0].astype(ravel_pytree(params)[0].dtype)
     largest = 2.0 * jnp.linalg.norm(delta)

@@ -49,7 +49,7 @@ def theorem_d6(c: NiceConstants, /) -> float:
 
 
 def theorem_d6_terms(c: NiceConstants, /) -> dict[str, float]:
-    """Return the nine terms of Theorem D.6 in a dictionary, under their names.
+    """Return the nine terms of Theorem D.6's minimum, as a dictionary from formulas to values.
 
     Three terms are never the minimum, because lambda >= 1 > sigma_zeta.
     """
@@ -97,7 +97,7 @@ def perturbation_radii(c: NiceConstants, /) -> Radii:
 
 
 def without_halvings(c: NiceConstants, /) -> float:
-    """Compute the bound of Theorem D.6 by the paper's proof without its halvings.
+    """Compute a larger bound than Theorem D.6: its proof halves error budgets, this one does not.
 
     A perturbed layer causes the error E2 <= kappa_theta lambda r. The perturbed correction before
     this layer causes the error E1 <= mu kappa_xi (lambda + sigma_zeta) r. The sum E1 + E2 must stay
@@ -157,7 +157,7 @@ def circuit_constants(
 
     Args:
         params: the parameters of a corrected circuit from `feedforward.compile_circuit`.
-        states: all hidden states, in the order of the network's layers.
+        states: all hidden states on each input, in the order of the network's layers.
         correction: the correction of the circuit.
 
     Raises:

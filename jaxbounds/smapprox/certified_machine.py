@@ -109,7 +109,7 @@ def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float,
 
 
 def state_error(bits: float, slope: float, radius: float, r: float, /) -> float:
-    """Compute eta, the error of a corrected state when the correction is perturbed by r."""
+    """Bound the error eta of a corrected state whose correction has a perturbation of norm r."""
     most = state_norm(bits) + radius
     first = 2 * slope**2 * (most**2 + 1)
     return r * math.sqrt(first + (math.sqrt(2) * most + r * math.hypot(most, 1)) ** 2 + 1)

@@ -75,8 +75,9 @@ class Correction:
     def parameter_lipschitz(self, r: float | Array, /) -> Any:
         """Compute kappa_xi of Condition D.3 on the ball of radius r around the parameters.
 
-        zeta(h, xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with |W3| = slope sqrt 2. Here |a' -
-        a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1 + r) max(|h|, 1).
+        Let a be the hidden layer. Then zeta(h, xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with
+        |W3| = slope sqrt 2. Here |a' - a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1 + r)
+        max(|h|, 1).
         """
         return (4.0 * self.slope**2 + 2.0 * (1.0 + r) ** 2 + 1.0) ** 0.5
 

@@ -2,7 +2,7 @@
 
 The all-layer margin is 1-Lipschitz in the parameters, so a cover of {|theta|_1 <= alpha} in l_2
 covers all losses at once. The paper chains covers at all scales to bound a Rademacher complexity.
-This proof needs a number of samples of order 1/epsilon^2. A shorter proof takes a single cover,
+This proof needs a number of samples of order 1/epsilon^2. A shorter proof uses a single cover,
 finer than half of the margin, and Chernoff's bound. If (2.3) has epsilon = 0, as in Theorems 3.1
 and 4.1, the shorter proof gives order 1/epsilon, without a logarithm of n. All constants are
 explicit.
@@ -20,7 +20,7 @@ from jaxbounds.numerics.chaining import chaining
 from jaxbounds.smapprox.finite_classes import erm_bound
 
 RATIO = 4.0
-"""The ratio of neighbouring scales; a larger ratio uses fewer scales.
+"""The ratio of neighbouring scales in the chaining of covers; a larger ratio uses fewer scales.
 
 The ratio 4 nearly minimises the constant if the log covering number is log N(e) = A/e^2.
 """

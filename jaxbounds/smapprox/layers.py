@@ -1,8 +1,8 @@
 """The layers of Appendix C, each as weights on a `Layout` (Lemmas C.1-C.8).
 
-Every function returns the layers in order. A layer clears a coordinate whose row of W1 is zero.
-`keep` copies a coordinate, and `row` computes a coordinate. Attention values are added to the
-state, so the target coordinates of the values are zero before the layer.
+Every function returns its layers in order. If a coordinate's row of W1 is zero, the layer sets the
+coordinate to zero. The method `keep` copies coordinates, and `row` computes one. Attention values
+are added to the state, so their target coordinates are zero before the layer.
 """
 
 from dataclasses import dataclass, field
@@ -179,11 +179,11 @@ def lookahead_adder(layout: Layout, /) -> list[Layer]:
 
 
 def find_last_visit(layout: Layout, /) -> list[Layer]:
-    """Build Lemma C.3: find the last earlier visit i' of the cell and the symbol that it wrote.
+    """Build the layers of Lemma C.3: they find the last visit i' of a cell and the symbol it wrote.
 
     One layer decides whether there was a visit (Claim C.4). Then w_pos layers find the bits of i'
-    by binary search (Claim C.5). A last layer copies the symbol written there (Claim C.6). The last
-    layer also reads the input symbol of the cell from the encoder (Lemma C.7).
+    by binary search (Claim C.5). A last layer copies the symbol that step i' wrote (Claim C.6). It
+    also reads the input symbol of the cell from the encoder (Lemma C.7).
     """
     wp = layout.bits
     group = lambda name: list(layout.groups[name])
@@ -222,10 +222,11 @@ def find_last_visit(layout: Layout, /) -> list[Layer]:
 
 
 def combine(layout: Layout, blank: str, /) -> list[Layer]:
-    """Build Lemma C.8: compute the symbol now under the head; keep state and head, clear the rest.
+    """Build the layers of Lemma C.8, which compute the symbol now under the head.
 
-    The flags become "visited", "in the input and not visited" and "neither". In these three cases,
-    the symbol is the last symbol written, the input's symbol, or the blank.
+    The layers keep state and head, and clear all other groups. The three flags tell whether the
+    cell was visited, is in the input but was not visited, or neither. In these cases, the symbol is
+    the last symbol written, the input's symbol, or the blank.
     """
     flag = lambda name: layout.at("scr4", name)
     choose = Layer("C.8 choose", "scr4 = visited / input / blank, exactly one", layout)

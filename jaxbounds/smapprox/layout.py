@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 FLAGS = ("left", "right", "third")
-"""The coordinates of the scratch group scr4: direction bits first, the search's flags later."""
+"""The names of the coordinates of the scratch group scr4. These coordinates hold the bits of the
+direction first, and later the flags of the search.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Layout:
         return self.groups["za"][place]
 
     def low_bit(self, group: str, t: int, /) -> int:
-        """Return the coordinate of the bit worth 2^t."""
+        """Return the coordinate that holds the bit with value 2^t of a group's binary number."""
         return self.groups[group][self.bits - 1 - t]
 
     @cached_property

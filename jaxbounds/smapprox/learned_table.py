@@ -1,11 +1,11 @@
 """A machine's transitions learned from accept bits, inside the compiled network.
 
 The compiled network stays as it is except the layer of Lemma C.1 that holds the transition table.
-In this layer, the next state of each pair (state, symbol) becomes a softmax row. The network's
-states are then mixtures of states. The symbols and moves stay exact if writes and moves do not
-depend on the state. The uncorrected network passes the probabilities of states on exactly. The
-network therefore computes the acceptance probability of a probabilistic automaton. A correction
-would round these probabilities and have zero gradient.
+In this layer, the next state of each pair (state, symbol) becomes a probability vector, the softmax
+of learned logits. The network's states are then mixtures of the machine's states. The symbols and
+moves stay exact if writes and moves do not depend on the state. The uncorrected network passes the
+probabilities of states on exactly. The network therefore computes the acceptance probability of a
+probabilistic automaton. A correction would round these probabilities and have zero gradient.
 """
 
 from collections.abc import Sequence
@@ -85,11 +85,11 @@ def outputs(
 def outputs_by_look_up(
     problem: Task, params: Any, structure: Structure | None, /
 ) -> Float[Array, "n"]:
-    """Compute `outputs` by look-ups.
+    """Compute the network's outputs as `outputs` does, but by look-ups.
 
-    Only weights that enter matrix products may differ from the compiled weights. An entry of the
-    transition table is such a weight. The values equal those of `outputs`. In uncorrected networks
-    the derivatives are equal too (see `look_up.run`).
+    Only weights that enter matrix products, such as the transition table, may differ from the
+    compiled weights. The values equal those of `outputs`. In uncorrected networks the derivatives
+    are equal too (see `look_up.run`).
 
     Raises:
         Refused: if `structure` is None.
@@ -104,11 +104,11 @@ def outputs_by_look_up(
 
 
 class Places(NamedTuple):
-    """The rows and columns of W1 that hold the learned table.
+    """The rows and columns of the weight matrix W1 that hold the learned transition table.
 
     Attributes:
-        pairs: the columns: the pairs (state, symbol) of non-terminal states.
-        states: the rows: the next states.
+        pairs: the indices of the columns, one for each pair (non-terminal state, symbol).
+        states: the indices of the rows, one for each next state.
     """
 
     pairs: tuple[int, ...]

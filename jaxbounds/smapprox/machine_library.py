@@ -82,7 +82,7 @@ def palindrome() -> Example:
 def increment() -> Example:
     """Return a machine that adds one to a binary number in place and always accepts.
 
-    The result may grow into cell 0.
+    The number may become one digit longer, and then also occupies cell 0.
     """
     table: dict[str, dict[str, Action]] = {
         "right": {"0": ("right", "0", R), "1": ("right", "1", R), "_": ("carry", "_", L)},
@@ -127,7 +127,7 @@ def divisible_by_three() -> Example:
 def balanced_parentheses() -> Example:
     """Return a machine that accepts the balanced words over ( and ).
 
-    The machine crosses off innermost pairs and visits cell 0.
+    The machine crosses off innermost pairs of parentheses. Its head also visits cell 0.
     """
     table: dict[str, dict[str, Action]] = {
         "right": {

@@ -142,7 +142,7 @@ def total(
     terminal: Sequence[str],
     to: str = "reject",
 ) -> dict[tuple[str, str], Action]:
-    """Complete the transitions: every missing pair (z, a) gets (to, a, +1)."""
+    """Add the missing transitions: a pair (z, a) goes to `to`, keeps a and moves right."""
     return {
         (z, a): transitions.get((z, a), (to, a, 1))
         for z in states

@@ -22,7 +22,7 @@ def show(compiled: Compiled, /, *, equations: bool = False) -> str:
 
     Args:
         compiled: the machine, compiled to a network.
-        equations: whether to list also every computed coordinate, as read from the weights.
+        equations: whether to list also the formula of every computed coordinate.
     """
     layout, rounding = compiled.layout, compiled.correction
     sizes = ", ".join(f"{name} {len(places)}" for name, places in layout.groups.items())
@@ -67,9 +67,9 @@ def _attentions(layer: Layer) -> list[str]:
 
 
 def layer_equations(layer: Layer, /) -> list[str]:
-    """Write each computed coordinate as "target = relu(terms)", and plain copies in one line.
+    """Return a line "target = relu(terms)" for each computed coordinate, and a line of all copies.
 
-    A group that is copied whole appears by its name.
+    If the layer copies a whole group, the line contains the group's name.
     """
     names = layer.layout.names
     copied, computed = [], []

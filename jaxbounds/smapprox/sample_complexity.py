@@ -52,7 +52,8 @@ def sample_complexity(
 ) -> Any:
     """Compute the n of Lemma 2.4, C (alpha^2 log p / gamma^2 + 1) / epsilon^2 times a log factor.
 
-    The O-tilde hides the constant and the power of the logarithm; both are arguments.
+    The paper's O-tilde hides the constant C and the power of the logarithm. In this function they
+    are arguments.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
     values = (alpha, p, gamma, epsilon, constant, log_power)

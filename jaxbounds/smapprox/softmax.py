@@ -26,7 +26,10 @@ def inverse_temperature(T: int, correction: Correction, /) -> float:
 
 
 def least_inverse_temperature(T: int, correction: Correction, /) -> float:
-    """Compute ln(T (1 - s)/s); at any lower value, some memory of T keys defeats the correction."""
+    """Compute ln(T (1 - s)/s), the least inverse temperature at which corrections of radius s work.
+
+    At any lower inverse temperature, there is a memory of T keys for which the correction fails.
+    """
     return math.log(T * (1.0 - correction.radius) / correction.radius)
 
 

@@ -1,10 +1,10 @@
 """The nonzero structure of a compiled network: copies, small products, look-ups.
 
 Almost all weights of the construction are zero. A layer copies most groups of coordinates and
-computes a few groups from a few others. A layer may also attend by matching position codes. If a
-code has n key bits, the score of a key is n if the key equals the query and at most n - 2
-otherwise. The null key has score n - 1. Hard attention therefore finds the matching keys or
-nothing. `read` recognises this structure in the weights and returns None for any other structure.
+computes a few groups from a few others. The attention of a layer compares position codes. If a code
+has n bits, the score of a key is n if the key equals the query, and at most n - 2 otherwise. The
+null key has score n - 1. Hard attention therefore finds the matching keys or the null key. `read`
+recognises this structure in the weights and returns None for any other structure.
 The module `look_up` runs networks with this structure.
 """
 
@@ -17,7 +17,7 @@ from jaxbounds.smapprox.layers import Layer
 from jaxbounds.smapprox.layout import Layout
 
 ENTERS, LEAVES = ("st", "sym1", "pos1", "pos2"), ("st", "sym1", "pos2")
-"""The groups that are nonzero before the first layer, and the groups after the last layer."""
+"""The groups that are nonzero before the first layer, and those that are nonzero after the last."""
 
 
 class LookUp(NamedTuple):
@@ -120,7 +120,7 @@ def read(
 
 
 def blocks(structure: Structure, params: Any, /) -> list[tuple[Any, Any]]:
-    """Return W (computed, sources) and b (computed, 1) of every layer, from dense weights."""
+    """Cut from the dense weights each layer's W, (computed, sources), and b, (computed, 1)."""
     groups = structure.layout.groups
     places = lambda names: np.array([i for name in names for i in groups[name]], int)
     W1, b1 = params["layers"]["W1"], params["layers"]["b1"]
@@ -151,7 +151,7 @@ def _check_corrections(layout: Layout, layers: Any, correction: Correction | Non
 
 
 def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseLayer, set[str]]:
-    """Read one layer; return the layer, and the groups that are nonzero after it.
+    """Recognise the structure of one layer; return it, and the groups nonzero after the layer.
 
     `live` names the groups that are nonzero before the layer.
     """

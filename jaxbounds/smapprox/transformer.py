@@ -63,7 +63,7 @@ class Attention:
     tie_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse unknown kinds and tolerances that merge distinct scores."""
+        """Refuse an unknown kind, and a tie tolerance that makes distinct scores equal."""
         if self.kind not in ("hard", "soft"):
             raise Refused(
                 f"kind={self.kind!r} is unknown, expected 'hard' or 'soft'. Try kind='hard'"
@@ -104,10 +104,11 @@ class Record(NamedTuple):
 
     Attributes:
         hidden: the state after every layer of every timestep.
-        decoder_scores: for each step and layer, the scores of (null, timestep 1 .. T).
-        decoder_weights: the weights for these scores.
-        encoder_scores: for each step and layer, the scores of (null, input position 1 .. m).
-        encoder_weights: the weights for these scores.
+        decoder_scores: for each step and layer, the scores of the null key and timesteps 1 .. T.
+        decoder_weights: the attention weights for `decoder_scores`.
+        encoder_scores: for each step and layer, the scores of the null key and input positions
+            1 .. m.
+        encoder_weights: the attention weights for `encoder_scores`.
     """
 
     hidden: Float[Array, "T1 D w"]
@@ -168,10 +169,10 @@ def attend(
     """Add attention over the null key and a memory to h (Section 4); return scores and weights too.
 
     Args:
-        p: weights of one attention: Wq, bq, K0, V0.
+        p: the parameters of one attention: Wq, bq, K0, V0.
         h: the hidden state that attends.
         memory: the keys and values of the memory.
-        allowed: a mask of the keys that count; the other keys have score -inf and weight zero.
+        allowed: a mask of the allowed keys; the other keys get the score -inf and the weight zero.
         attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
         own: key and value of the current step, which follow the memory's keys and values.

@@ -103,7 +103,7 @@ class Groups:
         return tree if sharding is None else jax.tree.map(lambda x: _put(x, sharding), tree)
 
     def numbers(self, of: Callable[[int], int], /) -> Rounds:
-        """Put each group's integer on the group's device, and 0 on a device without a group."""
+        """Put the integer `of(i)` on the device of group i, and 0 on a device without a group."""
         here = lambda i: of(i) if i < self.count else 0
         rows = [np.array([here(i) for i in row], np.int32) for row in self.rounds]
         return [jax.device_put(row, self._sharding) for row in rows]

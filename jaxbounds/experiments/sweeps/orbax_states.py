@@ -77,7 +77,7 @@ def _checkpointer() -> Any:
 
 
 def _kinds(tree: Any) -> Counter[tuple[str, tuple[int, ...]]]:
-    """Count leaves by type and shape, because orbax may return containers of other classes."""
+    """Count leaves of each type and shape; orbax may return containers of other classes."""
     return Counter((str(leaf.dtype), tuple(leaf.shape)) for leaf in jax.tree.leaves(tree))
 
 

@@ -35,7 +35,7 @@ class Kept:
         done: the step that the sweep reached.
         ended: whether the sweep needs no more steps.
         state: the leaves of the carry at the step `done`; None before the first step. The carry
-            holds the states of the lanes (runs) and which lanes are finished.
+            holds, for each lane (run), its state and whether the lane is finished.
         records: the metrics before the step `done`.
         held: the lock on the folder; None on an object store, which has no lock.
     """
@@ -55,7 +55,7 @@ class Kept:
     def save(self, done: int, carries: Any, since: int, metrics: dict, steps: int) -> None:
         """Store the carry at the step `done`, and the metrics since the step `since`.
 
-        The carry holds the states of the lanes (runs) and which lanes are finished.
+        The carry holds, for each lane (run), its state and whether the lane is finished.
         """
         over = OVER in metrics and bool(metrics[OVER][:, -1].all())
         leaves = jax.tree.leaves(carries)

@@ -44,9 +44,9 @@ class Share:
 
 
 class OnlyAShare(Exception):
-    """The run ends after its share, the part of the work for this process.
+    """Raised to end a run after its share, the part of the work for this process.
 
-    This process lacks the results of the other shares.
+    The run cannot continue, because this process lacks the results of the other shares.
     """
 
 

@@ -1,6 +1,6 @@
-"""Run a sweep: many independent runs (lanes) of one pure step, in one program for groups.
+"""Run a sweep: many independent runs (lanes) that repeat one pure step function.
 
-The program advances a group of a fixed number of vmapped lanes by any number of steps. The program
+One program advances a group of a fixed number of vmapped lanes by any number of steps. The program
 does not depend on the numbers of lanes, devices, shares or processes, or on the steps at which a
 run was interrupted. A lane keeps its slot, its position within its group. So the results of a lane
 have equal bits on all machines of one kind.

@@ -43,8 +43,8 @@ class Swept(NamedTuple):
         """Return the metrics, with `diverged` and `stopped`, as data labelled by lane and step.
 
         Args:
-            lanes: a dict whose numbers become coordinates, as `lanes_of` returns it.
-            lengths: the lengths of the axes that replace "lane", as `lanes_of` returns them.
+            lanes: the dict of lanes from `lanes_of`; its numbers become coordinates.
+            lengths: the dict of lengths from `lanes_of`; its axes replace the axis "lane".
 
         Raises:
             Refused: if the product of the axes is not the number of lanes.
@@ -179,7 +179,7 @@ def nothing(
 ) -> Swept:
     """Return zeros as the results of a share that holds no lanes (runs).
 
-    Both arguments are functions of one lane.
+    The arguments `start` and `measure` are functions of one lane.
     """
 
     def first(lane: Any) -> tuple[Any, dict]:

@@ -81,7 +81,7 @@ In the changed data the tables are not learned, or noise has another effect on t
 
 
 def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Learn the tables of every machine and all weights of the first machine; add sample sizes."""
+    """Learn the table of every machine, and all weights of the first; compute sample sizes."""
     table_key, weight_key = jax.random.split(key)
     kinds = ((config.radii, True), (config.bare_radii, False))
     plans = [table_plan(config)] * len(config.machines)

@@ -154,14 +154,14 @@ def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
 
 
 def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
-    """Draw `most` times one of `count` words; return each word's frequency in the first n draws."""
+    """Draw `most` of `count` words at random; return all frequencies in the first n draws."""
     drawn = jax.random.randint(key, (most,), 0, count)
     one = (jnp.arange(most) < n).astype(jnp.float32)
     return jnp.zeros(count).at[drawn].add(one) / n.astype(jnp.float32)
 
 
 def _log_loss(problem: Task, F: Array) -> Array:
-    """Compute -log of the right answer's probability (1 + y F)/2, kept away from zero."""
+    """Compute -log of the right answer's probability (1 + y F)/2, which is kept away from zero."""
     return -jnp.log(0.001 + 0.999 * (1 + problem.labels * F) / 2)
 
 

@@ -27,15 +27,15 @@ class Machine:
 
     Attributes:
         machine: the name of a machine of the library, or a file (see `machine_formats`).
-        input: the word, one character for each symbol.
-        T: the number of steps; by default until the machine halts.
-        adder: "lookahead" or "ripple".
-        correction: "dyadic", "thirds" or "none".
-        tape: "two_way" or "one_way".
+        input: the input word, with one character for each symbol.
+        T: the number of steps; by default the number after which the machine halts.
+        adder: the kind of adder, "lookahead" or "ripple".
+        correction: the rounding after each layer, "dyadic", "thirds" or "none".
+        tape: the kind of tape, "two_way" or "one_way".
         limit: the largest number of steps in which the machine may halt.
         show: also print the purpose of every layer.
-        missing: "error" refuses a machine in a file that is not total; "reject" sends the missing
-            pairs to a rejecting state.
+        missing: the treatment of pairs (state, symbol) for which a file states no transition.
+            "error" refuses the machine, and "reject" makes the machine reject.
     """
 
     machine: str = "equal_blocks"
@@ -94,7 +94,7 @@ def _find(name: str, missing: str) -> TuringMachine:
 def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
     """Return network and simulator at every step, the attention maps, and the recovered tape.
 
-    The run is not random. It takes a key because all experiments have one signature.
+    The run is not random and ignores the key, an argument that all experiments have.
     """
     del key
     compiled = build(config)

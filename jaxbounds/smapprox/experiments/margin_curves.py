@@ -75,11 +75,11 @@ def chain_margins(
 
 
 class Attack(NamedTuple):
-    """A search for a margin.
+    """An attack that estimates a margin from above.
 
     Attributes:
         search: the function `margin_upper` with all arguments but its starts and refinements.
-        blocks: the number of blocks that the search visits.
+        blocks: the number of blocks of parameters that the search visits.
         refinements: the number of refinements.
     """
 
@@ -148,14 +148,15 @@ def machine_margins(
 ) -> tuple[Float[np.ndarray, "2 T"], Float[np.ndarray, "T"]]:
     """Bound margins of a compiled machine over T, from above and below.
 
-    The upper bounds are for networks with and without corrections. The weights do not depend on T,
-    so the function tries a perturbation found at one T at all others.
+    The upper bounds are for networks with and without corrections. The weights do not depend on T.
+    So the function tries a perturbation that it found at one T at all other T too.
 
     Args:
         machine: the machine.
         words: the input at each T.
-        times: T, increasing, each at least the machine's halting time on the word.
-        bits: w_pos, equal for all T.
+        times: the numbers of steps T, in increasing order, each at least the machine's halting time
+            on the word.
+        bits: the number w_pos of position bits, equal for all T.
         refinements: the number of refinements of each attack.
 
     Raises:
@@ -191,7 +192,7 @@ def machine_margins(
 def _case(
     machine: TuringMachine, word: str, T: int, longest_T: int, longest: int, bits: int
 ) -> tuple[Array, ...]:
-    """Return the arguments `data` of `_output_at`."""
+    """Return the data of a run on a word, as arguments of `_output_at`."""
     halting_time(machine, word, T)
     sign = 1.0 if simulate(machine, word, T).verdict == "accept" else -1.0
     compiled = compile_machine(machine, longest_T, correction=None, bits=bits)

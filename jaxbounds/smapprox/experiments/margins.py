@@ -106,7 +106,7 @@ TIME = default_settings(
     least={"times": 25, "refinements": 2},
     others=_OTHERS,
 )
-"""The sizes over which the claims decide whether margins decay."""
+"""The settings that a run needs to decide the claims on whether margins decay."""
 
 _LAST = lambda sizes: sizes == sizes.max()
 _BARE, _CORRECTED = {"correction": "uncorrected"}, {"correction": "corrected"}

@@ -161,7 +161,7 @@ CLAIM_C4 = on_search_steps(
 
 
 def _c5(i: Instance, size: Size) -> Sides:
-    """Check (C.10), (C.11) and (C.14) for every j."""
+    """Compare the search's states with (C.10), (C.11) and (C.14), for every bit j."""
     run = searched(i)
     bits, (last, _) = run.layout.bits, _last_visit(i)
     code = run.layout.binary(last.astype(int))

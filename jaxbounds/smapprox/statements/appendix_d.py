@@ -139,12 +139,12 @@ STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
 """The state z_t and the written symbol u_t for t = 1 .. 4."""
 
 FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
-"""The groups of coordinates that are not zero in (C.5)."""
+"""The groups of coordinates that are not zero in states of the form (C.5)."""
 
 
 @functools.cache
 def _claim_c4() -> tuple[Layout, Any]:
-    """Return the layout, the attention of Claim C.4, and H_4 in the form (C.5)."""
+    """Return the layout, the attention of Claim C.4, and states h_1 .. h_4 of the form (C.5)."""
     layout = Layout(tuple(MACHINE.states), tuple(MACHINE.alphabet), 3)
     H = np.zeros((4, layout.width))
     for t in range(1, 5):
@@ -158,8 +158,8 @@ def _claim_c4() -> tuple[Layout, Any]:
 def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
     """Run the layer with perturbed weights and h_1; return scores, attention weights and output.
 
-    The perturbed key weight reads the bit of pos1 that distinguishes step 3 from step 1. Three
-    weights of the value map, which read pos1 (4, 2, 1), and its bias are perturbed too.
+    The function perturbs the key weight of the bit of pos1 that distinguishes step 3 from step 1.
+    It also perturbs three weights of the value map, those of the three bits of pos1, and its bias.
     """
     layout, (weights, H) = _claim_c4()
     bit = layout.low_bit("pos1", 1)

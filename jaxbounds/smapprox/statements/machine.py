@@ -182,7 +182,7 @@ POSITIONS = by_machine(
 
 
 def _maps(i: Instance, size: Size) -> Sides:
-    """Compare the cells and symbols read, the final tape, and the largest weight of each search."""
+    """Compare the cells and symbols found by attention, and the final tape, with the simulator."""
     machine = LIBRARY["equal_blocks"]().machine
     compiled = compile_machine(machine, size["T"])
     word = [w for w in words(machine, LENGTH) if len(w) == LENGTH][i["word"]]

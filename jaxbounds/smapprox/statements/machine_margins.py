@@ -34,7 +34,7 @@ PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
 
 
 def _one_kind(size: Size) -> Instance:
-    """Return directions in parameter space, each of which moves only one kind of weights."""
+    """Return directions in parameter space; each direction moves only one kind of weights."""
     return {"seed": np.zeros(len(PARTS), int), "share": np.eye(len(PARTS))}
 
 

@@ -101,14 +101,14 @@ on_cases = functools.partial(
 
 
 def case_network(circuit: Any) -> Any:
-    """Return the parameters, certified bounds and truth table of one of the circuits."""
+    """Return a circuit's parameters, certified bounds and truth table, from the circuit's index."""
     xp = array_module(circuit)
     return jax.tree.map(lambda leaf: xp.asarray(leaf)[circuit], margin_networks())
 
 
 @jax.jit
 def attacked(i: Instance) -> tuple[Array, Array]:
-    """Return G(x), and an upper estimate of the corrected circuit's margin with head 2z - 1."""
+    """Return the circuit's value G(x), and an upper estimate of its corrected network's margin."""
     network = case_network(i["circuit"])
     value = network["truth"][i["x"] @ 2 ** np.arange(INPUTS)[::-1]]
     theta, unravel = ravel_pytree(network["params"])

@@ -34,9 +34,10 @@ gamma = 1/10 apart.
 
 
 def _coupon_mass(log_size: float) -> float:
-    """Return one coupon's mass: 1.001 times the risk that the bound allows.
+    """Return the probability of one coupon: 1.001 times the largest risk that the bound allows.
 
-    The bound is for a cover of this log size and for COUPON_SAMPLES samples without training error.
+    The bound is for a cover with the given log size, and for COUPON_SAMPLES samples without
+    training error.
     """
     return 1.001 * general.risk_from_cover(0.0, log_size, COUPON_SAMPLES, delta=LEVEL)
 

@@ -27,8 +27,9 @@ LOSSES = np.array(
 )
 """The surrogate losses of the finite class.
 
-The evaluation loss is 1 if the surrogate is 1, and 0 otherwise. The first three models are nearly
-equal, so the sample decides the choice. Two of the three models are wrong on the rarest point.
+The evaluation loss is 1 if the surrogate loss is 1, and 0 otherwise. The first three models have
+nearly equal risks, so the sample decides which one is chosen. Two of these three models are wrong
+on the rarest point.
 """
 DEVIATION_LEVEL, ERM_LEVEL = 0.1, 0.01
 THREE_POINTS = np.array([0.5, 0.3, 0.2])
@@ -65,7 +66,7 @@ WRONG = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 def _with_coins(key: Array, size: Size) -> Instance:
-    """Draw from the three points, and draw fair coins as the losses of one further model."""
+    """Draw n samples from the three points, and n fair coins as the losses of one more model."""
     own, coins = jax.random.split(key)
     sample = finite.draw(own, jnp.asarray(THREE_POINTS), size["n"])
     return {"sample": sample, "coins": jax.random.bernoulli(coins, shape=(size["n"],))}
@@ -206,7 +207,7 @@ TAILS = Statement(
 
 @jax.jit
 def _on_sample(losses: Array, law: Array, sample: Array) -> list[Array]:
-    """Return the least risk, and the risk and the index of the model that the sample chooses."""
+    """Return the smallest risk, and risk and index of the sample's empirical risk minimiser."""
     return [
         finite.classical_error(losses, law),
         finite.erm_risk(losses, losses, law, sample),

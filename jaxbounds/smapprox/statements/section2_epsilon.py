@@ -1,4 +1,4 @@
-"""Lemma 2.4: its conclusion from (2.3), and a proof that one epsilon cannot serve both purposes."""
+"""Lemma 2.4: its conclusion from (2.3). The epsilon of (2.3) cannot also be the epsilon of the risk."""
 
 import functools
 import itertools
@@ -44,8 +44,8 @@ def _law(eta: Any) -> Any:
 def _losses(target: np.ndarray) -> Array:
     """Compute the ramp loss l-bar_gamma of (2.2) at gamma = 1 for every theta.
 
-    The margin (2.1) of a right prediction is |theta_1|. The margin of a wrong prediction is 0. The
-    loss is therefore 0 or 1.
+    The margin (2.1) of a right prediction is |theta_1|, and the margin of a wrong prediction is 0.
+    For the values of theta here, the loss is therefore 0 or 1.
     """
     right = (target - 0.5) * THETA[:, :1] > 0
     margins = np.where(right, np.abs(THETA[:, :1]), 0.0)
@@ -74,7 +74,7 @@ def _missed(eta: Any, n: int) -> Any:
 
 
 def _one_epsilon(i: Instance, size: Size) -> Sides:
-    """Compute the n of Lemma 2.4 at epsilon = 1/2 - eta, with its hidden constant and logarithm."""
+    """Compute Lemma 2.4's n at epsilon = 1/2 - eta, for a hidden constant and a power of the log."""
     eta, n = number(i["eta"]), size["n"]
     hidden: Any = {name: number(i[name]) for name in ("constant", "log_power")}
     stated = samples.sample_complexity(1.0, 2, 1.0, 0.5 - eta, **hidden)

@@ -45,7 +45,10 @@ def gate_arrays(size: Size) -> Instance:
 
 
 def circuit_of(i: Instance, size: Size) -> Circuit:
-    """Build the circuit of these arrays: operations modulo 4, parents modulo the lower width."""
+    """Build a circuit from the integers of `gate_arrays`, which may be too large.
+
+    The operation is the integer modulo 4, a parent the integer modulo the width of the layer below.
+    """
     layers, below = [], size["inputs"]
     for row in zip(*(np.asarray(i[name]) for name in WIRES)):
         gates = []
@@ -68,7 +71,7 @@ def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
 
 
 def _negated(circuit: Circuit) -> Circuit:
-    """Return the circuit with AND and OR exchanged, and ID and NOT exchanged, in the last layer."""
+    """Return a copy that exchanges AND with OR, and ID with NOT, in the circuit's last layer."""
     swap = {"AND": "OR", "OR": "AND", "NOT": "ID", "ID": "NOT"}
     last = tuple(gate._replace(op=swap[gate.op]) for gate in circuit.layers[-1])
     return Circuit(circuit.inputs, (*circuit.layers[:-1], last))
