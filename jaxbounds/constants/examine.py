@@ -150,7 +150,7 @@ def best_of(
 
 
 def _extent(point: Point) -> float:
-    """Return the largest |log(entry)| of a point's nonzero entries, a measure of extreme scales."""
+    """Return the largest |log|x|| of a point's nonzero entries x, a measure of extreme scales."""
     size = np.abs(flat(point.instance))
     return float(np.max(np.abs(np.log(size[size > 0])), initial=0.0))
 
@@ -278,7 +278,7 @@ class _Confirmed(NamedTuple):
         ratio: lhs/rhs of the problem, as a function of instances; None if `ball` is None.
         ball: the ball of lhs/rhs at the point; None if ball arithmetic gives no ball.
         reason: the reason why `ball` is None, or why a point with a larger float ratio has no ball.
-        beyond: the float ratio of a point without a ball, if that ratio exceeds the ball.
+        beyond: the largest float ratio of a point that has no ball, if it exceeds `ball`.
     """
 
     point: Point

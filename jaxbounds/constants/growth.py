@@ -136,7 +136,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
 def _farther(
     value: Callable[[int, str], arb], logs: list[tuple[int, arb]], ends: tuple[arb, arb, arb]
 ) -> Growth | None:
-    """Continue the walk with scales above 2^100 while the balls of the ratio are narrow enough."""
+    """Continue to scales above 2^100, as long as the balls of the ratio are narrow enough."""
     before, here, certain = ends
     first, left, origin = certain, abs(1 - before / here), here / logs[-1][1].exp()
     for m in FARTHER:

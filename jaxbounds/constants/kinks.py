@@ -132,7 +132,10 @@ def _equal(
     scale: np.ndarray,
     value: Callable[[list[arb], np.ndarray], arb],
 ) -> tuple[list[arb], float] | None:
-    """Return the point where all active smooth pieces are equal, and the last step's size."""
+    """Return the point at which all active smooth pieces are equal, and the last step's size.
+
+    The result is None if the steps find no such point.
+    """
     first, *others = active
     ways = [p.offset / max(np.max(np.abs(p.offset)), 1e-300) for p in active]
     differences = np.array([p.slope - first.slope for p in others])

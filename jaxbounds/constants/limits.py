@@ -90,7 +90,7 @@ _ball = np.frompyfunc(lambda x: arb(float(x)), 1, 1)
 
 
 def _families(point: Point, exact: bool) -> Iterator[tuple[str, Family]]:
-    """Yield names and families (paths of instances) through a point, in floats or exact balls."""
+    """Yield the families (paths of instances) through a point, each with the name of its limit."""
     leaves, structure = jax.tree.flatten_with_path(point.instance)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
     given = [np.asarray(leaf) for _, leaf in leaves]

@@ -1,9 +1,9 @@
 """Find the constant of a statement that runs in Python, without slopes and ball arithmetic.
 
-If a move of any length finds a nearby instance with a larger ratio, the word for the constant is
-"rising". The word is also "rising" in three further cases. First, the ratio stays equally large
-along a scale without end. Second, an integer has a value that few draws have. Third, a change of
-the last digits makes the ratio smaller.
+The search classifies the constant by a word. The word is "rising" (not settled) if a move of any
+length leads to a nearby instance with a larger ratio. The word is also "rising" in three further
+cases. First, the ratio stays equally large along a scale without end. Second, an integer has a
+value that few draws have. Third, a change of the last digits makes the ratio smaller.
 """
 
 import time
@@ -162,7 +162,7 @@ def _few(points: Sequence[Point]) -> str:
 def _without_objection(
     climber: HostClimber, points: list[Point], rng: np.random.Generator, until: float
 ) -> tuple[list[Point], str]:
-    """Return the points and an objection to the first; a point without objections comes first."""
+    """Return the points, one without an objection first if possible, and the first's objection."""
     value, words, climber.until = points[0].ratio, "", until
     try:
         for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:

@@ -111,7 +111,7 @@ def tied(
 
 
 def snapped(problem: Problem, instance: Instance, /) -> Iterator[tuple[Ties, np.ndarray]]:
-    """Yield sets of tied coordinates that keep the hypotheses true, fewest free values first."""
+    """Yield ties of coordinates that keep the hypotheses true, those with fewest values first."""
     seen = set[bytes]()
     free, own = tied(instance, 0.0)
     if not len(own):

@@ -243,7 +243,7 @@ def run(
     the paper's claims on it.
 
     Args:
-        experiment: the id of the experiment, as "multihead.fig2".
+        experiment: the id of the experiment, for example "multihead.fig2".
         preset: the named configuration to start from.
         seed: the seed of all random numbers.
         precision: JAX's precision of matrix products, "highest", "high" or "default". Without a

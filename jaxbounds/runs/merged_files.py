@@ -44,7 +44,7 @@ def _entries(stored: Any) -> list[Entry]:
     """Return the entries of a merged file.
 
     Raises:
-        Refused: if `stored` holds something else.
+        Refused: if `stored` is not a list of objects, each with `id` and `form`.
     """
     words = lambda one: (
         isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("id", "form"))
@@ -61,7 +61,7 @@ def _rests(stored: Any) -> dict[str, Rests]:
     """Return a dictionary from each entry's `_name` to its dependencies.
 
     Raises:
-        Refused: if `stored` holds something else.
+        Refused: if `stored` is not an object with the dependencies of each entry.
     """
     if not fits(stored, dict[str, dict]):
         raise Refused(

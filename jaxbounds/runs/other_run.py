@@ -12,7 +12,9 @@ HASHED = {
 """The settings that a folder stores as digests. Each name maps to the words that report a
 change."""
 LENGTH = 40
-"""Characters of a value that `what_differs` shows; a larger number makes longer messages."""
+"""The number of characters of a value that `what_differs` shows. A larger number makes longer
+messages.
+"""
 
 
 def _shown(settings: Mapping[str, Any], name: str) -> str:

@@ -130,9 +130,10 @@ def soft_table(
     *,
     straight_through: bool | Bool[Array, ""],
 ) -> Any:
-    """Replace the next states in the network's weights by softmax rows.
+    """Replace the next states in the network's weights by probabilities, the softmax of logits.
 
-    `straight_through` makes each row one-hot at the largest logit, with the derivative of softmax.
+    If `straight_through` is true, each row is one-hot at the largest logit, but has the derivative
+    of softmax.
     """
     rows = jax.nn.softmax(logits, axis=-1)
     hard = jax.nn.one_hot(logits.argmax(axis=-1), logits.shape[-1], dtype=rows.dtype)
@@ -143,7 +144,7 @@ def soft_table(
 
 
 def read_table(machine: TuringMachine, logits: Float[np.ndarray, "pairs states"], /) -> Any:
-    """Return a copy of the machine whose next states are the largest logits."""
+    """Return a copy of the machine; each next state is the state with the largest logit."""
     following = [machine.states[i] for i in np.asarray(logits).argmax(axis=-1)]
     learned = {
         pair: (after, write, move)

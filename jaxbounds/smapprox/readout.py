@@ -14,11 +14,13 @@ from jaxbounds.smapprox.machines import simulate
 from jaxbounds.smapprox.transformer import Attention
 
 TIES_SHOWN = Attention(tie_tolerance=1e-4)
-"""Hard attention with a tolerance for ties, so that float32 attention maps look like exact maps."""
+"""Hard attention that counts nearly equal scores as ties. Rounding errors of float32 then do not
+change the attention maps.
+"""
 
 
 def show(compiled: Compiled, /, *, equations: bool = False) -> str:
-    """Describe the network layer by layer: name, purpose, attention, rows.
+    """Describe each layer in words: its name, purpose and attention, and its formulas if asked.
 
     Args:
         compiled: the machine, compiled to a network.

@@ -94,7 +94,7 @@ class Counters:
             self._printed.pop(self.name(counter), None)
 
     def print_as(self, counter: str, template: str, /) -> None:
-        r"""Set the printed form of a counter, as "\\thesection.\\arabic{equation}"."""
+        r"""Set the template that prints a counter, such as "\\thesection.\\arabic{equation}"."""
         self._printed[self.name(counter)] = template
 
     def as_printed(self, counter: str, /) -> str | None:

@@ -42,7 +42,7 @@ class Pieces:
         self._starts = [0, *itertools.accumulate(lengths)]
 
     def place(self, offset: int, /) -> str:
-        """Return file and line of a character, as "main.tex:12"."""
+        """Return the file and line of a character as text, such as "main.tex:12"."""
         if not self.pieces:
             return ""
         index = min(bisect.bisect_right(self._starts, offset) - 1, len(self.pieces) - 1)

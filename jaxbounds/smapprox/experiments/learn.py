@@ -33,7 +33,7 @@ from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.sample_complexity import sample_complexity
 
 EPSILON = 0.1
-"""The sample sizes in the claims reach this error, a fraction of words.
+"""The error for which the claims compute sample sizes, as a fraction of misjudged words.
 
 A larger error needs fewer samples.
 """

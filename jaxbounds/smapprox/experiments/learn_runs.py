@@ -129,7 +129,7 @@ class Plan(NamedTuple):
         return (self.steps - self.chunk) * self.each
 
     def telling(self, count: Count, words: str, /) -> Callable[[int, Any], None]:
-        """Return a logger that reports the work of each chunk but the first."""
+        """Return a function for `on_record` that reports the work of every chunk but the first."""
 
         def on_record(step: int, metrics: Any) -> None:
             if step > self.chunk and (step % self.chunk == 0 or step == self.steps):

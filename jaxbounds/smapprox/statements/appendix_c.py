@@ -143,7 +143,9 @@ LEMMA_C2 = in_c2(
 )
 
 LONGEST = 5
-"""The length, in symbols, of the longest input looked up; a larger number tries more inputs."""
+"""The length, in symbols, of the longest input that the check looks up. A larger number tries more
+inputs.
+"""
 
 
 def _look_ups(size: Size) -> Instance:

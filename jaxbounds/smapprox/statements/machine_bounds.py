@@ -84,7 +84,7 @@ SIZE = Statement(
 
 
 def _times(size: Size) -> Instance:
-    """Return every machine at times drawn between 1 and a million."""
+    """Return every machine with every T; the numbers of steps T are random, up to a million."""
     times = np.exp(np.random.default_rng(0).uniform(0, math.log(1e6), size["times"] - 1))
     return every(T=[1, *times.astype(int)], machine=range(len(LIBRARY)))
 

@@ -65,9 +65,9 @@ def _normal(seed: Array, count: int) -> Array:
 
 @functools.cache
 def _mover(T: int) -> Any:
-    """Return a function that moves all weights along a direction, by each of two radii.
+    """Return a function that perturbs all weights along a direction, with each of two norms.
 
-    The function returns the outputs after the move.
+    The function returns the network's outputs at the perturbed weights.
     """
     compiled, inputs, _ = _parity_network(T)
     one = (inputs.tokens[0], inputs.present[0], inputs.encoder_codes, inputs.decoder_codes)
@@ -128,7 +128,7 @@ MARGIN = Statement(
 
 
 def _lengths(size: Size) -> Instance:
-    """Return runs of growing T, then machines with growing cycles and three more states each."""
+    """Return cases with growing numbers T of steps, then cases with growing numbers of states."""
     lengths, cycles = [3, 4, 5, 6, 7, 8, 10, 12, 16, 20], [2, 3, 4, 6, 8, 12, 16, 24, 72]
     return {
         "log_T": np.array([*lengths, *(5 for _ in cycles)]),
@@ -137,9 +137,9 @@ def _lengths(size: Size) -> Instance:
 
 
 def _cycle(states: int) -> TuringMachine:
-    """Return a machine that moves right through a cycle of states.
+    """Return a machine that moves right and changes its state in a cycle.
 
-    The machine rejects at a 1 and accepts at the end of the input.
+    The machine rejects if it reads a 1, and accepts at the end of the input.
     """
     names = (*(f"z{n}" for n in range(states)), "accept", "reject")
     given: dict[tuple[str, str], Action] = {}

@@ -63,7 +63,8 @@ def times(tree: Any, c: Any) -> Any:
 def margin_networks() -> Any:
     """Return an identity chain and a random circuit as networks of one shape, stacked.
 
-    The result includes their certified bounds (one for each form of Theorem D.6) and truth tables.
+    The result also holds the networks' truth tables and certified bounds. There is a bound for each
+    form of Theorem D.6.
     """
     rows = []
     with ensure_compile_time_eval():
@@ -85,7 +86,7 @@ def margin_networks() -> Any:
 
 
 def margin_cases(size: Size) -> Instance:
-    """Return the chain on both inputs and the random circuit on all inputs."""
+    """Return the cases: the identity chain on both inputs, and the random circuit on all inputs."""
     every = circuits.all_inputs(size["inputs"])
     bits = np.concatenate([every[[0, len(every) // 2]], every])
     return {"circuit": np.repeat([0, 1], [2, len(every)]), "x": bits.astype(int)}

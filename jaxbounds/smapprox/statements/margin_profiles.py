@@ -16,7 +16,9 @@ from jaxbounds.smapprox.statements.margin_covers import ALPHA
 from jaxbounds.smapprox.statements.margin_samples import LEVEL, law, outputs_of, points
 
 PRINTED_A1, PRINTED_XI = 12.5, 16.0
-"""Values of the paper's hidden constants; the note of the printed claim derives the values."""
+"""The values that replace the constants hidden in the paper's O(). The note of the printed form
+derives the values.
+"""
 
 
 def _profile(i: Instance, size: Size) -> Sides:

@@ -1,4 +1,4 @@
-"""Lemma 2.4: its conclusion from (2.3). The epsilon of (2.3) cannot also be the epsilon of the risk."""
+"""Lemma 2.4: its conclusion from (2.3), and why (2.3) and the risk need different epsilons."""
 
 import functools
 import itertools
@@ -26,7 +26,7 @@ from jaxbounds.smapprox import sample_complexity as samples
 from jaxbounds.smapprox.all_layer_margin import ramp_loss
 
 THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
-"""The whole parameter set; F(x, theta) = theta_1."""
+"""All parameters theta of the class, one in each row; F(x, theta) = theta_1."""
 LEAST = 1e-7
 """The smallest probability eta at which floats still separate the two sides of the derived claim.
 
@@ -60,21 +60,21 @@ def _of_chosen(losses: Array, samples: Array) -> Array:
 
 @functools.cache
 def _chosen(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return all samples, and for each target the losses of the model that each sample chooses."""
+    """Return all samples, and for each target the losses of each sample's risk minimiser."""
     every = np.array(list(itertools.product(range(3), repeat=n)))
     with ensure_compile_time_eval():
         return every, [np.asarray(_of_chosen(_losses(target), every)) for target in TARGETS]
 
 
 def _missed(eta: Any, n: int) -> Any:
-    """Compute, for either target, the probability that the chosen model's risk exceeds 1/2."""
+    """Compute, for either target, the probability that the minimiser's risk exceeds 1/2."""
     (every, chosen), points = _chosen(n), _law(eta)
     weights = points[every].prod(axis=1)
     return number(sum(weights @ (losses @ points > 0.5).astype(float) for losses in chosen)) / 2
 
 
 def _one_epsilon(i: Instance, size: Size) -> Sides:
-    """Compute Lemma 2.4's n at epsilon = 1/2 - eta, for a hidden constant and a power of the log."""
+    """Compute Lemma 2.4's n at epsilon = 1/2 - eta, with given hidden constant and log power."""
     eta, n = number(i["eta"]), size["n"]
     hidden: Any = {name: number(i[name]) for name in ("constant", "log_power")}
     stated = samples.sample_complexity(1.0, 2, 1.0, 0.5 - eta, **hidden)
@@ -106,7 +106,9 @@ def _as_in_lemma_24(i: Instance, size: Size) -> dict[str, Any]:
 
 
 HIDDEN = Over({"eta": Box(1e-12, 0.45), "constant": Box(1, 1e6), "log_power": Box(0, 3)})
-"""The masses, hidden constants and powers of the logarithm to try; the claim leaves them open."""
+"""The sets from which the search takes the probability eta, the hidden constant and the power of
+the logarithm. The paper's claim leaves these numbers open.
+"""
 
 ONE_EPSILON = Statement(
     id="smapprox.lemma2.4.epsilon",
