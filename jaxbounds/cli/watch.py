@@ -52,12 +52,12 @@ class Watched(NamedTuple):
 
 
 class Round(NamedTuple):
-    """The results of one round, that is of judging the statements after one change of the files.
+    """The results of one round, which judges the statements after a change of files.
 
     Attributes:
         digests: a dictionary from each statement to the digest of its judged code.
         stamps: the stamps of the watched files, which show whether a file has changed.
-        status: the exit status that this round alone would give the command.
+        status: the exit status of this round.
         depends: a dictionary from each statement to the files other than code that it read.
     """
 

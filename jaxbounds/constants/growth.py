@@ -37,7 +37,7 @@ A larger number stops the walk earlier.
 """
 ROUNDING = 1e-12
 """If the ratio lhs/rhs grows as scale^a with a up to this value, the growth counts as an effect of
-a rounded constant in the program. A larger value makes fewer ratios count as unbounded.
+a rounded constant. A larger value makes fewer ratios count as unbounded.
 """
 FAINT = 1e-9
 """A relative rise of the ratio lhs/rhs up to this value may come from coordinates that are not

@@ -221,7 +221,7 @@ def _without_false_branches(pieces: Pieces) -> Pieces:
 
 
 class _Branch(NamedTuple):
-    """A branch of a TeX conditional (\\if ... \\fi) whose end the reader has not yet reached.
+    """A branch of a TeX conditional, such as an if, whose end the reader has not yet reached.
 
     Attributes:
         truth: whether TeX takes the branch; None if only TeX can decide.
