@@ -31,8 +31,8 @@ class ClosedForm:
         digits: the number of decimal digits with which the formula agrees.
         height: the largest |coefficient| of the formula's integer relation.
         chance: the expected number of formulas that agree by coincidence. The chance is the number
-            of relations of this height and length in all tried bases, divided by the number of
-            values that the digits distinguish.
+            of relations of this height and length in all bases, divided by the number of values
+            that the digits distinguish.
         basis: the basis (the named numbers) of the integer relation.
     """
 

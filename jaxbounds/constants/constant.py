@@ -66,7 +66,7 @@ LEAST, OTHERS, MANY = 6, 40, 160
 
 A constant counts as attained only after climbs from these starting instances found no larger ratio.
 The search climbs from at least LEAST of them, from OTHERS if time allows, and from up to MANY in
-the first half of the time. Larger numbers take longer.
+the time's first half. Larger numbers take longer.
 """
 FIRST = 0.25
 """The share of the time for climbs (ascents of the ratio lhs/rhs) from the first starts. A larger

@@ -154,9 +154,9 @@ def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: flo
 
     Consider exp(log_size) events. Every event that contains at most a `fraction` q of the samples
     has a probability of at most P. This holds for all events at once with probability 1 - delta.
-    Proof: if an event has probability P >= q, Chernoff's bound gives Pr(at most q n samples are in it) <= exp(-n
-    kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All
-    constants are explicit.
+    Proof: if an event has probability P >= q, Chernoff's bound gives Pr(at most q n samples are in
+    it) <= exp(-n kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size +
+    log(1/delta)) / n). All constants are explicit.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n

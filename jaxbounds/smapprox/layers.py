@@ -99,7 +99,7 @@ def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[La
     """Build the two ReLU layers of Lemma C.1: next state, written symbol and move of the head.
 
     `start` is the extra state of timestep 0. In this state, for every symbol that it reads, the
-    network changes to the machine's initial state, writes a blank and moves right to cell 1.
+    network changes to the machine's initial state, writes a blank and moves to cell 1.
     """
     first = Layer("C.1 pair", "za = one-hot of (state, symbol read)", layout).keep("pos1", "pos2")
     second = Layer("C.1 act", "st = next state, sym2 = symbol written, scr4 = move", layout)
