@@ -229,7 +229,10 @@ def prove(
                 # The boxes that this reading leaves open are no start for the other reading.
                 proof = replace(proof, left=())
                 if proof.word == "false on D":
-                    proof = replace(about, reason=f"as coded, the form is {proof.reason}")
+                    proof = replace(
+                        about,
+                        reason=f"if each float of the program is exact, the form is {proof.reason}",
+                    )
             if proof.word != "undecided" or proof.left or not widened:
                 break
         if proof.word == "proved on D":

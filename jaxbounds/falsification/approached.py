@@ -40,9 +40,9 @@ BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
 """Binary logarithms of the scale factors that lead from a way's start in the opposite direction;
 more factors find slower approaches. A way is a sequence of instances with scaled arrays."""
 CLOSE, FALLS = 1e-6, 1e-5
-"""Two distances of a ratio from one. CLOSE is the largest distance allowed along a way (a sequence
-of instances with scaled arrays). FALLS is the least distance that the opposite direction must
-reach. A larger FALLS makes the search mistake more approaches for instances with equal sides.
+"""Two distances of a ratio from one. A way (a sequence of instances with scaled arrays) counts only
+if its last ratios are within CLOSE of one. FALLS is the least distance that the opposite direction
+must reach. A larger FALLS makes the search mistake more approaches for instances with equal sides.
 """
 CLOSER = 0.9
 """On an accepted way (a sequence of instances), the last ratio's distance from one is at most this

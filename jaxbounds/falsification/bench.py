@@ -205,9 +205,9 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
             kept = np.array_equal(there.astype(plain.dtype), plain)
         if not kept or (plain.dtype.kind in "iuf" and np.any((plain < 0) != (there < 0))):
             raise Refused(
-                f"the instance given for form={form.name!r} has {name} of {plain.dtype} with "
-                f"{plain.ravel()[:3]}; expected {wanted}, as in instances of {statement.id}. "
-                f"Try numbers that {wanted} represents"
+                f"the instance given for form={form.name!r} has an array {name} with "
+                f"dtype={plain.dtype} and entries {plain.ravel()[:3]}; expected dtype={wanted}, as "
+                f"in instances of {statement.id}. Try numbers that {wanted} represents"
             )
         return there if isinstance(leaf, np.ndarray) else jnp.asarray(there)
 

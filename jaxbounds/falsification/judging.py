@@ -476,7 +476,7 @@ class _Seen:
     """The results of the draws and searches so far.
 
     Attributes:
-        searched: the result of the searches.
+        searched: the worst instances that the searches found, and their counts of steps.
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         doubts: for each form (version of the claim) in doubt, the reason why its status can be no
             better than inconclusive.

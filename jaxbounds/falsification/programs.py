@@ -200,7 +200,10 @@ def _in_numpy(traced: Any) -> Callable:
 
 
 def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exception]) -> Callable:
-    """Return `run` with a fallback: if `run` raises `refusal`, build another function once."""
+    """Return a function that calls `run` until `run` raises `refusal`.
+
+    From then on the function calls a replacement, which `make` builds once.
+    """
     other = functools.cache(make)
 
     def either(*given: Any) -> Any:

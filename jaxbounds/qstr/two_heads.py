@@ -86,8 +86,8 @@ def two_head_weights(
     """Return the full W_QK of the two heads, for d = 1 and positions with t_1 = the first token.
 
     All non-zero rows act on the query's w_{t_1}. The column of the key's token adds +-beta x to the
-    logit. The columns of the key's own encoding select the tokens with <direction, w> = 1: these
-    tokens' logits exceed the other logits by `selectivity` per unit of margin.
+    logit. The columns of the key's own encoding select the tokens with <direction, w> = 1: the
+    logit of another token is lower by `selectivity` times 1 - <direction, w>.
 
     Args:
         omega: unit encodings.

@@ -203,7 +203,14 @@ def said(monkeypatch, searches, doubt=NOTHING, statement=None, **options):
         ((OPEN, True), (PROVED, False), "proved on D as coded", CODED, (), 1),
         ((OPEN, True), (OPEN, False), "undecided", "open", (), 0),
         ((OPEN, True), (LEFT, False), "undecided", "open", (), 0),
-        ((OPEN, True), (FALSE, False), "undecided", "as coded, the form is false at here", (), 0),
+        (
+            (OPEN, True),
+            (FALSE, False),
+            "undecided",
+            "if each float of the program is exact, the form is false at here",
+            (),
+            0,
+        ),
     ],
 )
 def test_the_word_follows_from_both_readings(monkeypatch, ulp, exact, word, reason, left, looks):

@@ -35,7 +35,7 @@ CODES = {
     "which is 1.0659 at k = 1/2.",
     "S9": "The radius 3 D of Lemma 10 becomes sqrt(3 + 2 q) D. Here q is a weight in the proof; "
     "the paper's factor 4/3 means q = 2/3, so the radius is sqrt(13/3) D. The last line of the "
-    "paper's proof gives this radius.",
+    "paper's proof of Lemma 10 gives this radius.",
     "S10": "In Theorem 3, the smoothness constant rho needs to hold only at points that a "
     "gradient step reaches. This rho is of order T R^6 in place of d T^2 R^12, so the step "
     "may be larger.",

@@ -115,8 +115,9 @@ LEMMA_11 = on_runs(
         Form(
             name=SHARP,
             hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
-            note="Both runs stay within sqrt(13/3) D of theta. So (104/3) beta_3# D^2 <= sqrt(H) "
-            "replaces 128 beta~_3 D^2 <= sqrt(H), and exp(sum alpha) <= exp(1/4) replaces "
+            note="The run on all samples and the run without sample i stay within sqrt(13/3) D of "
+            "theta. The condition (104/3) beta_3# D^2 <= sqrt(H) therefore replaces the condition "
+            "128 beta~_3 D^2 <= sqrt(H). The bound exp(sum alpha) <= exp(1/4) replaces the bound "
             "exp(sum alpha) <= 2.",
         ),
     ),

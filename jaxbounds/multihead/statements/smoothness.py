@@ -78,8 +78,10 @@ SMOOTHNESS = on_runs(
             cites="Section 6.1: '(||theta_k||_{2,inf} v ||theta_{k+1}||_{2,inf}) <~ "
             "||theta - theta_k|| + ||theta||_{2,inf} + 1'",
             hypotheses=PRINTED,
-            note="The additive constant is one, because a step is at most eta beta_1(theta_k) <= "
-            "4 beta_1 / (T R^2 alpha^2) < 1. The last inequality uses alpha >= 3 beta_1 and "
+            note="The constant added to the norms is one, because a gradient step has a length of "
+            "at "
+            "most eta beta_1(theta_k) <= 4 beta_1 / (T R^2 alpha^2) < 1. The last inequality uses "
+            "alpha >= 3 beta_1 and "
             "alpha >= 6.",
         ),
         Form(

@@ -163,7 +163,8 @@ _every_network = functools.partial(
             name="derived, with the loss",
             hypotheses=_moderate,
             note=_DERIVED + "Also |l'| <= l, and the two are nearly equal for large margins. So "
-            "every network is self-bounded.",
+            "for every network the least eigenvalue of the Hessian is at least a negative "
+            "constant times the loss.",
         ),
     ),
     control="0.9 of the sum",

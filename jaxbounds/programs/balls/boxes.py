@@ -223,7 +223,7 @@ class Open(NamedTuple):
 
 @runtime_checkable
 class Touching(Protocol):
-    """The interface of `equality.Equalities`: regions on which the margin is proved nonnegative."""
+    """The interface of `equality.Equalities`: regions on which rhs - lhs >= 0 is proved."""
 
     @property
     def spent(self) -> bool:

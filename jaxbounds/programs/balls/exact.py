@@ -268,7 +268,7 @@ class Field:
 
 
 class Exact:
-    """A number of a field: the quotient num / den of polynomials, and a ball that contains it."""
+    """An exact number: the quotient of two polynomials in a field's generators, and its ball."""
 
     __slots__ = ("ball", "den", "field", "num")
 

@@ -34,7 +34,8 @@ def length(tree: Array | Mapping[str, Array] | Sequence[Array]) -> Array:
 def _aligned_pair(size: Size) -> Instance:
     """Return instances of equal tokens and one hidden unit aligned with the tokens.
 
-    The readout changes by 0.1 in the first instance and by 0.001 in the second.
+    Each instance compares two networks whose readouts differ: by 0.1 in the first instance, and by
+    0.001 in the second.
     """
     case = zeros(_MOVED, size, cases=2)
     case["z"][..., 0] = case["W"][:, 0, :: size["De"]] = [[1.0], [0.3]]

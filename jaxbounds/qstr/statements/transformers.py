@@ -230,8 +230,8 @@ ASSEMBLY = searched_on_host(
         ),
         Form(
             name="derived Lemma 32",
-            note="This version of the claim applies Massart's lemma at eps = 1/n, with the "
-            "radius R of a single layer.",
+            note="This version of the claim applies Massart's lemma to a cover at scale eps = 1/n, "
+            "with the bound R on the norms of a single layer.",
         ),
     ),
     control="Proposition 17 without its attention part",

@@ -215,7 +215,8 @@ NORM = Statement(
         ),
         Form(
             name="derived rounding",
-            note="The correction (rounding) adds 9 to the norm for each gate, and the head adds 3.",
+            note="The layers that round values add 9 to the parameter norm for each gate, and the "
+            "output layer adds 3 once.",
         ),
     ),
     control="half of s",

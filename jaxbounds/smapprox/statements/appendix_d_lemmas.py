@@ -210,8 +210,9 @@ LEMMA_D8 = on_moved_circuits(
         ),
         Form(
             name="sharpened",
-            note="The perturbation delta has exactly the norm that the proof of Theorem D.6 allows "
-            "without the factors 1/2.",
+            note="The perturbation delta has exactly the largest norm that the proof of Theorem "
+            "D.6 "
+            "allows if its factors 1/2 are left out.",
         ),
         Form(
             name="sharpened joint",
