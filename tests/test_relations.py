@@ -138,7 +138,7 @@ def test_a_supremum_that_is_not_declared_is_refused():
                       {"printed": 2.0, "control": 0.1}),
         over={"x": jb.Ball(1, "d")}, budget=FEW,
     )  # fmt: skip
-    with pytest.raises(ValueError, match=r'Try the side, as estimates=\{"lhs": "below"\}'):
+    with pytest.raises(ValueError, match=r'Try estimates=\{"lhs": "below"\}'):
         verdicts_on(statement)
 
 
