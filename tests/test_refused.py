@@ -38,8 +38,8 @@ BAD = {
     "claim": ("jb.claim('bad.claim', left, '<=', 2.0, over=BOX, tolerence=1)",
               "'bad.claim'", "'tolerence'"),
     "side": ("jb.claim('bad.side', lambda y: y, '<=', 2.0, over=BOX)", "'bad.side'", "nt='y'"),
-    "relation": ("jb.claim('bad.relation', left, '<', 2.0, over=BOX)", "'bad.relation'",
-                 "relation='<': expected"),
+    "relation": ("jb.claim('bad.relation', left, '!=', 2.0, over=BOX)", "'bad.relation'",
+                 "relation='!=': expected"),
     "id": ("jb.claim('No Id', left, '<=', 2.0, over=BOX)", "'No Id'", "expected lower case"),
     "stranger": ("jb.claim('other.x', left, '<=', 2.0, over=BOX)", "'other.x'", "must start with"),
     "twice": ("jb.claim('bad.good', left, '<=', 2.0, over=BOX)", "'bad.good'", "another statement"),
@@ -77,7 +77,7 @@ def test_a_refusal_names_the_statement_and_the_field(tmp_path, name):
 NOT_JUDGED = {
     "a list": ("jb.claim('bad.side', lambda y: y, '<=', 2.0, over=BOX, false=[0.5, right])",
                ["printed", "false 0.5", "false right"]),
-    "names": ("jb.claim('bad.side', left, '<', 2.0, over=BOX, false={'half': 0.5})",
+    "names": ("jb.claim('bad.side', left, '!=', 2.0, over=BOX, false={'half': 0.5})",
               ["printed", "false half"]),
     "ill formed": ("jb.claim('bad.side', left, '<=', 2.0, over=BOX, false=0.5)", ["printed"]),
     "another statement": ("jb.claim('bad.good', left, '<=', 2.0, over=BOX, false=[0.5])",
@@ -110,7 +110,7 @@ def test_all_others_run(tmp_path, capsys):
 
 
 TWINS = {
-    "claim": "jb.claim('bad.twins', left, '<', 2.0, over=BOX, false={'half': 0.5, 'third': 0.3})",
+    "claim": "jb.claim('bad.twins', left, '!=', 2.0, over=BOX, false={'half': 0.5, 'third': 0.3})",
     "statement": (
         "jb.Statement(id='bad.twins', **{**GIVEN, 'over': {'x': 1}, 'forms': tuple("
         "jb.Form(name=name) for name in ('printed', 'false half', 'false third'))})"

@@ -180,3 +180,31 @@ def test_a_reason_names_no_size_where_there_is_none():
     assert (
         "draws of 'over' are equal" in _of(lambda k: k, "<=", lambda k: k + 1, over=constant).reason
     )
+
+
+STRICT = {
+    "far below": (lambda k: k, "<", 2.0, {}, "holds"),
+    "at an infinite end": (lambda x: jnp.tanh(x), "<", 1.0, {"over": {"x": jb.Reals()}}, "holds"),
+    "equal at an end": (lambda k: k, "<", 1.0, {}, "inconclusive"),
+    "equal at zero": (lambda k: -k, "<", 0.0, {}, "inconclusive"),
+    "above zero": (lambda k: 1 + k, ">", 0.0, {}, "holds"),
+    "at least zero": (lambda k: k**2, ">", 0.0, {}, "inconclusive"),
+    "an equality": (lambda k: 2 * k, "<", lambda k: k + k, {}, "inconclusive"),
+    "false": (lambda k: 2 * k, "<", lambda k: k + 0.5, {}, "fails"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_a_strict_inequality_holds_only_if_the_sides_differ_everywhere(name):
+    *sides, named, status = STRICT[name]
+    found = _of(*sides, **named)
+    assert found.status == status, found.reason
+    if status == "inconclusive":
+        assert "the inequality is strict, but" in found.reason and "Try the rel" in found.reason
+
+
+def test_a_strict_inequality_has_no_equality_case():
+    with pytest.raises(ValueError, match="has no equality case"):
+        jb.claim("mine.x", lambda k: k, "<", 2.0, over=UNIT, equality="k = 1")
+    claim = jb.claim("mine.x", lambda k: k, "<", 2.0, over=UNIT)
+    assert claim.strict and claim.relation == "<=" and claim.formula == "k < 2.0"

@@ -35,6 +35,8 @@ wider bars as numerical.
 """
 
 
+BELOW_ONE = "every ratio stays below one"
+"""Reason that a verdict gives for a bound that holds with distance."""
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
 """Reason that a verdict gives for a bound with a worst ratio near one and no named equality case
 (an instance with equal sides)."""
@@ -94,7 +96,7 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
     if np.all(m.trivial | (m.rhs == np.inf) | (m.lhs == -np.inf)):
         return Decision("vacuous", worst, "the bound never beats the trivial bound")
     if np.all(m.high < 1 - tolerance):
-        return Decision("holds", worst, "every ratio stays below one")
+        return Decision("holds", worst, BELOW_ONE)
     searched = (m.value > 1 + tolerance) & np.isneginf(m.low)
     if np.any(searched):
         return Decision("inconclusive", worst, _unsupported(statement, searched))

@@ -20,6 +20,7 @@ from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.controls import controls_of
 from jaxbounds.falsification.deadline import GRACE, LEAST_GRACE, OutOfTime, limited, looking
 from jaxbounds.falsification.decide import (
+    BELOW_ONE,
     NAME_EQUALITY,
     ON_AVERAGE,
     UNNAMED,
@@ -36,7 +37,7 @@ from jaxbounds.falsification.extrapolation import (
     extrapolate,
     without_rounding,
 )
-from jaxbounds.falsification.found_equality import cleared
+from jaxbounds.falsification.found_equality import cleared, in_words
 from jaxbounds.falsification.measure import Measured, float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
@@ -373,6 +374,25 @@ def _beside_zero(
     return Decision("holds", decision.ratio, words)
 
 
+def _strictly(pool: Pool, column: Column, decision: Decision) -> Decision:
+    """Let a strict inequality hold only if the sides differ at every instance.
+
+    A ratio that approaches one, while no instance reaches one, keeps its decision elsewhere.
+    """
+    m = column.measured
+    with np.errstate(invalid="ignore"):
+        equal = np.flatnonzero(m.counted & (m.lhs >= m.rhs))
+    if len(equal):
+        at = in_words(pool.instance(int(equal[0])))
+        reason = f"both sides are equal, at least in floats, at {at}"
+    elif decision.reason == BELOW_ONE:
+        return decision
+    else:
+        reason = decision.reason
+    words = f"the inequality is strict, but {reason}. Try the relation '<=' or '>='"
+    return Decision("inconclusive", decision.ratio, words)
+
+
 TRY_TWIN = (
     "Try false=[...] in jb.claim, or a control in jb.Statement, with a right side that is wrong"
 )
@@ -590,6 +610,8 @@ def _decided(
         if holds and statement.kind not in ON_AVERAGE:
             hidden = _tolerated(bench, pool, column, form, referee)
             decision = Decision("inconclusive", decision.ratio, hidden) if hidden else decision
+        if statement.strict and decision.status == "holds" and not along[index]:
+            decision = _strictly(pool, column, decision)
         if decision.status in ("holds", "consistent"):
             named = form.equality and statement.kind not in ON_AVERAGE
             missed = f"no instance came near the named equality case: {form.equality}"

@@ -34,6 +34,8 @@ _KINDS: Mapping[str, Kind] = {
     ">=": "inequality",
     "=": "identity",
     "->": "limit",
+    "<": "inequality",
+    ">": "inequality",
 }
 _BY_KIND: Any = None
 """The default of a field that `Statement` or `Form` fills later."""
@@ -60,7 +62,7 @@ def _twins_of(false: Any) -> tuple[Form, ...]:
 def claim(
     id: str,
     lhs: Side,
-    relation: Literal["<=", ">=", "=", "->"],
+    relation: Literal["<=", ">=", "=", "->", "<", ">"],
     rhs: Side,
     *,
     over: Over | Mapping[str, Set | Mapping[str, Any]],
@@ -103,7 +105,8 @@ def claim(
         id: "<paper>.<name>", lower case.
         lhs: the left side: a number, or a function whose arguments have the names of entries of
             `over`, of entries of `there_is`, or of sizes.
-        relation: "<=", ">=", "=", or "->" for a limit: `lhs` tends to `rhs` along a size.
+        relation: "<=", ">=", "=", "<", ">", or "->" for a limit: `lhs` tends to `rhs` along a size.
+            A strict inequality holds only if no instance has equal sides.
         rhs: the right side, given like `lhs`.
         over: the sets of the entries, as in `Statement`; {} for a claim about sizes alone.
         sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of
@@ -172,7 +175,8 @@ def claim(
         formula=formula or f"{in_words(lhs)} {relation} {in_words(rhs)}",
         tex=tex,
         kind=_KINDS[relation],
-        relation=relation,
+        relation=f"{relation}=" if relation in ("<", ">") else relation,
+        strict=relation in ("<", ">"),
         evaluate=TwoSides(pairs, error, str(id)),
         judges=every if callable(every) else tuple(dict.fromkeys(every)),
         over=over,

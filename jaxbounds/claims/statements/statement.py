@@ -163,6 +163,8 @@ class Statement(metaclass=Careful):
             "none". The default is "gradient" for inequalities and "none" for other kinds.
         relation: "<=", ">=" or "="; the default is "=" for identities and constructions, "->" for
             limits, else "<=".
+        strict: whether the inequality is strict. A strict inequality does not hold if both sides
+            are equal at some instance.
         tolerance: the relative tolerance, at most 1e-3. The default is 1e-9 for `<=` and `>=`, and
             1e-10 for `=`.
         level: the probability delta with which the claim may fail, for kind "probability".
@@ -200,6 +202,7 @@ class Statement(metaclass=Careful):
     project: Callable[[Instance, Size], Instance] | None = None
     search: Search = _BY_KIND
     relation: Relation = _BY_KIND
+    strict: bool = False
     tolerance: float = _BY_KIND
     level: float | None = None
     budget: Budget = _BY_KIND
@@ -523,6 +526,14 @@ def _quantifier_problems(s: Statement) -> Iterable[str]:
             f"estimates={dict(s.estimates)} with kind={s.kind!r}: a search bounds a side in one "
             f"direction only, so estimates need '<=' or '>='. Try {two_claims(s.estimates)}"
         )
+    if s.strict and not bound:
+        yield f"strict=True with relation={s.relation!r} and kind={s.kind!r}. Try relation='<='"
+    for form in s.forms if s.strict else ():
+        if form.equality:
+            yield (
+                f"form {form.name!r} has equality={form.equality!r}, but a strict inequality "
+                "has no equality case. Try relation='<='"
+            )
     if s.there_is and not bound and s.kind != "identity":
         yield f"there_is needs an inequality or an identity, got kind={s.kind!r}"
     if s.witness is not None and not s.there_is:
