@@ -67,7 +67,8 @@ def test_each_helper_reports_the_line_of_its_caller(own, capsys):
     for name, line in LINES.items():
         assert main(["show", f"whence.{name}", "--import", "whence"]) == 0
         out = capsys.readouterr().out
-        assert f"whence/statements.py:{line}\n" in out, (name, out)
+        plain = "".join(out.split())  # a long path takes two lines
+        assert f"whence/statements.py:{line}judges" in plain, (name, out)
     statements = {s.id: s for s in sys.modules["whence"].PAPER.statements}
     code = "\n".join(piece.text for piece in source.behind(statements["whence.lem2"]))
     assert "lambda x: 1.5 * x" in code

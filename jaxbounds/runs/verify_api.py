@@ -42,12 +42,12 @@ def verify(
         seed: the seed of all random instances.
         timeout: seconds for each statement, checked between two batches of instances. If the search
             refutes no claim in this time, the verdict is inconclusive.
-        thorough: take ten times as many random instances and searches. Searches then start also
+        thorough: use ten times as many random instances and searches. Searches then start also
             from the worst instances of earlier runs.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
         certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
-            write witnesses for independent checkers beside the counterexamples. Needs the extra
-            `certify`.
+            write witnesses for independent checkers beside the counterexamples. This option needs
+            the packages of the extra `certify`.
         record: write ratios and values into `records/` beside the papers' statements (for a file
             `claims.py` into `claims-records/`). Later runs compare with these records; see
             `Verdicts.moved` and `Verdicts.changed`.
