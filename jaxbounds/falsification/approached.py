@@ -251,6 +251,18 @@ def _is_plain(instance: Instance) -> bool:
     return bool(np.all((sizes >= 1 / PLAIN) & (sizes <= PLAIN)))
 
 
+def _of_size_one(bench: Bench, instance: Instance, size: Size) -> Instance:
+    """Scale each array by a power of two to a largest entry of about one, and round the entries."""
+
+    def scaled(leaf: np.ndarray) -> np.ndarray:
+        largest = float(np.max(np.abs(leaf), initial=0.0)) if is_float(leaf) else 0.0
+        sound = 0 < largest < np.inf
+        return np.round(np.ldexp(leaf, 3 - int(np.log2(largest)))) / 8 if sound else leaf
+
+    one = jax.tree.map(lambda leaf: scaled(np.asarray(leaf)), dict(instance))
+    return take(projected(bench, size)(batch_of(one)), 0)
+
+
 def plain_equalities(
     bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray, /
 ) -> Iterator[tuple[Instance, Size]]:
@@ -269,7 +281,10 @@ def plain_equalities(
     for row in map(int, rows[np.argsort(gap[rows], kind="stable")[:TRIED]]):
         instance, size = pool.instance(row), Size(bench.statement.sizes[column.sizes[row]])
         if not _is_plain(instance):
-            continue
+            instance = _of_size_one(bench, instance, size)
+            again = bench.one(instance, size).column(index)
+            if not (_is_plain(instance) and again.counted and abs(again.value - 1) <= ROUNDED):
+                continue
         if m.lhs[row] == 0 and m.rhs[row] == 0:
             with contextlib.suppress(NotInterpreted):
                 if judged(bench, batch_of(instance), size, index).scale[0] > 0:

@@ -35,6 +35,9 @@ wider bars as numerical.
 """
 
 
+LARGE = 1e100
+"""If the smaller side exceeds this value, an infinite larger side may be an overflow. A larger
+value calls more such bounds vacuous."""
 BELOW_ONE = "every ratio stays below one"
 """Reason that a verdict gives for a bound that holds with distance."""
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
@@ -94,6 +97,11 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
         return decision
     tolerance, worst = statement.tolerance, _worst(m.value)
     if np.all(m.trivial | (m.rhs == np.inf) | (m.lhs == -np.inf)):
+        large = np.isinf(m.lhs) | (np.abs(m.lhs) > LARGE)
+        if np.any(large & (m.rhs == np.inf)):
+            reason = "the larger side is infinite on all instances, perhaps by overflow"
+            cure = "Try smaller sets, or compare logarithms"
+            return Decision("inconclusive", worst, f"{reason}. {cure}")
         return Decision("vacuous", worst, "the bound never beats the trivial bound")
     if np.all(m.high < 1 - tolerance):
         return Decision("holds", worst, BELOW_ONE)

@@ -18,7 +18,7 @@ from jaxbounds.falsification.decide import ON_AVERAGE, violation
 from jaxbounds.falsification.explore import Searched
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
-from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
+from jaxbounds.falsification.second_opinion import CURE, Asked, clears_at_the_set
 
 FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
 BASES = 2
@@ -90,7 +90,8 @@ def confirm_extrapolated(
             if not said.is_true:
                 doubts[form.name] = (
                     f"an instance far from all draws violates the form by {amount:.2g}, perhaps "
-                    f"only by rounding, and ball arithmetic does not confirm it: {said.reason}"
+                    "only by rounding, and ball arithmetic does not confirm it: "
+                    f"{said.reason}. {CURE}"
                 )
     return doubts
 

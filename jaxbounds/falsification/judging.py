@@ -55,7 +55,7 @@ from jaxbounds.falsification.second_opinion import (
     stands,
 )
 from jaxbounds.falsification.small_sides import are_rounding
-from jaxbounds.falsification.snapped import look_at_readable_points
+from jaxbounds.falsification.snapped import look_at_readable_points, look_at_zeros
 from jaxbounds.falsification.special import look_at_special_points
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 from jaxbounds.falsification.undefined import where_undefined
@@ -525,6 +525,7 @@ def _explore(
     seen.searched = search(bench, pool, budget, seed)
     if budget.restarts:
         look_at_readable_points(bench, pool)
+        look_at_zeros(bench, pool)
     seen.doubts = confirm_extrapolated(bench, pool, seen.searched, referee)
     if budget.restarts:
         extrapolate(bench, pool, referee, seed)

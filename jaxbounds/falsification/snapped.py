@@ -38,6 +38,38 @@ def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:
     return np.asarray(np.round(leaf / unit * grid) / grid * unit, leaf.dtype)
 
 
+def look_at_zeros(bench: Bench, pool: Pool, /) -> None:
+    """Add to the pool the instances of the sets with a zero array at which a side is NaN.
+
+    The function tries the zero of each array by itself, and all zeros together.
+    """
+    statement = bench.statement
+    if statement.over is None or statement.host or statement.there_is is not None:
+        return
+    if statement.kind in ON_AVERAGE:
+        return
+    for index, size in enumerate(map(Size, statement.sizes)):
+        if index not in pool.sizes:
+            continue
+        first = take(pool.of_size(index)[0], np.zeros(1, int))
+        leaves, structure = jax.tree.flatten(first)
+        floats = [i for i, leaf in enumerate(leaves) if is_float(leaf) and leaf[0].size]
+        groups = [[i] for i in floats] + ([floats] if len(floats) > 1 else [])
+        if not groups or sum(leaf.nbytes for leaf in leaves) * len(groups) > LARGE:
+            continue
+        near = [
+            jax.tree.unflatten(
+                structure, [leaf * 0 if i in zero else leaf for i, leaf in enumerate(leaves)]
+            )
+            for zero in groups
+        ]
+        there = projected(bench, size)(concatenate(near))
+        found = bench(there, size)
+        kept = np.flatnonzero(np.any((found.counted & np.isnan(found.value))[:, :-1], axis=1))
+        if len(kept):
+            pool.add("search", index, take(there, kept), type(found)(*take(found, kept)))
+
+
 def look_at_readable_points(bench: Bench, pool: Pool, /) -> None:
     """Add instances with round entries and equal sides (up to rounding) to a bound's pool.
 

@@ -37,6 +37,7 @@ _KINDS: Mapping[str, Kind] = {
     "<": "inequality",
     ">": "inequality",
 }
+_LOOSE: Mapping[str, Any] = {"<": "<=", ">": ">="}
 _BY_KIND: Any = None
 """The default of a field that `Statement` or `Form` fills later."""
 LONGEST_NAME = 40
@@ -175,7 +176,7 @@ def claim(
         formula=formula or f"{in_words(lhs)} {relation} {in_words(rhs)}",
         tex=tex,
         kind=_KINDS[relation],
-        relation=f"{relation}=" if relation in ("<", ">") else relation,
+        relation=_LOOSE.get(relation, relation),
         strict=relation in ("<", ">"),
         evaluate=TwoSides(pairs, error, str(id)),
         judges=every if callable(every) else tuple(dict.fromkeys(every)),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from flint import arb
 
+from jaxbounds.ground.exceptions import NotSupported
 from jaxbounds.programs.balls.rocq.numbers import fraction_text
 
 ATOM, APPLIED, POWER, MINUS, TIMES, PLUS = 0, 10, 30, 35, 40, 50
@@ -59,10 +60,15 @@ class Real:
         yield from {id(x): x for term in self.arguments for x in term}.values()
 
     def shown(self, level: int = PLUS) -> str:
-        """Return the name or the literal, in parentheses if the precedence `level` needs them."""
+        """Return the name or the literal, in parentheses if the precedence `level` needs them.
+
+        Raises:
+            NotSupported: if the number has neither, as a result without a formula in Rocq.
+        """
         if self.name:
             return self.name
-        assert self.exact is not None
+        if self.exact is None:
+            raise NotSupported(f"a number has no formula in Rocq: {self.why or 'no translation'}")
         binds = TIMES if self.exact.denominator > 1 else MINUS if self.exact < 0 else ATOM
         words = fraction_text(self.exact)
         return f"({words})" if binds > level else words
