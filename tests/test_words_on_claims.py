@@ -208,3 +208,37 @@ def test_a_strict_inequality_has_no_equality_case():
         jb.claim("mine.x", lambda k: k, "<", 2.0, over=UNIT, equality="k = 1")
     claim = jb.claim("mine.x", lambda k: k, "<", 2.0, over=UNIT)
     assert claim.strict and claim.relation == "<=" and claim.formula == "k < 2.0"
+
+
+@pytest.mark.parametrize("radius", [1e150, 1e155])
+def test_equality_at_every_scale_is_not_called_approached(radius):
+    over = {"x": jb.Box(-radius, radius, 2)}
+    found = _of(lambda x: jnp.max(jnp.abs(x)), "<=", lambda x: jnp.sqrt(jnp.sum(x**2)), over=over)
+    assert (found.status, found.evidence) == ("holds", "attained"), found.reason
+
+
+def test_a_side_that_overflows_everywhere_is_not_called_vacuous():
+    over = {"x": jb.Box(1e160, 1e200, 2)}
+    found = _of(lambda x: jnp.max(jnp.abs(x)), "<=", lambda x: jnp.sqrt(jnp.sum(x**2)), over=over)
+    assert found.status == "inconclusive" and "perhaps by overflow. Try" in found.reason
+
+
+@pytest.mark.parametrize("name", ["a ratio", "one point"])
+def test_a_side_that_is_nan_at_zero_does_not_hold(name):
+    side = {
+        "a ratio": lambda x: jnp.sum(jnp.abs(x)) / jnp.sqrt(jnp.sum(x**2)),
+        "one point": lambda x: jnp.where(jnp.all(x == 0), jnp.nan, 2 + x[0] ** 2),
+    }[name]
+    found = _of(side, ">=", 1, over={"x": jb.Ball(1, 2)})
+    assert found.status == "inconclusive" and "an entry of x is 0" in found.reason
+    outside = lambda x: {"x!=0": jnp.any(x != 0)}
+    assert _of(side, ">=", 1, over={"x": jb.Ball(1, 2)}, hypotheses=outside).status == "holds"
+
+
+def test_a_number_without_a_formula_costs_only_the_file_of_the_theorem():
+    values = lambda A: jnp.linalg.svd(A, compute_uv=False)
+    twin = lambda A: jnp.sum(values(A) ** 2)
+    claim = jb.claim("mine.x", lambda A: values(A)[1], "<=", lambda A: values(A)[0],
+                     over={"A": jb.Reals((2, 2))}, false=[twin], budget=FEW)  # fmt: skip
+    printed, false = jb.verify(claim, jobs=1, certify=True)
+    assert (printed.status, false.status) == ("holds", "fails"), false.reason

@@ -380,8 +380,8 @@ def _not_tried(statement: Statement, size: Size) -> str:
         return "a search computes a side and may miss the optimum, so nothing is disproved"
     promised = ", ".join(statement.there_is or {})
     return (
-        f"a disproof needs each of the {count} points of {promised}, and ball arithmetic tries at "
-        f"most {POINTS} points"
+        f"a disproof needs all {count} points of {promised}, and a certificate is about a single "
+        "point"
     )
 
 

@@ -283,7 +283,8 @@ def plain_equalities(
         if not _is_plain(instance):
             instance = _of_size_one(bench, instance, size)
             again = bench.one(instance, size).column(index)
-            if not (_is_plain(instance) and again.counted and abs(again.value - 1) <= ROUNDED):
+            close = bool(again.counted) and abs(float(again.value) - 1) <= ROUNDED
+            if not (close and _is_plain(instance)):
                 continue
         if m.lhs[row] == 0 and m.rhs[row] == 0:
             with contextlib.suppress(NotInterpreted):
