@@ -7,8 +7,9 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size
-from jaxbounds.falsification.approached import plain_equalities
+from jaxbounds.falsification.approached import ROUNDED, plain_equalities
 from jaxbounds.falsification.bench import Bench, Column, Pool
+from jaxbounds.falsification.decide import UNNAMED
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, meets_at_the_set
@@ -37,6 +38,9 @@ TRIED, SHORT = 256, 2
 NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
 """Reason of a verdict on a bound that holds and has no known equality case (instance with equal
 sides)."""
+LONGEST = 60
+"""Longest equality case in characters that the advice proposes. A larger number proposes longer
+instances."""
 SHOWN = 4
 """The reason of a verdict lists the entries of an array if there are at most this many. A larger
 number lists longer arrays in reasons."""
@@ -142,6 +146,21 @@ def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> b
     batch = projected(bench, size)(jax.tree.unflatten(structure, list(map(moved, leaves))))
     m = bench(batch, size).column(index)
     return bool(np.any(m.counted) and np.all(m.high[m.counted] < 1 - bench.statement.tolerance))
+
+
+def with_equality(pool: Pool, column: Column, /) -> str:
+    """Return the reason of a bound with a worst ratio near one and without an equality case.
+
+    The advice proposes the shortest instance at which floats agree.
+    """
+    m = column.measured
+    with np.errstate(invalid="ignore"):
+        near = m.counted & (np.abs(m.value - 1) <= ROUNDED) & (m.rhs != 0)
+    said = (in_words(pool.instance(int(row))) for row in np.flatnonzero(near)[-TRIED:])
+    short = [words for words in said if len(words) <= LONGEST and "array" not in words]
+    if not short:
+        return UNNAMED
+    return UNNAMED.replace('"x = y"', f'"{min(short, key=len)}"')
 
 
 def in_words(instance: Instance, /) -> str:

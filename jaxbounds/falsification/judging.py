@@ -37,7 +37,7 @@ from jaxbounds.falsification.extrapolation import (
     extrapolate,
     without_rounding,
 )
-from jaxbounds.falsification.found_equality import cleared, in_words
+from jaxbounds.falsification.found_equality import cleared, in_words, with_equality
 from jaxbounds.falsification.measure import Measured, float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
@@ -619,6 +619,8 @@ def _decided(
             missed = missed if named and not near[index] else ""
             if reason := ill or doubts.get(form.name, "") or missed:
                 decision = Decision("inconclusive", decision.ratio, reason)
+        if decision.reason == UNNAMED:
+            decision = decision._replace(reason=with_equality(pool, column))
         if late and decision.status not in REJECTED:
             reason = f"{OUT_OF_TIME}; so far: {decision.status}, {decision.reason}"
             decision = Decision("inconclusive", decision.ratio, reason)

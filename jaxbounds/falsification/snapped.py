@@ -4,6 +4,8 @@ A search ends near an equality case (an instance with equal sides), but its floa
 rounding. A neighbour is often exactly the equality case, for example at unit vectors.
 """
 
+import functools
+
 import jax
 import numpy as np
 
@@ -36,6 +38,14 @@ def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:
     largest = np.max(np.abs(leaf), axis=axes, keepdims=True, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0) if relative else 1.0
     return np.asarray(np.round(leaf / unit * grid) / grid * unit, leaf.dtype)
+
+
+def _first_entry(leaf: Leaf) -> Leaf:
+    """Keep one entry, the first, with the size of each instance's largest entry."""
+    found = np.zeros_like(leaf)
+    flat, own = found.reshape(len(leaf), -1), leaf.reshape(len(leaf), -1)
+    flat[:, :1] = np.max(np.abs(own), axis=1, keepdims=True, initial=0.0)
+    return flat.reshape(leaf.shape)
 
 
 def look_at_zeros(bench: Bench, pool: Pool, /) -> None:
@@ -90,13 +100,17 @@ def look_at_readable_points(bench: Bench, pool: Pool, /) -> None:
         leaves, structure = jax.tree.flatten(take(batch, rows))
         if not len(rows) or sum(leaf.nbytes for leaf in leaves) > LARGE:
             continue
+        changes = [_first_entry] + [
+            functools.partial(_rounded, grid=grid, relative=relative)
+            for grid in GRIDS
+            for relative in (False, True)
+        ]
         near = [
             jax.tree.unflatten(
                 structure,
-                [_rounded(x, grid, relative=relative) if is_float(x) else x for x in leaves],
+                [change(x) if is_float(x) and x[0].size else x for x in leaves],
             )
-            for grid in GRIDS
-            for relative in (False, True)
+            for change in changes
         ]
         there = projected(bench, size)(concatenate(near))
         found = bench(there, size)

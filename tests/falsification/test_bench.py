@@ -158,7 +158,7 @@ def test_a_chart_gives_the_types_that_are_drawn():
 def test_a_number_is_of_the_type_that_is_drawn_or_refused(name, given, fine):
     claim, instance = statement(**DRAWN), as_arrays(FITS | {name: given})
     if not fine:
-        with pytest.raises(ValueError, match=rf"has \['{name}'\] of .* with .*; expected"):
+        with pytest.raises(ValueError, match=rf"has an array \['{name}'\] with .*; expected"):
             fitted(claim, FORM, instance, ONE)
         return
     found = fitted(claim, FORM, instance, ONE)
@@ -171,12 +171,12 @@ def test_unsigned_numbers_do_not_wrap_around_and_arrays_of_jax_stay():
     claim = statement(cases=lambda s: {"n": np.zeros((1, 1), np.uint8)})
     assert fitted(claim, FORM, {"n": np.array([200])}, ONE)["n"].dtype == np.uint8
     for bad in (-1, -256, 256):
-        with pytest.raises(ValueError, match="expected uint8"):
+        with pytest.raises(ValueError, match="expected dtype=uint8"):
             fitted(claim, FORM, {"n": np.array([bad])}, ONE)
     kept = fitted(claim, FORM, {"n": jnp.array([7])}, ONE)["n"]
     assert isinstance(kept, jax.Array) and kept.dtype == np.uint8
     wide = statement(cases=lambda s: {"n": np.zeros((1, 1), np.uint64)})
-    with pytest.raises(ValueError, match="expected uint64"):  # it comes back as -1, and is not it
+    with pytest.raises(ValueError, match="expected dtype=uint64"):  # it comes back as -1, and is not it
         fitted(wide, FORM, {"n": np.array([-1])}, ONE)
 
 

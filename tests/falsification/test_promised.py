@@ -172,7 +172,7 @@ def test_ball_arithmetic_tries_each_point_of_a_small_finite_set():
         assert ask(0.125 - 2.0**-25, 4).word == "disproved"
         assert ask(0.125, 4).is_true
         many = ask(0.125 - 2.0**-25, 100)
-    assert many.word == "undecided" and "each of the 101 points of n" in many.reason
+    assert many.word == "undecided" and "all 101 points of n" in many.reason
 
 
 def test_an_instance_for_which_hypotheses_leave_no_entry_is_not_left_out():

@@ -89,6 +89,9 @@ EMBEDDING = Statement(
     judges=(interpolator.embed_in_rnn, evaluate),
     over={"y": Reals("n"), "v": Sphere(1, "d")},
     sample=lambda key, size: {"x": jax.random.normal(key, (size["n"], size["d"]))},
+    hypotheses=lambda i, size: {
+        "the x_i are distinct along v": interpolator.smallest_gap(i["x"] @ i["v"]) > 0
+    },
     evaluate=_embedding,
     forms=(
         Form(

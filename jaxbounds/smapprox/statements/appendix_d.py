@@ -97,6 +97,7 @@ ROUNDING_LIPSCHITZ = in_appendix_d(
     evaluate=_rounding_lipschitz,
     judges=(Correction.parameter_lipschitz, Correction.weights),
     over={"h": Reals("w"), "direction": Reals("4*w**2 + 3*w"), "radius": Box(0.01, 10)},
+    hypotheses=lambda i, size: {"direction != 0": jnp.any(i["direction"] != 0)},
     sizes=({"w": 3},),
     budget=Budget(restarts=3, steps=40),
     forms=(

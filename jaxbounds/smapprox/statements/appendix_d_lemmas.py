@@ -154,6 +154,7 @@ on_moved_circuits = functools.partial(
     kind="inequality",
     source="Appendix D",
     over={"x": Integers(0, 1, "inputs"), "direction": Reals("weights")},
+    hypotheses=lambda i, size: {"direction != 0": jnp.any(i["direction"] != 0)},
     sample={"all weights": _everywhere, "corrections only": _in_corrections},
     sizes=({"inputs": INPUTS, "weights": 2151},),
     control="20 times the radii",

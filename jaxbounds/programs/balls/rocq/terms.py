@@ -68,7 +68,10 @@ class Real:
         if self.name:
             return self.name
         if self.exact is None:
-            raise NotSupported(f"a number has no formula in Rocq: {self.why or 'no translation'}")
+            raise NotSupported(
+                f"value={self.ball} has no formula in Rocq ({self.why or 'no translation'}). Try a "
+                "witness instead"
+            )
         binds = TIMES if self.exact.denominator > 1 else MINUS if self.exact < 0 else ATOM
         words = fraction_text(self.exact)
         return f"({words})" if binds > level else words
