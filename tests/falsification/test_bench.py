@@ -176,7 +176,9 @@ def test_unsigned_numbers_do_not_wrap_around_and_arrays_of_jax_stay():
     kept = fitted(claim, FORM, {"n": jnp.array([7])}, ONE)["n"]
     assert isinstance(kept, jax.Array) and kept.dtype == np.uint8
     wide = statement(cases=lambda s: {"n": np.zeros((1, 1), np.uint64)})
-    with pytest.raises(ValueError, match="expected dtype=uint64"):  # it comes back as -1, and is not it
+    with pytest.raises(
+        ValueError, match="expected dtype=uint64"
+    ):  # it comes back as -1, and is not it
         fitted(wide, FORM, {"n": np.array([-1])}, ONE)
 
 

@@ -115,3 +115,13 @@ def test_a_notebook_without_widgets_gets_lines_on_standard_error(
         report(10, "loss 1")
     assert bool(shown) == widgets
     assert _told(capsys) == ([] if widgets else ["10/100 steps  loss 1; about 9 min left"])
+
+
+def test_a_run_that_was_cut_leaves_no_later_parts(clock, capsys):
+    cut = []
+    with pytest.raises(KeyboardInterrupt) as kept:
+        for part in each_part("abc"):
+            cut.append(part)
+            raise KeyboardInterrupt
+    assert cut == ["a"] and kept.traceback  # the traceback keeps the loop alive
+    assert reporting.Pace(10.0).later == 0.0

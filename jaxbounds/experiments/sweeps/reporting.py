@@ -6,9 +6,11 @@ remaining time, estimated from the pace of this machine.
 
 import contextlib
 import importlib.util
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
+from types import FrameType
 from typing import Any, TypeVar
 
 import jax
@@ -31,8 +33,19 @@ WORTH_TELLING = 20.0
 """A run reports its remaining time after the first chunk if this time is at least this many
 seconds. A larger number lets fewer runs report."""
 
-_later: ContextVar[float] = ContextVar("later", default=0.0)
-"""The cost of all later parts of the run, divided by the cost of the present part."""
+_later: ContextVar[tuple[float, int]] = ContextVar("later", default=(0.0, 0))
+"""Two numbers. The first is the cost of all later parts of the run over the cost of the present
+part. A larger cost makes the remaining time that `Pace` reports longer. The second is the id of the
+frame (the call in progress) that works on the present part."""
+
+
+def _later_parts() -> float:
+    """Return the cost of all later parts; 0 if the call that had parts ended by an exception."""
+    cost, worker = _later.get()
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and id(frame) != worker:
+        frame = frame.f_back
+    return 0.0 if frame is None else cost
 
 
 def each_part(
@@ -45,14 +58,14 @@ def each_part(
         cost: a function from a part to its positive cost, in any unit.
     """
     every = list(parts)
-    costs, outer = [cost(part) for part in every], _later.get()
+    costs, outer, before = [cost(part) for part in every], _later_parts(), _later.get()
     try:
         for index, part in enumerate(every):
             after = sum(costs[index + 1 :]) + outer * sum(costs)
-            _later.set(after / costs[index])
+            _later.set((after / costs[index], id(sys._getframe(1))))
             yield part
     finally:
-        _later.set(outer)
+        _later.set(before)
 
 
 class Pace:
@@ -64,7 +77,7 @@ class Pace:
     """
 
     def __init__(self, total: float, begun: float = 0.0) -> None:
-        self.total, self.later = total, _later.get()
+        self.total, self.later = total, _later_parts()
         self.done, self.since, self.compiled = begun, time.monotonic(), False
 
     def left(self, done: float, /) -> float | None:
