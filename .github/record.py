@@ -81,7 +81,7 @@ def tables(papers: Sequence[Paper], /) -> Iterator[Sentence]:
 
 
 def of_constants(papers: Sequence[Paper], /) -> Iterator[Sentence]:
-    """What the page on constants counts, from the constants on record."""
+    """Yield the counts of the page on constants, from the constants on record."""
     found = [constant for paper in papers for constant in constants_on_record(paper)]
     printed = sum(c.form.startswith("printed") for c in found)
     settled = sum(all(one.where in SETTLED for one in c.sizes) for c in found)

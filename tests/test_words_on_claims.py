@@ -189,6 +189,7 @@ STRICT = {
     "equal at zero": (lambda k: -k, "<", 0.0, {}, "inconclusive"),
     "above zero": (lambda k: 1 + k, ">", 0.0, {}, "holds"),
     "at least zero": (lambda k: k**2, ">", 0.0, {}, "inconclusive"),
+    "zero at one point": (lambda k: (k - 1 / 3) ** 2, ">", 0.0, {}, "inconclusive"),
     "an equality": (lambda k: 2 * k, "<", lambda k: k + k, {}, "inconclusive"),
     "false": (lambda k: 2 * k, "<", lambda k: k + 0.5, {}, "fails"),
 }  # fmt: skip

@@ -67,10 +67,10 @@ def near_control(statement: Statement, column: Column, /) -> bool:
         with np.errstate(all="ignore"):
             moved = 1 + SHRUNK + (m.lhs - m.rhs) / np.where(scale > 0, scale, np.nan)
         low = np.where(moved > low, moved, low)
-    return bool(np.any(low > edge(statement))) or _falls_to_zero(m)
+    return bool(np.any(low > edge(statement))) or falls_to_zero(m)
 
 
-def _falls_to_zero(m: Measured) -> bool:
+def falls_to_zero(m: Measured, /) -> bool:
     """Return whether one side is zero at every instance, and the other side comes near zero.
 
     A share of a zero side is zero, so the near-control (a slightly wrong variant) cannot test such

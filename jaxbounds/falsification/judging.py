@@ -5,7 +5,7 @@ The engine shrinks and stores instances; this module does not.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +20,6 @@ from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.controls import controls_of
 from jaxbounds.falsification.deadline import GRACE, LEAST_GRACE, OutOfTime, limited, looking
 from jaxbounds.falsification.decide import (
-    BELOW_ONE,
     NAME_EQUALITY,
     ON_AVERAGE,
     UNNAMED,
@@ -37,7 +36,7 @@ from jaxbounds.falsification.extrapolation import (
     extrapolate,
     without_rounding,
 )
-from jaxbounds.falsification.found_equality import cleared, in_words, with_equality
+from jaxbounds.falsification.found_equality import cleared, with_equality
 from jaxbounds.falsification.measure import Measured, float64_on_cpu
 from jaxbounds.falsification.programs import Programs
 from jaxbounds.falsification.reach import reach
@@ -57,6 +56,7 @@ from jaxbounds.falsification.second_opinion import (
 from jaxbounds.falsification.small_sides import are_rounding
 from jaxbounds.falsification.snapped import look_at_readable_points, look_at_zeros
 from jaxbounds.falsification.special import look_at_special_points
+from jaxbounds.falsification.tolerated import hidden_violation, strictly
 from jaxbounds.falsification.trace_watch import TraceWatch, forget
 from jaxbounds.falsification.undefined import where_undefined
 from jaxbounds.programs.traces import APPROXIMATE
@@ -374,63 +374,10 @@ def _beside_zero(
     return Decision("holds", decision.ratio, words)
 
 
-def _strictly(pool: Pool, column: Column, decision: Decision) -> Decision:
-    """Let a strict inequality hold only if the sides differ at every instance.
-
-    A ratio that approaches one, while no instance reaches one, keeps its decision elsewhere.
-    """
-    m = column.measured
-    with np.errstate(invalid="ignore"):
-        equal = np.flatnonzero(m.counted & (m.lhs >= m.rhs))
-    if len(equal):
-        at = in_words(pool.instance(int(equal[0])))
-        reason = f"both sides are equal, at least in floats, at {at}"
-    elif decision.reason == BELOW_ONE:
-        return decision
-    else:
-        reason = decision.reason
-    words = f"the inequality is strict, but {reason}. Try the relation '<=' or '>='"
-    return Decision("inconclusive", decision.ratio, words)
-
-
 TRY_TWIN = (
     "Try false=[...] in jb.claim, or a control in jb.Statement, with a right side that is wrong"
 )
 """The advice if the library accepted its own control (a deliberately false variant)."""
-TOLERATED = 1e-12
-"""If the tolerance covers a violation, the engine asks the referee (ball arithmetic) only about a
-relative violation above this value. Rounding causes smaller violations. A larger value trusts the
-tolerance more often."""
-USUAL = 1e-9
-"""A tolerance up to this value covers rounding alone. The author of a larger tolerance accepts a
-difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger value
-makes the engine ask the referee more often."""
-
-
-def _tolerated(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> str:
-    """Return a reason if the tolerance hides a violation that ball arithmetic confirms.
-
-    The tolerance covers rounding. A violation that is no rounding makes the claim false, however
-    small the violation is.
-    """
-    statement, m = bench.statement, column.measured
-    if statement.host or statement.unrefutable or statement.there_is is not None:
-        return ""
-    if statement.tolerance > USUAL or statement.relation == "->":
-        return ""
-    amount = np.where(m.counted, m.value - (1.0 if statement.is_bound else 0.0), -np.inf)
-    amount = np.where(np.isfinite(amount) & (amount > np.nan_to_num(m.error)), amount, -np.inf)
-    rows = [row for row in np.argsort(-amount, kind="stable")[:ASKED] if amount[row] > TOLERATED]
-    strict = replace(statement, tolerance=TOLERATED / 10, judges=()) if rows else statement
-    for row in rows:
-        instance, size, _ = _at_row(bench, pool, column, int(row))
-        if referee(strict, form, instance, size).word.startswith("disproved"):
-            return (
-                f"the worst instance violates the form by {amount[row]:.1g}, which is less than "
-                f"tolerance={statement.tolerance:g}, and ball arithmetic confirms the violation. "
-                f"Try tolerance={amount[row] / 10:.0e}"
-            )
-    return ""
 
 
 def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
@@ -609,10 +556,10 @@ def _decided(
             decision = Decision("inconclusive", decision.ratio, reason)
         holds = decision.status == "holds" or decision.reason == UNNAMED
         if holds and statement.kind not in ON_AVERAGE:
-            hidden = _tolerated(bench, pool, column, form, referee)
+            hidden = hidden_violation(statement, pool, column, form, referee)
             decision = Decision("inconclusive", decision.ratio, hidden) if hidden else decision
         if statement.strict and decision.status == "holds" and not along[index]:
-            decision = _strictly(pool, column, decision)
+            decision = strictly(pool, column, decision)
         if decision.status in ("holds", "consistent"):
             named = form.equality and statement.kind not in ON_AVERAGE
             missed = f"no instance came near the named equality case: {form.equality}"

@@ -1,4 +1,4 @@
-"""What is drawn, what searches leave, and what waits for the referee."""
+"""The draws, the instances that searches leave, and those that wait for the referee."""
 
 import sys
 

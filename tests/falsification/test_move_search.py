@@ -1,4 +1,4 @@
-"""What is near the draws, and what chains of moves leave in the pool."""
+"""Instances near the draws, and the instances that chains of moves leave in the pool."""
 
 import jax.numpy as jnp
 import numpy as np

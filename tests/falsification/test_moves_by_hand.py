@@ -1,4 +1,4 @@
-"""What chains of moves keep; `tests/test_moves.py` has the moves themselves."""
+"""The instances that chains of moves keep; `tests/test_moves.py` has the moves themselves."""
 
 import numpy as np
 import pytest

@@ -27,7 +27,7 @@ WIDE = replace(TOY, dtype="float64")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the toy curves are kept."""
+    """The folder that keeps the toy curves."""
     return tmp_path_factory.mktemp("toy")
 
 

@@ -1,0 +1,75 @@
+"""Decide what a tolerance hides: violations below the tolerance, and equality in a strict claim."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from jaxbounds.claims.statements import Form, Size, Statement
+from jaxbounds.falsification.bench import Column, Pool
+from jaxbounds.falsification.decide import BELOW_ONE, Decision
+from jaxbounds.falsification.evidence import falls_to_zero
+from jaxbounds.falsification.found_equality import in_words
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.second_opinion import Asked
+
+ASKED = 2
+"""The referee (ball arithmetic) decides at most this many violations of a form. Each decision takes
+seconds, so a larger number takes longer."""
+TOLERATED = 1e-12
+"""If the tolerance covers a violation, the engine asks the referee (ball arithmetic) only about a
+relative violation above this value. Rounding causes smaller violations. A larger value trusts the
+tolerance more often."""
+USUAL = 1e-9
+"""A tolerance up to this value covers rounding alone. The author of a larger tolerance accepts a
+difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger value
+makes the engine ask the referee more often."""
+
+
+def hidden_violation(
+    statement: Statement, pool: Pool, column: Column, form: Form, referee: Asked, /
+) -> str:
+    """Return a reason if the tolerance hides a violation that ball arithmetic confirms.
+
+    The tolerance covers rounding. A violation that is no rounding makes the claim false, however
+    small the violation is.
+    """
+    m = column.measured
+    if statement.host or statement.unrefutable or statement.there_is is not None:
+        return ""
+    if statement.tolerance > USUAL or statement.relation == "->":
+        return ""
+    amount = np.where(m.counted, m.value - (1.0 if statement.is_bound else 0.0), -np.inf)
+    amount = np.where(np.isfinite(amount) & (amount > np.nan_to_num(m.error)), amount, -np.inf)
+    rows = [row for row in np.argsort(-amount, kind="stable")[:ASKED] if amount[row] > TOLERATED]
+    strict = replace(statement, tolerance=TOLERATED / 10, judges=()) if rows else statement
+    for row in rows:
+        instance = pool.instance(int(row))
+        size = Size(statement.sizes[column.sizes[row]])
+        if referee(strict, form, instance, size).word.startswith("disproved"):
+            return (
+                f"the worst instance violates the form by {amount[row]:.1g}, which is less than "
+                f"tolerance={statement.tolerance:g}, and ball arithmetic confirms the violation. "
+                f"Try tolerance={amount[row] / 10:.0e}"
+            )
+    return ""
+
+
+def strictly(pool: Pool, column: Column, decision: Decision, /) -> Decision:
+    """Let a strict inequality hold only if the sides differ at every instance.
+
+    A ratio that approaches one, while no instance reaches one, keeps its decision elsewhere.
+    """
+    m = column.measured
+    with np.errstate(invalid="ignore"):
+        equal = np.flatnonzero(m.counted & (m.lhs >= m.rhs))
+    if len(equal):
+        at = in_words(pool.instance(int(equal[0])))
+        reason = f"both sides are equal, at least in floats, at {at}"
+    elif falls_to_zero(Measured(*(np.asarray(field)[m.counted] for field in m))):
+        reason = "one side is zero, and the other side comes near zero"
+    elif decision.reason == BELOW_ONE:
+        return decision
+    else:
+        reason = decision.reason
+    words = f"the inequality is strict, but {reason}. Try the relation '<=' or '>='"
+    return Decision("inconclusive", decision.ratio, words)
