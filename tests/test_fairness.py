@@ -65,7 +65,7 @@ def test_a_counterexample_outside_of_the_hypotheses_is_found():
     paper = dataclasses.replace(load_paper("multihead"), items={}, errata=(), statements=())
     for meets, words in (
         (None, "does not test the paper's"),
-        (lambda i, s: {"n > 3": False}, "misses the hypotheses n >"),
+        (lambda i, s: {"n > 3": False}, "violates the hypotheses n >"),
     ):
         stored = dataclasses.replace(form.counterexample, meets=meets)
         wrong = dataclasses.replace(form, counterexample=stored, erratum="", cites="", note="x")

@@ -65,8 +65,8 @@ disproof need an exact point more often.
 """
 POINTS = 64
 """The referee (ball arithmetic) tries at most this many values of entries that a claim promises in
-finite sets (`there_is`). Each value takes tenths of seconds. A larger number decides more claims
-and takes longer.
+finite sets (`there_is`). Ball arithmetic needs tenths of seconds for each value. A larger number
+decides more claims and takes longer.
 """
 SECONDS = 20.0
 """Seconds after which the referee (ball arithmetic) leaves an instance undecided; a larger number
@@ -83,9 +83,10 @@ def _is_float(x: Any) -> bool:
 class Enclosing:
     """Encloses a function of a statement in ball arithmetic, and traces the function only once.
 
-    The class traces the function of the whole instance. If this trace fails, the class traces the
-    function of the floats alone. If that trace fails too, the class runs the function on the host,
-    and accepts only whole numbers as the result.
+    The class first traces the function with the whole instance as argument. If this trace of the
+    whole instance fails, the class traces the function with the instance's floats as its only
+    arguments. If both traces fail, the class runs the function on the host, and accepts only whole
+    numbers as the result.
     """
 
     def __init__(self, function: Callable[[Any], Any], instance: Any, /) -> None:
@@ -343,9 +344,10 @@ def confirmed(
     """Run `disprove` on an instance whose floats are exact; a certain gap of any size is enough.
 
     The referee, which judges small violations by ball arithmetic, calls this function for an
-    instance from a search. No float of such an instance stands for a rounded irrational number. The
-    sides of an identity must differ by more than its tolerance. If a claim promises that an entry
-    exists in a finite set of at most `POINTS` points, the certificate must refute each point.
+    instance from a search. No float of an instance from a search stands for a rounded irrational
+    number. The sides of an identity must differ by more than its tolerance. If a claim promises
+    that an entry exists in a finite set of at most `POINTS` points, the certificate must refute
+    each point.
 
     Raises:
         Refused: if the instance does not fit the statement; see `disprove`.

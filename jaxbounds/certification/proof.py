@@ -263,7 +263,8 @@ class _Asked(NamedTuple):
 def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
     """Search for a proof under one reading of the constants (exact or rounded).
 
-    Also return whether the reading widened a constant.
+    The function also returns whether the reading replaced a constant of the program by a wider
+    ball.
     """
     reason, domain = "", asked.domain
     whole = Box(domain.lower, domain.upper)
@@ -327,7 +328,7 @@ def _reason(search: BoxSearch, slack: float) -> str:
 
 
 def _beyond(search: BoxSearch, program: ClosedJaxpr, reading: Reading) -> str:
-    """Return a clause that names the operation without a bound; empty for a bounded violation."""
+    """Return a clause that names an operation without a bound, if the violation has no bound."""
     if search.worst is None or search.worst.least != -math.inf:
         return ""
     if not (name := unbounded_on(program, search.worst.box, reading)):

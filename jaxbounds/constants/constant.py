@@ -54,8 +54,8 @@ __all__ = ["examined", "sharp_constant"]
 
 BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
-"""The number of instances from which the first climbs (ascents of the ratio lhs/rhs) start. They
-come from random draws and searches. More starts find rarer optima and take longer.
+"""The number of instances from which the first climbs (ascents of the ratio lhs/rhs) start. The
+instances come from random draws and searches. More starts find rarer optima and take longer.
 """
 ENOUGH = 8
 """If more random instances than this number have equal ratios lhs/rhs, the search assumes that
@@ -65,8 +65,8 @@ LEAST, OTHERS, MANY = 6, 40, 160
 """The numbers of starting instances of climbs (ascents of lhs/rhs), random draws not counted.
 
 A constant counts as attained only after climbs from these starting instances found no larger ratio.
-The search climbs from at least LEAST of them, from OTHERS if time allows, and from up to MANY in
-the time's first half. Larger numbers take longer.
+The search climbs from at least LEAST starting instances, from OTHERS if time allows, and from up to
+MANY in the first half of its time. Larger numbers take longer.
 """
 FIRST = 0.25
 """The share of the time for climbs (ascents of the ratio lhs/rhs) from the first starts. A larger
@@ -108,8 +108,8 @@ def sharp_constant(
             a function. The function's arguments are names from `over` or names of sizes.
         form: the name of one of the statement's forms (its inequalities, such as "printed"). If
             `over` is given, `form` is the right side: a number or a function, like the left side.
-        over: a dict from argument names to sets, such as {"x": jb.Ball(1, "d")}. It is needed if
-            the claim is given by its two sides instead of a statement.
+        over: a dict from argument names to sets, such as {"x": jb.Ball(1, "d")}. `over` is needed
+            if the claim is given by its two sides instead of a statement.
         relation: the relation between the left and the right side, "<=" or ">="; used only if
             `over` is given.
         sizes: a dict from axes to the values to combine, such as {"T": (2, 4, 8)}, or a list of

@@ -15,7 +15,7 @@ CONSTANT = 1e-6
 this axis varies. A larger value calls more constants independent."""
 POWER = 1e-3
 """The constant C counts as a product of powers of the axes if the fit to log C has at most this
-residual. A larger value accepts more products."""
+residual. A larger value accepts products of powers that fit less well."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +25,9 @@ class Exponent:
     Attributes:
         axis: the name of the axis.
         value: the exponent, from one fit of all axes together.
-        low: the lower end of the exponent's 99% interval (Student). Both ends are None unless the
-            number of sizes exceeds the number of fitted parameters.
-        high: the upper end of the interval.
+        low: the lower end of the exponent's 99% interval (Student). `low` and `high` are None
+            unless the number of sizes exceeds the number of fitted parameters.
+        high: the upper end of the exponent's 99% interval.
         word: "none" if the constant does not vary along the axis, "power" if the residual of the
             fit is less than a thousandth, else "no single power".
     """

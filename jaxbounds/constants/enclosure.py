@@ -34,7 +34,7 @@ BITS = 448
 """The precision of the balls in bits. A larger number certifies more digits and takes longer."""
 ROUNDS, SURE = 5, 1e-40
 """The largest number of steps of Newton's method, and the relative gain of the ratio below which
-the method stops. More steps and a smaller gain certify more digits."""
+the method stops. More steps, or a smaller gain, certify more digits and take longer."""
 STEP = 2.0**-100
 """The relative step of the difference quotients that estimate slopes.
 

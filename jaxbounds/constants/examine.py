@@ -29,8 +29,8 @@ BEYOND = 1e3
 """If a small rise of the ratio lhs/rhs along a scale exceeds this factor times the gain that slopes
 predict, the rise is no limit.
 
-The rise then comes from coordinates that miss their optimum in the last digits. A larger factor
-makes more rises count as limits.
+A rise that is no limit comes from coordinates that differ from their optimum in the last digits. A
+larger factor makes more rises count as limits.
 """
 TINY = 1e-20
 """If a limit of the ratio lhs/rhs exceeds the best instance's ratio by more than this relative gap,
@@ -45,8 +45,8 @@ A larger value makes more suprema count as attained.
 EXACT, READABLE = 2e-14, 1e-3
 """The largest relative loss of the ratio lhs/rhs when the search rounds an instance.
 
-EXACT applies before the certificate, READABLE to the displayed instance. A larger loss gives
-rounder numbers.
+EXACT is the limit for the instance that ball arithmetic certifies, READABLE the limit for the
+displayed instance. A larger loss gives rounder numbers.
 """
 BY_FLOATS = 1e-14
 """Far along a scale, float64 cannot decide whether the other coordinates may still raise the ratio
@@ -76,7 +76,7 @@ A larger number exceeds the time limit by more.
 LARGEST = 1e300
 """Above this size of an entry, float64 has too small a range to follow a rise of the ratio lhs/rhs.
 
-A larger value attributes fewer rises to the range of float64.
+A larger value makes the search blame the range of float64 for fewer rises of lhs/rhs.
 """
 ROUGHLY = 1e-2
 """A climb (ascent of the ratio lhs/rhs) counts as having reached a limit if the climb ends within
@@ -135,7 +135,8 @@ def best_of(
     """Return the point with the largest certified ratio lhs/rhs, with its slopes and its limit.
 
     A search may approach an attained optimum along a scale, because some entries lose their effect
-    far out. The function then prefers a nearer point with the limit's ratio and without a limit.
+    far out. The function prefers a nearer point that has the same ratio as the limit, if lhs/rhs
+    does not rise from this point along any scale.
     """
     best = _best_of(problem, points, until=until, seed=seed, snap=snap)
     far, out = best.far, best.point
@@ -335,7 +336,8 @@ def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
     """Return the points with corrected ratios, where float ratios proved to be only rounding.
 
     If both sides are near zero, a climb follows rounding errors, and its float ratio is
-    meaningless. The function replaces this ratio by the ratio from ball arithmetic.
+    meaningless. The function replaces the meaningless float ratio by the ratio from ball
+    arithmetic.
     """
     return [p._replace(ratio=problem.rounding.get(_key(p), p.ratio)) for p in points]
 
@@ -363,7 +365,7 @@ def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
-    """Return the ball and predicted gain at a nearby kink; None if the ball is below `ball`."""
+    """Return the ball of lhs/rhs and the predicted gain at a nearby kink; None if below `ball`."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None

@@ -18,8 +18,8 @@ STEPS = (0, 1, 3, 6, 12, 24, 50, 80, 100)
 family (path of scaled instances).
 """
 FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 120))
-"""The binary logarithms of further scales. Ball arithmetic (interval arithmetic) measures a family
-(path of scaled instances) at these scales too, as long as the balls stay narrow.
+"""The binary logarithms of scales beyond those of `STEPS`. Ball arithmetic (interval arithmetic)
+measures a family (path of scaled instances) at these scales too, as long as the balls stay narrow.
 """
 STILL = arb("1e-12")
 """A ratio lhs/rhs counts as settled (converged) if the relative change between two scales is below
@@ -43,7 +43,8 @@ FAINT = 1e-9
 """A relative rise of the ratio lhs/rhs up to this value may come from coordinates that are not
 quite at their optimum.
 
-The search tests these rises for a power law. A larger value makes the search test more rises.
+The search tests whether a rise up to this value follows a power of the scale. A larger value makes
+the search test more rises.
 """
 BEFORE = (-16, -8, 0, 8)
 """The binary logarithms of the scales near 1 at which `_lawful` measures the ratio lhs/rhs."""
@@ -59,11 +60,12 @@ class Growth(NamedTuple):
 
     Attributes:
         ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
-        certain: the ratio at this scale, with balls (intervals) for the program's constants.
+        certain: the ratio at the largest accepted scale, with balls (intervals) for the program's
+            constants.
         left: the relative change of the ratio between the last two scales.
         settled: whether `left` is below 1e-12.
-        endless: whether the ratio grows without bound. The local exponents
-            d log(ratio)/d log(scale), or d log(ratio)/d log(log(scale)), then do not decay.
+        endless: whether the ratio grows without bound. The ratio does so if the local exponents
+            d log(ratio)/d log(scale), or d log(ratio)/d log(log(scale)), do not decay.
         rise: the relative rise of the ratio from the start to the last scale.
         lawful: whether, at scales near 1, the last ratio minus the ratio is a power of the scale. A
             rise with a power law is not an effect of rounding, even if the rise is small.
@@ -100,9 +102,9 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
     """Describe a ratio along a scale; return None unless the ratio is largest at the last scale.
 
     Args:
-        value: a function that returns the ratio at the scale 2^m. Its arguments are m and the
-            meaning of the program's constants ("exact" or "ulp"). It raises `Undecided` or
-            `NotSupported` if ball arithmetic gives no ratio.
+        value: a function that returns the ratio at the scale 2^m. The function's arguments are m
+            and the meaning of the program's constants ("exact" or "ulp"). The function raises
+            `Undecided` or `NotSupported` if ball arithmetic gives no ratio.
     """
     start = [(0, value(0, "exact"))]
     reached = list(start)

@@ -2,8 +2,8 @@
 
 A move changes a float by a share of its size; the shares range from 1 down to the last digits.
 Other moves change whole arrays, or all floats in a random direction. For an integer, a climb tries
-the values that draws have in the same entry. It also tries nearby values if the statement declares
-a set of integers.
+the values that draws have in the same entry. A climb also tries nearby integers if the statement
+declares a set of integers.
 """
 
 import time

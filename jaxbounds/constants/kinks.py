@@ -1,9 +1,9 @@
 """Find optima at kinks, the points at which smooth pieces of the ratio lhs/rhs meet.
 
 Near a kink the ratio is the minimum of several smooth functions (pieces). Linear programs find the
-pieces. Each piece is known from a point at which the ratio equals the piece. Newton's steps, in
-ball arithmetic with slopes in float64, then find the point at which the pieces are equal. More
-steps compute more digits, without limit.
+smooth functions that meet at a kink. Each piece is known from a point at which the ratio equals the
+piece. Newton's method, in ball arithmetic with slopes in float64, finds the point at which the
+smooth functions are equal. Each further step of Newton's method gives more digits of this point.
 """
 
 from collections.abc import Callable
@@ -134,7 +134,7 @@ def _equal(
 ) -> tuple[list[arb], float] | None:
     """Return the point at which all active smooth pieces are equal, and the last step's size.
 
-    The result is None if the steps find no such point.
+    The result is None if Newton's method finds no point at which the pieces are equal.
     """
     first, *others = active
     ways = [p.offset / max(np.max(np.abs(p.offset)), 1e-300) for p in active]

@@ -64,7 +64,8 @@ class Limit(NamedTuple):
         words: the name of the limit, such as "W -> infinity" or "a - b -> 0".
         instance: an instance far along the family, in float64.
         ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
-        certain: the ratio at this scale, with balls (intervals) for the program's constants.
+        certain: the ratio at the largest accepted scale, with balls (intervals) for the program's
+            constants.
         settled: whether `left` is below 1e-12.
         endless: whether the ratio grows without bound. If `settled` and `endless` are both False,
             the limit of the ratio is unknown.

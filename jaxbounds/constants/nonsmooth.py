@@ -19,7 +19,7 @@ PROGRAMS, CUTS = 300, 150
 """The largest number of linear programs in one minimisation, and of cuts (linear bounds) in one
 program.
 
-Larger numbers walk farther and take longer.
+Larger numbers let the minimisation go farther, and take longer.
 """
 QUICK = {"presolve": False}
 """Options for SciPy's solver; they switch off the presolve, which is slower than the solution."""
@@ -136,7 +136,7 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
         cuts: the point, value and slope of each cut.
         x: the middle of the cube.
         f: the loss at x. The function lowers a cut that exceeds f at x until it equals f at x. If f
-            is None, the function lowers no cut.
+            is None, the function leaves all cuts unchanged.
         radius: half the side of the cube.
 
     Returns:

@@ -1,9 +1,10 @@
 """Find the constant of a statement that runs in Python, without slopes and ball arithmetic.
 
-The search classifies the constant by a word. The word is "rising" (not settled) if a move of any
-length leads to a nearby instance with a larger ratio. The word is also "rising" in three further
-cases. First, the ratio stays equally large along a scale without end. Second, an integer has a
-value that few draws have. Third, a change of the last digits makes the ratio smaller.
+The search describes the constant by a word, such as "rising" (not settled). The word is "rising" if
+a move of any length leads to a nearby instance with a larger ratio. The word is also "rising" if
+the ratio stays equally large along a scale without end. The word is "rising", too, if an integer of
+the instance has a value that few draws have. The word is "rising", too, if a change of the last
+digits makes the ratio smaller.
 """
 
 import time
@@ -25,16 +26,17 @@ OTHERS = 40
 More starts miss fewer optima.
 """
 LEAST, DRAWN, AGREEING = 6, 1, 3
-"""The numbers of starting instances that a settled constant needs. The search needs LEAST starts
-that are not random draws. Climbs (ascents of lhs/rhs) from DRAWN random draws, and from AGREEING
-starts of any kind, must reach the largest ratio. Larger numbers settle fewer constants.
+"""The numbers of starting instances that a settled constant needs. A settled constant needs LEAST
+starting instances that are not random draws. Climbs (ascents of lhs/rhs) from DRAWN random draws,
+and from AGREEING starts of any kind, must reach the largest ratio. Larger numbers settle fewer
+constants.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
 """Shares of the search's time: SHARE for an ascent of lhs/rhs from one start, CLIMBS for the
 ascents from all starts.
 
-The search for objections (reasons why another instance may have a larger ratio) gets the rest of
-the time. Larger shares leave less time for objections.
+The search for objections (reasons why another instance may have a larger ratio) gets the time that
+the ascents leave. Larger shares leave less time for objections.
 """
 AT_A_JUMP = "the ratio is the largest only for exactly these last digits of the entries"
 OVER = "the time was over before the search had tried all moves that could give a larger ratio"
@@ -86,7 +88,7 @@ def settled_on_host(
     seed: int,
     until: float,
 ) -> tuple[list[Point], str]:
-    """Raise lhs/rhs by moves from many starts; return the points reached, and a doubt.
+    """Raise lhs/rhs by moves from many starts; return the points reached, and a reason for doubt.
 
     Args:
         problem: the inequality at its size; the statement runs in Python.
@@ -162,7 +164,7 @@ def _few(points: Sequence[Point]) -> str:
 def _without_objection(
     climber: HostClimber, points: list[Point], rng: np.random.Generator, until: float
 ) -> tuple[list[Point], str]:
-    """Return the points, one without an objection first if possible, and the first's objection."""
+    """Return the points, a point without objection first, and the objection to the first point."""
     value, words, climber.until = points[0].ratio, "", until
     try:
         for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:
@@ -182,8 +184,9 @@ def steady(
 ) -> Place | None:
     """Return an instance equal to `place` up to last digits at which tiny moves keep lhs/rhs.
 
-    At a jump of the ratio, rounding may choose the wrong side. An instance next to the jump has a
-    definite side. The result is None if no such instance is found.
+    At a jump of the ratio, rounding may choose the wrong side. The function looks for an instance
+    next to the jump, at which rounding does not change the ratio. The result is None if the
+    function finds no instance with a stable ratio.
     """
     x, scale = flat(place.instance), scales(place.instance)
     side = lambda: rng.choice([-1.0, 1.0], size=len(x))

@@ -21,7 +21,8 @@ SLOPE = 1e-7
 """The ascent of lhs/rhs in float64 stops at this relative slope, because a smaller slope is
 rounding.
 
-Newton's steps in ball arithmetic then continue. A larger value makes the climb stop earlier.
+Newton's method in ball arithmetic continues from the end of the ascent. A larger value makes the
+climb stop earlier.
 """
 CURVED = 1e-6
 """A direction counts as flat if the second derivative of lhs/rhs is at most this fraction of the
@@ -38,7 +39,7 @@ A larger value counts fewer ends as kinks.
 SPREAD = ("wide", "log-normal")
 """Kinds of starting instances with values of very different sizes.
 
-A climb from such a start begins in the logarithms of the values.
+A climb (ascent of lhs/rhs) from a start of these kinds first changes the logarithms of the values.
 """
 
 
@@ -192,8 +193,8 @@ def polished(
     Args:
         problem: the problem whose ratio the climbs maximise.
         starts: instances that meet the hypotheses, the most promising first.
-        until: the value of `time.process_time()` after which no further climb begins. A climb from
-            the first start always begins.
+        until: the value of `time.process_time()` after which no further climb begins. The climb
+            from the first start begins even after this time.
         snap: whether to tie nearly equal coordinates too; if False, only equal ones are tied.
         reach: a known ratio. After a climb has reached this ratio, the function tries no other ties
             of its start.

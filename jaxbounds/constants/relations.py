@@ -53,7 +53,8 @@ def named(name: str, mp: Any, /) -> Any:
 def _side(powers: Sequence[tuple[str, Fraction]]) -> list[str]:
     """Return the factors of a product of positive powers as texts.
 
-    One text is the product of all integers. Another is the root of all bases with a half power.
+    The first text is the product of all integer factors. The last text is the square root of the
+    product of all bases with the exponent 1/2.
     """
     number, root = 1, 1
     words, roots = list[str](), list[str]()

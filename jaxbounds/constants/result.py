@@ -15,7 +15,7 @@ from jaxbounds.ground.to_json import to_json
 
 SECONDS = 30.0
 """The default processor time of a search for a constant at each size, in seconds. A longer search
-finds and certifies more.
+finds larger ratios, and certifies more digits.
 """
 Where = Literal[
     "attained", "limit", "rising", "unbounded", "every instance", "enumerated", "drawn", "none",

@@ -30,7 +30,7 @@ def parse(words: Sequence[str], /) -> dict[str, tuple[float, ...]]:
     """Parse axes from words such as "T=2,4,8" or "R=.5,1"; an integer value becomes an int.
 
     Raises:
-        Refused: if a word has another form.
+        Refused: if a word is not an axis, an equals sign and numbers.
     """
     axes: dict[str, tuple[float, ...]] = {}
     for word in words:

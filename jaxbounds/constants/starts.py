@@ -228,8 +228,10 @@ def further(
 
     Args:
         problem: the inequality at its size.
-        known: the instances with the largest ratios so far. The function yields changed copies.
-        fresh: further draws. The function yields these draws, and changed copies of them.
+        known: the instances with the largest ratios so far. The function yields changed copies of
+            these instances.
+        fresh: further random draws. The function yields the further draws themselves, and changed
+            copies.
         seed: the seed of the random changes; another seed gives other starts.
     """
     rng = np.random.default_rng([seed, 7])

@@ -1,10 +1,11 @@
 """Find suprema of a ratio of sides that a sequence of instances approaches and no instance reaches.
 
-The search starts from an instance whose sides nearly agree. From this instance the search tries
-several ways. A way is a sequence of instances that scales arrays up or down, or brings two arrays
-together. A way approaches the supremum under four conditions. The ratio comes closer to one along
-the way, up to rounding. The ratio falls in the opposite direction. The sides differ at the end of
-every way. Ball arithmetic confirms the difference of the sides.
+The search starts from an instance whose sides nearly agree. The search tries several ways from one
+start. A way is a sequence of instances that scales arrays up or down, or brings two arrays
+together. A way counts as an approach to the supremum under four conditions. The ratio comes closer
+to one along the way, up to rounding. The ratio falls if the arrays change in the direction opposite
+to the way. The sides differ at the end of every way. Ball arithmetic confirms the difference of the
+sides.
 """
 
 import contextlib
@@ -41,8 +42,9 @@ BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
 more factors find slower approaches. A way is a sequence of instances with scaled arrays."""
 CLOSE, FALLS = 1e-6, 1e-5
 """Two distances of a ratio from one. A way (a sequence of instances with scaled arrays) counts only
-if its last ratios are within CLOSE of one. FALLS is the least distance that the opposite direction
-must reach. A larger FALLS makes the search mistake more approaches for instances with equal sides.
+if its last ratios are within CLOSE of one. If the arrays are scaled in the opposite direction, the
+ratio's distance from one must reach FALLS. A larger FALLS makes the search mistake more approaches
+for instances with equal sides.
 """
 CLOSER = 0.9
 """On an accepted way (a sequence of instances), the last ratio's distance from one is at most this
@@ -77,8 +79,8 @@ instances plain.
 """
 FAR = 2.0 ** (max(STEPS) - 1)
 """If a sequence of projected instances changes an array by at least this factor, the array moves to
-0 or to infinity. Otherwise the sequence ends at the edge of the array's set. A larger factor finds
-more edges.
+0 or to infinity. If the factor is smaller, the sequence ends at the edge of the array's set. A
+larger value lets more sequences count as ending at an edge.
 """
 LEAVES = 6
 """If an instance has at most this many float arrays, the search also scales each array alone.
@@ -179,12 +181,12 @@ def _along(
 ) -> tuple[str, list[Instance]]:
     """Find a way (a sequence of instances) on which the ratio of the sides comes closer to one.
 
-    In the opposite direction, the ratio must fall.
+    If the arrays change in the direction opposite to the way, the ratio must fall.
 
     If the way starts at an instance that is not the worst, the ratio may also stay near one.
 
     Returns:
-        A sentence that describes the way; empty if no way fits. Also the last instances of all ways
+        A sentence that describes the way (empty if no way fits), and the last instances of all ways
         on which the ratio ends near one.
     """
     with np.errstate(all="ignore"):

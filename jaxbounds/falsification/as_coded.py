@@ -1,8 +1,8 @@
 """Find instances at which machine integers wrap (overflow).
 
-A violation at such an instance refutes the program, not the claim. The engine runs the claim's
-program once more, with integers of any length. If a side changes, an integer wrapped in the
-computation of the side, and the verdict ignores the instance.
+A violation at an instance with wrapped integers refutes the program, not the claim. The engine runs
+the claim's program once more, with integers of any length. If a side changes, an integer wrapped in
+the computation of the side, and the verdict ignores the instance.
 """
 
 from typing import NamedTuple
@@ -126,7 +126,7 @@ def without_wrapped(
 ) -> tuple[Decision, Column]:
     """Decide a version of the claim again, without the instances at which integers overflow.
 
-    The function returns the decision and the remaining measurements.
+    The function returns the decision, and the measurements without overflowing integers.
 
     The claim still fails if an instance without overflowing integers violates it.
     """

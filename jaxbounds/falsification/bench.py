@@ -30,7 +30,7 @@ STORED = 2
 """Number of batches that the bench (the object that measures instances) expects at a size that has
 only stored instances.
 
-The bench compiles a program only if it expects many batches. So a larger number makes the bench
+The bench compiles a program only if it expects many batches. A larger number makes the bench
 compile more often.
 """
 
@@ -42,7 +42,7 @@ BESIDE = 32
 """Number of batches that the bench (the object that measures instances) expects for a claim about a
 mean, in addition to the random draws.
 
-The bench compiles a program only if it expects many batches. So a larger number makes the bench
+The bench compiles a program only if it expects many batches. A larger number makes the bench
 compile more often.
 """
 
@@ -469,7 +469,7 @@ class Column(NamedTuple):
     def worst(self, rows: np.ndarray) -> int:
         """Return the row with the largest value, among the given rows whose instances count.
 
-        NaN is largest.
+        NaN counts as the largest value.
         """
         value = self.measured.value[rows]
         score = np.where(np.isnan(value), np.inf, value)

@@ -193,7 +193,8 @@ def is_bound_to(
 ) -> bool:
     """Return whether a slightly wrong function changes a verdict or a ratio of the statement.
 
-    The first mistake is a factor. If no verdict changes, the test tries each of `OTHER_MISTAKES`.
+    The first mistake multiplies the function's results by `factor`. If no verdict changes, the test
+    tries each of `OTHER_MISTAKES`.
 
     Args:
         statement: a statement, or its id.

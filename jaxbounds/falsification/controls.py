@@ -24,8 +24,8 @@ control that is easier to reject.
 """
 FLAT = 1e-3
 """Least fitted exponent for which the engine makes a rate's control (a deliberately false variant).
-If the exponent is smaller, no power of the right side contradicts the claim. A larger value leaves
-more rates without a control of the engine.
+If the fitted exponent is smaller, no power of the right side contradicts the claim. A larger value
+leaves more rates without a control of the engine.
 """
 
 
@@ -56,8 +56,8 @@ def scaled(statement: Statement, column: Column, /) -> Column:
 
     If the right side is zero on the worst instance, the engine moves the right side instead, until
     the left side exceeds it by the share `EXCEEDS` of the terms. If no instance has finite sides,
-    the measurements stay unchanged. The rules then do not reject the control (this false right
-    side).
+    the measurements stay unchanged. The rules do not reject a control (false right side) with
+    unchanged measurements.
     """
     m = column.measured
     counted = np.asarray(m.counted) & np.isfinite(m.lhs) & np.isfinite(m.rhs)
@@ -92,8 +92,8 @@ def _moved(form: Form, column: Column) -> Column:
 def _to_a_power(form: Form, column: Column) -> Column:
     """Raise the right side of a rate to a power, so that the fitted exponent contradicts the claim.
 
-    If no exponent can be fitted, the sides stay unchanged. The rules then do not reject this
-    control (deliberately false variant).
+    If no exponent can be fitted, the sides stay unchanged. The rules do not reject a control
+    (deliberately false variant) with unchanged sides.
     """
     m = column.measured
     keep = m.counted & (m.lhs > 0) & (m.rhs > 0) & np.isfinite(m.lhs) & np.isfinite(m.rhs)

@@ -30,14 +30,14 @@ REACHES_ONE = "the worst ratio is one up to rounding, and the form names no equa
 NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form, which says where both sides agree'
 NUMERICAL = 1e-3
 """An error bar up to this relative width counts as numerical; a wider bar is statistical. An
-equality case (instance with equal sides) then does not decide the claim. A larger value counts
-wider bars as numerical.
+equality case (instance with equal sides) decides no claim with a statistical error bar. A larger
+value counts wider bars as numerical.
 """
 
 
 LARGE = 1e100
 """If the smaller side exceeds this value, an infinite larger side may be an overflow. A larger
-value calls more such bounds vacuous."""
+value calls more bounds with an infinite side vacuous."""
 BELOW_ONE = "every ratio stays below one"
 """Reason that a verdict gives for a bound that holds with distance."""
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"

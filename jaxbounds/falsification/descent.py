@@ -42,14 +42,14 @@ many further rounds to lower the ratio. A larger value measures looseness better
 Only the instances with the largest ratios get these rounds."""
 ENOUGH = 1e-3
 """The search for an instance's promised entries (`there_is`) ends when the ratio of the sides falls
-to this value. The entries are then good enough. A smaller value spends more rounds on very loose
-claims.
+to this value. Entries with a ratio this small satisfy the claim well enough. A smaller value spends
+more rounds on very loose claims.
 """
 ODD = "chain"
 """The name of an extra entry of the instance.
 
-The entry tells the program whether a chain (one run of the search) minimises the ratio, or the gap
-between the sides.
+The extra entry tells the program whether a chain (one run of the search) minimises the ratio, or
+the gap between the sides.
 """
 BELOW = 2.0
 """Number subtracted from the ratio of a witness (entries that satisfy the claim), so that witnesses
@@ -69,7 +69,8 @@ TINY = 1e-9
 share of their sum. A larger value hides more of the function near a vertex."""
 EXACT = 1e-3
 """For an `=`, the search for promised entries (`there_is`) ends when the sides differ by at most
-this share of the tolerance. A larger share is less exact."""
+this share of the tolerance. A larger share accepts entries at which the sides agree less
+exactly."""
 AGAIN = (0.5, 1.0, 4.0)
 """A round also repeats the last step, multiplied by each of these numbers, because a valley of the
 ratio may be long."""

@@ -97,8 +97,8 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
     """Shrink a failing instance of the smallest size with a violation; return it and its size.
 
     The engine shrinks the worst instance first. If its sides are small, or its entries keep many
-    digits, the engine also shrinks failing instances with larger sides. The function then returns
-    the most readable instance.
+    digits, the engine also shrinks failing instances with larger sides. The function returns the
+    most readable of the shrunk instances.
     """
     statement = bench.statement
     amounts = np.asarray(violation(statement, column.measured))
@@ -179,14 +179,15 @@ def verdicts_on(
         store: the folder for `worst/<id>.<form>.npz` (the worst instance) and, for a form that
             fails, `counterexamples/<id>.<form>.npz` (a shrunk instance). Without a folder the
             engine writes nothing.
-        programs: the compiler, which may store compiled programs in a folder. The folder must
-            belong to the current code of the statement.
+        programs: the compiler, which may store compiled programs in a folder. The programs in this
+            folder must come from the current code of the statement.
         examples: the store of the worst instances of earlier runs; this run adds its own worst
             instances.
         referee: the function that asks ball arithmetic about violations as small as rounding
             errors.
         timeout: the seconds after which draws and searches end, checked between two batches. A form
-            that no instance has refuted by then is inconclusive. The default is no limit.
+            that no instance has refuted by then is inconclusive. The default None sets no time
+            limit.
     """
     started = time.perf_counter()
     budget = budget or statement.budget
@@ -355,8 +356,8 @@ def _save(
 ) -> tuple[float, str]:
     """Store an instance with the ratio that `jaxbounds.replay` will measure.
 
-    Return (ratio, relative path). An instance comes with its measured ratio, or with None if the
-    bench has not measured it yet.
+    Return the ratio, and the path of the stored file relative to `store`. An instance comes with
+    its measured ratio, or with None if the bench has not measured it yet.
     """
     instance, size, ratio = found
     if bench.statement.there_is is not None:

@@ -66,8 +66,8 @@ def recall(bench: Bench, pool: Pool, examples: Examples, /) -> None:
     """Add the examples (worst instances) of earlier runs to the pool of instances.
 
     Unless `every` is set, the function adds only examples that violated their claim, because other
-    examples would make a run depend on earlier runs. It skips an example that no longer fits the
-    statement.
+    examples would make a run depend on earlier runs. The function skips an example that no longer
+    fits the statement.
     """
     statement = bench.statement
     for form in statement.forms:

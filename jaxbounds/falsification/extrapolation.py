@@ -68,8 +68,8 @@ def confirm_extrapolated(
     the referee (ball arithmetic) confirms its violation.
 
     Returns:
-        A dictionary of reasons. Each key is the name of a form (version of the claim) that the
-        referee cannot decide.
+        A dictionary from the name of each form (version of the claim) that the referee cannot
+        decide to the reason.
     """
     statement, doubts = bench.statement, dict[str, str]()
     for column, form in enumerate(statement.forms):

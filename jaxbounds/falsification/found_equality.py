@@ -39,8 +39,8 @@ NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the clai
 """Reason of a verdict on a bound that holds and has no known equality case (instance with equal
 sides)."""
 LONGEST = 60
-"""Longest equality case in characters that the advice proposes. A larger number proposes longer
-instances."""
+"""The advice proposes an equality case if its text has at most this many characters. A larger
+number proposes longer instances."""
 SHOWN = 4
 """The reason of a verdict lists the entries of an array if there are at most this many. A larger
 number lists longer arrays in reasons."""
@@ -97,7 +97,7 @@ def _short(
 ) -> Iterator[tuple[Instance, Size]]:
     """Yield instances with entries on the grid (of floats with few digits) and equal float sides.
 
-    Sums of such entries are exact.
+    Floats hold the sums of entries on the grid exactly.
     """
     m, found = column.measured, 0
     rows = np.flatnonzero(m.counted & (value == 1) & (m.lhs == m.rhs))

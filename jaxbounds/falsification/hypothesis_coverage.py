@@ -1,7 +1,7 @@
 """Test whether a statement's hypotheses exclude any instance, by moving drawn instances.
 
 A hypothesis that every instance meets excludes nothing: the hypothesis is true by construction, or
-it tests the wrong quantity. No verdict would show such a mistake.
+it tests the wrong quantity. No verdict would show that a hypothesis excludes nothing.
 """
 
 import contextlib
@@ -94,8 +94,8 @@ def never_missed(statement: Statement, /) -> tuple[str, ...]:
 
     The engine draws instances and changes one leaf (array) at a time: it scales, shifts or moves
     one entry, by a millionth and by large amounts. An instance that the engine does not try might
-    miss the hypothesis. A name in the result is therefore a question to the author, not a proven
-    fault.
+    violate the hypothesis. A hypothesis in the result is therefore a question to the author, not a
+    proven fault.
 
     Args:
         statement: the statement, which declares the claim and its hypotheses.

@@ -68,8 +68,9 @@ def upper_mean(
 ) -> float:
     """Return an upper confidence bound on a mean of values up to `most`, without a lower limit.
 
-    The function replaces values below a floor by the floor. This cannot lower the mean, and gives
-    the values a finite range. The result is the least of the bounds for several floors.
+    The function replaces values below a floor by the floor. Raising values to a floor cannot lower
+    the mean, and gives the values a finite range. The result is the least of the bounds for several
+    floors.
     """
     values = np.asarray(values, float)
     floors = np.quantile(values, np.linspace(0, 0.9, CLIPS))
@@ -84,7 +85,7 @@ def tail_index(values: ArrayLike, /) -> float:
     """Estimate the index a of the upper tail P(x - median > t) ~ t^-a by Hill's estimator.
 
     The estimator uses the sqrt(n) largest of n values, and then the largest third of these values.
-    The result is the larger estimate: only a true power law has equal indices in both parts. The
+    The result is the larger of the two estimates, which are equal only for a true power law. The
     index is infinite if there are few values above the median, or if the largest values are equal.
     A tail with an index of at most two may have no variance.
     """
@@ -124,7 +125,7 @@ def fitted_exponent(
         )
     if np.ptp(np.log(x)) == 0:
         raise Refused(
-            f"x={x}: expected at least two different x to fit an exponent. Try more sizes"
+            f"x={x}: all entries are equal, expected two different entries. Try more sizes"
         )
     (slope, _), covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
     half = scipy.special.stdtrit(len(x) - 2, (1 + confidence) / 2) * np.sqrt(covariance[0, 0])

@@ -124,8 +124,8 @@ def _beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee
 
     A violation with two infinite sides counts if the referee confirms it. If the referee finds the
     claim true at every instance with an overflow, these instances do not count. The referee decides
-    at most `FAR` instances. If there are more instances with an overflow, all of them count, and
-    the claim cannot hold.
+    at most `FAR` instances. If more than `FAR` instances overflow, all of these instances count,
+    and the claim cannot hold.
     """
     m, statement = column.measured, bench.statement
     far = np.isinf(m.lhs) | np.isinf(m.rhs)
@@ -353,8 +353,8 @@ def _beside_zero(
 
     A bound by zero needs no named instance of equality, if ball arithmetic does not refute the
     worst instances. A claim with promised entries (`there_is`) keeps its decision, because ball
-    arithmetic decides nothing about the best entries. Otherwise, a bound that is false by less than
-    rounding could hold.
+    arithmetic decides nothing about the best entries. A bound with promised entries that is false
+    by less than rounding could otherwise hold.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)

@@ -88,14 +88,15 @@ NOISY = 0.1
 more sizes, although their distances may be noise.
 """
 PAIRS = 3
-"""The model c + a / log(parameter) gives a limit c for each pair of neighbouring sizes. This many
-pairs must agree on c. A larger number requires more sizes.
+"""The model c + a / log(parameter) gives a limit c for each pair of neighbouring sizes. At least
+this many pairs of sizes must agree on the limit c. A larger number requires more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
 """Criteria as shares of the last distance, for a fitted distance c + a / log(parameter). A limit c
 up to NOTHING counts as zero, a limit of at least LEAST as positive. Each pair of sizes gives an
-estimate of c, and all estimates must agree to EXACTLY. For a slower decay, the estimates differ by
-more than EXACTLY. A larger EXACTLY would call such a decay inconsistent.
+estimate of c, and all estimates must agree to EXACTLY. For a decay to zero slower than 1 /
+log(parameter), the estimates differ by more than EXACTLY. A larger EXACTLY would call this slower
+decay inconsistent.
 """
 
 
@@ -185,7 +186,7 @@ def judged_limit(
 ) -> Trend:
     """Decide a limit for each group of sizes that differ only in the parameter.
 
-    The result is the worst status of the groups.
+    The function returns the worst of the groups' statuses.
 
     The distance at a size is the largest distance of an instance that counts.
 

@@ -31,8 +31,9 @@ ascent. A larger number makes chains of fewer steps.
 """
 WITHOUT_SLOPES = {False: 0.5, True: 2}
 """Number of the budget's gradient steps that one step of a chain (a sequence of random moves)
-costs, for statements without gradients. The keys are those of `STEPS`. A larger number makes chains
-of fewer steps; the present numbers suffice to reach the middle of a range of 2^20 integers.
+costs, for statements without gradients. The dict has the same keys as `STEPS`. A larger number
+makes chains of fewer steps; the present numbers suffice to reach the middle of a range of 2^20
+integers.
 """
 FAR = 1e3
 """The entries of a search may exceed, or fall below, the drawn entries by this factor. A larger
@@ -134,7 +135,8 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[In
 def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
     """Return the claim's worst instances at the previous size, enlarged to the current shapes.
 
-    For the first size, and if the numbers of axes differ, the function returns drawn instances.
+    The function returns drawn instances for the first size, and if arrays of the two sizes have
+    different numbers of axes.
     """
     if index - 1 not in pool.sizes:
         return drawn

@@ -1,11 +1,11 @@
 """Search by random moves toward vertices, ties, sparse arrays and other scales.
 
-The ratio of an inequality is often largest at such points. All chains (runs of the search) advance
-together. The program that measures the draws also measures the chains' instances, so the chains
-need no program of their own. In each step, all chains make the same kind of move in the same leaf,
-and each chain draws its own entries. A chain keeps a new instance that has a larger ratio in the
-chain's form (version of the claim). The starting points are of several kinds, because a single kind
-may lead all chains to one local maximum.
+The ratio of an inequality is often largest at vertices, ties or sparse arrays. All chains (runs of
+the search) advance together. The program that measures the draws also measures the chains'
+instances, so the chains need no program of their own. In each step, all chains make the same kind
+of move in the same leaf, and each chain draws its own entries. A chain keeps a new instance that
+has a larger ratio in the chain's form (version of the claim). The starting points are of several
+kinds, because a single kind may lead all chains to one local maximum.
 """
 
 import functools
@@ -252,7 +252,7 @@ def one_leaf(
 ) -> list[Leaf]:
     """Move one leaf, or replace the leaf by another leaf of equal shape.
 
-    The other leaves stay unchanged.
+    All leaves but the moved leaf stay unchanged.
 
     Args:
         leaves: the leaves of all chains (parallel runs of the search).

@@ -18,8 +18,8 @@ from jaxbounds.claims.statements import Size, Statement
 from jaxbounds.falsification.evaluation import Reading, Xp, form_names, of_form
 
 FEW = 3
-"""The engine records a value with at most this many entries one by one. For a longer value, it
-records two weighted sums. A larger limit makes the record longer.
+"""The engine records a value with at most this many entries one by one. For a longer value the
+engine records two weighted sums. A larger limit makes the record longer.
 """
 DRAWN = 2
 """The engine records values on this many draws of each sampler and size. More draws make the record

@@ -41,7 +41,8 @@ class Few(NamedTuple):
 def noted_rows(bench: Bench, seed: int = 0, /) -> Iterator[Few]:
     """Yield the instances on which a run records values.
 
-    The function draws only these rows, because a draw does not depend on the batch's length.
+    The function draws only the recorded rows of a batch, because a draw does not depend on the
+    batch's length.
     """
     statement = bench.statement
     if statement.there_is is not None:

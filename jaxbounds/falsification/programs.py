@@ -88,8 +88,8 @@ def _kind(leaf: Any) -> tuple[Any, ...]:
 class Programs:
     """Runs functions over batches of instances on the CPU; it may store compiled programs.
 
-    The name of a function and the shapes of its arguments alone identify a stored program. So a
-    folder must belong to one state of all traced code.
+    The name of a function and the shapes of its arguments alone identify a stored program. All
+    programs in a folder must therefore come from one version of the traced code.
     """
 
     def __init__(self, folder: str | Path | None = None, /) -> None:
@@ -202,7 +202,7 @@ def _in_numpy(traced: Any) -> Callable:
 def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exception]) -> Callable:
     """Return a function that calls `run` until `run` raises `refusal`.
 
-    From then on the function calls a replacement, which `make` builds once.
+    After `refusal` the function calls a replacement, which `make` builds once.
     """
     other = functools.cache(make)
 

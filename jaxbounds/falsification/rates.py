@@ -21,9 +21,9 @@ factor explains more by lower-order terms. For example, a term n beside n^2 shri
 the factor 0.71.
 """
 STAYS = 0.75
-"""The last local exponent comes from the last two sizes. If it keeps at least this share of the
-fitted exponent's distance from one, the exponent does not tend to one. A larger share calls fewer
-rates inconsistent.
+"""The last local exponent comes from the last two sizes. If the last local exponent keeps at least
+this share of the fitted exponent's distance from one, the exponents do not tend to one. A larger
+share calls fewer rates inconsistent.
 """
 
 

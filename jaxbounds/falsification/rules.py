@@ -102,7 +102,7 @@ def _of_form(statement: Statement, form: Form, cited: bool) -> Iterator[str]:
         if stored.meets is None:
             yield f"{name}: the counterexample does not test the paper's hypotheses. Try meets=..."
         elif missed := _missed(statement, stored):
-            yield f"{name}: the counterexample misses the hypotheses {', '.join(missed)}"
+            yield f"{name}: the counterexample violates the hypotheses {', '.join(missed)}"
 
 
 def problems_of(paper: Paper) -> tuple[str, ...]:

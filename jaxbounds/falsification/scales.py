@@ -53,8 +53,8 @@ a branch at random, the runs miss one violation in 2^SHAKES.
 """
 NEARBY = 1e-6
 """If the sides of a bound differ by more than this share of the instance's largest entry (at least
-1), the difference is more than rounding. The rule applies only to a positive right side. A larger
-share makes the engine check more instances.
+1), the difference is more than rounding. The engine applies this rule only to bounds with a
+positive right side. A larger share makes the engine check more instances.
 """
 
 
@@ -246,9 +246,10 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
     """Choose a few instances at which one side of a bound is zero and the other side is smallest.
 
-    These instances matter if the claim names an equality case (instance with equal sides) that no
-    other instance reaches. These instances also matter if both sides are zero at all instances. In
-    both cases, only the sizes of the terms can scale a control (false variant).
+    Instances with a zero side matter if the claim names an equality case (instance with equal
+    sides) that no other instance reaches. Instances with a zero side also matter if both sides are
+    zero at all instances. The engine can scale a control (false variant) of a zero side only by the
+    sizes of the terms.
     """
     reached = np.any(m.counted & (m.value >= NEARLY))
     zeros = not np.any(m.counted & ((m.lhs != 0) | (m.rhs != 0)))
@@ -371,8 +372,8 @@ def _size_with_moving_axis(
 ) -> float:
     """Return the size of a limit's terms; the moving size is an argument of the program.
 
-    If a size is static, Python computes with its numbers before the trace. The trace then holds
-    only results, and no sums of terms.
+    If a size is static, Python computes with its numbers before the trace, so the trace holds no
+    sums of terms.
 
     Returns:
         The size of the terms; NaN if `evaluate` needs the moving size as a number, for example for

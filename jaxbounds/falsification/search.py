@@ -126,7 +126,7 @@ def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[.
 
 
 class _Flat:
-    """One array with the float leaves of all chains (runs of the search). Each row is a chain."""
+    """An array with the float leaves of all chains (runs of the search), one row for each chain."""
 
     def __init__(self, leaves: Sequence[np.ndarray]) -> None:
         self.moving = _moving(leaves)

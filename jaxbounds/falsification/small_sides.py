@@ -2,8 +2,8 @@
 
 The square root of a cancelled difference turns a rounding of 1e-16 into 1e-8. Floats then violate a
 true bound at instances with small sides, and a search climbs along this noise. Ball arithmetic
-decides whether these violations are rounding. If all are rounding, the engine draws and searches a
-second time, among instances with a side of at least `LEAST`.
+decides whether these violations are rounding. If all violations at small sides are rounding, the
+engine draws and searches a second time, among instances with a side of at least `LEAST`.
 """
 
 from collections.abc import Mapping

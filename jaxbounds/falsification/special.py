@@ -1,7 +1,7 @@
 """Measure identities at special points: integers, halves, ties, zeros, equal rows.
 
-A continuous draw misses these points with probability one. The engine makes special points from
-random draws, and projects them onto the hypotheses.
+A draw from a continuous distribution is a special point with probability zero. The engine makes
+special points from random draws, and projects them onto the hypotheses.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ LARGE = 2**22
 larger instances too."""
 SAME = 0.5
 """Share of the special points in which all leaves get the same kind of change. A larger share
-leaves fewer points with mixed changes."""
+leaves fewer special points whose leaves get different changes."""
 KEPT = 0.25
 """Share of the leaves (arrays) that stay as drawn, in the special points with mixed changes. A
 larger share changes fewer leaves.

@@ -57,7 +57,7 @@ def hidden_violation(
 def strictly(pool: Pool, column: Column, decision: Decision, /) -> Decision:
     """Let a strict inequality hold only if the sides differ at every instance.
 
-    A ratio that approaches one, while no instance reaches one, keeps its decision elsewhere.
+    A strict inequality whose ratio only approaches one gets its status from another function.
     """
     m = column.measured
     with np.errstate(invalid="ignore"):

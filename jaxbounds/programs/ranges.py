@@ -29,8 +29,8 @@ Range = tuple[int, int] | None
 STEADY = 8
 """The test computes the ranges of this many steps of a scan.
 
-The test then extrapolates a range that grew equally at each step. A larger number notices ranges
-whose growth changes in later steps.
+For the later steps the test extrapolates a range that grew equally at each step. A larger number
+notices ranges whose growth changes in later steps.
 """
 
 _SAME = frozenset(

@@ -219,8 +219,8 @@ def program_text(closed: ClosedJaxpr, /) -> str:
 SAME = 1e-6
 """The largest relative difference at which the results of two traces count as equal.
 
-Rounding alone causes smaller differences. A larger value accepts more functions that change from
-trace to trace.
+Differences that only rounding causes are smaller than this value. A larger value accepts more
+functions that change from trace to trace.
 """
 
 
@@ -243,8 +243,8 @@ def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> 
 def is_fixed(function: Callable, /, *arguments: Any, before: ClosedJaxpr) -> bool:
     """Tell whether a new trace of a function gives the program `before` with equal constants.
 
-    The new trace may differ from `before`, because JAX caches parts of traces. Then the new trace
-    must equal a third trace, and give the results of `before` at the arguments.
+    The new trace may differ from `before`, because JAX caches parts of traces. If the new trace
+    differs, it must equal a third trace, and give the results of `before` at the arguments.
     """
     # A new lambda, because JAX does not trace the same function object again.
     trace = lambda: jax.make_jaxpr(lambda *a: function(*a))(*arguments)

@@ -53,6 +53,6 @@ def test_a_rule_of_ones_own_encloses_the_value(cube):
 
 
 def test_a_rule_of_the_library_stays():
-    with pytest.raises(jb.Refused, match="primitive='sin' has a rule of the library"):
+    with pytest.raises(jb.Refused, match="primitive='sin' is known to the library"):
         balls.add_rule("sin", scaled_cube)
     assert RULES["sin"] is not scaled_cube

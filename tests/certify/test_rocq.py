@@ -152,7 +152,7 @@ def test_what_has_no_translation_is_named():
 
     certificate = jb.disprove(statement(sides), "printed", INSTANCE, SIZE)
     assert certificate.word == "disproved"
-    says = r"no file for a kernel of form='printed' in mine.claim: .*'erf'"
+    says = r"no Rocq file for form='printed' in mine.claim: .*'erf'"
     with pytest.raises(ValueError, match=says):
         certificate.rocq()
 

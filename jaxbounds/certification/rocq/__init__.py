@@ -63,7 +63,7 @@ def disproof_file(
         file = file_of(about, citation=citation, margin=margin)
     except (NotSupported, Undecided) as problem:
         raise Refused(
-            f"no file for a kernel of form={form!r} in {statement.id}: {problem}. Try its witness, "
+            f"no Rocq file for form={form!r} in {statement.id}: {problem}. Try its witness, "
             "which `jaxbounds certify` writes"
         ) from problem
     return _of_size(file, name, operations)
@@ -104,7 +104,7 @@ def proof_file(
         file = box_file(statement, form, domain, **options)
     except (NotSupported, Undecided) as problem:
         raise Refused(
-            f"no file for a kernel of form={form.name!r} in {statement.id}: {problem}. "
+            f"no Rocq file for form={form.name!r} in {statement.id}: {problem}. "
             "Try a smaller formula"
         ) from problem
     return _of_size(file, name, operations)
@@ -114,7 +114,7 @@ def _of_size(file: RocqFile, name: str, operations: int) -> RocqFile:
     """Return the file, or refuse it if it has more than `operations` operations."""
     if file.operations > operations:
         raise Refused(
-            f"{name} has no file for a kernel: the file would have {file.operations} operations "
+            f"{name} gets no Rocq file: the file would have {file.operations} operations "
             f"and may take {file.seconds:.0f} s, and operations={operations} is the limit. Try "
             f"--operations {file.operations}"
         )

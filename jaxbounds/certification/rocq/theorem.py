@@ -155,7 +155,7 @@ def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
             "a comparison, such as a <= b"
         )
     if not all(f.truth for f in facts):
-        raise Undecided(f"the instance misses the hypothesis {name!r}")
+        raise Undecided(f"the instance violates the hypothesis {name!r}")
     return Fact(True, tuple(dict.fromkeys(c for f in facts for c in f.because)), ledger)
 
 

@@ -104,8 +104,8 @@ class Set(metaclass=CarefulABC):
     """
 
     convex: ClassVar[bool] = True
-    """Whether the set is convex. If so, `project` returns the nearest point, unless its docstring
-    says otherwise.
+    """Whether the set is convex. For a convex set, `project` returns the nearest point, unless the
+    docstring of `project` says otherwise.
     """
 
     @classmethod
@@ -158,10 +158,10 @@ class Set(metaclass=CarefulABC):
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
         """Return points of the set to try beside `x` in a search, shape (6, *shape).
 
-        The first three are -x, x with one sign flipped, and x with one entry set to 0. The others
-        are x with one entry (or row) copied onto another, x with every entry replaced by its sign
-        times the largest absolute entry, and 1000 x. The method projects each candidate onto the
-        set.
+        The first three points are -x, x with one sign flipped, and x with one entry set to 0. The
+        other three points are x with one entry (or row) copied onto another, x with every entry
+        replaced by its sign times the largest absolute entry, and 1000 x. The method projects each
+        candidate onto the set.
         """
         flip, out, copy = jax.random.split(key, 3)
         x = jnp.asarray(x)
@@ -191,11 +191,11 @@ class Set(metaclass=CarefulABC):
         """Return the points with the indices `rows` (below `cardinality`), shape (rows, *shape).
 
         Raises:
-            Refused: if the set has no numbered points.
+            Refused: if the library cannot list the points of the set.
         """
         every = self.every(size)
         if every is None:
-            raise Refused(f"set={self!r} has no numbered points. Try `draw`")
+            raise Refused(f"set={self!r} has no list of its points. Try `draw`")
         return np.asarray(every)[rows]
 
     def every(self, size: Size) -> np.ndarray | None:
@@ -249,7 +249,7 @@ class RefusedSet(Set):
         return cls(problem)
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Refuse every use.
+        """Raise the exception of the set's constructor, because the set has no shape.
 
         Raises:
             Exception: the exception of the set's constructor.
@@ -257,7 +257,7 @@ class RefusedSet(Set):
         raise self.problem
 
     def project(self, x: Any, size: Size) -> Any:
-        """Refuse every use.
+        """Raise the exception of the set's constructor, because the set has no points.
 
         Raises:
             Exception: the exception of the set's constructor.
@@ -265,7 +265,7 @@ class RefusedSet(Set):
         raise self.problem
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Refuse every use.
+        """Raise the exception of the set's constructor, because the set has no points.
 
         Raises:
             Exception: the exception of the set's constructor.

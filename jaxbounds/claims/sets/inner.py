@@ -52,7 +52,7 @@ def best_point(
     Args:
         objective: the function to maximise, from a point to a number; NaN counts as minus infinity.
         over: the sets, keyed by the names of the point's entries.
-        size: the numbers that the sets' shapes name.
+        size: a dict from the names of sizes in the sets' shapes to numbers.
         given: a further starting point of the search.
         starts: the number of draws and extreme points to start from.
         steps: the number of steps from each starting point.
@@ -157,7 +157,7 @@ def supremum(
         function: the function to maximise. The function takes a point of each set as a keyword
             argument, and returns a number.
         over: the sets, keyed by the names of the function's arguments.
-        size: the numbers that the sets' shapes name.
+        size: a dict from the names of sizes in the sets' shapes to numbers.
         starts: the number of draws and extreme points to climb from.
         steps: the number of steps from each starting point.
     """
@@ -198,7 +198,7 @@ def infimum(
         function: the function to minimise. The function takes a point of each set as a keyword
             argument, and returns a number.
         over: the sets, keyed by the names of the function's arguments.
-        size: the numbers that the sets' shapes name.
+        size: a dict from the names of sizes in the sets' shapes to numbers.
         starts: the number of draws and extreme points to descend from.
         steps: the number of steps from each starting point.
     """

@@ -220,7 +220,7 @@ class SpectralBall(_OfMatrices):
     def charts(self, size: Size) -> tuple[Chart, ...]:
         """Return one chart.
 
-        Its coordinates are the angles of two rotations, and the signed singular values.
+        The chart's coordinates are the angles of two rotations, and the signed singular values.
 
         Raises:
             Refused: if the matrices are not square, or the norm is nuclear.
@@ -282,7 +282,7 @@ class Symmetric(_OfMatrices):
             )
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Return the shape (d, d) at a size.
+        """Return the matrices' shape (d, d), with the number that `size` gives for d.
 
         Raises:
             Refused: if the matrices are not square.
@@ -398,7 +398,7 @@ class Symmetric(_OfMatrices):
         return found
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart. Its coordinates are the angles of a rotation, and the eigenvalues.
+        """Return one chart, whose coordinates are the angles of a rotation, and the eigenvalues.
 
         Raises:
             Refused: if the norm is not "operator", or the bound is infinite.
@@ -456,7 +456,7 @@ class RowBalls(Set):
             )
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Return the shape at a size.
+        """Return the arrays' shape, with the numbers that `size` gives for names.
 
         Raises:
             Refused: if there is no row, or a row has no entry.

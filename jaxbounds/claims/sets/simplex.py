@@ -25,7 +25,7 @@ class Simplex(Set):
         self._refuse(self.total)
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Return the shape at a size.
+        """Return the arrays' shape, with the numbers that `size` gives for names.
 
         Raises:
             Refused: if a row has no entry.
@@ -148,8 +148,8 @@ class SubSimplex(Simplex):
     def charts(self, size: Size) -> tuple[Chart, ...]:
         """Return one chart by stick breaking.
 
-        The coordinates t_i in [0, 1] give the entries t_1, (1 - t_1) t_2, ..., without the last
-        piece.
+        The coordinates t_i in [0, 1] give the entries t_1, (1 - t_1) t_2, ...; the rest of the
+        total belongs to no entry.
         """
         shape, total = self.shape_at(size), self._sum(size)
         k = math.prod(shape)

@@ -294,7 +294,7 @@ class Sphere(Ball):
     convex: ClassVar[bool] = False
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Return the shape at a size.
+        """Return the arrays' shape, with the numbers that `size` gives for names.
 
         Raises:
             Refused: if the arrays have no entry, so that no norm is positive.

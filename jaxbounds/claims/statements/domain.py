@@ -24,8 +24,8 @@ class Domain:
         size: the static part of the instances; it need not be among the statement's sizes.
         lower: the least value of each coordinate, finite.
         upper: the greatest value of each coordinate, finite.
-        slack: an absolute amount. The proof shows lhs <= rhs + slack, or |lhs - rhs| <= slack for
-            every entry of an identity.
+        slack: the absolute amount by which the proved claim may be weaker. The proof shows lhs <=
+            rhs + slack, or |lhs - rhs| <= slack for every entry of an identity.
         relative_slack: a further slack, as a share of |rhs| (for an identity, of the larger side).
         beyond: one sentence that says whether the claim holds outside the box, and why.
     """

@@ -150,7 +150,7 @@ def covering(
 ) -> tuple[str, ...] | str:
     """Return the ids of the statements about an item, or the text about it in the paper's `items`.
 
-    The result is empty if neither exists.
+    The result is empty if no statement and no text is about the item.
 
     Args:
         item: an item of the paper.

@@ -19,8 +19,8 @@ def owner_of(function: Judged, /) -> tuple[Any, str]:
     """Return the module or class that holds a function, and the function's name there.
 
     Raises:
-        Refused: if its module does not hold the function under its own name. A lambda, a nested
-            function and a partial application have no such module.
+        Refused: if the function's module does not hold the function under its own name, as for a
+            lambda, a nested function or a partial application.
     """
     try:
         owner: Any = sys.modules[function.__module__]

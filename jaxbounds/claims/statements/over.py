@@ -18,8 +18,8 @@ class Drawn:
     Attributes:
         over: the sets, keyed by the names of the entries.
         own: the statement's own sampler, for entries without a set or with a special distribution.
-        law: whether the claim is about a frequency or a mean. If so, the distribution of the draws
-            matters, and the statement's own sampler must draw every entry.
+        law: whether the claim is about a frequency or a mean. For a frequency or a mean the
+            distribution of the draws matters, so the statement's own sampler must draw every entry.
     """
 
     over: Over

@@ -35,15 +35,15 @@ Relation = Literal["=", "<=", ">=", "->"]
 Estimate = Literal["below", "above"]
 FEWEST = 3
 """A limit needs at least this many values of the parameter that tends to its limit. A larger number
-requires more sizes, and gives a better fit.
+requires more sizes of a limit, and gives a better fit.
 """
 Search = Literal["gradient", "random", "none"]
 Witness = Callable[..., Any] | Mapping[str, Any] | float
 """The entries that a claim only promises (`there_is`), or a function that returns them."""
 
 FITTED = ("rate", "limit")
-"""The kinds of claims that the engine decides by a trend over sizes. The best status of such a
-claim is `consistent`."""
+"""The kinds of claims that the engine decides by a trend over sizes. The best status of a claim
+about a trend is `consistent`."""
 SCALED = ("inequality", "identity", "construction", "trajectory", "rate", "limit")
 """The kinds of claims for which the engine makes a control (a deliberately false variant) if the
 statement names no control."""
@@ -298,7 +298,8 @@ class Statement(metaclass=Careful):
     def unrefutable(self) -> bool:
         """Whether an estimated side may be wrong in the direction that causes a violation.
 
-        A violation may then come from the estimate, so the violation does not refute the claim.
+        If the side may be wrong in this direction, a violation may come from the estimate, and does
+        not refute the claim.
         """
         larger = "rhs" if self.relation == "<=" else "lhs"
         return any(

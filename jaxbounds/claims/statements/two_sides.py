@@ -29,7 +29,7 @@ def refuse_other_side(which: str, side: Any, /) -> None:
     """Refuse a side that is neither a function nor a number.
 
     Raises:
-        TypeError: if the side is neither; the message names the side.
+        TypeError: if the side is neither a function nor a number; the message names the side.
     """
     if not callable(side) and (isinstance(side, bool) or not isinstance(side, int | float)):
         raise TypeError(
@@ -113,8 +113,8 @@ class TwoSides:
         name: the id of the statement, for messages.
 
     Attributes:
-        sides: every distinct side, and the error. If their code changes, stored verdicts become
-            stale.
+        sides: all different sides, and the error. If the code of a side or of the error changes,
+            stored verdicts become stale.
     """
 
     def __init__(
@@ -176,8 +176,8 @@ def _first_line(problem: Exception) -> str:
 
 
 _SAID = (TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError, NameError)
-"""The exceptions of a side to which the library adds the name of the side. A subclass keeps its
-message, because the engine treats it by its class."""
+"""The exceptions of a side to which the library adds the name of the side. An exception of a
+subclass stays unchanged, because the engine reacts to the class of the exception."""
 
 
 def _alike(left: Side, right: Side, lhs: Any, rhs: Any) -> tuple[Any, Any]:

@@ -46,7 +46,7 @@ def add_rule(
     """
     if primitive in PRIMITIVES and primitive not in _ADDED:
         raise Refused(
-            f"primitive={primitive!r} has a rule of the library, expected a primitive of your own. "
+            f"primitive={primitive!r} is known to the library, expected a primitive of your own. "
             "Try another name"
         )
     _ADDED.add(primitive)

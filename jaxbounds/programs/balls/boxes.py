@@ -1,11 +1,11 @@
 """Prove a claim (an inequality) on a box by branch and bound.
 
 The margin is the right side of a claim minus the left side. The search cuts the box until the
-margin is proved nonnegative on every part. Two enclosures bound the margin on a box. The first is
-the margin's ball (interval), which ball arithmetic computes. The second is the mean value form: the
-value at the centre minus the sum of |slope| times radius. If the margin is monotone in a
-coordinate, the search replaces the box by one of its faces. If the sign of the margin stays
-undecided, the search cuts the box in two.
+margin is proved nonnegative on every part. Two enclosures bound the margin on a box. The first
+enclosure is the ball (interval) that ball arithmetic computes for the margin. The second enclosure
+is the mean value form: the value at the centre minus the sum of |slope| times radius. If the margin
+is monotone in a coordinate, the search replaces the box by one of its faces. If the sign of the
+margin stays undecided, the search cuts the box in two.
 """
 
 import heapq
@@ -47,10 +47,10 @@ A larger value leaves more small violations undecided. The value must exceed the
 irrational constants in a program.
 """
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""The search looks for points at which both sides of the claim are equal. It looks in each box
-narrower than NARROW with a margin below CLOSE, and in each box narrower than VERY_NARROW. NARROW
-and VERY_NARROW are fractions of the whole box's width, and CLOSE is a fraction of the claim's
-larger side. Larger fractions make the search look in more boxes.
+"""The search looks for points at which both sides of the claim are equal. The search looks in each
+box narrower than NARROW with a margin below CLOSE, and in each box narrower than VERY_NARROW.
+NARROW and VERY_NARROW are fractions of the whole box's width, and CLOSE is a fraction of the
+claim's larger side. Larger fractions make the search look in more boxes.
 """
 
 

@@ -1,15 +1,15 @@
 """Prove a claim around a point of equality, where the margin M is zero and nonnegative nearby.
 
-The proof is the following. Let x* be the point and N a box around x*. Taylor's theorem gives for
-every x* + h in N
+The proof uses Taylor's theorem. Let x* be the point of equality and N a box around x*. For every
+x* + h in N the theorem says
 
     M(x* + h) = sum_{|a| < m} M_a(x*) h^a + sum_{|a| = m} M_a(z) h^a,   z between x* and x* + h,
 
-with M_a the a-th derivative of M over a!. The module `jets` encloses the number M_a(x*), and the
+Here M_a is the a-th derivative of M over a!. The module `jets` encloses the number M_a(x*), and the
 values of M_a on N. Exact arithmetic decides which M_a(x*) are zero; a small ball around zero cannot
 decide it. Let w be weights, h_j = r^{w_j} u_j and max |u_j| = 1. Every nonzero term has a power r^d
-or higher, so M = r^d Q(r, u). Let Q >= 0 for 0 <= r <= R and all directions u that point into the
-box. Then M >= 0 on the box. For d = 2 and w = (1, .., 1) the condition on Q is a positive definite
+or higher, so M = r^d Q(r, u). If Q >= 0 for 0 <= r <= R and all directions u that point into the
+box, then M >= 0 on the box. For d = 2 and w = (1, .., 1) the condition on Q is a positive definite
 interval Hessian at a point of zero gradient. The general condition also covers margins such as x^4
 and x^2 + y^4, and points x* on a face or corner of the searched box. At a kink the program forks:
 the proof follows every possible branch. The proof tests each branch where the branch's conditions
@@ -135,7 +135,7 @@ def _defined(jet: Jet) -> bool:
 def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | None:
     """Return the coordinates' weights, and the weighted degree of the lowest pure powers x_j^k.
 
-    The weights give all these powers the same weighted degree.
+    The weights give the lowest pure powers of all coordinates the same weighted degree.
 
     The result is None if another term has a lower degree, or a coordinate has no pure power.
     """

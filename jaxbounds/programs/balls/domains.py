@@ -1,6 +1,6 @@
 """Find an operation of a program, such as sqrt, whose operand may leave its domain on a box.
 
-The result of the operation then has no bounds.
+If an operand may leave its domain, the result of the operation has no bounds.
 """
 
 import contextlib

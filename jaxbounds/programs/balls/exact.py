@@ -97,7 +97,7 @@ class Field:
         balls: the ball of each atom.
         log_of: for each atom e^u or base^(1/n), a function that returns its logarithm.
         fine: a dict from an atom's key to the number n of e^(u/n) or base^(1/n). A restart with
-            finer atoms keeps this dict.
+            finer atoms keeps the dict `fine`.
         nonnegative: the atoms that are known to be nonnegative.
         roots: for an atom base^(1/n): the base, n, and the ball of the base.
         logarithms: for an atom log(base): the base and the ball of the base.
@@ -191,7 +191,7 @@ class Field:
         """Return n for the atom e^(u/n) or base^(1/n) of a key; n must be a multiple of `by`.
 
         Raises:
-            Finer: if the present n is no multiple of `by`.
+            Finer: if the n of the field's atom is no multiple of `by`.
         """
         now = self.fine.get(key, 1)
         if now % by:

@@ -2,10 +2,10 @@
 
 The margin is the right side of the claim minus the left side. The module `exact` represents the
 coordinates of the box by atoms (symbols). An identity between rational functions of atoms is also
-an identity between the numbers that the atoms stand for. So the proof holds on all of the box. The
-margin is zero if all terms of its numerator cancel. The margin is >= 0 if each factor of odd power
-has a constant sign on the box, and these signs multiply to plus. The proof covers equalities along
-curves, surfaces and whole regions, where no point of equality is isolated.
+an identity between the numbers that the atoms stand for. A proof in atoms therefore holds on all of
+the box. The margin is zero if all terms of its numerator cancel. The margin is >= 0 if each factor
+of odd power has a constant sign on the box, and these signs multiply to plus. The proof covers
+equalities along curves, surfaces and whole regions, where no point of equality is isolated.
 """
 
 from typing import Any
@@ -38,7 +38,8 @@ def _coordinates(jets: Jets, box: Box) -> list[Jet]:
     """Return the coordinates of the box as jets (Taylor polynomials; see `jets`).
 
     A fixed coordinate is a number. A varying coordinate is an atom a, or -a if the coordinate is
-    not positive on the box. The atom is therefore >= 0, unless the box crosses zero.
+    not positive on the box. An atom is therefore >= 0, unless its coordinate changes sign on the
+    box.
     """
     entries = []
     (balls,) = balls_of([box])[2]

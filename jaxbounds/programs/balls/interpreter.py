@@ -2,8 +2,8 @@
 
 `enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls. A
 discrete choice (an index, a branch, the position of a maximum) may depend on numbers whose balls
-overlap. The program then forks: the interpreter runs the program once for each possible choice. The
-result of one of these runs encloses the true value.
+overlap. At an undecided choice the program forks: the interpreter runs the program once for each
+possible choice. The result of one of these runs encloses the true value.
 """
 
 import time
@@ -122,8 +122,8 @@ class Interpreter:
         """Run the program for each combination of answers to undecided choices; yield the outputs.
 
         Raises:
-            Undecided: if no fork can settle an undecided choice, if the program has more than 64
-                paths, or if the time limit is over.
+            Undecided: if runs of all outcomes cannot settle an undecided choice, if the program has
+                more than 64 paths, or if the time limit is over.
             NotSupported: if a primitive has no rule.
         """
         self._choices = []
@@ -309,7 +309,8 @@ def enclose(
         tree are arrays of `flint.arb` (for floats), integers, and booleans or `Flags`.
 
     Raises:
-        Undecided: if no fork can settle an undecided choice, or the time limit is over.
+        Undecided: if runs of all outcomes cannot settle an undecided choice, or the time limit is
+            over.
         NotSupported: if a primitive has no rule; the message names the primitive.
     """
     program = Program.of(function, *arguments)

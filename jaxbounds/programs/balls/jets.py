@@ -1,11 +1,12 @@
 """Compute Taylor polynomials (jets) of programs, at a point and on a neighbourhood of it.
 
-A coefficient has two values. The first is the exact value at the point, if `exact` has a formula
-for the value. The second is a ball that contains the coefficient at every point of a neighbourhood.
-Taylor's theorem uses the lower coefficients at the point, and the coefficients of the highest
-degree (Lagrange's remainder) on a convex neighbourhood. The theorem is then an identity, not an
-approximation. The program forks at a kink (`max`, `abs`, a comparison) if the neighbourhood reaches
-both sides of the kink. Each continuation records the condition under which the program takes it.
+A coefficient has an exact value and a ball. The exact value is the coefficient at the point, if
+`exact` has a formula for the coefficient. The ball contains the coefficient at every point of a
+neighbourhood. Taylor's theorem uses the lower coefficients at the point, and the coefficients of
+the highest degree (Lagrange's remainder) on a convex neighbourhood. Because of Lagrange's
+remainder, Taylor's theorem is an identity, not an approximation. The program forks at a kink
+(`max`, `abs`, a comparison) if the neighbourhood reaches both sides of the kink. Each continuation
+records the condition under which the program takes it.
 """
 
 import itertools
@@ -90,7 +91,7 @@ class Jets:
     def lift(self, ball: arb) -> Jet:
         """Return a ball as a constant Taylor polynomial.
 
-        It is exact only if the ball has radius zero.
+        The polynomial has an exact value only if the ball has radius zero.
         """
         if ball.is_zero():
             return self.constant(None)
@@ -231,7 +232,7 @@ class Jets:
         return 1 if self.hull(x).is_finite() else OPEN
 
     def join(self, cases: list[Jet]) -> Jet:
-        """Refuse an undecided choice, because `compare` has decided every boolean.
+        """Refuse an undecided choice; `compare` has forked for every undecided boolean.
 
         Raises:
             Undecided: always.

@@ -87,7 +87,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:
-    """Return balls of cos and sin of an exact angle; a rotation by it makes the entry apq tiny."""
+    """Return balls of cos and sin of an exact angle; a rotation by the angle makes apq tiny."""
     theta = (aqq.mid() - app.mid()) / (2 * apq.mid())
     t = (1 / (abs(theta) + (theta * theta + 1).sqrt())).mid()
     t = -t if theta < 0 else t

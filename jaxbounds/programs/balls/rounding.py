@@ -11,8 +11,8 @@ from jaxbounds.programs.balls.values import NAN, ZERO, hull
 def _nearest(x: arb, kind: Any) -> arb:
     """Round an exact number to a type's nearest float (ties to even); NaN if it is too large.
 
-    A compiled program may flush a number below the least normal float to zero. For such a number
-    the result is the hull of zero and the nearest float.
+    A compiled program may flush a number below the least normal float to zero. For a number below
+    the least normal float, the result is the hull of zero and the nearest float.
     """
     mantissa, exponent = (int(v) for v in x.man_exp())
     if mantissa == 0:

@@ -2,12 +2,13 @@
 
 A flow with weights w moves each coordinate x_j to e^(w_j t) x_j, or to x_j + w_j t, at time t. The
 law of an entry of the program states how the flow changes the entry: multiplied by e^(a t), or
-shifted by b t. The law of a primitive's result follows from the laws of its operands; this gives
-linear equations for w. Suppose the flow only multiplies the margin by positive factors, and changes
-no hypothesis. Then the claim holds at a point if and only if the claim holds on the whole orbit of
-the point. The margin is defined on the whole orbit, or at no point of the orbit. A moving point
-leaves the box through a face that the flow crosses outward. So it suffices to prove the claim on
-these faces, and on the part of the box whose points the flow does not move.
+shifted by b t. The law of a primitive's result follows from the laws of its operands; these laws
+give linear equations for the weights w. Suppose the flow only multiplies the margin by positive
+factors, and changes no hypothesis. Under this assumption the claim holds at a point if and only if
+the claim holds on the whole orbit of the point. The margin is defined on the whole orbit, or at no
+point of the orbit. A moving point leaves the box through a face that the flow crosses outward. It
+suffices to prove the claim on the faces that the flow crosses outward, and at the points that the
+flow does not move.
 """
 
 import itertools
@@ -65,8 +66,8 @@ class Laws:
     def _alike(self, a: Law, b: Law) -> Law:
         """Return the common law of two entries between which the program chooses.
 
-        A law states how the flow changes an entry. The constant zero agrees with every law that
-        multiplies, and an infinity agrees with every law.
+        A law states how the flow changes an entry. The constant zero follows every law that
+        multiplies the entry, and an infinity follows every law.
         """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and (one.value == arb("inf") or one.value == -arb("inf")):
@@ -99,7 +100,7 @@ class Laws:
             self._same(x.shift, self.zero)
 
     def power(self, x: Law, n: int) -> Law:
-        """Return the law of the entry x^n from the law of the entry x."""
+        """Return the law of x^n (how the flow changes x^n) from the law of the entry x."""
         self.scales(x)
         return Law(tuple(n * v for v in x.degree), self.zero)
 
@@ -159,9 +160,9 @@ class Laws:
         return OPEN
 
     def larger(self, a: Law, b: Law, fork: Callable[[int, str], int]) -> Law:
-        """Return the law of the larger entry.
+        """Return the law of the larger of two entries: how the flow changes the larger entry.
 
-        Both entries must have this law unless one entry is minus infinity.
+        Both entries must have one common law, unless one entry is minus infinity.
         """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and one.value == -arb("inf"):

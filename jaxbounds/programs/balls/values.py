@@ -6,7 +6,8 @@ An array of floats becomes a NumPy array of `flint.arb`. Every rule keeps two pr
   certainly defined. A NaN ball means an unknown entry: any number, or undefined.
 - A number that may be infinite is stored as an infinity or as NaN, never as a finite ball.
 
-Integers stay machine integers. A boolean that depends on overlapping balls is open (undecided).
+The integers of a program stay machine integers. A boolean that depends on overlapping balls is open
+(undecided).
 """
 
 import math

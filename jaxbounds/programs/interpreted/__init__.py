@@ -84,7 +84,7 @@ def refuse(program: ClosedJaxpr, /) -> None:
             raise NotInterpreted(unknown)
         for kind in (getattr(v.aval, "dtype", None) for v in (*eqn.invars, *eqn.outvars)):
             if _is_key(kind) and not draws.is_threefry(kind):
-                raise NotInterpreted(f"NumPy has no rule for keys of {kind}")
+                raise NotInterpreted(f"NumPy has no rule for random keys of {kind}")
             if not _is_key(kind) and np.dtype(kind) not in COVERED:
                 raise NotInterpreted(f"NumPy has no rule for {name} of {kind}")
 
@@ -246,7 +246,7 @@ def as_said(out: Any, said: Any, name: str) -> np.ndarray:
 
 
 def typed(eqn: JaxprEqn, values: Sequence[Any], /) -> list[Any]:
-    """Return the results of `ruled`, in the types that the program declares.
+    """Return the results of NumPy's rule, in the types that the program declares.
 
     Raises:
         NotInterpreted: if NumPy's rule refuses the equation, or gives a shape that was not

@@ -23,8 +23,8 @@ lemma.
 MOST = 100_000
 """The largest number of definitions for one program. A larger number takes more memory."""
 NAMES_OF_LEMMAS = ("way", "entry", "hypothesis")
-"""The first parts (stems) of the lemmas' names; the file adds a number to each. The name of a
-definition may not be one of these stems.
+"""The first parts (stems) of the lemmas' names; the file adds a number to each. No definition may
+have the stem of a lemma's name as its name.
 """
 FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 ZERO, ONE = Fraction(0), Fraction(1)

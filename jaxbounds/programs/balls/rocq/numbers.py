@@ -10,7 +10,8 @@ from jaxbounds.programs.balls.certificate import as_fraction
 from jaxbounds.programs.balls.values import NotSupported, known_nonnegative, nonnegative
 
 LARGEST, SMALLEST = 1000, 300
-"""Exponents of ten. The file holds no number above 10^LARGEST.
+"""The exponents of ten of the largest and the smallest number in a file for Rocq. The file holds no
+number above 10^LARGEST.
 
 A bound below 10^-SMALLEST is rounded outward, to zero or to 10^-SMALLEST. Larger exponents allow
 longer numbers in the file.
@@ -25,7 +26,7 @@ def exact_ball(x: Fraction, /) -> arb:
 def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
     """Round an interval's end outward and add one unit.
 
-    An interval that Rocq computes again, with rounding, then stays inside.
+    If Rocq computes the interval again, its rounded interval lies inside the widened interval.
     """
     if x == 0:
         return Decimal(0)

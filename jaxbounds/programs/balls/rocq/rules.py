@@ -204,8 +204,8 @@ def _logical(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         if dtype_of(eqn.outvars[0]) != np.bool_:
             raise NotSupported(
-                f"primitive={eqn.primitive.name!r} reads bits of integers, for which there is no "
-                "translation. Try booleans"
+                f"primitive={eqn.primitive.name!r} computes on bits of integers, for which "
+                "there is no translation. Try booleans"
             )
         a, b = (_facts(x, run) for x in xs)
         return [_entrywise(lambda i, u, v: _joined((u, v), decisive, run.ledger), a, b)]
@@ -328,8 +328,8 @@ def _facts_along(decisive: bool) -> Callable[[JaxprEqn, Values, Any], Values]:
 def _position(sign: str) -> Callable[[JaxprEqn, Values, Any], Values]:
     """Return the rule for the position of the first largest or smallest entry (`argmax`, `argmin`).
 
-    The recorded comparisons prove two facts. For `argmax`, the entry is larger than all earlier
-    entries, and no later entry is larger.
+    For `argmax`, the recorded comparisons prove that the entry is larger than all earlier entries,
+    and that no later entry is larger.
     """
 
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:

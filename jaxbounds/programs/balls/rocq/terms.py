@@ -63,7 +63,8 @@ class Real:
         """Return the name or the literal, in parentheses if the precedence `level` needs them.
 
         Raises:
-            NotSupported: if the number has neither, as a result without a formula in Rocq.
+            NotSupported: if the number has neither a name nor a literal, because its operation has
+                no formula in Rocq.
         """
         if self.name:
             return self.name
