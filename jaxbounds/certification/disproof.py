@@ -3,7 +3,7 @@
 Balls (intervals around floats) enclose both sides on the instance, and the instance meets all
 hypotheses. The certificate is about the JAX program of the statement, read in real arithmetic. The
 certificate trusts FLINT, `jax.make_jaxpr`, and the rules of this package. The module also measures
-the instance in float64, without FLINT and these rules. If this measurement contradicts the
+the instance in float64, without FLINT and the package's rules. If this measurement contradicts the
 enclosures, the certificate says "undecided".
 """
 
@@ -345,9 +345,9 @@ def confirmed(
 
     The referee, which judges small violations by ball arithmetic, calls this function for an
     instance from a search. No float of an instance from a search stands for a rounded irrational
-    number. The sides of an identity must differ by more than its tolerance. If a claim promises
-    that an entry exists in a finite set of at most `POINTS` points, the certificate must refute
-    each point.
+    number. The sides of an identity must differ by more than the identity's tolerance. If a claim
+    promises that an entry exists in a finite set of at most `POINTS` points, the certificate must
+    refute each point.
 
     Raises:
         Refused: if the instance does not fit the statement; see `disprove`.
@@ -460,7 +460,7 @@ def _of_the_set(
     *,
     by_entry: bool,
 ) -> dict[str, Any]:
-    """Decide a small gap; it may exist only because floats meet the hypotheses up to rounding.
+    """Decide about a small gap: floats that meet the hypotheses only up to rounding may cause it.
 
     The projected point, which meets the hypotheses exactly, must violate the claim as well. If the
     projected point does not violate the claim, the certificate's word becomes "undecided".

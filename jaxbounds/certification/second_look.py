@@ -86,7 +86,7 @@ class _Measured(NamedTuple):
 
 
 def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float, /) -> Doubt:
-    """Search a box by float64 measurements for a violation of a claim that was proved there.
+    """Search a box by float64 measurements for a violation of a claim that was proved on it.
 
     A small violation is rounding, and no evidence against the proof. A violation is small if a move
     of the point by a few units in the last place has as large an effect. A violation is also small

@@ -1,10 +1,11 @@
 """Search for a closed form of a constant: formulas from PSLQ that fit its certified digits.
 
 PSLQ is an algorithm that finds integer relations. The module `relations` tries rational numbers,
-and products of rational powers of small primes, pi, e and logarithms. It also tries a + b c with c
-= pi, e or a logarithm, and algebraic numbers up to degree 6. The field `ClosedForm.chance`
-estimates how likely a formula of this simplicity agrees with a random number. A small chance
-suggests that the formula is right for the number, and not that the number is the supremum.
+and products of rational powers of small primes, pi, e and logarithms. The module `relations` also
+tries a + b c with c = pi, e or a logarithm, and algebraic numbers up to degree 6. The field
+`ClosedForm.chance` estimates how likely a formula of this simplicity agrees with a random number. A
+small chance suggests that the formula is right for the number, and not that the number is the
+supremum.
 """
 
 from collections.abc import Mapping

@@ -281,7 +281,7 @@ def _by_moves(
 ) -> tuple[AtSize, Best]:
     """Find the least C with lhs <= C rhs for a statement that runs in Python, outside of JAX.
 
-    The search tries random moves, because such a statement has no gradients.
+    The search tries random moves, because a statement in plain Python has no gradients.
     """
     drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
     draws = concatenate([*drawn, *unmeasured(problem, seed)])

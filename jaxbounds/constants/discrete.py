@@ -1,9 +1,9 @@
 """Search for constants over finite sets: measure all points, or move from point to point.
 
-On a finite set the ratio lhs/rhs has no slopes. If time allows, the search measures every point.
-Otherwise many chains of moves start from random draws and raise the ratio. The largest ratio then
-counts as attained only if several rounds of chains end at this ratio, and no neighbour of the best
-point has a larger ratio.
+On a finite set the ratio lhs/rhs has no slopes. If time allows, the search measures every point. If
+the set has too many points, many chains of moves start from random draws and raise the ratio. The
+chains' largest ratio counts as attained only if several rounds end at this ratio and no neighbour
+of the best point has a larger ratio.
 """
 
 import time
@@ -107,7 +107,7 @@ class _Wide:
 
 
 def _every(problem: Problem, like: Instance, until: float) -> Instance | None:
-    """Measure lhs/rhs at all points and return the best point; None if this takes too long."""
+    """Measure lhs/rhs at all points and return the best point; None if measuring takes too long."""
     sets = all_points(problem.statement, problem.size)
     count = sets.cardinality(problem.size) if sets else None
     if sets is None or count is None or count > MOST:

@@ -38,7 +38,7 @@ the method stops. More steps, or a smaller gain, certify more digits and take lo
 STEP = 2.0**-100
 """The relative step of the difference quotients that estimate slopes.
 
-This step reveals relative gains down to 1e-30; a larger step reveals fewer small gains.
+The present step reveals relative gains down to 1e-30; a larger step reveals fewer small gains.
 """
 
 

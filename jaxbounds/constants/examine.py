@@ -389,7 +389,7 @@ def _at_the_end(
     """Return the ball of lhs/rhs at a limit, and the fraction by which the supremum may exceed it.
 
     Far along the scale, float64 may be too coarse to compute the gain that other coordinates allow.
-    The function then uses the gain `own` at the point, if the point's ratio is near the limit.
+    If the point's ratio is near the limit, the function uses the gain `own` at the point instead.
     """
     if not far.settled:
         return far.certain, far.left
@@ -488,8 +488,8 @@ def farther(
 ) -> list[Start]:
     """Return new starts: instances far along a scale, with ratios lhs/rhs above `best`.
 
-    Far along a scale, differences may cancel in float64. So the function returns an instance only
-    if ball arithmetic confirms its ratio, or cannot compute the ratio.
+    Far along a scale, differences may cancel in float64. The function therefore returns an instance
+    only if ball arithmetic confirms its ratio, or cannot compute the ratio.
     """
     found = list[Start]()
     for point in points:

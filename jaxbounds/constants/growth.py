@@ -1,8 +1,9 @@
 """Decide whether a ratio lhs/rhs grows without bound along a scale, from certified values.
 
-The scales are 2^m, and ball arithmetic (interval arithmetic) measures the ratio up to m = 2^120. On
-this range a ratio converges even if its distance to the limit is 1/log(scale), or the root of
-1/log(scale). A ratio that still changes at the end counts neither as a limit nor as unbounded.
+The scales are 2^m, and ball arithmetic (interval arithmetic) measures the ratio up to m = 2^120. Up
+to the largest scale a ratio converges even if its distance to the limit is 1/log(scale), or the
+root of 1/log(scale). A ratio that still changes at the end counts neither as a limit nor as
+unbounded.
 """
 
 import itertools

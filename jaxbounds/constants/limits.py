@@ -26,9 +26,9 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
-"""Ball arithmetic takes only promising families (paths of scaled instances) to their limits. A
+"""Ball arithmetic computes the limits of promising families (paths of scaled instances) only. A
 family's lhs/rhs at the largest scale, in float64, may be at most this relative distance below
-lhs/rhs at its start. A larger distance takes more families to their limits.
+lhs/rhs at its start. A larger distance makes ball arithmetic compute the limits of more families.
 """
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
 """The binary logarithms of the scales at which the search measures lhs/rhs of a family (path of
@@ -44,7 +44,7 @@ ENTRIES = 24
 Each size gives a family that scales the entries of this size. A larger number tries more families.
 """
 MOST = 24
-"""Ball arithmetic takes at most this many families (paths of scaled instances) to their limits. A
+"""Ball arithmetic computes the limits of at most this many families (paths of scaled instances). A
 larger number takes longer.
 """
 FARTHEST = 2.0**100

@@ -67,8 +67,8 @@ ONCE = 0.05
 """An integer may have further, undrawn values if more than this share of draws has a value that no
 other draw has. A larger share settles more constants."""
 MANY = 256
-"""The number of random draws that only show which values integers take; lhs/rhs is not measured
-there.
+"""The number of random draws that only show which values integers take; the search does not measure
+lhs/rhs at these draws.
 
 More draws show rarer values.
 """

@@ -247,7 +247,7 @@ def evolved(problem: Problem, point: Point, /, *, seed: int, until: float) -> Po
 
 
 def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[Instance, float]:
-    """Return, among the neighbours of an instance, that with the largest lhs/rhs, and its ratio.
+    """Return the neighbour of an instance with the largest lhs/rhs, and this largest ratio.
 
     Every neighbour that meets the hypotheses counts, even if the statement's `project` would change
     it.

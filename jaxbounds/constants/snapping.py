@@ -1,9 +1,9 @@
 """Tie coordinates: near-zero coordinates become zero, and near-equal coordinates become equal.
 
 If a bound contains maxima, its worst instances often have coinciding entries: corners of a box,
-antipodal tokens, equal logits. The ratio lhs/rhs has a kink at such an instance, which an ascent by
-slopes does not reach. If equal coordinates are tied, the ratio is smooth in the remaining
-coordinates.
+antipodal tokens, equal logits. The ratio lhs/rhs has a kink at an instance with coinciding entries,
+which an ascent by slopes does not reach. If equal coordinates are tied, the ratio is smooth in the
+remaining coordinates.
 """
 
 from collections.abc import Iterator

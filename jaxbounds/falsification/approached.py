@@ -157,7 +157,7 @@ def _to_zero(names: list[str]) -> str:
 def _said(way: _Way, start: Instance, last: Instance) -> str:
     """Describe a way (a sequence of instances) on which the ratio of the sides stays near one.
 
-    A way may end at an edge of its set, and the ratio then only comes near one at this edge.
+    If a way ends at an edge of its set, the ratio only comes near one at this edge.
 
     Args:
         way: the way from `start` to `last`.

@@ -220,7 +220,7 @@ def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Si
     A form is one version of the claim.
 
     Raises:
-        Refused: if the form stores no counterexample, or `fitted` refuses it.
+        Refused: if the form stores no counterexample, or `fitted` refuses the counterexample.
     """
     stored = form.counterexample
     if stored is None:

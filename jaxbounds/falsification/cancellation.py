@@ -1,9 +1,9 @@
 """Test whether the sides of a bound differ only by the rounding of an instance's entries.
 
-A search ignores a violation as small as rounding, because the search would follow the noise. Such a
-violation makes a claim fail only if ball arithmetic confirms the violation. Sums of numbers near
-one lose their last digits, too. The test therefore assumes entries of size one if all entries are
-smaller.
+A search ignores a violation as small as rounding, because the search would follow the noise. A
+violation as small as rounding makes a claim fail only if ball arithmetic confirms the violation.
+Sums of numbers near one lose their last digits, too. The test therefore assumes entries of size one
+if all entries are smaller.
 """
 
 from typing import Any

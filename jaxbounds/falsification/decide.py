@@ -57,7 +57,7 @@ def edge(statement: Statement, /) -> float:
 def violation(statement: Statement, m: Measured, /) -> Reals:
     """Return, for each instance, the amount by which it certainly violates the claim.
 
-    The result is -inf for an instance that does not count, for example because it misses a
+    The result is -inf for an instance that does not count, for example because it violates a
     hypothesis.
     """
     return np.where(m.counted & (m.low > -np.inf), m.low - edge(statement), -np.inf)

@@ -1,6 +1,6 @@
 """Find the entries that a claim promises to exist, by gradient steps and random moves.
 
-The field `there_is` of a statement lists these entries.
+The field `there_is` of a statement lists the promised entries.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ longer."""
 CLOSER = 24
 """After an instance has a witness (entries that satisfy the claim), the search gets at most this
 many further rounds to lower the ratio. A larger value measures looseness better and takes longer.
-Only the instances with the largest ratios get these rounds."""
+Only the instances with the largest ratios get these further rounds."""
 ENOUGH = 1e-3
 """The search for an instance's promised entries (`there_is`) ends when the ratio of the sides falls
 to this value. Entries with a ratio this small satisfy the claim well enough. A smaller value spends
@@ -127,7 +127,7 @@ def evaluated(
         leaves: the trial values, each of shape (tried, instances, *shape).
         batch: the instances.
         index: the index of the form among the statement's forms (versions of the claim).
-        outside: whether to compare also the trials of an instance that misses a hypothesis about
+        outside: whether to compare also the trials of an instance that violates a hypothesis about
             its other entries, for example a point outside its set.
     """
     shape = leaves[0].shape[:2]

@@ -68,7 +68,7 @@ def is_little_work(program: Jaxpr, times: float, /) -> bool:
 
 
 def leaves_of(names: Any, instance: Instance, /) -> frozenset[int]:
-    """Return the indices of the leaves (arrays) of the instance's entries with these names."""
+    """Return the indices of the leaves (arrays) of the instance's entries with the given names."""
     paths = [path for path, _ in jax.tree_util.tree_flatten_with_path(dict(instance))[0]]
     return frozenset(i for i, path in enumerate(paths) if path and path[0].key in names)
 

@@ -96,9 +96,9 @@ def _found_counterexample(
 def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Instance, Size] | None:
     """Shrink a failing instance of the smallest size with a violation; return it and its size.
 
-    The engine shrinks the worst instance first. If its sides are small, or its entries keep many
-    digits, the engine also shrinks failing instances with larger sides. The function returns the
-    most readable of the shrunk instances.
+    The engine shrinks the worst instance first. If the shrunk instance has small sides, or entries
+    with many digits, the engine also shrinks failing instances with larger sides. The function
+    returns the most readable of the shrunk instances.
     """
     statement = bench.statement
     amounts = np.asarray(violation(statement, column.measured))
@@ -186,8 +186,8 @@ def verdicts_on(
         referee: the function that asks ball arithmetic about violations as small as rounding
             errors.
         timeout: the seconds after which draws and searches end, checked between two batches. A form
-            that no instance has refuted by then is inconclusive. The default None sets no time
-            limit.
+            that no instance has refuted within this time is inconclusive. The default None sets no
+            time limit.
     """
     started = time.perf_counter()
     budget = budget or statement.budget

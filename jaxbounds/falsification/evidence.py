@@ -39,7 +39,7 @@ MOVED = 1e-6
 entry of both sides. A larger share makes a control that is easier to reject."""
 KINDS = 2
 """An equality case (instance with equal sides) counts as attained if searches from this many kinds
-of starting points end there. A larger number requires more kinds of starting points.
+of starting points end at the instance. A larger number requires more kinds of starting points.
 """
 ENOUGH = 8
 """If at least this many draws are all equal, the verdict reports a sampler without randomness.
@@ -73,8 +73,8 @@ def near_control(statement: Statement, column: Column, /) -> bool:
 def falls_to_zero(m: Measured, /) -> bool:
     """Return whether one side is zero at every instance, and the other side comes near zero.
 
-    A share of a zero side is zero, so the near-control (a slightly wrong variant) cannot test such
-    a claim.
+    A share of a zero side is zero, so the near-control (a slightly wrong variant) cannot test a
+    claim with a zero side.
     """
     gap = np.abs(m.lhs - m.rhs)
     gap = gap[np.isfinite(gap)]

@@ -243,10 +243,11 @@ def _starts(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose starting points of searches; return their rows, and their kinds (such as "worst").
 
-    Half of the starts are the worst instances so far, without repeated ratios. The other starts are
-    random. Half of the random starts are wide (entries of very different sizes), if the pool (all
-    instances) has wide draws. If no instance is worse than the `equality` case (sides are equal),
-    only one worst instance is a start, and three quarters of the other starts are wide.
+    Half of the starts are the worst instances so far, without repeated ratios. The starts that are
+    no worst instances are random. Half of the random starts are wide (entries of very different
+    sizes), if the pool (all instances) has wide draws. If no instance is worse than the `equality`
+    case (sides are equal), only one worst instance is a start, and three quarters of the other
+    starts are wide.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)

@@ -1,9 +1,9 @@
 """Try instances far beyond the random draws.
 
 An instance counts only if ball arithmetic confirms its violation. Far from the draws, a difference
-of large float64 numbers may be rounding, so a violation there is no evidence by itself. The engine
-asks the referee, which uses ball arithmetic. The engine discards a violation that the referee does
-not confirm.
+of large float64 numbers may be rounding, so a violation far from the draws is no evidence by
+itself. The engine asks the referee, which uses ball arithmetic. The engine discards a violation
+that the referee does not confirm.
 """
 
 from collections.abc import Iterator

@@ -206,8 +206,9 @@ class Chains(NamedTuple):
 
 
 Score = Callable[[Instance], tuple[Instance, np.ndarray, np.ndarray]]
-"""A function of the instances of all chains (parallel runs). It returns the projected instances,
-their ratios (-inf if the instance does not count), and whether each instance meets the hypotheses.
+"""A function of the instances of all chains (parallel runs). The function returns the projected
+instances, their ratios (-inf if the instance does not count), and whether each instance meets the
+hypotheses.
 """
 Step = Callable[[Sequence[Leaf], Rng], list[Leaf]]
 """A function that proposes the next leaves (arrays) of all chains (runs) from the current leaves.

@@ -1,7 +1,7 @@
 """Record the values of a claim's sides and of the functions that it judges, as a few numbers each.
 
-If a formula changes, one of these numbers changes, even if no verdict and no ratio does. The engine
-takes the numbers from a few fixed rows of each drawn batch, without further measurements.
+If a formula changes, one of the recorded numbers changes, even if no verdict and no ratio does. The
+engine takes the numbers from a few fixed rows of each drawn batch, without further measurements.
 """
 
 import dataclasses

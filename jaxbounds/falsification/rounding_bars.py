@@ -2,8 +2,8 @@
 
 A bar is the absolute size of the terms that a value sums, times a few units in the last place.
 `summands` finds the size of the terms for programs that NumPy can run. For a program on the host
-(outside JAX), and for a long program, the library runs the program a few more times. These runs use
-instances near the recorded instances, and rounding up, down and towards zero.
+(outside JAX), and for a long program, the library runs the program a few more times. The further
+runs use instances near the recorded instances, and rounding up, down and towards zero.
 """
 
 import contextlib
@@ -37,8 +37,9 @@ LONGEST, MOST = 100_000, 2**22
 MOST, the numbers in an array. A program above a limit runs on slightly perturbed instances instead.
 A larger limit lets runs take minutes."""
 HIDDEN = 1e300
-"""The size of terms that the library assumes for a value if a run gave NaN. This size gives the
-value a bar so wide that no change of the value counts; a smaller size would let some changes count.
+"""The size of terms that the library assumes for a value if a run gave NaN. The assumed size gives
+the value a bar so wide that no change of the value counts; a smaller size would let some changes
+count.
 """
 OFTEN = 1e-8
 """Least relative error bar of the values of a program that NumPy does not run step by step. The

@@ -1,10 +1,10 @@
 """Compare the sides of a claim relative to the size of the terms that they sum.
 
-A side may be zero, or small relative to its terms. Rounding then determines the digits of the side,
-and the ratio of the sides means nothing. `summands` computes the size s of the terms with the
-claim's own program. A few units of rounding of s become the error bar, and s replaces a side that
-is zero. The engine computes s only for instances that seem to violate the claim, or at which a side
-is zero.
+A side may be zero, or small relative to its terms. If a side is small relative to its terms,
+rounding determines its digits, and the ratio of the sides means nothing. `summands` computes the
+size s of the terms with the claim's own program. A few units of rounding of s become the error bar,
+and s replaces a side that is zero. The engine computes s only for instances that seem to violate
+the claim, or at which a side is zero.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ many numbers. Five runs hold an array at once, so a larger limit takes more memo
 """
 FIRST = 64
 """The engine first checks the largest violations at one size, at most this many for each version of
-the claim. If one of these violations is more than rounding, the engine skips the smaller
+the claim. If one of the largest violations is more than rounding, the engine skips the smaller
 violations. A larger number takes longer.
 """
 ROWS = 16

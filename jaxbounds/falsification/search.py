@@ -107,7 +107,7 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
     """Map `slopes` over instances, each for its form (version of the claim).
 
-    Also return a mask of the instances that count.
+    The function also returns a mask of the instances that count.
     """
     above = np.log(edge(statement)) if statement.is_bound else np.inf
 

@@ -32,8 +32,9 @@ violations to ball arithmetic.
 """
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """The engine perturbs the floats of an instance MOVED times. Half of the perturbations are by up to
-ULPS units in the last place. The other perturbations are by up to ULPS NEAR |x| for an entry x,
-like the rounding of a sum with larger numbers. Larger values mistake more violations for rounding.
+ULPS units in the last place. The other half of the perturbations are by up to ULPS NEAR |x| for an
+entry x, like the rounding of a sum with larger numbers. Larger values mistake more violations for
+rounding.
 """
 ROOT = 2.0**-26
 """If the instance's entries have size 1, a side up to this absolute value may be the square root of

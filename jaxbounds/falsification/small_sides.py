@@ -1,9 +1,10 @@
 """Judge a claim again without the instances whose violations are rounding of small sides.
 
-The square root of a cancelled difference turns a rounding of 1e-16 into 1e-8. Floats then violate a
-true bound at instances with small sides, and a search climbs along this noise. Ball arithmetic
-decides whether these violations are rounding. If all violations at small sides are rounding, the
-engine draws and searches a second time, among instances with a side of at least `LEAST`.
+The square root of a cancelled difference turns a rounding of 1e-16 into 1e-8. Because of this
+error, floats violate a true bound at instances with small sides, and a search climbs along this
+noise. Ball arithmetic decides whether the violations at small sides are rounding. If all violations
+at small sides are rounding, the engine draws and searches a second time, among instances with a
+side of at least `LEAST`.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Compute the size of the terms that a program sums, and the changes that other roundings cause.
 
-NumPy runs the program several times, equation by equation. The first run is the program itself. The
-other runs perturb each number that may be rounded by a known relative amount. The results of a
+NumPy runs the program several times, equation by equation. The first run perturbs no number. Every
+later run perturbs each number that may be rounded by a known relative amount. The results of a
 perturbed run therefore change by the size of the summed terms, times the relative amount.
 """
 

@@ -30,17 +30,17 @@ class Verdict:
         relation: the comparison: "<=", ">=" or "="; "->" for limits.
         form: the name of the form.
         expected: the status that the form should have.
-        recorded: whether the form's declaration or the paper's records give the expected status.
-            Otherwise a claim should hold, and a false twin (a deliberately false variant) should
-            fail.
+        recorded: whether the form's declaration or the paper's records give the expected status. If
+            False, a claim should hold, and a false twin (a deliberately false variant) should fail.
         out_of_time: whether the time limit ended the run; the form is then inconclusive.
         status: the status of the form, such as "holds" or "fails".
         reason: the reason for the status, in one sentence.
-        worst_ratio: the worst ratio, which depends on the kind of the claim. For `<=` it is the
-            largest lhs/rhs, for `>=` the largest rhs/lhs, for `=` the largest relative difference.
-            For a probability it is the failure frequency divided by the level; for an expectation,
-            the mean of lhs divided by the mean of rhs. For a rate it is the fitted exponent; for a
-            limit, the distance of the sides at the last size. NaN if no instance counted.
+        worst_ratio: the worst ratio, which depends on the kind of the claim. For `<=` the worst
+            ratio is the largest lhs/rhs, for `>=` the largest rhs/lhs, for `=` the largest relative
+            difference. For a probability the worst ratio is the failure frequency divided by the
+            level; for an expectation, the mean of lhs divided by the mean of rhs. For a rate the
+            worst ratio is the fitted exponent; for a limit, the distance of the sides at the last
+            size. NaN if no instance counted.
         instances: the number of instances that counted.
         evidence: the kind of evidence, such as "sampled", "searched", "enumerated", "attained" or
             "violated" (with a certificate "disproved"); see `jaxbounds.falsification.evidence`.

@@ -42,7 +42,7 @@ def disproof_file(
         form: the name of the form (version of the claim).
         instance: the instance on which the form is false.
         size: the static part of the instance (its shapes and other Python numbers, by name).
-        as_coded: whether the program's constants are exactly their floats. Otherwise a constant
+        as_coded: whether the program's constants are exactly their floats. If False, a constant
             that may have been rounded stands for any number near the constant, if the proof allows
             this reading.
         citation: the paper's title.

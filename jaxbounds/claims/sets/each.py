@@ -37,7 +37,7 @@ class Each(Set):
 
     @property
     def convex(self) -> bool:  # type: ignore[override]
-        """Whether the set `one` is convex; then the stacks form a convex set, too."""
+        """Whether the set `one` is convex, so that the stacks form a convex set, too."""
         return self.one.convex
 
     def _rows(self, size: Size) -> int:

@@ -43,10 +43,10 @@ def best_point(
 ) -> Best:
     """Search a product of sets for the point with the largest objective.
 
-    If the sets have at most 4096 points, the search tries all of them. Else the search runs
-    projected gradient ascent from draws, from draws with one entry set to zero, and from extreme
-    points. The ascent also starts from the best corner, if there are at most 256 corners, and from
-    `given`. The first two fifths of the steps have equal length; the later steps shrink
+    If the sets have at most 4096 points, the search tries all of them. Over a larger set the search
+    runs projected gradient ascent from draws, from draws with one entry set to zero, and from
+    extreme points. The ascent also starts from the best corner, if there are at most 256 corners,
+    and from `given`. The first two fifths of the steps have equal length; the later steps shrink
     geometrically. The random key is fixed, so that equal arguments give equal values.
 
     Args:

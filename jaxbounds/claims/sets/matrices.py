@@ -338,8 +338,8 @@ class Symmetric(_OfMatrices):
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw a matrix of norm `at_most` whose nonzero eigenvalues have one absolute value.
 
-        For the nuclear norm its rank is one. For the operator norm no eigenvalue is zero, if
-        negative eigenvalues are allowed.
+        For the nuclear norm the drawn matrix has rank one. For the operator norm no eigenvalue is
+        zero, if negative eigenvalues are allowed.
 
         Raises:
             Refused: if the bound `at_most` is infinite.

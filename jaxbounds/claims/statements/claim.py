@@ -99,8 +99,8 @@ def claim(
 
     The statement judges each side that is a function of a module. `false` lists twins, which are
     false variants of the claim: the library must refute each twin, and gives it a row of its own.
-    The engine makes a further control: it scales the right side until the worst instance exceeds
-    it by 1%.
+    The engine makes a further control: it scales the right side until the worst instance's left
+    side exceeds the right side by 1%.
 
     Args:
         id: "<paper>.<name>", lower case.

@@ -14,7 +14,9 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """A numbered theorem, definition or display of a paper; a statement with that id covers it.
+    """A numbered theorem, definition or display of a paper.
+
+    A statement with the item's id covers the item.
 
     Attributes:
         id: "<paper>.<name>", which is also the id of the statement about the item.

@@ -1,7 +1,7 @@
 """Declare one numbered claim as data, and check that the declaration is well formed.
 
 A statement says how to draw instances that meet its hypotheses, and names the public functions that
-it judges. The statement's `evaluate` calls these functions to measure both sides of the claim.
+it judges. The statement's `evaluate` calls the judged functions to measure both sides of the claim.
 `jaxbounds.falsify` turns a statement into a `Verdict`. This module only stores and checks the
 declaration.
 """
@@ -120,11 +120,11 @@ class Statement(metaclass=Careful):
         evaluate: `evaluate(instance, size) -> Sides`, pure; JAX can `jit` and `vmap` it unless
             `host` is set. `evaluate` computes both compared sides.
         judges: the public functions that `evaluate` calls and that the verdict is about: if one of
-            them were slightly wrong, some verdict would change. Each is a function under its own
-            name in a module or class, so it is neither a lambda nor a partial application.
+            them were slightly wrong, some verdict would change. A judged function has its own name
+            in a module or class, so it is neither a lambda nor a partial application.
         host: whether `evaluate` needs the host, because it compiles a machine, enumerates a class
-            or loops in Python. The engine then calls `evaluate` with NumPy arrays, one instance at
-            a time.
+            or loops in Python. If True, the engine calls `evaluate` with NumPy arrays, one instance
+            at a time.
         over: the sets, keyed by the names of an instance's entries: {"x": jb.Ball(1, "d")}. The
             sets draw instances, project onto the hypotheses and are hypotheses themselves. `sample`
             replaces the draws of its entries; `project` and `hypotheses` add to the sets. `over={}`
@@ -152,8 +152,9 @@ class Statement(metaclass=Careful):
         forms: the right-hand sides to compare.
         control: the deliberately false variant in words, which `evaluate` returns as
             `rhs["control"]`. A statement never `holds` unless the engine rejects its control. The
-            default control scales the right side until the worst instance exceeds it by 1%. The
-            engine moves the right side of a limit, and takes a power of the right side of a rate.
+            default control scales the right side until the worst instance's left side exceeds the
+            right side by 1%. The engine moves the right side of a limit, and takes a power of the
+            right side of a rate.
         hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance counts only if it
             meets all hypotheses.
         assumptions: the hypotheses in words.
@@ -335,8 +336,8 @@ class Statement(metaclass=Careful):
 def _blank_forms(given: Any) -> tuple[Form, ...]:
     """Return forms with the names of a refused statement's forms, and nothing else.
 
-    The verdicts then say of each form (version of the claim), and of each false variant, that the
-    run did not judge it.
+    The verdicts on a refused statement say of each form (version of the claim), and of each false
+    variant, that the run did not judge it.
     """
     forms = [f for f in given if isinstance(f, Form)] if isinstance(given, tuple | list) else []
     named = {f.file_name: Form(name=f.name) for f in forms if re.match(NAMED, f.name)}

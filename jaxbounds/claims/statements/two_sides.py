@@ -84,7 +84,8 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
         known: the names of all entries and sizes.
 
     Raises:
-        Refused: if the side has such an argument; the message names it, and the known names.
+        Refused: if the side has an unknown argument; the message names the argument and the known
+            names.
     """
     for name, argument in parameters(side).items():
         many = argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD)

@@ -392,7 +392,7 @@ class _State(NamedTuple):
         slopes: a ball around the margin's slope along each coordinate on the box.
         radii: half the box's width along each coordinate.
         whole: whether all of the box meets the hypotheses.
-        open_there: whether the hypotheses hold at `point` but the claim is undecided there.
+        open_there: whether the hypotheses hold at `point` but the claim is undecided at `point`.
         point: the middle of the box.
     """
 

@@ -32,7 +32,7 @@ class Certificate:
         id: the id of the statement.
         form: the name of the statement's form.
         word: the finding. "disproved": every hypothesis certainly holds, and the sides violate the
-            claim by a relative 1e-6 or more. This finding is true on every path through the
+            claim by a relative 1e-6 or more. The word "disproved" is true on every path through the
             program, and for every rounding of the program's constants. "disproved as coded": the
             violation is certain only if the floats in the program, or numbers that the host
             computed outside the program, are exact. "undecided": every other case.

@@ -187,7 +187,7 @@ def not_negative(
     """Tell whether Q(r, u) >= 0 is proved for each direction u that points into the box.
 
     The proof skips a direction in which a condition is certainly negative, because the program
-    takes another branch there.
+    takes another branch in this direction.
     """
     r = _between(0.0, reach)
     least = [min((sum(w * e for w, e in zip(weights, p)) for p, _ in c), default=0)

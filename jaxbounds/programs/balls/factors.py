@@ -28,7 +28,7 @@ from jaxbounds.programs.balls.values import (
 
 RESTARTS, SECONDS = 12, 2.0
 """The largest number of restarts with finer atoms, such as e^(u/2) in place of e^u (see `exact`).
-The second number is the time limit of one attempt in seconds.
+The second number limits the time of one restart, in seconds.
 
 Larger numbers prove more claims and take more time.
 """

@@ -119,14 +119,15 @@ def is_soft(x: Any, /) -> bool:
 UNITS = {53: 2**10}
 """The number of units in the last place by which a rounded constant may be wrong.
 
-This dict's key is the number of binary digits of the constant's type. A short computation with
+The key of this dict is the number of binary digits of the constant's type. A short computation with
 Python floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. A constant of a narrower type is
 rarely computed, so two units suffice. A larger number makes wider balls.
 """
 RESIDUE = 2.0**-26
 """A constant below this size may be the residue of a cancellation, such as .1 + .2 - .3.
 
-The ball of such a constant also contains zero. A larger size widens the balls of more constants.
+The ball of a constant below this size also contains zero. A larger size widens the balls of more
+constants.
 """
 
 

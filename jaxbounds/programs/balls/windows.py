@@ -86,8 +86,8 @@ def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
     Raises:
         NotSupported: if another function folds the windows, because its order would matter; or if
-            the program pads and the start value changes a result. XLA's definition counts the
-            padding in this case, but compiled programs omit it.
+            the program pads and the start value changes a result. XLA's definition counts padding
+            that changes a result, but compiled programs omit the padding.
     """
     inner = eqn.params["jaxpr"]
     program = getattr(inner, "jaxpr", inner)

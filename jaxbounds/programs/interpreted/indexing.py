@@ -14,7 +14,8 @@ class _Layout(NamedTuple):
 
     Attributes:
         window: axes of the result along which slices lie.
-        dropped: axes of the operand that a slice loses, because the slice has length 1 there.
+        dropped: axes of the operand that a slice loses, because the slice has length 1 along these
+            axes.
         mapped: axes of the operand; entry i of an index vector gives the slice's start along axis
             `mapped[i]`.
         batching: axes of the operand that are paired with batch axes of the indices.

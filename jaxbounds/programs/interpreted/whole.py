@@ -82,8 +82,8 @@ _EXACT: dict[str, Rule] = {
         ("select_n", lambda which, *xs: np.choose(np.asarray(which).astype(int), xs)),
     )},
 }  # fmt: skip
-"""The rules that accept Python integers of any length. A primitive without such a rule gets the
-nearest integers within its operands' types.
+"""The rules that accept Python integers of any length. A primitive without a rule for long integers
+gets the nearest integers within its operands' types.
 """
 
 
