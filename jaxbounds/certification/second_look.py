@@ -31,7 +31,7 @@ larger number excuses more violations as rounding.
 """
 UNITS = 8
 """A violation counts as rounding if it is below this many units in the last place of the largest
-number in the evaluation. A larger number excuses more violations.
+number in the evaluation. A larger number excuses larger violations as rounding.
 """
 
 

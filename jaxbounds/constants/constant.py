@@ -74,7 +74,7 @@ share leaves less time for later starts.
 """
 ROUNDS = 400
 """The largest number of rounds of further climbs (ascents of the ratio lhs/rhs). A larger number
-searches longer.
+lets the search take longer and find rarer optima.
 """
 OVERFLOW = "a side overflows float64 at some instances, where the ratio may be larger"
 LOOKED_AT = 512

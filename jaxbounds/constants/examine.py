@@ -54,7 +54,7 @@ lhs/rhs by up to this relative amount. A larger value makes the search accept mo
 """
 AS_COMPUTED = 2.0**-46
 """The largest relative distance between a closed form and the ratio lhs/rhs that the program's
-rounded constants give. A larger distance accepts more formulas.
+rounded constants give. A larger distance accepts closed forms that fit less well.
 """
 ULPS = 16
 """A float64 ratio lhs/rhs outside its ball (enclosing interval) by at most this many units in the
@@ -71,7 +71,7 @@ numbers give rounder instances and take longer."""
 MOST = 256
 """The number of instances that the search measures between two looks at the clock.
 
-A larger number exceeds the time limit by more.
+A larger number lets the search exceed its time limit by more.
 """
 LARGEST = 1e300
 """Above this size of an entry, float64 has too small a range to follow a rise of the ratio lhs/rhs.
@@ -82,7 +82,7 @@ ROUGHLY = 1e-2
 """A climb (ascent of the ratio lhs/rhs) counts as having reached a limit if the climb ends within
 this relative distance.
 
-A larger distance makes more climbs count.
+A larger distance makes more climbs count as having reached a limit.
 """
 
 

@@ -24,7 +24,7 @@ measures a family (path of scaled instances) at these scales too, as long as the
 """
 STILL = arb("1e-12")
 """A ratio lhs/rhs counts as settled (converged) if the relative change between two scales is below
-this value. A larger value settles more ratios.
+this value. A larger value counts more ratios as settled.
 """
 ENOUGH = arb("1e-30")
 """The walk over growing scales ends if the relative change of the ratio lhs/rhs between two scales

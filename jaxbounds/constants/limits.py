@@ -51,7 +51,7 @@ FARTHEST = 2.0**100
 """The scale of a family (path of scaled instances) at which the search computes, in float64, the
 slopes in the coordinates that are not scaled.
 
-A larger scale loses more digits.
+A larger scale loses more digits of the slopes.
 """
 Family = Callable[[Any], Instance]
 """A function that takes a scale and returns an instance; the scale 1 gives the point's instance."""

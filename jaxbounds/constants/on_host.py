@@ -28,8 +28,8 @@ More starts miss fewer optima.
 LEAST, DRAWN, AGREEING = 6, 1, 3
 """The numbers of starting instances that a settled constant needs. A settled constant needs LEAST
 starting instances that are not random draws. Climbs (ascents of lhs/rhs) from DRAWN random draws,
-and from AGREEING starts of any kind, must reach the largest ratio. Larger numbers settle fewer
-constants.
+and from AGREEING starts of any kind, must reach the largest ratio. Larger numbers make fewer
+constants count as settled.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
 """Shares of the search's time: SHARE for an ascent of lhs/rhs from one start, CLIMBS for the
@@ -57,15 +57,15 @@ DENSE = 16
 """The number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
 """The length, relative to the moved entries, of tiny test moves of all coordinates at once. A
-constant is settled only if no tiny move makes the ratio lhs/rhs smaller. A larger length settles
-fewer constants.
+constant is settled only if no tiny move makes the ratio lhs/rhs smaller. A larger length makes
+fewer constants count as settled.
 """
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
 """The binary logarithms of the factors by which `_far_out` scales entries."""
 ONCE = 0.05
 """An integer may have further, undrawn values if more than this share of draws has a value that no
-other draw has. A larger share settles more constants."""
+other draw has. A larger share makes more constants count as settled."""
 MANY = 256
 """The number of random draws that only show which values integers take; the search does not measure
 lhs/rhs at these draws.

@@ -14,8 +14,8 @@ from jaxbounds.constants.snapping import Basis, Ties, neighbours, snapped, tied
 from jaxbounds.constants.starts import Start
 
 SAME = 1e-9
-"""Two ratios lhs/rhs count as equal up to this relative difference. A larger value merges more
-ratios.
+"""Two ratios lhs/rhs count as equal up to this relative difference. A larger value counts more
+ratios as equal.
 """
 SLOPE = 1e-7
 """The ascent of lhs/rhs in float64 stops at this relative slope, because a smaller slope is

@@ -59,7 +59,8 @@ ROUNDED = 1e-12
 projected onto its set. A larger value counts more projections as instances with equal sides."""
 ALL = 8
 """If at least this many instances of one size have equal sides, and no instance of the size has
-other sides, the claim is an equality at the size. A larger number finds fewer such sizes."""
+other sides, the claim is an equality at the size. A larger number finds fewer sizes at which the
+claim is an equality."""
 LEAST = 1e-154
 """The search ignores instances at which both sides have absolute values below this value.
 
@@ -74,8 +75,8 @@ TRIED = 64
 sides. A larger number takes longer."""
 PLAIN = 1e6
 """Bound on the absolute values of a plain instance's nonzero entries, which lie between 1 / PLAIN
-and PLAIN. Ball arithmetic can enclose both sides of a plain instance. A larger value calls more
-instances plain.
+and PLAIN. Ball arithmetic can enclose both sides of a plain instance. A larger value counts more
+instances as plain.
 """
 FAR = 2.0 ** (max(STEPS) - 1)
 """If a sequence of projected instances changes an array by at least this factor, the array moves to

@@ -37,7 +37,7 @@ value counts wider bars as numerical.
 
 LARGE = 1e100
 """If the smaller side exceeds this value, an infinite larger side may be an overflow. A larger
-value calls more bounds with an infinite side vacuous."""
+value counts more bounds with an infinite side as vacuous."""
 BELOW_ONE = "every ratio stays below one"
 """Reason that a verdict gives for a bound that holds with distance."""
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"

@@ -32,7 +32,7 @@ A larger share makes a control that is easier to reject.
 """
 CLOSE = 1e-6
 """A draw's ratio, or a search's final ratio, confirms an equality at another instance if it is at
-most this far from one. A larger value calls more claims attained.
+most this far from one. A larger value counts more claims as attained.
 """
 MOVED = 1e-6
 """The near-control (a slightly wrong variant) of an `=` moves one side by this share of the largest

@@ -58,7 +58,7 @@ from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
 """If the squared product of a size's numbers is at least this large, `_most` traces the sampler to
-find the bytes of a draw. A larger value avoids the trace for more statements.
+find the bytes of a draw. A larger value spares more statements the trace of their samplers.
 """
 NO_ROOM = "room in memory"
 """The name under which a verdict counts the random draws that did not fit into memory."""
@@ -207,7 +207,7 @@ def draw(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> dict[str, in
 
 MOMENT = 0.5
 """A run with a time limit measures random draws of host statements (outside JAX) in portions that
-should take this many seconds. A larger value loses more measurements at the limit."""
+should take this many seconds. A larger value loses more measurements at the time limit."""
 
 
 class _Portion(NamedTuple):
@@ -275,7 +275,7 @@ treats more final ratios as equal.
 
 INNER = 20
 """Factor by which the searches take fewer steps if each step runs an inner search (`there_is`). A
-larger number tries fewer steps.
+larger number leaves the searches fewer steps.
 """
 POINTS = 64
 """If the finite sets of promised entries (`there_is`) have at most this many points, the searches

@@ -28,7 +28,7 @@ moved instances, at the relative distance APART. Larger values find fewer equali
 """
 GRID = 2.0**10
 """Size of a grid of floats with few digits: its numbers are multiples of 1 / GRID up to GRID. A
-larger value includes more instances.
+larger value puts more instances on the grid.
 """
 TRIED, SHORT = 256, 2
 """TRIED is the largest number of instances among which the search looks for instances on the grid
@@ -40,7 +40,7 @@ NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the clai
 sides)."""
 LONGEST = 60
 """The advice proposes an equality case if its text has at most this many characters. A larger
-number proposes longer instances."""
+number lets the advice propose longer instances."""
 SHOWN = 4
 """The reason of a verdict lists the entries of an array if there are at most this many. A larger
 number lists longer arrays in reasons."""

@@ -67,7 +67,7 @@ violations again. A larger number takes longer.
 """
 STORED = 1e-6
 """A counterexample's measured ratio agrees with its recorded ratio if their relative difference is
-at most this. A larger value overlooks larger changes.
+at most this. A larger value overlooks larger changes of a counterexample's ratio.
 """
 
 

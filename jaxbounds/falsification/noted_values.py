@@ -26,11 +26,12 @@ DRAWN = 2
 longer.
 """
 DEEP = 4
-"""The engine records values in objects nested to at most this many levels. A larger number reaches
-deeper levels."""
+"""The engine records values in objects nested to at most this many levels. A larger number records
+values at deeper levels of an object."""
 SMALL = 4096
 """For an array of at most this many entries, the weights of the sums are a constant of the program.
-For a longer array, the program computes the weights itself. A larger number makes larger programs.
+For a longer array, the program computes the weights itself. A larger number makes the programs that
+compute the sums larger.
 """
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]

@@ -13,11 +13,11 @@ from jaxbounds.ground.exceptions import Refused
 SETTLES = 0.6
 """If each doubling of the right side shrinks the changes of log(lhs / rhs) at least by this factor,
 lower-order terms explain the changes. A logarithmic factor gives changes that shrink more and more
-slowly. A larger factor explains more by lower-order terms.
+slowly. A larger factor attributes more to lower-order terms.
 """
 SLOWLY = 0.9
 """Factor that replaces SETTLES if the measured factor does not rise from step to step. A larger
-factor explains more by lower-order terms. For example, a term n beside n^2 shrinks the changes by
+factor attributes more to lower-order terms. For example, a term n beside n^2 shrinks the changes by
 the factor 0.71.
 """
 STAYS = 0.75
@@ -64,7 +64,7 @@ def _decays(x: Reals, q: Reals) -> bool:
 
 ASIDE = 0.01
 """If the local exponents of the last three steps differ from one by more than this, they overrule a
-fit that agrees with the claim. A larger value contradicts fewer fits.
+fit that agrees with the claim. A larger value overrules fewer fits.
 """
 
 

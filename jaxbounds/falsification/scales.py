@@ -44,7 +44,8 @@ ROWS = 16
 number finds more wrong entries and takes longer.
 """
 NEARLY = 0.99
-"""Ratio above which the sides of an instance count as equal. A larger ratio counts fewer instances.
+"""Ratio above which the sides of an instance count as equal. A larger ratio counts fewer instances
+as having equal sides.
 """
 SHAKES = 16
 """If the program has jumps or branches on floats, a violation must persist in this many runs with

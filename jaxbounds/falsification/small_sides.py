@@ -23,7 +23,7 @@ from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 LEAST = 1e-3
 """In the second run, an instance counts only if its larger side has at least this value. A side of
 this size that is the square root of a cancelled difference has an error of about 1e-13. A larger
-value excludes more instances.
+value excludes more instances with small sides.
 """
 ASKED = 12
 """The referee (ball arithmetic) decides at most this many violating instances. Each decision takes

@@ -28,8 +28,8 @@ GRIDS = (1.0, 2.0, 8.0)
 """The function rounds entries to multiples of 1 / grid, and of the largest entry / grid. More grids
 find more equality cases."""
 LARGE = 2**22
-"""The neighbours at one size take at most this many bytes. A larger number includes larger
-instances."""
+"""The neighbours at one size take at most this many bytes. A larger number lets the function round
+larger instances."""
 
 
 def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:

@@ -120,7 +120,7 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
 
 APPROXIMATE = {"expm": 1e-7}
 """The relative errors of the JAX functions that are less accurate than float64, by the function's
-name. A larger error leaves more violations of claims with this function undecided. For example,
+name. A larger error leaves more violations of claims about the function undecided. For example,
 `expm` of the 1 x 1 matrix 10 has a relative error of 2e-8, because JAX scales the matrix too
 little.
 """

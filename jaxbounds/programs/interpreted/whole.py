@@ -21,8 +21,8 @@ A larger number allows longer loops.
 """
 NEAR = 1e-9
 """A distance to an end of an integer type, relative to this end. If a float estimate of a result
-lies closer to an end than this, Python integers compute the result. A larger distance uses Python
-integers more often.
+lies closer to an end than this, Python integers compute the result. A larger distance makes the run
+use Python integers more often.
 """
 
 _as_floats = np.frompyfunc(lambda v: float(v) if abs(v) < 2**1023 else np.inf * (v > 0 or -1), 1, 1)
