@@ -1,8 +1,8 @@
 """Find points at which both sides are equal.
 
 A search in floats finds a point, and the module looks for exact numbers that describe the point. A
-proof around a point of equality needs no trust in this module: `contact.touching` proves a region
-around the exact point, and returns no region if the sides differ at this point.
+proof around a point of equality needs no trust in this module. The function `contact.touching`
+proves a region around the exact point, and returns no region if the sides differ at this point.
 """
 
 import itertools

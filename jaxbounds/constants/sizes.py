@@ -68,8 +68,8 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     empty, the function returns the sizes that the statement declares.
 
     Raises:
-        Refused: if the statement lacks a given axis, if the result has too many sizes, or if a
-            value of an axis with integers in the statement is not a positive integer.
+        Refused: if the statement lacks a given axis, or the result has too many sizes. An axis with
+            integers in the statement accepts only positive integers.
     """
     declared = tuple(map(Size, statement.sizes))
     if not axes:
