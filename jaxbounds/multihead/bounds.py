@@ -192,7 +192,7 @@ def beta2_sharp(
 def self_bounded_smoothness(
     size: ArrayLike, squares: ArrayLike, radius: ArrayLike, *, T: int, H: ArrayLike
 ) -> ArrayLike:
-    """Return beta_3# / sqrt(H) + beta_1#^2, which times the loss L bounds ||Hess L||.
+    """Return beta_3# / sqrt(H) + beta_1#^2; the product of this number and L bounds ||Hess L||.
 
     The bound uses l'' <= |l'| <= l for the logistic loss l.
     """

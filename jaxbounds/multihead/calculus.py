@@ -159,7 +159,7 @@ def loss_hessian_parts(
 def loss_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:
     """Return the Hessian of the loss as a matrix.
 
-    Its rows list, for each head, first U and then W.
+    The rows of this matrix list, for each head, first U and then W.
     """
     blocks, factor = loss_hessian_parts(params, data)
     heads, p, n = factor.shape

@@ -133,7 +133,7 @@ def sharp_weight(curvature: ArrayLike, /) -> ArrayLike:
 def reach(weight: ArrayLike, /) -> ArrayLike:
     """Return reach = sqrt(3 + 2 q), with which ||theta_k - theta|| <= reach D (sharpening S9).
 
-    The paper prints 3 in place of this factor.
+    The paper prints the factor 3 in place of reach.
     """
     return jnp.sqrt(3 + 2 * jnp.asarray(weight))
 
@@ -269,7 +269,7 @@ def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, Any]:
     """Return the constants beta~_1 and beta~_3 / sqrt(H) of eqs. (87) and (90).
 
-    They bound the derivatives at all points within the distance reach D of theta.
+    The two constants bound the derivatives at all points within the distance reach D of theta.
     """
     xp = array_module(s)
     far, root = _weight_and_reach(constants, s)[1] * s.distance, xp.sqrt(s.heads)
@@ -291,7 +291,7 @@ def stability(
 
     The sharpened bound (sharpenings S2, S6 and S9) is exp(sum_k alpha_k) eta beta_1# / n (K
     averaged_loss + L(theta_0)). Here sum_{k=1}^{K-1} alpha_k <= (8/3) eta beta_3# / sqrt(H) K times
-    `averaged_loss`. At the least certified H, this sum of the alpha_k is at most 1/4; the paper
+    `averaged_loss`. At the least certified H, the sum of the alpha_k is at most 1/4; the paper
     bounds it by log 2.
     """
     gradient, weak = ball_constants(s, constants)

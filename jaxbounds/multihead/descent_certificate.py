@@ -50,7 +50,10 @@ def least_root(
     *,
     stability: bool = False,
 ) -> ArrayLike:
-    """Return the least certified sqrt(H) for a target of norm s.size + spread / sqrt(H)."""
+    """Return the least certified sqrt(H).
+
+    The target has ||theta||_{2,infinity} <= s.size + spread / sqrt(H).
+    """
     threshold = lambda extra: descent.root_heads(
         s.of_size(s.size + extra), constants, stability=stability
     )
@@ -88,7 +91,7 @@ def descent_certificate(
         loss_target: L(theta), the loss at the target; positive.
         loss_start: L(theta_0), the loss at the start; positive.
         size: the part of the bound on ||theta||_{2,infinity} that is independent of H.
-        spread: the numerator of the part spread / sqrt(H) of this bound.
+        spread: the numerator of the part spread / sqrt(H) of the bound on ||theta||_{2,infinity}.
         heads: the number of heads H of a given model. If H is below the least certified number, the
             function uses this number instead.
 

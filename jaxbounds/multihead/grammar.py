@@ -1,9 +1,9 @@
 """Generate opinions about films from a small grammar, in which no single word decides the label.
 
-An opinion has one or two clauses. A clause praises or blames, and a negation reverses it. If two
-clauses contradict each other, one of them decides the label: the clause after "but", after a
-leading "although", or before a later "although". Two clauses joined by "and" agree. The label
-therefore depends on the adjective of each clause, and on whether the clause is negated. Both
+An opinion has one or two clauses. A clause praises or blames, and a negation exchanges praise and
+blame. If two clauses contradict each other, one of them decides the label: the clause after "but",
+after a leading "although", or before a later "although". Two clauses joined by "and" agree. The
+label therefore depends on the adjective of each clause, and on whether the clause is negated. Both
 clauses of a contrasting sentence use words from the same lists.
 """
 

@@ -12,7 +12,7 @@ Also
     alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D.
 
 Therefore sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies the condition (74) of Theorem 3. The factor
-256 * 13 instead of 36 * 13 implies the condition (84) of Theorem 4. At these heads
+256 * 13 instead of 36 * 13 implies the condition (84) of Theorem 4. For this number of heads
 
     rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2,
 
@@ -47,7 +47,7 @@ def _smoothness(alpha: float, root: float, radius: ArrayLike, T: int, d: int) ->
 def theorem1_root_heads(s: Setting, /, *, stability: bool = False) -> ArrayLike:
     """Return 468 d sqrt(T) R^5 ||theta||_{2,infinity} D^3, the sqrt(H) of eq. (3).
 
-    For Theorem 2 (`stability`) the factor is 3328.
+    For Theorem 2 (`stability`) the factor is 3328 in place of 468.
     """
     factor = HEADS * (STABILITY if stability else TRAINING)
     return factor * s.d * math.sqrt(s.T) * s.radius**5 * s.size * s.distance**3

@@ -69,7 +69,7 @@ def expand_readout(
 ) -> Float[Array, "*H T d"]:
     """Return the T x d matrix U of a read-out u, 1_T u^T for "pooling" or e_T u^T for "last".
 
-    The footnote to eq. (1) defines both.
+    The footnote to eq. (1) defines both read-outs.
 
     Raises:
         Refused: if `readout` is neither "pooling" nor "last".

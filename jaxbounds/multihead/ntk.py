@@ -4,8 +4,9 @@ The best NTK margin is a convex problem over directions of norm sqrt(2):
 
     max_v min_i y_i <grad Phi(X_i), v> = sqrt(2) min_{q in simplex} ||sum_i q_i y_i grad Phi(X_i)||.
 
-Any q gives an upper bound. The direction sum_i q_i y_i grad Phi(X_i), scaled to norm sqrt(2), gives
-a lower bound. The margin lies between the two bounds, whichever solver found q.
+Any weights q in the simplex give an upper bound on the best margin. The direction sum_i q_i y_i
+grad Phi(X_i), scaled to norm sqrt(2), gives a lower bound. The best margin lies between the two
+bounds, whichever solver found q.
 """
 
 from typing import NamedTuple

@@ -90,7 +90,7 @@ def weights_spectral_norm(dm1: Assumption3, /) -> Real:
 def oracle_direction(patterns: Patterns, length: int, /) -> dict[str, Array]:
     """Return U* and W*, each scaled to norm one: theta_opt of eq. (9).
 
-    For a head with alpha > 0, this direction is also Lemma 13's theta*, up to the factor 1 /
+    For a head with alpha > 0, the pair (U*, W*) is also Lemma 13's theta*, up to the factor 1 /
     sqrt(H).
     """
     projection, weights = oracle_projection(patterns, length), oracle_weights(patterns)

@@ -120,7 +120,7 @@ def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = 
         share: L / T, the share of relevant tokens.
         tolerance: epsilon, the attention that irrelevant tokens may keep.
         exact: whether to use 1 / epsilon - 1 instead of 1 / epsilon; scores with only two values
-            attain this bound.
+            attain the bound with 1 / epsilon - 1.
     """
     odds = 1 / jnp.asarray(tolerance)
     odds = jnp.maximum(odds - 1, 1e-300) if exact else odds
@@ -188,7 +188,7 @@ def target_slacks(
         log_scale: log C, where W_h has the factor C.
         power: p, the exponent of 1 / H in W_h.
         log_n: log n, for the number n of samples.
-        scaling: c of the normalization H^{-c} of the model; the paper's c is 1/2.
+        scaling: the exponent c of the model's normalization H^{-c}; 1/2 in the paper.
     """
     outer = jnp.log(log_n) - log_signal + (scaling - 0.5) * log_heads
     inner = log_scale + (0.5 - power) * log_heads

@@ -1,10 +1,10 @@
 """RoBERTa for classifying sentences (Liu et al. 2019), with any number of heads.
 
-The network computes the function of Hugging Face's `RobertaForSequenceClassification`. It counts
-positions from pad + 1 (pad is the id of the padding token), puts norms after the residual sum, uses
-the exact GELU, and classifies the first token. The number of heads need not divide the width.
-`head_width` and `gain` also describe the paper's heads of a fixed width, summed and divided by
-sqrt(H), and networks after pruning.
+The network computes the function of Hugging Face's `RobertaForSequenceClassification`. Like that
+model, the network counts positions from pad + 1 (pad is the id of the padding token). The network
+puts norms after the residual sum, uses the exact GELU, and classifies the first token. The number
+of heads need not divide the width. `head_width` and `gain` also describe the paper's heads of a
+fixed width, summed and divided by sqrt(H), and networks after pruning.
 """
 
 from dataclasses import dataclass, replace

@@ -79,8 +79,8 @@ def tied_risk(
 def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
     """Return the gradient that a single head receives, from the gradient in the groups' parameters.
 
-    This function computes the gradient in closed form. The statements do not use it: they
-    differentiate `tied_risk` in `single`.
+    This function computes the gradient in closed form. The statements do not use this function; the
+    statements differentiate `tied_risk` in `single`.
     """
     return jax.tree.map(lambda g: g / copies.reshape(-1, *[1] * (g.ndim - 1)), slope)
 

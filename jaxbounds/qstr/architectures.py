@@ -88,7 +88,7 @@ def build(name: str, /, *, N: int, d: int) -> nn.Module:
         ) from problem
     if not isinstance(module, nn.Module):
         raise Refused(
-            f"the factory of architecture={name!r} gives {module}, expected a Flax module. Try"
+            f"the factory of architecture={name!r} returns {module}, expected a Flax module. Try"
             " returning an instance of nn.Module"
         )
     return module

@@ -63,7 +63,7 @@ def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
 
     A vector with |x| in {0, r} attains this probability. The upper bound follows from P r^p <=
     E|x|^p <= (C_x d p)^{p/2} for all p >= 1. The best moment order is p = max(1, r^2 / (C_x e d)).
-    If this order exceeds 1, the bound is exp(-r^2 / (2 C_x e d)).
+    If the moment order p exceeds 1, the bound is exp(-r^2 / (2 C_x e d)).
     """
     xp = array_module(r)
     order = xp.maximum(1.0, _moment_order(r, d, C_x))
@@ -146,11 +146,12 @@ def column_log_covering_rate(
 
     Proof sketch: let R = R_{2,1} and t = eps^2 / (2 R r_z^2). The columns of norm below t, among
     the H De columns, together contribute at most eps / sqrt 2 to Theta_QK^T z. At most R / t
-    columns remain. A code for the choice of these columns, with their norms rounded to multiples of
-    t, has a log size of order (R / t) log(H De). Each remaining column is a linear function of z,
-    and Zhang (2002) gives a cover of such functions on nN points. The budget eps^2 is divided among
-    these columns in proportion to their norms. (The proof gives the sum of the two logarithms; the
-    value has their product. The value sets the logarithm of R r_z / eps to 1.)
+    columns have a norm of t or more. A code for the choice of these large columns, with their norms
+    rounded to multiples of t, has a log size of order (R / t) log(H De). Each large column is a
+    linear function of z, and Zhang (2002) gives a cover of such functions on nN points. The budget
+    eps^2 is divided among the large columns in proportion to their norms. The proof gives the sum
+    of the logarithms of H De and of nN, but the returned value has a product of two such
+    logarithms. The returned value also sets the logarithm of R r_z / eps to 1.
     """
     maurey = query_key_log_covering_rate(eps, r_z=r_z, radius_21=radius_21, H=H, De=De)
     return maurey * math.log(positions)
@@ -182,7 +183,7 @@ def transformer_excess_rate(
 ) -> float:
     """Return Theorem 10's rate C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
-    Here C_1 = q r_a^2 r_w^2 r_x^2. The dots are the theorem's two terms for attention.
+    Here C_1 = q r_a^2 r_w^2 r_x^2. The dots stand for the theorem's two terms for attention.
     """
     attention = min(r_x**6 * (r_a * r_w) ** 2 * q**4 / d**2, q * (q**2 + d**2))
     return q * (r_a * r_w * r_x) ** 2 * math.sqrt((m_g * q * (d + q) + attention) / n)
@@ -223,7 +224,7 @@ def network_perturbation_bound(
 
     Args:
         first: pairs (W, b), one for each layer.
-        second: the pairs of the other network.
+        second: the pairs (W, b) of the other network.
         x: the input of both networks.
     """
     apart, reach = jnp.zeros(()), vector_norm(x)

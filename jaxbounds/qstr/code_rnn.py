@@ -1,10 +1,10 @@
 """A random-code RNN whose |U|_op does not grow with N, which refutes Proposition 8's second bound.
 
-The RNN quantises the scalars <u, x_j> to b bits. Its state encodes the bits of all tokens so far by
-a linear code of length D = 8 b N, as a unit vector. A transition decodes the state, appends the new
-bits, and encodes the result. Any two states are far apart, so the Lipschitz constant of the readout
-does not grow with N. McShane's formula extends the readout from the codewords to all states. The
-matrix U = [I I] has |U|_op^2 = 2.
+The RNN quantises the scalars <u, x_j> to b bits. The RNN's state encodes the bits of all tokens so
+far by a linear code of length D = 8 b N, as a unit vector. A transition decodes the state, appends
+the new bits, and encodes the result. Any two states are far apart, so the Lipschitz constant of the
+readout does not grow with N. McShane's formula extends the readout from the codewords to all
+states. The matrix U = [I I] has |U|_op^2 = 2.
 """
 
 import functools
@@ -162,9 +162,9 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
 
     The input matrix is U = [I I]. The numbers lie in [-1, 1]/sqrt(k), and the width is d_h = k.
     Each number holds b N/k bits, so two states are at least 2 / ((2^{bN/k} - 1) sqrt(k)) apart.
-    McShane's formula extends the readout from these states to all states. Up to a constant, the
-    width is the least that Proposition 8's bound on d_h allows. The reason is that log(1 + L^2
-    |U|^2) equals 2 b N/k log 2 up to an additive constant.
+    McShane's formula extends the readout from the states that occur to all states. Up to a
+    constant, the width is the least that Proposition 8's bound on d_h allows. The reason is that
+    log(1 + L^2 |U|^2) equals 2 b N/k log 2 up to an additive constant.
 
     Args:
         N: number of tokens in a prompt.

@@ -29,7 +29,7 @@ class TransformerClass(NamedTuple):
         r_a: bound on |a|, the norm of the outer weights.
         R_w: bound on |(W, b)|_F, the norm of the inner weights and biases.
         r_QK: bound on the Frobenius norm |W_QK|_F of each head. A bound on ||W_QK||_{2,1}, over
-            columns or rows, is also such a bound.
+            columns or rows, is also a bound on |W_QK|_F.
         r_z: bound on |z_j|, the norm of an encoded token.
     """
 

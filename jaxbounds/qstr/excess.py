@@ -4,9 +4,9 @@ A covering is a function from the scale eps (a number or an array) to log C(eps)
 number of the class.
 
 The loss is (yhat - y)^2, truncated at tau. R_tau is the expectation of the truncated loss, and
-R-hat_tau is its mean over the n samples. The root of the truncated loss is 1-Lipschitz in yhat and
-lies in [0, sqrt tau]. If the class fits the samples, a cover and Chernoff's bound give a risk of
-order 1/n. The paper gets 1/sqrt n by symmetrisation.
+R-hat_tau is its mean over the n samples. The square root of the truncated loss is 1-Lipschitz in
+yhat and lies in [0, sqrt tau]. If the class fits the samples, a cover and Chernoff's bound give a
+risk of order 1/n. The paper gets 1/sqrt n by symmetrisation.
 """
 
 import math
@@ -76,9 +76,9 @@ def truncated_risk(
     The bound is sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n).
     R_tau is the expectation of the loss truncated at tau, and R-hat_tau is its mean over the
     sample. For a member of the cover, let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's
-    bound gives P <= (sqrt P-hat + sqrt(2v))^2 with n v = log C(eps) + log(1/delta). The root of a
-    risk is an L2 norm of the loss's root. This norm differs by at most eps between a function and
-    the cover's member. All constants are explicit.
+    bound gives P <= (sqrt P-hat + sqrt(2v))^2 with n v = log C(eps) + log(1/delta). The square root
+    of a risk is the L2 norm of the loss's square root. This L2 norm differs by at most eps between
+    a function and the cover's nearest member. All constants are explicit.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -88,8 +88,8 @@ def truncated_risk(
 def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
     """Return a B with P(|v| >= B) <= exp(-tail), if (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1.
 
-    Markov's inequality at r = 2 tail / s gives B^2 = C (e r)^s. If C = C_x d, this is Lemma 12,
-    solved for its radius. All constants are explicit.
+    Markov's inequality at r = 2 tail / s gives B^2 = C (e r)^s. For C = C_x d and s = 1, B is the
+    radius at which Lemma 12's bound for one token is exp(-tail). All constants are explicit.
 
     Raises:
         Refused: if the moment order r is below 1.
@@ -186,9 +186,10 @@ def minimiser_risk(
     exp(-tail). We assume that a member of the class has squared errors at most `fitted` on prompts
     whose tokens stay within their radius. The empirical risk of the minimiser is therefore at most
     `fitted`. Let sqrt tau be the label radius plus `largest`. The bound named "symmetrised" is
-    `fitted` + `truncated_gap` plus two further terms. The other two bounds have `truncated_risk` at
-    the empirical risk `fitted` instead. The further terms are tau exp(-tail), for prompts with
-    larger tokens, and `truncation_error`. All constants are explicit.
+    `fitted` + `truncated_gap` plus two further terms. The bounds named "covered" and "clipped" have
+    `truncated_risk` at the empirical risk `fitted` in place of `fitted` + `truncated_gap`. The two
+    further terms are tau exp(-tail), for prompts with larger tokens, and `truncation_error`. All
+    constants are explicit.
 
     Args:
         covering: log covering number of the class, on prompts whose tokens stay within their
@@ -199,12 +200,13 @@ def minimiser_risk(
         fourth: a bound on (E yhat^4)^{1/4}.
         fitted: the largest squared error of the class's best member on prompts whose tokens stay
             within their radius.
-        tail: a number; a token or a label exceeds its radius with probability at most exp(-tail)
-            (see `moment_radius`).
+        tail: the number in exp(-tail), the largest probability with which a token or a label
+            exceeds its radius (see `moment_radius`).
         delta: probability that the statistical bound fails.
-        form: "symmetrised" (the paper's chain of inequalities), "covered" (`truncated_risk`), or
-            "clipped". The bound "clipped" is `truncated_risk` for predictions clipped to the label
-            radius, which replaces `largest` and `fourth` (first remark after Theorem 4).
+        form: the name of the bound: "symmetrised" (the paper's chain of inequalities), "covered"
+            (`truncated_risk`), or "clipped". The bound "clipped" is `truncated_risk` for
+            predictions clipped to the label radius, which replaces `largest` and `fourth` (first
+            remark after Theorem 4).
 
     Raises:
         Refused: if the form is unknown.

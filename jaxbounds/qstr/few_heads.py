@@ -1,18 +1,18 @@
 """A construction with d heads that reveals all q relevant tokens: min(q, d) heads suffice.
 
 Outside the block-diagonal class of Proposition 21, logits may mix token and position. Let a head
-attend to the q relevant tokens alone. Let its logit for token j contain the term beta x_jk, and let
-alpha_j be the attention weight. The head outputs sum_j alpha_j x_j and, in the columns of the keys'
-own encodings, sum_j alpha_j w_j. If the encodings are independent, they determine alpha. Now log
-alpha_j is beta x_jk plus a constant, and the output sum_j alpha_j x_j determines this constant. So
-head k reveals the k-th coordinate of every relevant token, and d heads reveal all coordinates, for
-any q and any link. Lemma 11 has q heads, and the lower bound is
-`jaxbounds.qstr.heads.sharpened_head_bound`. So exactly min(q, d) heads are needed.
+attend to the q relevant tokens alone. Let the head's logit for token j contain the term beta x_jk,
+and let alpha_j be the attention weight. The head outputs sum_j alpha_j x_j and, in the columns of
+the keys' own encodings, sum_j alpha_j w_j. If the encodings are linearly independent, sum_j alpha_j
+w_j determines alpha. The logarithm log alpha_j is beta x_jk plus a constant, and the output sum_j
+alpha_j x_j determines this constant. So head k reveals the k-th coordinate of every relevant token,
+and d heads reveal all coordinates, for any q and any link. Lemma 11 has q heads, and the lower
+bound is `jaxbounds.qstr.heads.sharpened_head_bound`. So exactly min(q, d) heads are needed.
 
 The construction assumes that all positions share a fixed t with distinct entries, as in the proofs
-of Propositions 3 and 21. The q encodings of t must be independent (q <= de) and linearly separable
-from the other encodings. The readout is no two-layer network, but two-layer networks of growing
-width approach it in mean square.
+of Propositions 3 and 21. The q encodings of t must be linearly independent (q <= de) and linearly
+separable from the other encodings. The readout is no two-layer network, but two-layer networks of
+growing width approach this readout in mean square.
 """
 
 import jax.numpy as jnp
@@ -27,9 +27,9 @@ def least_direction(
 ) -> tuple[Float[Array, "de"], Float[Array, ""]]:
     """Return the shortest v with <v, w_j> = 1 for j < q, and its margin.
 
-    The margin is 1 - max_{j >= q} <v, w_j>. If it is positive, v separates the first q encodings
-    from the others. If the margin is not positive, `jaxbounds.qstr.two_heads.separating_direction`
-    may still find a v that separates them.
+    The margin is 1 - max_{j >= q} <v, w_j>. If the margin is positive, v separates the first q
+    encodings from the others. If the margin is not positive,
+    `jaxbounds.qstr.two_heads.separating_direction` may still find a v that separates them.
     """
     v = jnp.sum(jnp.linalg.pinv(omega[:q]), axis=1)
     return v, 1.0 - jnp.max(omega[q:] @ v)
@@ -48,7 +48,7 @@ def revealing_weights(
     """Return W_QK of the d heads, without zero blocks, for positions with t_1 = the first token.
 
     The logit of head k for the key j is `selectivity` <direction, w_j> + `beta` x_jk. The query's
-    block w_{t_1} multiplies both terms, so W_QK is not block-diagonal.
+    block w_{t_1} multiplies both terms of the logit, so W_QK is not block-diagonal.
     """
     de, scale = omega.shape[1], jnp.sqrt(jnp.asarray(d / q, omega.dtype))
     De = d + (q + 1) * de
@@ -116,8 +116,8 @@ def averaging_error_bound(
 ) -> Float[Array, ""]:
     """Bound |attended - mean of the relevant tokens| by 2 max|x_j| (N - q)/q exp(-alpha d/q).
 
-    The other tokens hold at most (N - q) exp(-alpha d/q) / q of the attention. All constants are
-    explicit.
+    The N - q irrelevant tokens together receive at most the attention (N - q) exp(-alpha d/q) / q.
+    All constants are explicit.
     """
     N, d = x.shape
     radius = jnp.max(jnp.sqrt(jnp.sum(x**2, axis=1)))

@@ -27,8 +27,8 @@ def gru_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
 
     Args:
         carry: the state h of the GRU before the step.
-        inputs: W_i x + b_i for each gate.
-        recurrent: W_h h + b_h for each gate.
+        inputs: the products W_i x + b_i, one for each gate.
+        recurrent: the products W_h h + b_h, one for each gate.
     """
     reset = jax.nn.sigmoid(inputs[0] + recurrent[0])
     update = jax.nn.sigmoid(inputs[1] + recurrent[1])
@@ -78,7 +78,7 @@ def recur(
         cell: function from carry, inputs and recurrent products to the next carry, entry by entry.
             The first part of a carry is the hidden state, which the recurrent weights multiply.
         start: the state before the first token.
-        inputs: projected inputs of each gate, time first.
+        inputs: projected inputs of each gate, with time as the first axis.
         W: recurrent weights, with the gates stacked.
         b: recurrent biases, with the gates stacked.
     """

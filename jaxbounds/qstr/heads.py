@@ -65,10 +65,10 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
     At a position with a vanishing token, head h has a slope in R^d (the derivative of its logits in
     a key's token) and an attention vector in R^q. The H slopes span a subspace S. The H attention
     vectors span a subspace A. The logits reveal the projection of the tokens on S x R^q, and the
-    outputs reveal the projection on R^d x A. Both spaces contain S x A, whose dimension the paper
-    counts twice. The outputs do not depend on a subspace of dimension (d - H)(q - H) of R^d x R^q.
-    So H >= min(q, d) heads are necessary. The number min(q, d) is also enough: q heads by Lemma 11,
-    d heads by `jaxbounds.qstr.few_heads`.
+    outputs reveal the projection on R^d x A. Both S x R^q and R^d x A contain S x A, and the paper
+    counts the dimension of S x A twice. The outputs do not depend on a subspace of dimension (d -
+    H)(q - H) of R^d x R^q. So H >= min(q, d) heads are necessary. The number min(q, d) is also
+    enough: q heads by Lemma 11, d heads by `jaxbounds.qstr.few_heads`.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -103,8 +103,9 @@ def oracle_risk(V: Float[Array | np.ndarray, "k n"], /, *, N: int) -> Float[Arra
     """Return the least averaged risk of a predictor that knows only V x, for x = (x_1; ..; x_q).
 
     N/2 + 1 positions have the label (|x|^2 - n) / sqrt(n), with n = q d. The result is therefore
-    (1/2 + 1/N) Var(|x|^2 given V x) / n. The result is exact, because the conditional mean attains
-    this risk at these positions. The function `revealed_images` returns the V of given heads.
+    (1/2 + 1/N) Var(|x|^2 given V x) / n. The result is exact, because the conditional mean of the
+    label given V x attains this risk at the N/2 + 1 positions. The function `revealed_images`
+    returns the V of given heads.
     """
     return (0.5 + 1.0 / N) * hidden_variance(V) / V.shape[1]
 
@@ -154,15 +155,16 @@ def revealed_images(
     """Return H (q + d) linear forms of (x_1; ..; x_q) that determine the output of H heads.
 
     Take a position whose own token vanishes. The logits of head h are q linear forms <A_h, x_j>,
-    where A_h does not depend on x. These logits determine the attention weights. Given these
-    weights, the output of the head consists of d more linear forms. Given logits and output, x is
-    still normal in the remaining directions. The rank of all forms is H (q + d - H) for H <= min(q,
-    d), see `sharpened_head_bound`.
+    where A_h does not depend on x. The logits determine the attention weights. Given the attention
+    weights, the output of the head consists of d more linear forms. Given the values of all these
+    linear forms, x is still normal in the remaining directions. The rank of all linear forms is H
+    (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
 
     Args:
         W_QK: the matrices of the H heads.
         query: z_i of a position whose token vanishes.
-        keys: z_j of the q relevant tokens; the last d images of each head depend on them.
+        keys: z_j of the q relevant tokens; the last d linear forms of each head depend on these
+            keys.
         d: dimension of a token.
     """
     H, q = W_QK.shape[0], keys.shape[0]

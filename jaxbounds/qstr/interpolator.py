@@ -87,9 +87,9 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
     """Build Lemma 38's network of width n with value y_i at z_i and squared norm (C.16).
 
     The points may come in any order. For y = 0 the result is the zero network. Values between close
-    points are sums of steep pieces. Their rounding error grows like the unit of rounding times |y|
-    |z| / gap. Therefore compute in float64 (`jaxbounds.float64_on_cpu()`) if there are many points
-    or close points. Under a JAX trace the function does not check the points.
+    points are sums of steep pieces. The rounding error of these sums grows like the unit of
+    rounding times |y| |z| / gap. Therefore compute in float64 (`jaxbounds.float64_on_cpu()`) if
+    there are many points or close points. Under a JAX trace the function does not check the points.
 
     Args:
         z: the inputs, n distinct scalars.

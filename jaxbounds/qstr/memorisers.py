@@ -1,10 +1,10 @@
-"""Compute Theorem 9's memorising networks; their least norm is a convex problem over neurons.
+"""Compute Theorem 9's memorising networks of least norm, a convex problem over neurons.
 
 Units a_j relu(<w_j, x> + b_j) have the variation V = sum_j |a_j| |(w_j, b_j)|. If each unit shares
 its norm evenly between its two layers, the squared norm |vec|^2 of all parameters is 2 V. V is the
-total mass of a measure on unit neurons. V and the predictions are linear in this measure, so the
-least V over a finite dictionary of neurons solves a linear program. The program's result is an
-upper estimate of the least norm. Neurons outside the dictionary, and networks that use their
+total mass of a measure on unit neurons. V and the predictions are linear in this measure, so a
+linear program finds the least V over a finite dictionary of neurons. The linear program's result is
+an upper estimate of the least norm. Neurons outside the dictionary, and networks that use their
 states, may have a smaller norm.
 """
 

@@ -1,9 +1,9 @@
 """Find the parameter of a user's network that multiplies the prompt, if there is exactly one.
 
 Theorem 6 speaks of p -> f(T, W x): the matrix W multiplies the flattened prompt, and the arbitrary
-function f sees the prompt only through W x. This module decides, from the names and shapes of the
-parameters, whether a network has this form. The module accepts linen variables, nnx modules and
-states, Equinox modules, and nested dicts.
+function f depends on the prompt only through W x. This module decides, from the names and shapes of
+the parameters, whether a network has the form f(T, W x). The module accepts linen variables, nnx
+modules and states, Equinox modules, and nested dicts.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ READS_TOKENS = {
 }
 """A dictionary from a kind of layer to the names that mark it in a parameter's path.
 
-A layer of these kinds acts on the tokens themselves.
+A layer of these kinds acts on the tokens themselves, not only on W x.
 """
 
 
@@ -47,7 +47,7 @@ def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
 def first_layer(
     weights: Mapping[str, np.ndarray], inputs: int, /, *, first: str = ""
 ) -> tuple[str, Float[np.ndarray, "m inputs"] | None, list[Reason]]:
-    """Return the path of the matrix W with `inputs` inputs, W itself, and reasons against it.
+    """Return the path of the matrix W with `inputs` inputs, W, and reasons if W is not identified.
 
     Args:
         weights: a dictionary from the path of each parameter to its array.

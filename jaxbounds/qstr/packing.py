@@ -1,9 +1,9 @@
 """Packings of the unit ball of R^d (Lemma 41): two upper bounds, lower bounds, and examples.
 
 P is the packing number: the largest number of points of the ball whose pairwise distances are at
-least eps. Lemma 41 bounds log P by the smaller of two terms. The first term is a volume bound,
-which is true. The second term is Maurey's covering bound of the l1 ball. The paper prints the
-second term for the l2 ball, where the term is no upper bound.
+least eps. Lemma 41 bounds log P by the smaller of two terms. The first term is a valid volume
+bound. The second term is Maurey's covering bound of the l1 ball. The paper prints the second term
+for the l2 ball, where the term is no upper bound.
 """
 
 import math
@@ -19,17 +19,17 @@ from jaxbounds.numerics.arrays import array_module, real
 
 
 def volume_upper(d: ArrayLike, eps: ArrayLike, /) -> Any:
-    """Return the volume bound d log(1 + 2/eps) >= log P, which is valid."""
+    """Return d log(1 + 2/eps), a valid upper bound on log P (P is the packing number)."""
     return real(d) * array_module(d, eps).log1p(2.0 / eps)
 
 
 def maurey(d: ArrayLike, eps: ArrayLike, /) -> Any:
-    """Return (1 + log(1 + 2 d eps^2)) / eps^2, the paper's bound on log P, which is false."""
+    """Return (1 + log(1 + 2 d eps^2)) / eps^2, the paper's false upper bound on log P."""
     return (1.0 + array_module(d, eps).log1p(2.0 * real(d) * eps**2)) / eps**2
 
 
 def volume_lower(d: ArrayLike, eps: ArrayLike, /) -> Any:
-    """Return the volume bound d log(1/eps) <= log P for eps < 1.
+    """Return d log(1/eps), a lower bound on log P for eps < 1 (P is the packing number).
 
     The bound holds because a maximal packing covers the ball.
     """
@@ -57,7 +57,7 @@ def golay_points() -> Float[np.ndarray, "4096 24"]:
 def covering_number(distances: Float[np.ndarray, "n n"], eps: float, /) -> int:
     """Return the least number of balls of radius eps that cover a finite set, exactly.
 
-    The centres of the balls are points of the set.
+    The centres of the balls are points of the finite set.
 
     Raises:
         Refused: if there are more than 16 points, which have too many subsets.

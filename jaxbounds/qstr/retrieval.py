@@ -65,7 +65,8 @@ def inverse_temperature(
 def retrieval_weights(alpha: ArrayLike, /, *, q: int, d: int, de: int) -> Float[Array, "q De De"]:
     """Return W_QK of the q heads of (A.2).
 
-    Its block (rows of the query's w_{t_h}, columns of the key's w_j) is alpha I.
+    The block of head h (rows of the query's w_{t_h}, columns of the key's w_j) is alpha I; all
+    other entries are zero.
     """
     De = d + (q + 1) * de
     eye = alpha * jnp.eye(de)
@@ -148,9 +149,9 @@ def retrieval_error_bound(
         omega: the encodings w_i of the tokens, as rows.
         alpha: the inverse temperature of the attention.
         q: number of relevant tokens of each position.
-        coherence: mu, an upper bound on the coherence of encodings of unit norm, which is not
-            checked; the paper has 1/2. The default measures 1 - mu as the least |w_t|^2
-            - <w_t, w_j>, which is valid for any encodings.
+        coherence: mu, an upper bound on the coherence of encodings of unit norm; 1/2 in the paper.
+            The function does not check this bound. The default measures 1 - mu as the
+            least |w_t|^2 - <w_t, w_j>, which is valid for any encodings.
 
     Raises:
         Refused: if the number of encodings differs from the number of tokens.

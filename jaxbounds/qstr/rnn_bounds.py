@@ -47,9 +47,10 @@ def repaired_norm_lower_bound(*, N: int, lipschitz: float) -> float:
 def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
     """Bound the log packing number of {U h: |h->|, |h<-| <= 1} at distance `separation`.
 
-    The proof compares with M independent normals, whose maximum has mean >= sqrt(log M / (pi log
-    2)) for M >= 2. The comparison shows that `separation` times sqrt(log M / (2 pi log 2)) is at
-    most sqrt(2) |U|_F, which bounds the width of the set. All constants are explicit.
+    The proof compares the set with M independent standard normals. For M >= 2, the maximum of these
+    normals has mean >= sqrt(log M / (pi log 2)). Therefore `separation` times sqrt(log M / (2 pi
+    log 2)) is at most sqrt(2) |U|_F, an upper bound on the Gaussian width of the set. All constants
+    are explicit.
     """
     return 4 * math.pi * math.log(2) * (frobenius_norm / separation) ** 2
 
@@ -58,14 +59,14 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
     """Return a lower bound on the risk (q = 1) of every RNN with L^2 |U|_F^2 <= product, r_h = 1.
 
     Let r be the risk. Fix a position j, a token x_j and the pointers t_i of the other positions i.
-    For some choice of these pointers, the risk averaged over the values k != j of t_j is at most r'
-    = r N/(N - 1). At this choice, the predictions are L-Lipschitz in V = U h_j. A net of {U h} of
-    fineness s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log 2). The
-    point of this net nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s on
-    average. The normal's rate-distortion function then gives log size >= (N - 1) log 1/(sqrt(r') +
-    s). The best s is tau e^{-tau/2} for sqrt(r') = (1 - tau) e^{-tau/2}, so L^2 |U|_F^2 >= (N - 1)
-    tau^3 e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of a network that outputs
-    x_j if t_j = j. All constants are explicit.
+    For some choice of the pointers t_i, the risk averaged over the values k != j of t_j is at most
+    r' = r N/(N - 1). For such pointers, the predictions are L-Lipschitz in V = U h_j. A net of {U
+    h} of fineness s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log
+    2). The net's point nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s
+    on average. The normal's rate-distortion function then gives log size >= (N - 1) log 1/(sqrt(r')
+    + s). Write sqrt(r') = (1 - tau) e^{-tau/2}. The best fineness is s = tau e^{-tau/2}, so L^2
+    |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of a
+    network that outputs x_j if t_j = j. All constants are explicit.
 
     Raises:
         Refused: if N < 2 or the product is negative.
@@ -134,7 +135,7 @@ def sample_exponent(*, depth: int, width_exponent: float = 0.0, repaired: bool =
 
     Args:
         depth: L_y, number of layers of the readout.
-        width_exponent: c, in d_h <= exp(N^c).
+        width_exponent: the exponent c in Theorem 9's condition d_h <= exp(N^c).
         repaired: whether to use the repaired Proposition 8.
 
     Raises:

@@ -45,10 +45,10 @@ def _check(coherence: float, radius: float) -> None:
 
 
 def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) -> Layer:
-    """Build the layer that turns inner products s = inner v + constant into gates, and keeps +-x.
+    """Build the layer that computes the gates from s = inner v + constant, and copies x.
 
-    The unit of slot l, which holds one relevant token, is relu((s_l - mu)/(1 - mu)). Here mu is
-    `coherence`.
+    The inner product s_l belongs to slot l, which holds one relevant token. The gate of slot l is
+    relu((s_l - mu)/(1 - mu)). Here mu is `coherence`.
     """
     width = inner.shape[1]
     scale = 1.0 / (1.0 - coherence)
@@ -60,8 +60,8 @@ def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) 
 def _spread(q: int, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Return two matrices that act on (relu(x), relu(-x), c), where c are the gates of the q slots.
 
-    The first matrix gives each x_k once for each slot. The second matrix gives each c_l once for
-    each coordinate of x.
+    The result of the first matrix repeats x once for each slot. The result of the second matrix
+    repeats each gate c_l once for each coordinate of x.
     """
     x = np.concatenate([np.eye(d), -np.eye(d), np.zeros((d, q))], axis=1)
     c = np.concatenate([np.zeros((q, 2 * d)), np.eye(q)], axis=1)
@@ -104,8 +104,8 @@ def inner_products(*, q: int, d: int, de: int, knots: int) -> tuple[Layer, np.nd
 
     The construction is Lemma 23, (C.3) to (C.7). The tokens are exact: x = relu(x) - relu(-x). The
     inner products of unit vectors err by at most de times `product_error(2, knots)`. Rows of W_1
-    have l_1 norm 1 and biases are at most 1, as Lemmas 22 and 23 require. For these norms, the
-    units of the products have the input (w + w') / 2 and doubled outer weights.
+    have l_1 norm 1 and biases are at most 1, as Lemmas 22 and 23 require. To meet these limits, the
+    units that compute products have the input (w + w') / 2 and doubled outer weights.
     """
     x, own, wanted = _selectors(q, d, de)
     kappa, beta = square_hinges(2.0, knots)
@@ -128,7 +128,7 @@ def interpolated_transition(
     products. The error of the gate is of order de / knots^2, and the error of the product is of
     order (radius / knots)^2. If the gate is closed, the output is exactly 0. The gate closes only
     if the inner product plus the error of its approximation is at most `coherence`. Therefore
-    choose a `coherence` above the encodings' coherence by at least this error.
+    choose a `coherence` above the encodings' coherence by at least the error of the inner product.
 
     Args:
         q: number of relevant tokens.

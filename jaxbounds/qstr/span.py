@@ -217,16 +217,17 @@ def applicable(
 ) -> Applicable:
     """Decide whether Theorem 6 bounds the risk of a trained network, and list all reasons if not.
 
-    The theorem has two conditions. The network depends on the prompt only through W x. The rows of
-    W are in the span of the training prompts (Definition 5). If the network or the prompts do not
-    fit, the result lists the reasons; the function raises no error. Parameters do not show skip
-    connections, whether tokens are N(0, I), or whether labels are <u, x_t> with one t for all
-    positions (simple-1STR). Check these three points yourself.
+    The theorem has two conditions. First, the network depends on the prompt only through W x.
+    Second, the rows of W are in the span of the training prompts (Definition 5). If the network or
+    the prompts do not fit, the result lists the reasons; the function raises no error. Parameters
+    do not show skip connections, whether tokens are N(0, I), or whether labels are <u, x_t> with
+    one t for all positions (simple-1STR). Check these three points (skip connections, tokens,
+    labels) yourself.
 
     Args:
         model: a pytree of trained weights: linen variables, an nnx module or its state, an Equinox
-            module, nested dicts. A matrix called "kernel" has inputs first, a matrix called
-            "weight" has outputs first.
+            module, nested dicts. A matrix called "kernel" has its inputs on the first axis, and a
+            matrix called "weight" has its outputs on the first axis.
         x: the prompts (n, N, d) on which the model was trained.
         u: the direction of the link in R^d, if you know it.
         first: the path of W. If you give this path, you assert that all other layers depend on the

@@ -1,6 +1,7 @@
 """The paper's one-layer Transformer (Section 3) and the Transformer of its public code.
 
-Both map encoded tokens z (..., N, De) to predictions (..., N), at all positions in parallel.
+Both Transformers map encoded tokens z (..., N, De) to predictions (..., N), at all positions in
+parallel.
 """
 
 import math

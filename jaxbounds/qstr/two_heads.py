@@ -1,11 +1,11 @@
 """A Transformer of two heads and a polynomial readout that solves the quadratic task at d = 1.
 
-Proposition 21 assumes logits that are block-diagonal in token and position. Here the logits mix
-token and position. Each head returns a softmax average over the q relevant tokens. One head adds
-+beta x to the logits, and the other head adds -beta x. Up to O(beta^2), half the sum of the two
-averages is the mean of x, and their difference divided by 2 beta is the variance of x. Mean and
-variance give sum x^2. For d = 1, the construction `jaxbounds.qstr.few_heads` needs only one head,
-for any link. Its readout computes logarithms.
+Proposition 21 assumes logits that are block-diagonal in token and position. In this construction,
+the logits mix token and position. Each head returns a softmax average over the q relevant tokens.
+One head adds +beta x to the logits, and the other head adds -beta x. Up to O(beta^2), half the sum
+of the two averages is the mean of x, and their difference divided by 2 beta is the variance of x.
+Mean and variance give sum x^2. For d = 1, the construction `jaxbounds.qstr.few_heads` needs only
+one head, for any link. The readout of that one-head construction computes logarithms.
 """
 
 import math
@@ -32,8 +32,8 @@ def separating_direction(
     """Find the v with <v, w_j> = 1 for j < q that has the largest margin to the other encodings.
 
     The margin is the largest number with <v, w_j> <= 1 - margin for all j >= q, capped at 1. A
-    linear program on the host finds it. Several directions may have this margin: the function
-    returns the shortest direction.
+    linear program on the host finds the margin. Several directions may have this margin: the
+    function returns the shortest direction.
 
     Raises:
         Refused: if no direction separates the first q encodings from the rest.

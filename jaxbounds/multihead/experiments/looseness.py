@@ -1,9 +1,9 @@
 """The looseness of Section 3's bounds as a function of H, T, d, R and training time.
 
-One size varies at a time around a base point. Autograd measures the left sides, which are the
-quantities that the bounds limit. A bound needs a factor if the left side grows like the factor for
-one family of networks. A bound does not need a factor if a sharpened bound without this factor
-holds for all networks.
+One size varies at a time around a base point. Autograd measures the left sides of the bounds, which
+are the quantities that the bounds limit. A bound needs a factor if the measured quantity grows like
+the factor for one family of networks. A bound does not need a factor if a sharpened bound without
+this factor holds for all networks.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class Looseness:
     run_heads: int = 16
 
     def __post_init__(self) -> None:
-        """Refuse sizes that no aligned network has, and too few points to fit an exponent.
+        """Refuse sizes for which no aligned network exists, and too few sizes to fit an exponent.
 
         Raises:
             Refused: if a field is wrong; the message names the field.
@@ -96,7 +96,7 @@ class Looseness:
     def points(self) -> list[tuple[str, dict[str, Any]]]:
         """Return each axis ("H", "T", "d" or "R") with the sizes of its points.
 
-        The base point is a point of every axis.
+        Every axis contains the base point.
         """
         grids = (self.heads, self.tokens, self.dimensions, self.radii)
         base = {axis: grid[1] for axis, grid in zip(AXES, grids)}

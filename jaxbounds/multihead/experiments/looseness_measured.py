@@ -1,4 +1,4 @@
-"""The left sides of Section 3's bounds by autograd, beside the printed and the sharpened bounds.
+"""The quantities that Section 3 bounds, by autograd, beside the printed and sharpened bounds.
 
 The Hessian of the loss is blockdiag(blocks) + F F^T with a block for each head. Autograd gives the
 blocks (`jax.hessian` of a head's slope-weighted output) and F (`jax.jacrev` of the outputs). The
@@ -34,9 +34,9 @@ class Measured(NamedTuple):
     Attributes:
         left: the quantities that the bounds limit, by autograd, in the order of `QUANTITIES`.
         printed: the bounds beta_1, beta_3 / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H).
-        sharp: the sharpened bounds on these quantities.
+        sharp: the sharpened bounds on the quantities in `left`.
         error: for each entry of `left`, the width of its certified interval divided by its value; 0
-            if it has no certified interval.
+            for an entry without a certified interval.
         certified: whether the intervals of the least and of the greatest eigenvalue are both proved
             to be correct.
         loss: the training loss L.

@@ -82,7 +82,7 @@ def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
 def exponent(
     dataset: xr.Dataset, side: str, family: str, axis: str, quantity: str, /, *, last: int = 0
 ) -> float:
-    """Compute the exponent with which a side of a bound grows along an axis, from means over seeds.
+    """Fit the exponent with which a quantity or its bound grows along an axis, to means over seeds.
 
     Args:
         dataset: the measured and the bounding quantities, from `looseness.run`.
@@ -142,9 +142,9 @@ def _radius(dataset: xr.Dataset) -> Finding:
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
-    """Return the largest value of (measured quantity - its error) / (its bound), and its place.
+    """Return the largest value of (measured quantity - error) / bound, and its place.
 
-    The place is a text that names the network.
+    The place is a text that names the network with this value.
     """
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):
@@ -238,7 +238,7 @@ def _draw(
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw the ratio of the left side to the bound against each size.
+    """Draw the ratio of the measured quantity to its bound against each size.
 
     Dashed lines are for printed bounds, and solid lines for sharpened bounds.
     """

@@ -1,7 +1,7 @@
 """Decide whether a quantity rises or falls with H, from the differences within each trial.
 
 The mean change over trials and its 95% Student interval decide. The mean of a loss is a mean of
-decimal logarithms, hence a geometric mean. The figures draw these means.
+decimal logarithms, hence a geometric mean. The figures draw the same means.
 """
 
 from collections.abc import Sequence
@@ -33,8 +33,9 @@ def _power(log10: float) -> str:
 def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
     """Return the spread over trials (the last axis) as text.
 
-    The spread is the largest standard deviation; for logarithms, the text gives it as a factor. If
-    this factor is more than ten, the text gives the least and the largest trial.
+    The spread is the largest standard deviation; for logarithms, the text gives this deviation as a
+    factor. If the factor is more than ten, the text gives the values of the least and the largest
+    trial instead.
     """
     if values.shape[-1] < 2:
         return "one trial"
@@ -66,7 +67,7 @@ def interval(change: np.ndarray, /) -> str:
 
 
 def what_would_decide(change: np.ndarray, /) -> str:
-    """Return, as text, the number of trials that would decide if their spread stays the same."""
+    """Return a text: how many trials would decide the claim if the spread stays the same."""
     if change.size < 2:
         return "two trials or more are needed"
     size, deviation = abs(float(np.mean(change))), float(np.std(change, ddof=1))
@@ -82,7 +83,7 @@ def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | 
     """Decide whether `second` is above (below) `first`, by the differences within each trial.
 
     The decision is True or False if the 95% Student interval of the mean difference excludes zero.
-    The decision is None otherwise, or if there are fewer than two trials.
+    The decision is None if this interval contains zero, or if there are fewer than two trials.
     """
     change = (second - first) if rising else (first - second)
     mean = np.mean(change)
@@ -130,13 +131,13 @@ def along_heads(
         name: the name of the quantity in the data set.
         text: the text of the claim.
         panel: the index of the panel.
-        steps: the steps of the claim; only recorded steps count.
-        rising: whether the claim is a rise; False means a fall.
+        steps: the steps that the claim is about; only recorded steps count.
+        rising: whether the claim says that the quantity rises; False means that it falls.
         heads: the least and the largest H that the claim is about.
 
     Returns:
-        The decided claim. The result is None if the data set lacks the quantity or all `steps`, or
-        has fewer than two H in the range `heads`.
+        The claim with its decision. The result is None if the data set lacks the quantity or all
+        `steps`, or has fewer than two H in the range `heads`.
     """
     if name not in dataset:
         return None

@@ -17,7 +17,7 @@ FOUND = 0.9
 The alignment is a cosine. A larger number lets fewer runs count as runs that found the teacher.
 """
 SETTLED = 0.02
-"""A run has settled if its alignment changes by less than this over the second half of the steps.
+"""A run has settled if its alignment changes by less than this in the run's second half.
 
 The alignment is a cosine. A larger number lets more runs count as settled.
 """
@@ -36,7 +36,7 @@ On a fifth of the paper's samples, a head of 75 parameters overfits and does not
 EXCHANGED = scaled(-1.0, "log10_train_loss")
 """A function that reverses the sign of each difference, so that the claims are false.
 
-Any two numbers of heads, and any two panels (optimisers), therefore exchange their order.
+The reversal exchanges the order of any two numbers of heads, and of any two panels (optimisers).
 """
 
 CONTROLS: dict[str, Control] = {
@@ -50,7 +50,7 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-It exchanges heads or panels, lowers the final alignment, or halves the margin.
+The function exchanges heads or panels, lowers the final alignment, or halves the margin.
 """
 
 
@@ -63,7 +63,7 @@ def found_teacher(dataset: xr.Dataset, panel: int) -> np.ndarray:
 def _settled(dataset: xr.Dataset, panel: int) -> np.ndarray:
     """Return, for each (H, trial), whether the alignment of W changes little in the end.
 
-    The end is the second half of the steps.
+    The end of a run is the second half of the run's steps.
     """
     curve = dataset.alignment_W.isel(panel=panel).transpose("step", "H", "trial").values
     steps = dataset.step.values
@@ -132,7 +132,7 @@ def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
     """Decide whether all runs of a panel end near their teacher, and count the other runs.
 
     The answer is no if a run has settled away from the teacher. The answer is open if every run
-    that ends elsewhere is still moving.
+    that does not end near the teacher is still moving.
     """
     dataset = dataset.sel(H=dataset.H <= 64)
     found = found_teacher(dataset, panel)

@@ -32,7 +32,7 @@ A larger ratio needs longer runs.
 EXCHANGED = scaled(-1.0, "log10_train_loss", "log10_test_loss", "margin", "attention")
 """A function that reverses the sign of each difference, so that the claims are false.
 
-Any two numbers of heads, and any two panels (optimisers), therefore exchange their order.
+The reversal exchanges the order of any two numbers of heads, and of any two panels (optimisers).
 """
 
 
@@ -50,7 +50,8 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-It exchanges heads or panels, changes the rate at which the loss falls, or halves the margin.
+The function exchanges heads or panels, changes the rate at which the loss falls, or halves the
+margin.
 """
 
 

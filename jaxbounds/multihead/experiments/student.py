@@ -2,9 +2,9 @@
 
 All heads start at zero and therefore stay equal. `EqualHeads` is the fast path of
 `MultiHeadAttention`. `EqualHeads` has the parameters of one head, with a leading axis of length
-one. `tie` returns this head from the parameters of H equal heads, and `untie` returns the H heads
-again. The order (tokens, coordinates, samples) makes the tiny matrices of these models fast on a
-CPU.
+one. `tie` returns the parameters of one head from the parameters of H equal heads, and `untie`
+returns the parameters of the H heads from the parameters of one head. The order (tokens,
+coordinates, samples) makes the tiny matrices of these models fast on a CPU.
 """
 
 import functools
@@ -132,7 +132,8 @@ def measurements(lane: Lane, params: Params, /) -> dict[str, Array]:
     """Compute the quantities that Figures 2 to 5 share.
 
     These quantities include the captions' averages (1/H) sum_h ||W_h|| and H^{-1/2} sum_h ||U_h||.
-    The margin is min_i y_i Phi(X_i) divided by the second average, and is comparable to gamma_attn.
+    The margin is min_i y_i Phi(X_i) divided by H^{-1/2} sum_h ||U_h||, and is comparable to
+    gamma_attn.
     """
     heads = lane["heads"]
     found = risks(*(margins(params, heads, lane[part]) for part in ("train", "test")))

@@ -1,9 +1,9 @@
 """The networks that Figures 2 to 5 can train, by name, and the function that adds a network.
 
-A student is two pure functions. `init(key, tokens)` returns a pytree of parameters. `apply(params,
-tokens)` returns the outputs (n,) of the tokens (n, T, d). A Flax (linen) module with these shapes
-is a student without changes. A file of your own registers another student, and `jaxbounds run
-multihead.fig2 --import FILE --student NAME` trains it.
+A student is a network, given as two pure functions. `init(key, tokens)` returns a pytree of
+parameters. `apply(params, tokens)` returns the outputs (n,) of the tokens (n, T, d). A Flax (linen)
+module with these shapes is a student without changes. A file of your own registers another student,
+and `jaxbounds run multihead.fig2 --import FILE --student NAME` trains it.
 """
 
 import difflib
@@ -112,7 +112,7 @@ def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
     student = of_module(made) if isinstance(made, nn.Module) else made
     if not isinstance(student, Student):
         raise Refused(
-            f"the factory of student={name!r} gives {type(made).__name__}, expected a Flax"
+            f"the factory of student={name!r} returns {type(made).__name__}, expected a Flax"
             " linen module or a Student. Try Student(init, apply)"
         )
     key = jax.eval_shape(lambda: jax.random.key(0))

@@ -9,8 +9,8 @@ are lower estimates, since Lanczos gives upper estimates of lambda_min.
 
 If the output is linear in the heads (preset "linear"), the Hessian contains the heads' second
 derivatives divided by sqrt(H). Layers after the attention add J^T (Hess of the later layers) J to
-the Hessian, where J is the Jacobian of the heads' sum. J J^T does not shrink as H grows. The ratio
-therefore stays above a positive floor.
+the Hessian, where J is the Jacobian of the heads' sum. The matrix J J^T does not shrink as H grows.
+The ratio -lambda_min / L therefore stays above a positive floor.
 """
 
 from dataclasses import dataclass
@@ -272,12 +272,13 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-It gives an arm (way to make heads) the other arm's exponent, or makes the ratio grow in training.
+The function gives an arm (way to make heads) the other arm's exponent, or makes the ratio grow in
+training.
 """
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw -lambda_min / L: of the attention at the start against H, of the network against L."""
+    """Draw -lambda_min / L of the attention (at the start) against H, of the network against L."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

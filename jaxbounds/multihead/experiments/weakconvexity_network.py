@@ -1,4 +1,7 @@
-"""A pre-LN Transformer classifier. The heads split its width, or have a fixed width."""
+"""A pre-LN Transformer classifier.
+
+The heads split the width of the classifier, or have a fixed width.
+"""
 
 from typing import Literal, get_args
 
@@ -74,7 +77,8 @@ class Encoder(nn.Module):
         layers: the number of Transformer blocks.
         width: the width of each head in the arm "fixed".
         nonlinear: whether the network has GELU layers and a last norm after the attention. Without
-            them, and with one block, the output is linear in the heads, as in the paper's model.
+            these layers and this norm, and with one block, the output is linear in the heads, as in
+            the paper's model.
     """
 
     heads: int

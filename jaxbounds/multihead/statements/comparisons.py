@@ -79,8 +79,8 @@ def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Check Section 5.3's target on DM1 data without noise: T = 10, zeta = 1/10, M = 1, d = 4.
 
     The tolerance is epsilon = 1/n. The data are two sequences, one of each label. The check uses
-    the explicit constants of Proposition 3 and the factor d sqrt(T) R^5 of (3). It computes the
-    margins with the model.
+    the explicit constants of Proposition 3 and the factor d sqrt(T) R^5 of (3). The check computes
+    the margins with the model.
     """
     S, log_n = jnp.exp(instance["log_S"]), instance["log_n"]
     drawn = by_hand([[True] + [False] * 9] * 2, y=[1, -1]) | {"S": S, "log_eps": -log_n}

@@ -392,7 +392,8 @@ PROPOSITION_2_P2 = on_signs(
         Form(
             name="printed, alpha in [-1, 1]",
             cites="Proposition 2, P2, Section 5.1",
-            note="U^(1) has the centre (zeta/2) u*, and alpha is uniform on [-1, 1].",
+            note="The rows of U^(1) have the printed centre (zeta/2) u*, and alpha is uniform on "
+            "[-1, 1].",
         ),
         Form(
             name="corrected",

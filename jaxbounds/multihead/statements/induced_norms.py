@@ -104,7 +104,7 @@ VARIANCE = Statement(
             cites="Section 2, below (2): 'ensuring the model variance is of constant order when "
             "U_h is initialized O_H(1)'",
             equality="equal tokens",
-            note="The bound T R^2 on the variance does not grow with H.",
+            note="The bound T R^2 on the variance of the model's output does not grow with H.",
         ),
         Form(name="derived", equality="always", note="The entries of U_h are uncorrelated signs, "
                                                      "so the variance equals the printed sum."),

@@ -197,9 +197,9 @@ GLOBAL_MARGIN = Statement(
             name="derived, reached",
             hypotheses=_one_length,
             note="The search comes within 2% of the supremum if both tokens have the same "
-            "length. A shorter token can hold the search back. If one token has half the length, "
-            "both starts may end with all attention on the shorter token, at half of the "
-            "supremum.",
+            "length. If one token is shorter, the search can stop below the supremum. If one token "
+            "has half the length of the other token, both searches may end at half of the "
+            "supremum, with all attention on the shorter token.",
         ),
     ),
     control="98% of the supremum",

@@ -315,8 +315,8 @@ COROLLARY_1_2 = on_loss(
         ),
         Form(
             name="sharpened S6, self-bounded",
-            note="The inequalities l'' <= |l'| <= l give the bound (beta_3# / sqrt(H) + "
-            "beta_1#^2) L.",
+            note="The inequalities l'' <= |l'| <= l give the bound ||Hess L|| <= (beta_3# / "
+            "sqrt(H) + beta_1#^2) L.",
         ),
     ),
     control="T is taken to be one in the self-bounded form",

@@ -97,7 +97,8 @@ CONSTANTS = Statement(
         ),
         Form(
             name="derived, (3) for Theorem 2",
-            note="The factor 256 of (84) replaces the factor 36 of (74).",
+            note="This version of the claim has the factor 256 of (84) in place of the factor 36 "
+            "of (74).",
             equality=ALL_ONE,
         ),
         Form(
@@ -108,12 +109,12 @@ CONSTANTS = Statement(
         ),
         Form(
             name="derived, Corollary 2",
-            note="The proof uses 12 g_0 + 3 B_2 + 1 <= 16 B_2 g_0.",
+            note="The proof uses 12 g_0 + 3 B_2 + 1 <= 16 B_2 g_0, true for g_0 >= B_2 >= 1.",
             equality=ALL_ONE,
         ),
         Form(
             name="derived, rho(K)",
-            note="The proof uses 12 g_0 + 3 B_2 + 2 <= 17 g_0.",
+            note="The proof uses 12 g_0 + 3 B_2 + 2 <= 17 g_0, true for g_0 >= B_2 >= 1.",
             equality=ALL_ONE,
         ),
     ),
@@ -129,7 +130,8 @@ CONSTANTS = Statement(
 def _main_text_run(key: jax.Array, size: Size) -> Instance:
     """Draw a run from zero with an H and eta that Theorem 1 allows.
 
-    In the target, one head has norm 1. All other heads are equal and lie along the class direction.
+    In the target, one head has norm 1. All other heads of the target are equal and lie along the
+    class direction.
     """
     data_key, head_key, number_key = jax.random.split(key, 3)
     T, d, numbers = size["T"], size["d"], jax.random.uniform(number_key, (4,))

@@ -2,8 +2,8 @@
 
 Autograd measures the gradient of the module's loss and, by `Curvature`, the extreme eigenvalues of
 its Hessian. The residual of `Curvature` proves that some eigenvalue is near the measured value. An
-inertia count of the closed form encloses the least and the greatest eigenvalue. The distance
-between the two measurements counts as error.
+inertia count of the closed form encloses the least and the greatest eigenvalue. The distance of the
+measured eigenvalue from the ends of this enclosure counts as error.
 """
 
 import functools
@@ -39,14 +39,14 @@ MANY, MOST = 10_000, 100_000
 """The limits on n H above which the check takes fewer instances and Hessian-vector products.
 
 Above the limits, the check uses only the start of the run from zero and the end of the other run.
-Each of these instances takes seconds. A larger limit makes the check measure more instances with
-more products.
+Each instance above the limits takes seconds. A larger limit makes the check measure more instances
+with more products.
 """
 USUAL, FEW, FEWEST = 60, 12, 6
 """The numbers of Hessian-vector products for an instance: usual, above `MANY`, above `MOST`.
 
 More products make the extreme eigenvalues of the Lanczos method more accurate. The certified
-interval includes the remaining error.
+interval of an eigenvalue includes the remaining error.
 """
 
 
@@ -105,7 +105,7 @@ _bracket = jax.jit(lambda params, data: loss_hessian_extremes(params, data))
 def measured(
     params: Params, data: Data, size: Size
 ) -> tuple[Extremes, Array, Array, CertifiedExtremes]:
-    """Return the Hessian's extreme eigenvalues by autograd, L, ||grad L||, and the enclosures."""
+    """Return the Hessian's extreme eigenvalues by autograd, their enclosures, L and ||grad L||."""
     operator = Curvature(network_risk, params, data)
     ends, loss = operator.extremes_and_loss(iterations=_products(size), dense_limit=0)
     return ends, loss, _gradient(params, data), _bracket(params, data)

@@ -92,8 +92,8 @@ PROPOSITION_7_DISTANCE = on_good_starts(
             name="printed",
             cites="Appendix C.3, end of the proof: 'note by definition of theta(eps) that g_0 ='",
             erratum="E5",
-            note="The proof takes theta(eps) = theta_0 + g_0 theta* with ||theta*|| = sqrt(2), "
-            "so the distance is sqrt(2) g_0.",
+            note="The proof takes theta(eps) = theta_0 + g_0 theta* with ||theta*|| = sqrt(2), so "
+            "||theta(eps) - theta_0|| is sqrt(2) g_0.",
             counterexample=Counterexample(
                 instance=by_hand([[True, False]], y=[1], log_eps=0.0, excess=0.0),
                 size={"n": 1, "T": 2, "d": 4},
@@ -104,7 +104,7 @@ PROPOSITION_7_DISTANCE = on_good_starts(
         Form(
             name="corrected",
             equality="always: it is the distance",
-            note="This version of the claim bounds the distance by sqrt(2) g_0.",
+            note="This version of the claim bounds ||theta(eps) - theta_0|| by sqrt(2) g_0.",
         ),
     ),
     control="1.3 for sqrt(2)",

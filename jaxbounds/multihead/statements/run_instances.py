@@ -1,9 +1,10 @@
 """Problems for gradient descent (Section 4), with certified and with other head counts and steps.
 
 A head count or step size is certified if it satisfies the conditions of a theorem. The problems
-have the form of `jaxbounds.multihead.runs`. For Corollaries 3 and 4, the problems also have fresh
-data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. The heads form two
-groups; if the start is zero, all heads are equal at the start. Sizes are {"n", "T", "d"}.
+have the format that `jaxbounds.multihead.runs` describes. For Corollaries 3 and 4, the problems
+also have fresh data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. The
+heads form two groups; if the start is zero, all heads are equal at the start. Sizes are {"n", "T",
+"d"}.
 """
 
 import functools
@@ -46,10 +47,10 @@ def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
 def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Array]:
     """Draw theta_0 for two groups of heads, a direction, and a flag.
 
-    The target theta lies in this direction from theta_0. If the flag is true, the target differs
-    from theta_0 only in the first group. The start is zero or random. A random start has Phi = 0,
-    because the second group has the first group's U with the sign reversed. The direction is the
-    class direction in U, the negative gradient, or random in (U, W).
+    The target theta lies in the drawn direction from theta_0. If the flag is true, the target
+    differs from theta_0 only in the first group. The start is zero or random. A random start has
+    Phi = 0, because the second group has the first group's U with the sign reversed. The direction
+    is the class direction in U, the negative gradient, or random in (U, W).
     """
     keys = jax.random.split(key, 7)
     T, d = data["X"].shape[1:]
@@ -97,8 +98,9 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
     Args:
         key: random key of the draws.
         size: the sizes n, T and d of the data.
-        only: the kind of H: 0 printed and 1 sharpened for training, 2 printed and 3 sharpened for
-            stability, 4 loose. None draws the kind at random.
+        only: how the run gets its H. The numbers 0 (printed) and 1 (sharpened) select the constants
+            for training, and 2 (printed) and 3 (sharpened) the constants for stability. The number
+            4 selects a loose H. None draws the number at random.
     """
     data_key, start_key, number_key, kind_key = jax.random.split(key, 4)
     data = _tokens_and_labels(data_key, size)

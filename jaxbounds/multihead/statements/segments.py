@@ -47,8 +47,8 @@ QUASI_CONVEXITY = 4 / 3
 class Segment(NamedTuple):
     """The segment [theta_1, theta_2]: ends, difference, points, length, and losses at the points.
 
-    The attribute `printed` is the larger of the printed beta_3 / sqrt(H) at the two ends. The
-    attribute `sharp` uses the sharpened beta_3 instead.
+    The attribute `printed` is the larger of the printed beta_3 / sqrt(H) at the two ends of the
+    segment. The attribute `sharp` is this maximum for the sharpened beta_3.
     """
 
     first: Params

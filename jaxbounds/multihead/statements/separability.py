@@ -105,8 +105,9 @@ LEMMA_13 = searched_sequence(
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 13, eqs. (102), (119), Appendix D.2.3",
-            note="This version of the claim takes alpha literally as a sign, and U^(1) with the "
-            "printed centre (zeta/2) u*. The first term of gamma* could then be twice as large.",
+            note="This version of the claim takes alpha literally as a sign, and centres the rows "
+            "of U^(1) at the printed (zeta/2) u*. The first term of gamma* could then be twice as "
+            "large.",
         ),
         Form(
             name="printed, (118)",
@@ -120,8 +121,8 @@ LEMMA_13 = searched_sequence(
             name="derived, alpha in [-1, 1], recentred",
             erratum="E3",
             note=(
-                "If U^(1) has the true centre (zeta/4) u* and E|alpha| = 1/2, the first term of "
-                "gamma* is too large by a factor of two."
+                "If the rows of U^(1) have the true centre (zeta/4) u* and E|alpha| = 1/2, the "
+                "first term of gamma* is too large by a factor of two."
             ),
             counterexample=Counterexample(
                 instance=by_hand([True, False]),
@@ -207,18 +208,18 @@ LEMMA_14 = on_sequence(
         Form(
             name="printed",
             cites="Lemma 14, Appendix D.2.3",
-            note="Here alpha is uniform on [-1, 1], and U^(1) has the printed centre (zeta/2) "
-            "u*. The margin varies with alpha.",
+            note="Here alpha is uniform on [-1, 1], and the rows of U^(1) have the printed centre "
+            "(zeta/2) u*. The margin varies with alpha.",
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 14, Appendix D.2.3",
-            note="Here alpha is a sign, and U^(1) has the printed centre (zeta/2) u*. The margin "
-            "does not depend on alpha.",
+            note="Here alpha is a sign, and the rows of U^(1) have the printed centre (zeta/2) u*. "
+            "The margin does not depend on alpha.",
         ),
         Form(
             name="corrected",
-            note="Here alpha is a sign, and U^(1) has the true centre (zeta/4) u*.",
+            note="Here alpha is a sign, and the rows of U^(1) have the true centre (zeta/4) u*.",
         ),
         Form(
             name="sharpened S12",
@@ -229,11 +230,11 @@ LEMMA_14 = on_sequence(
         ),
         Form(
             name="sharpened S16",
-            note="Here alpha is uniform on [-1, 1], and U^(1) has the printed centre (zeta/2) "
-            "u*. The margin is linear in the mean of |alpha|. The loss of margin is the "
+            note="Here alpha is uniform on [-1, 1], and the rows of U^(1) have the printed centre "
+            "(zeta/2) u*. The margin is linear in the mean of |alpha|. The loss of margin is the "
             "first term of gamma* times sqrt(2 log(1/delta) / (3 H)), and does not depend on "
-            "R and P. Without noise and at delta = 1/10, the bound fails in one draw of "
-            "seventy.",
+            "the radius R and the bound P on ||p||. Without noise and at delta = 1/10, the bound "
+            "fails in one draw of seventy.",
         ),
     ),
     control="no loss for alpha on [-1, 1]",
@@ -300,22 +301,22 @@ LEMMA_15 = searched_sequences(
             cites="Lemma 15, Appendix D.2.3; Proposition 2, P3, with R^4 for R^3",
             note=(
                 "The check takes the least H, alpha on [-1, 1], and every value of the mean of "
-                "|alpha| in a range of probability 1 - delta. U^(1) has the printed centre "
-                "(zeta/2) u*."
+                "|alpha| in a range of probability 1 - delta. The rows of U^(1) have the printed "
+                "centre (zeta/2) u*."
             ),
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 15, Appendix D.2.3",
             note=(
-                "Here alpha is a sign, and U^(1) has the printed centre (zeta/2) u*. The bound "
-                "holds with certainty."
+                "Here alpha is a sign, and the rows of U^(1) have the printed centre (zeta/2) u*. "
+                "The bound holds with certainty."
             ),
         ),
         Form(
             name="corrected",
-            note="Here alpha is a sign, and U^(1) has the true centre (zeta/4) u*. Lemma 14 with "
-            "delta / n leaves the margin gamma*/2.",
+            note="Here alpha is a sign, and the rows of U^(1) have the true centre (zeta/4) u*. "
+            "Lemma 14 with delta / n leaves the margin gamma*/2.",
         ),
         Form(
             name="sharpened S12",

@@ -125,8 +125,8 @@ EQ_116 = searched_sequence(
             name="derived, alpha = +-1, brace >= 0",
             hypotheses=_brace_positive,
             note=(
-                "Here alpha is a sign. If the expression in braces in (116) is not negative, this "
-                "step of the proof loses a factor of two."
+                "Here alpha is a sign. If the expression in braces in (116) is not negative, the "
+                "last step of (116) loses a factor of two."
             ),
         ),
         Form(
@@ -142,8 +142,8 @@ EQ_116 = searched_sequence(
             name="printed, alpha = +-1, mu",
             cites="eq. (116), Appendix D.2.3, its first line against its last",
             note="Here alpha is a sign. The last line of (116) is below the mean of the margin in "
-            "every draw, even where the step fails. No proof is given for a negative expression in "
-            "braces.",
+            "every draw, even where the last step of (116) fails. No proof is given for a negative "
+            "expression in braces.",
         ),
     ),
     control="1.01 times the brace",

@@ -43,7 +43,7 @@ def _form(part: Statement, form: Form) -> Form:
         hypotheses=both,
         equality="",
         domains=(),
-        note=f"This version of the claim repeats a version in the statement {part.id}.",
+        note=f"This claim is a version of the statement {part.id}, evaluated at other sizes.",
     )
 
 
@@ -74,7 +74,7 @@ def together(
     horizon: str = "",
     without: tuple[str, ...] = (),
 ) -> Statement:
-    """Return one statement that joins the forms (versions of a claim) of the parts that hold.
+    """Return one statement that joins all true forms (versions of a claim) of the parts.
 
     Args:
         parts: the statements to join; they have the same kind and evaluate the same kind of
@@ -83,7 +83,7 @@ def together(
         label: the label of the new statement.
         tex: the formula of the new statement, which may be short; each part states its own in full.
         sample: samplers of instances; every part must be able to evaluate these instances.
-        sizes: the sizes at which the parts are measured together.
+        sizes: the sizes of the instances on which all parts are evaluated.
         budget: the number of drawn instances; the check does not search.
         source: the place in the paper, and the experiment of the paper that has these sizes.
         horizon: the name of the size that gives the length of trajectories, as in `Statement`.

@@ -3,9 +3,10 @@
 Three panels show constructions of the paper. The first panel shows the attention that retrieves the
 relevant tokens, with the bound on its error. The second panel shows the recurrent network in three
 variants: exact, biased and rectified. The third panel shows the interpolating network. Two panels
-show constructions that contradict the paper. The first shows that two heads suffice for scalar
-tokens (d = 1), although the paper's condition "H >= q" demands q heads. The second shows that the
-random-code network violates Proposition 8's bound on the operator norm.
+show constructions that contradict the paper. The first of these two panels shows that two heads
+suffice for scalar tokens (d = 1), although the paper's condition "H >= q" demands q heads. The
+second of these two panels shows that the random-code network violates Proposition 8's bound on the
+operator norm.
 """
 
 import math
@@ -40,14 +41,14 @@ class Constructions:
     """The grids of the figure's five panels; all computations use float64.
 
     Attributes:
-        attention_length: N of the prompts for retrieval.
-        coherences: target coherences of the encodings for retrieval.
-        logits: the values of alpha d / q, the largest logit of attention.
+        attention_length: the length N of the prompts on which attention retrieves tokens.
+        coherences: the target coherences of the encodings with which attention retrieves tokens.
+        logits: the values of alpha d / q, the largest logit of the attention.
         lengths: the lengths N of the recurrent network's prompts.
         eps: error of each biased step of the recurrent network.
         points: the numbers n of points that the interpolating network fits.
         draws: number of draws of the interpolator's points.
-        sparsities: the sparsities q that the two heads solve.
+        sparsities: the sparsities q of the tasks that the two heads solve.
         tilts: the factors beta by which the two heads tilt their logits.
         prompts: number of prompts that estimate the risk of the two heads.
         code_lengths: the lengths N of the random-code network, which stores 3 bits of each token.
@@ -121,7 +122,7 @@ def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int
 def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> dict:
     """Measure the interpolating network's squared norm divided by n^3, for each draw of points.
 
-    The layers are balanced as in the paper, and optimally.
+    The function balances the layers in two ways: as in the paper, and optimally.
     """
 
     def one(key: Array, n: int) -> Array:
@@ -240,7 +241,10 @@ CONTROLS: dict[str, Control] = {
     "|U|_op^2 keeps up": _vanishing("code_operator"),
     "|U|_F^2 keeps up": _vanishing("code_frobenius"),
 }
-"""Data in which the claims are false. Errors exceed their bounds, slopes differ, or norms fall."""
+"""Data in which the claims are false.
+
+Errors exceed their bounds, slopes differ from the claimed slopes, or norms fall.
+"""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

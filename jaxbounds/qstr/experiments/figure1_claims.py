@@ -162,7 +162,7 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
 
 
 def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> Iterator[Finding]:
-    """Decide whether the mean is near the published mean, and whether tasks could explain both."""
+    """Decide whether our mean is near the published mean, and whether the task explains the gap."""
     samples, censored = _at_least(dataset, name, N)
     means, published = samples.groupby("task").mean().values, PUBLISHED[panel][name][N]
     error = OCCLUDED.get((panel, name, N), READ_ERROR[panel])
@@ -268,7 +268,7 @@ def _close(dataset: xr.Dataset, name: str, lengths: list[int]) -> Finding:
 
 
 def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
-    """Decide whether the samples of RNNs are nearer to Transformers' than to those of FFNs."""
+    """Decide whether RNNs' numbers of samples are nearer to Transformers' than to FFNs'."""
     means = [_at_least(dataset, one, N) for one in (name, wide, "transformer")]
     own, other = (float(means[i][0].mean() / means[2][0].mean()) for i in (0, 1))
     late = any(censored for _, censored in means)

@@ -1,7 +1,7 @@
 """False data for the claims about Figure 1.
 
-In these data, samples grow like N, two networks exchange their samples, or samples change by a
-factor of 50.
+In the false data, numbers of samples grow like N, two networks exchange their numbers of samples,
+or numbers of samples change by a factor of 50.
 """
 
 from collections.abc import Callable

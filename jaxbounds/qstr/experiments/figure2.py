@@ -1,11 +1,12 @@
 """Figure 2: the large entries of the trained attention matrix W_Q^T W_K, and where they are.
 
 The paper's construction (A.2) of this matrix has alpha I in one de x de block and zeros elsewhere.
-The experiment measures the shares of the sum of squares in that block and on its diagonal. It also
-measures the margin by which each encoding's score with itself exceeds its scores with other
-encodings. For comparison, it also measures the diagonal share of sum_i omega_i omega_i^T. This
-matrix gives each encoding its largest score with itself, as alpha I does. Random encodings are not
-orthonormal, so this matrix is no multiple of I.
+The experiment measures the shares of the sum of squares in that block and on its diagonal. The
+experiment also measures the margin by which each encoding's score with itself exceeds its scores
+with other encodings. For comparison, the experiment also measures the diagonal share of sum_i
+omega_i omega_i^T. The matrix sum_i omega_i omega_i^T gives each encoding its largest score with
+itself, as alpha I does. Random encodings are not orthonormal, so sum_i omega_i omega_i^T is no
+multiple of I.
 """
 
 import contextlib

@@ -1,7 +1,8 @@
 """Online training as in the paper's public code: AdamW on fresh prompts, with a fixed test set.
 
 `side_by_side` trains several seeds of one architecture at one length N. A chunk is `check_every`
-training steps, compiled as one `vmap` of a `scan`. Each chunk ends with the test risks.
+training steps, compiled as one `vmap` of a `scan`. After each chunk, the program measures the test
+risks.
 """
 
 import functools

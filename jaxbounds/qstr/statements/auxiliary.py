@@ -60,7 +60,8 @@ NORMS = searched(
             name=name,
             cites="Lemma 39, Appendix D",
             equality=_ALIGNED,
-            note=f"The check takes Lemma 39 at r, s, p = {', '.join(f'{v:g}' for v in triple)}.",
+            note="The check evaluates Lemma 39 at the exponents r, s, p = "
+            f"{', '.join(f'{v:g}' for v in triple)}.",
         )
         for name, triple in _EXPONENTS.items()
     ),
@@ -238,7 +239,7 @@ PACKING = searched_on_host(
             hypotheses=lambda i, size: {"Golay code": i["family"] == GOLAY},
             note=(
                 "The check applies the first branch of the minimum, the volume bound, to the 4096 "
-                "words of the Golay code, and to the shortened codes."
+                "words of the Golay code, and to shortened versions of this code."
             ),
         ),
     ),

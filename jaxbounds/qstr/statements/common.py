@@ -57,7 +57,7 @@ def reals(shapes: str, /) -> dict[str, Box]:
 
 
 def zeros(sets: Mapping[str, Set], size: Size, /, *, cases: int = 1) -> dict[str, np.ndarray]:
-    """Return arrays of zeros with the shapes of these sets; the caller then sets some entries."""
+    """Return zeros with the shapes of the given sets; the caller then sets some entries."""
     return {name: np.zeros((cases, *one.shape_at(size))) for name, one in sets.items()}
 
 

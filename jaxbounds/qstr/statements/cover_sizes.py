@@ -74,8 +74,8 @@ COVERS = searched_on_host(
         Form(
             name="printed",
             cites="Lemma 14: m_g H De log(1 + poly(R)/eps)",
-            note="The polynomial is poly(R) = 2 (H De + 2) r_a R_w s, where s is the root of H "
-            "r_z^2 + 1. The class has m (H De + 2) parameters.",
+            note="The polynomial is poly(R) = 2 (H De + 2) r_a R_w s, where s is the square root "
+            "of H r_z^2 + 1. The class has m (H De + 2) parameters.",
         ),
         Form(
             name="derived",
@@ -99,7 +99,8 @@ COVERS = searched_on_host(
         ),
         Form(
             name="derived interval",
-            note="For p = 1, the least cover of the interval has ceil(R L/eps) intervals.",
+            note="For p = 1 parameter, the least cover of the interval has ceil(R L/eps) "
+            "intervals.",
         ),
     ),
     control="Proposition 17 without its heads",
@@ -186,8 +187,8 @@ BRANCHES = Statement(
         _e9(
             name="printed first branch, rows",
             cites="Lemma 16, were it ||Theta_QK^T||_{2,1}: rows",
-            note="At x = r_x e_1, Theta^T z = v x_1 for any |v| <= 1. So a single token forces a "
-            "log covering number of at least De log 2.",
+            note="For x = r_x e_1 and Theta = e_1 v^T with any |v| <= 1, Theta^T z = v x_1. So a "
+            "single token forces a log covering number of at least De log 2.",
         ),
         Form(
             name="corrected first branch",

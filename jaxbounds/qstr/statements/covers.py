@@ -55,7 +55,7 @@ _GROUPS = "networks and attentions in two groups of near copies, at radii betwee
 def _groups_case(size: Size) -> Instance:
     """Return two networks and two attention matrices, each with a near copy.
 
-    Each pair lies in one ball of a cover.
+    A network or matrix and its near copy lie in one ball of a cover.
     """
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
     rng = np.random.default_rng(5)
@@ -126,8 +126,8 @@ COVERS = cases_on_host(
         Form(
             name="sharpened Lemma 15",
             equality=_GROUPS,
-            note="The attention's scale is e/r_z^2 in place of e/(2 r_z^2), because Lemma 15 "
-            "holds with the constant 1 (qstr.lem15).",
+            note="The cover of the attention matrices has the scale eps/r_z^2 in place of eps/(2 "
+            "r_z^2), because Lemma 15 holds with the constant 1 (qstr.lem15).",
         ),
     ),
     control="Lemma 13's left side at a fiftieth of the radius",

@@ -1,7 +1,7 @@
 """Statements about uniform gaps over a class: Lemmas 18 and 32, Corollaries 19 and 33.
 
-An ascent approaches each supremum from below. The tokens are signs, so the check can list all
-prompts.
+Projected ascent approaches each supremum from below. The tokens are signs, so the check can list
+all prompts.
 """
 
 import functools

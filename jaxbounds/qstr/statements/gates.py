@@ -19,7 +19,7 @@ searched_gates = functools.partial(
 
 
 def _grid(size: Size) -> Instance:
-    """Return the inputs of a grid with the corners, and the inputs with the largest errors."""
+    """Return a grid of inputs that contains the corners, and the inputs with the largest errors."""
     axes = [np.linspace(-end, end, k) for end, k in ((STATE, 3), (RADIUS, 17), (1.0, 17))]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     worst = np.array([[0.0, RADIUS, 0.5], [0.0, RADIUS / 2, 0.5 + 1.5 * EPS / RADIUS]])
@@ -117,7 +117,8 @@ BLOCKS = searched_gates(
             name="printed",
             cites="Lemma 25, (C.8) and (C.9)",
             equality="x_j = r_x, chi_w(l) = 1/2",
-            note="The network applies Lemma 24's gate to every slot and coordinate.",
+            note="The network applies Lemma 24's gate to every coordinate of every slot (output "
+            "block).",
         ),
     ),
     control="half of eps",
@@ -131,7 +132,7 @@ SLOPE, CELLS = 3.0, 4
 
 
 def _function_cases(size: Size) -> Instance:
-    """Return slopes +-L that change sign at every knot and midway, and those of a straight line."""
+    """Return slopes +-L that change sign at each knot and midway, and slopes of a straight line."""
     up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
     return {"slopes": np.stack([up_down, -up_down, np.ones_like(up_down)])}
 
@@ -176,7 +177,8 @@ LIPSCHITZ = searched_gates(
         Form(
             name="derived",
             equality="f up and down between any two knots",
-            note="Interpolation at the ends of K = L R/eps equal pieces errs by at most L R/K.",
+            note="Interpolation at the endpoints of K = L R/eps intervals of equal length errs by "
+            "at most L R/K.",
         ),
         Form(
             name="derived |a|",

@@ -109,7 +109,8 @@ LIPSCHITZ = Statement(
         Form(
             name="derived prediction",
             equality=_ALIGNED,
-            note="The number r_a R_w s, where s is the root of H r_z^2 + 1, bounds a prediction.",
+            note="The number r_a R_w s, where s is the square root of H r_z^2 + 1, bounds a "
+            "prediction.",
         ),
     ),
     control="a twentieth of the bound of the form 'derived ball'",

@@ -1,7 +1,7 @@
 """Statements about Theorem 9 as a whole: computed networks of least norm, and their risk.
 
 The training data are the tokens x_{j^(i)}^(i) and their labels. A memorising network can ignore all
-other parts of the prompts.
+other tokens of the prompts.
 """
 
 import functools
@@ -116,9 +116,10 @@ THEOREM_9 = Statement(
             "|vec(Theta_RNN)| by allowing the learner to search over families of RNN architectures "
             "with arbitrary d_h <= e^{N^c} rather than fixing a single d_h'",
             note="This version of the claim needs no bound on |vec Theta|, and d_h is free, below "
-            "e^{N^c} or not. The family contains networks of n or more units that fit all samples; "
-            "the check builds them. The least-norm member of the family costs no more than these "
-            "networks, whatever its d_h. The bound `unlearned_risk` does not depend on d_h. "
+            "e^{N^c} or not. The check builds networks of n or more units that fit all samples and "
+            "belong to the learner's family. The least-norm member of the family has at most the "
+            "norm of these networks, whatever its d_h. The bound `unlearned_risk` does not depend "
+            "on d_h. "
             "Theorem 9 needs its bounds only for d_h < n, where perhaps no network of small norm "
             "fits.",
         ),

@@ -73,7 +73,10 @@ LABELS = Statement(
             name="derived Assumption 2",
             note="Links that come with an exact network have the approximation error eps_2NN = 0.",
         ),
-        Form(name="derived radii", note="The linear link has r_a = 2 and r_w = 1."),
+        Form(
+            name="derived radii",
+            note="The exact network of the linear link has the norms r_a = 2 and r_w = 1.",
+        ),
         Form(
             name="derived links",
             note="The check computes the links again from linear functions of the tokens. The "

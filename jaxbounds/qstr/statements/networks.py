@@ -172,7 +172,7 @@ NETWORKS = Statement(
         ),
         Form(
             name="derived feedforward256",
-            note="The check applies written-out layers to the flattened prompt.",
+            note="The check applies layers that are written out by hand to the flattened prompt.",
         ),
         Form(
             name="derived rnn",

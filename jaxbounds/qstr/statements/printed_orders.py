@@ -1,7 +1,7 @@
 """Statements that compare the printed orders of growth with the paper's own chain of lemmas.
 
 Proposition 17, Lemmas 18, 20, 32 and 34, Corollaries 19, 31 and 33, and Theorems 4, 7 and 10 hide
-their constants. The chain has every constant. A form (one version of a claim) lets one letter of
+their constants. The chain has every constant. A form (one version of a claim) lets one parameter of
 the problem grow and compares the explicit bound, which the lemmas prove, with the printed order. If
 the explicit bound were of a larger order, the lemmas would not prove the printed order. A form
 evaluates formulas only and draws no data.
@@ -20,7 +20,7 @@ from jaxbounds.qstr import bounds, covers, excess, theorems
 from jaxbounds.qstr.links import LINKS
 
 STEPS = 8
-"""The number of times that the growing letter doubles (n grows by factors of 4).
+"""The number of times that the growing parameter doubles (n grows by factors of 4).
 
 A larger number takes more time.
 """
@@ -31,7 +31,7 @@ Pair = tuple[float, float]
 
 
 def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
-    """Return the problem with one letter doubled k times (n grows 4-fold, eps halves)."""
+    """Return the problem with one parameter doubled k times (n grows 4-fold, eps halves)."""
     factor = {"n": 4.0, "eps": 0.5, "delta": 0.5}.get(letter, 2)
     return base | {letter: base[letter] * factor**k}
 
@@ -39,7 +39,7 @@ def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
 def _forms(
     letters: dict[str, tuple[float, float]], cites: str, prefix: str = ""
 ) -> tuple[Any, ...]:
-    """Return a form (version of the claim) for each growing letter, with its range of exponents."""
+    """Return a form (version of the claim) for each growing parameter, with its exponents."""
     return tuple(
         Form(
             name=f"printed {prefix}{letter}",
@@ -110,7 +110,7 @@ def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
 _OF_UNIFORM = {
     "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "tau": (0.9, 1.05), "n": (1.0, 1.05),
 }  # fmt: skip
-"""A dictionary from each letter to its least and largest accepted exponents.
+"""A dictionary from each growing parameter to the least and largest accepted exponents.
 
 The checks of Lemma 18 and Corollary 19 use this dictionary.
 """
@@ -242,9 +242,9 @@ RECURRENT = _order(
 
 _PROBLEM = {"n": SAMPLES, "N": 1024, "q": 4, "d": 8, "m": 8}
 _WIDE = {"q": {"d": 8, "q": 64}, "d": {"q": 4, "d": 256}, "m": {"q": 4, "d": 8}}
-"""The first values of q, d or m for each growing letter; the letter's own term dominates there."""
+"""For each growing parameter, the first q, d or m, at which the parameter's own term dominates."""
 _EPS = 2.0**-80
-"""The squared error of attention, over the label's variance; a larger one shrinks the class."""
+"""Attention's squared error, divided by the label's variance; a larger value shrinks the class."""
 
 
 def _problem(letter: str, k: int) -> tuple[excess.Setting, dict[str, float]]:

@@ -134,8 +134,8 @@ RETRIEVAL_TAIL = searched(
         Form(
             name="printed",
             cites="Lemma 11, proof: eps_Attn <= 2 r_a r_w r_x N sqrt(q) exp(-alpha d/(2q))",
-            note="The coherence is at most 1/2 (Assumption 3). Both sides omit the slope r_a r_w "
-            "of the readout.",
+            note="The coherence is at most 1/2 (Assumption 3). Both sides omit the readout's "
+            "Lipschitz constant r_a r_w.",
             domains=(THREE_TOKENS,),
         ),
         Form(
@@ -153,7 +153,7 @@ RETRIEVAL_TAIL = searched(
             name="sharpened rows",
             equality="alpha to infinity, one other token nearest to each wanted one",
             note="The bound is sum_j exp(alpha (d/q)(<w_t, w_j> - 1)) |x_j - x_t| for each "
-            "relevant token. It uses that the softmax normaliser is at least the weight of "
+            "relevant token. The bound uses that the softmax normaliser is at least the weight of "
             "the wanted token.",
             domains=(THREE_TOKENS,),
         ),

@@ -126,7 +126,8 @@ NORMS = Statement(
             sense="at most",
             exponent=exponent,
             cites="Proposition 26, Appendix C.1",
-            note=f"The {grows}, because piecewise-linear squares replace the networks of Lemma 42.",
+            note=f"The {grows}, because piecewise-linear approximations of squares replace the "
+            f"networks of Lemma 42.",
         )
         for what, exponent, grows in (
             ("|W|_F", (0.2, 0.3), "largest |W_i|_F grows like (1/eps)^{1/4}"),

@@ -214,8 +214,8 @@ ASSEMBLY = searched_on_host(
         Form(
             name="derived Lemma 20",
             equality="always",
-            note="H = q heads see q tokens of squared norm |x_j|^2 + d (1 + 1/q), so the bound "
-            "of qstr.lem20 applies.",
+            note="The H = q heads attend to q tokens of squared norm |x_j|^2 + d (1 + 1/q), so the "
+            "bound of qstr.lem20 applies.",
         ),
         Form(
             name="derived Proposition 17",

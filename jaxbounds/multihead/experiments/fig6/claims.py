@@ -40,7 +40,8 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that reverses the sign of a quantity, so that the claim is false.
 
-A quantity that rises with the number of heads H in the given data then falls with H.
+A quantity that rises with the number of heads H in the given data falls with H in the returned
+data.
 """
 
 
@@ -63,14 +64,14 @@ def judge(
 ) -> tuple[bool | None, str]:
     """Decide whether a quantity rises (falls) with H, and return the decision with a text.
 
-    The decision is True under two conditions. The whole 95% interval of the slope in log2 H has the
-    claimed sign. The mean change from the fewest to the most heads is at least `least`. The
-    decision is False if the whole interval has the other sign, and None otherwise.
+    The decision is True under two conditions. First, the whole 95% interval of the slope in log2 H
+    has the claimed sign. Second, the mean change from the fewest to the most heads is at least
+    `least`. The decision is False if the whole 95% interval has the other sign, and None otherwise.
 
     Args:
         heads: the increasing numbers of heads H, shape (count,).
         values: the quantity at each H in each trial, shape (count, trials).
-        rising: whether the claim is a rise; False means a fall.
+        rising: whether the claim says that the quantity rises; False means that it falls.
         least: the least change from the fewest to the most heads that counts as a change; positive.
     """
     slopes, change = _slopes(heads, values), values[-1] - values[0]

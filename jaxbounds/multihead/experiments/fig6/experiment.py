@@ -39,10 +39,11 @@ def run(
         resume: whether to continue the run that `folder` contains; False clears the folder first.
 
     Returns:
-        A data set with `train_loss`, `test_loss`, `train_accuracy` and `test_accuracy`. Their axes
-        are (panel, H, trial, step), where a panel is an arm (a way to make H heads). The training
-        losses and accuracies are averages over as many training sentences as there are test
-        sentences. The result also has the test accuracies of simple rules, for each trial.
+        A data set with `train_loss`, `test_loss`, `train_accuracy` and `test_accuracy`. The axes of
+        these variables are (panel, H, trial, step), where a panel is an arm (a way to make H
+        heads). The training losses and accuracies are averages over as many training sentences as
+        there are test sentences. The result also has the test accuracies of simple rules, for each
+        trial.
 
     Raises:
         Refused: if data or weights are missing, damaged or do not fit, or the folder to resume

@@ -75,7 +75,7 @@ def _decided(x: Any) -> bool:
     "derived, alpha in [-1, 1], recentred",
     ("gamma*", "<=", "E y <grad Phi, theta*> about (zeta/4) u*, alpha in [-1, 1]"),
     formula="E_alpha y <grad Phi(X; theta^(1)), theta*> >= gamma*",
-    text="a15ed0fddb39f60856061d5badff32ff",
+    text="89062904d17b55f4f3f1e6158f32fdbb",
     size="T d",
     leaves=SEQUENCE,
 )
@@ -157,7 +157,7 @@ def first_step(w: Witness) -> Sides:
     "printed",
     ("||theta(eps) - theta_0||", "<=", "(2 B_Phi + log(1/eps)) / gamma"),
     formula="||theta(eps) - theta_0|| <= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma",
-    text="b788cefcfa6ae33a5dd76d5578cc5491",
+    text="f78bd860344a9455bb8bbe68ef53db01",
     size="n T d",
     leaves={**SEQUENCES, "log_eps": "f", "excess": "f"},
 )

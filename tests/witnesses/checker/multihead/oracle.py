@@ -146,7 +146,7 @@ MARGIN: Any = {
     "multihead.prop3.margin",
     "printed",
     ("sqrt(T/2) (S^2 (1 - eps) - 2 eps Z_mu) / S", "<=", "y Phi(X; U_opt, Gamma W_opt)"),
-    text="59bf474bbb03352ba8e497f203a60209",
+    text="b271739be354c35f9a63d67cecfb42cc",
     **MARGIN,
 )
 @checks(
