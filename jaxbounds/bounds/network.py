@@ -180,8 +180,8 @@ def bounds_for(
 
     Raises:
         Refused: if `loss_range` or `lipschitz` is not positive and finite, or if `delta` is outside
-            (0, 1). Also if `heads`, `cls` or `encoded` is not an integer in range, or if `first` is
-            not a string.
+            (0, 1). The error also occurs if `heads`, `cls` or `encoded` is not an integer in range,
+            or if `first` is not a string.
     """
     for name, value in (("loss_range", loss_range), ("lipschitz", lipschitz), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number | jax.Array):

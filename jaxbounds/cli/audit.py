@@ -30,10 +30,11 @@ def audit(
     """Judge all statements of a paper; write audit.md and audit.html, for its authors.
 
     The audit lists each claim with its verdict, its evidence and a command that repeats the
-    verdict. It also lists the errata with their consequences, the unchecked items with the reasons,
-    the versions, the seed and the digest of the findings. The command does not judge a statement
-    again if the folder holds a verdict on it, from a run with equal library version, source code
-    and seed. The exit status is that of `verify`: 0 if every verdict agrees with the record.
+    verdict. The audit also lists the errata with their consequences, the unchecked items with the
+    reasons, the versions, the seed and the digest of the findings. The command does not judge a
+    statement again if the folder holds the statement's verdict from a run with equal library
+    version, source code and seed. The exit status is that of `verify`: 0 if every verdict agrees
+    with the record.
 
     Args:
         paper: the id of the paper.

@@ -48,16 +48,16 @@ def constant(
     A form is one version of a claim: printed, corrected or sharpened.
 
     The result is a lower estimate of the supremum. If ball arithmetic (which encloses rounding
-    errors) can enclose the ratio at the extremal instance, the digits are certified. Only for
-    certified digits does the command look for a closed form. The command needs the extra
+    errors) can enclose the ratio at the extremal instance, the digits are certified. The command
+    looks for a closed form only if the digits are certified. The command needs the extra
     `constants` (python-flint, mpmath).
 
     Searches also start from the worst instances of `verify` and of earlier runs, and store their
     own worst instances.
 
     The exit status is 1 when a form that should hold has a constant above one, when a form could
-    not be measured, or when the run was interrupted. Otherwise it is 0. It is 2 on bad usage, and 3
-    when the command cannot write.
+    not be measured, or when the run was interrupted. The exit status is 2 on bad usage, and 3 when
+    the command cannot write. In all other cases the exit status is 0.
 
     Args:
         patterns: ids, the beginning of ids, shell patterns, or Python files that hold a PAPER.

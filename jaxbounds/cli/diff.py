@@ -128,8 +128,8 @@ def diff(
     Args:
         a: the folder of the first run.
         b: the folder of the second run.
-        verdicts: print only changed verdicts, and forms that only one run has. Use it for runs
-            with different seeds, whose ratios differ.
+        verdicts: print only changed verdicts, and forms that only one run has. Use this flag for
+            runs with different seeds, since their ratios differ.
         json: print JSON (see `jaxbounds schema changes`).
     """
     (before, about_a), (after, about_b) = _run_of(a), _run_of(b)

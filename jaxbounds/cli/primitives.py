@@ -15,9 +15,9 @@ columns."""
 def primitives(*, all: bool = False, json: bool = False) -> int:
     """List the operations of JAX for which the library lacks a rule; "-" marks a missing rule.
 
-    If an operation has no rule for NumPy, JAX's compiler runs it. If it has no rule for ball
-    arithmetic (which encloses rounding errors), `certify` refuses it. If it has no rule for slopes
-    (derivatives over a box), a proof on a box refuses it.
+    JAX's compiler runs an operation without a rule for NumPy. `certify` refuses an operation
+    without a rule for ball arithmetic, which encloses rounding errors. A proof on a box refuses an
+    operation without a rule for slopes (derivatives over a box).
 
     Args:
         all: also list the operations that have every rule.

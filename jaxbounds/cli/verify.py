@@ -47,19 +47,20 @@ def verify(
     A form is one version of a claim: printed, corrected or sharpened.
 
     The command prints each form whose verdict differs from the record, then a line for each paper,
-    and the number of errata. A run of few forms prints all of them; report.html has every form.
+    and the number of errata. A run of at most 20 forms prints every form, and report.html has every
+    form of any run.
 
-    The exit status is 0 when every verdict is as recorded, errata and values included. It is 1 when
-    a verdict is not as recorded, or the run was interrupted. It is 2 on bad usage. It is 3 when the
-    command could not measure, write or print something, or a statement with a record ran out of
-    time. It is 130 when the run was interrupted before the first verdict. A statement without a
-    record must hold, and its twin (a deliberately false claim) must fail; otherwise the exit status
-    is 1.
+    The exit status is 0 when every verdict is as recorded, errata and values included. The exit
+    status is 1 when a verdict is not as recorded, or the run was interrupted. The exit status is 2
+    on bad usage, and 130 when the run was interrupted before the first verdict. The exit status is
+    3 when the command could not measure, write or print something, or a statement with a record ran
+    out of time. A statement without a record must hold, and its twin (a deliberately false claim)
+    must fail; otherwise the exit status is 1.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
-            files that hold a PAPER. For statements of these files a part of the id is enough: "one"
-            for "mine.one".
+            files that hold a PAPER. For a statement of such a file, a part of the id is enough:
+            "one" for "mine.one".
         out: the folder for verdicts.json, report.html, worst instances and counterexamples.
         judging: the options of judging.
         jobs: the number of processes; 0 means one for each core.
@@ -71,9 +72,10 @@ def verify(
         kind: judge only statements of this kind; may be repeated.
         exitfirst: stop at the first verdict that differs from the recorded verdict.
         last_failed: judge only the statements whose verdicts in the last run differed from the
-            record, and the statements without a verdict. If there are none, judge all statements.
+            record, and the statements without a verdict. If no such statement exists, judge all
+            statements.
         durations: the number of slowest statements to name.
-        every: print every row; up to 20 forms are printed in any case.
+        every: print every row of the table; a run of at most 20 forms always prints every row.
         verbose: also print notes that change no verdict: random instances that were left out, and
             ratios that differ from the record.
         json: print the verdicts as JSON (see `jaxbounds schema verdicts`), and other text on

@@ -1,9 +1,9 @@
 """`jaxbounds verify --watch`: judge statements again while the user edits their code.
 
 Each round is a new process, so that no old code stays in memory. A round judges a statement again
-if its code changed (see `jaxbounds show ID --code`). It also judges the statement again if a file
-or folder outside of its paper's folder changed: other code, files that it read, folders that it
-listed. All rounds share the environment of the command.
+if the statement's code changed (see `jaxbounds show ID --code`). A round also judges a statement
+again if other code changed, a file that the statement read, or a folder that the statement listed.
+All rounds share the environment of the command.
 """
 
 import contextlib

@@ -58,10 +58,11 @@ class Experiment:
         title: the purpose of the experiment, in one line.
         config: the default configuration, a frozen dataclass; every field is an option of
             `jaxbounds run`.
-        presets: a dict from the name of a preset, such as "faithful", to its configuration.
+        presets: a dict from the name of a preset, such as "faithful", to the preset's
+            configuration.
         run: the function `run(config, key) -> xarray.Dataset`. If `resumable` is set, the function
-            also takes `folder` and `resume`. It keeps its progress in the folder, and
-            `resume=True` continues from there.
+            also takes `folder` and `resume`. A resumable `run` stores its progress in `folder`, and
+            continues from there if `resume` is True.
         figure: the function `figure(dataset) -> matplotlib Figure`, which draws the result.
         claims: the function `claims(dataset) -> tuple of Finding`, which decides the paper's
             claims.

@@ -22,8 +22,8 @@ class Settings:
 
     Attributes:
         exact: a dict from a field to the value that it must have.
-        least: a dict from a field to its smallest allowed value. If the field is a grid, its
-            largest value must be at least this value.
+        least: a dict from a field to its smallest allowed value. If a field is a grid, the largest
+            value of the grid must be at least the given value.
         others: the reason why all other fields may have any value.
         whose: the origin of the settings, in words, for example "the paper's".
         decides: the options of a run that decides the claims ("--preset published").

@@ -221,7 +221,7 @@ _WRITTEN_OUT: dict[str, Callable[..., Any]] = {
 """A dict from primitives of JAX 0.12 to functions that use only primitives of older versions."""
 _DESCRIBED = "call_hi_primitive"
 """The primitive of a call with its program inside an object of JAX. `nonzero` and `searchsorted` of
-JAX >= 0.12 use it.
+JAX >= 0.12 use this primitive.
 """
 
 

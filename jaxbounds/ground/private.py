@@ -9,7 +9,9 @@ import uuid
 from pathlib import Path
 
 KEY, LENGTH = ".key", 32
-"""The name of the file that holds a folder's key, and the length of the key in bytes."""
+"""The name of the file that holds a folder's secret key, and the length of the key in bytes. A
+larger length makes the key harder to guess.
+"""
 SIGNED = 32
 """The length of a signature in bytes, at most 32.
 

@@ -1,10 +1,10 @@
 """Record the files and modules that a user's code reads, by watching the code run.
 
 An audit hook of Python reports each opened file, each listed folder and each started program. An
-import finder sees each import. The finder also compiles a user's modules from their text. Python
-itself would trust stored bytecode if only size and time of the text agree. The audit hook does not
-report existence checks. So while the record is on, replacements of `os.stat` and similar functions
-record the path.
+import finder records each import. The finder also compiles a user's modules from their text,
+because Python itself would use stored bytecode whenever size and time of the text agree. The audit
+hook does not report existence checks. So while the record is on, replacements of `os.stat` and
+similar functions record the path.
 
 The record misses three kinds of input: files that C code opens itself (such as HDF5 files), the
 clock, and answers from a computer network. A statement declares inputs of these kinds with
@@ -415,7 +415,7 @@ def forget(different: set[str] = frozenset(), /) -> set[str]:  # type: ignore[as
 
     Args:
         different: the dependencies that changed. If Python imported a module before the record
-            began, the function returns the module only if its own file is among them.
+            began, the function returns the module only if the module's own file changed.
     """
     before = {name for name, key in _watch.before.items() if key in different}
     names = _watch.executed | before

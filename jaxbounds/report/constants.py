@@ -163,7 +163,9 @@ def constant_figure(constant: SharpConstant, /) -> Any:
 
 
 BY_VERIFY = "verify"
-"""The word in place of where the supremum lies, if `verify` found a larger ratio lhs/rhs."""
+"""The word in the column "where" (the place of the supremum) if `verify` found a larger ratio
+lhs/rhs than the search for the constant.
+"""
 _LARGER = 1 + 1e-6
 """If a verdict's ratio exceeds a constant by this factor, the table shows the ratio instead. The
 factor exceeds 1 because records have eight digits. A larger factor hides larger differences.

@@ -30,7 +30,7 @@ def _core(node: Element) -> Element:
 
 
 def _closed(before: Element | None) -> bool:
-    """Tell whether a MathML node ends an expression. A sign after it is then a binary operator."""
+    """Tell whether a MathML node ends an expression; a sign after the node is then binary."""
     return before is not None and (before.tag not in _SYMBOLS or before.text in _CLOSES)
 
 

@@ -86,8 +86,9 @@ STATEMENT = {
 """The types of the entries that the JSON of a statement has in addition to the statement's
 fields."""
 SHOWN = {"hypotheses": dict[str, tuple[str, ...]], "written_in": str}
-"""The names and types of the entries that the command `show` adds to the JSON of a statement. They
-are the hypotheses of each form (version of a claim), and the statement's file and line."""
+"""The names and types of the entries that the command `show` adds to the JSON of a statement. The
+entries are the hypotheses of each form (version of a claim), and the statement's file and line.
+"""
 
 
 def statement_json(statement: Statement, /) -> dict[str, Any]:

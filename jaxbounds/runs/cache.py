@@ -47,8 +47,8 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 def examples(every: bool, /) -> Examples:
     """Return the store of the worst instances that earlier runs found for each claim.
 
-    If `every` is true, a run starts from all stored instances. Otherwise the run starts only from
-    stored instances that violate a claim.
+    If `every` is true, a run starts its searches from all stored instances. If `every` is false, a
+    run starts only from stored instances that violate a claim.
     """
     place = cache_folder()
     folder = place and private(place / "jaxbounds-examples")
@@ -150,7 +150,7 @@ def compile_quickly() -> None:
 
     The function sets XLA's flags for this process, if it uses no device yet, and for the processes
     that it starts. XLA aborts a process at an unknown flag. So the function sets the flags only for
-    versions of JAX that know these flags.
+    versions of JAX whose XLA accepts these flags.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if jax.__version_info__ < (0, 11) and not all(name in flags for name in CHEAP):

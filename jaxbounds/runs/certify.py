@@ -284,7 +284,7 @@ class Certificates(Sequence[Certificate | Proof]):
     def status(self) -> int:
         """Return the command's exit status: 0 if each form (version of a claim) is settled.
 
-        A form is settled if it is disproved or proved. Otherwise the status is 1.
+        A form is settled if it is disproved or proved. If any form is not settled, the status is 1.
         """
         return int(any(c.word not in SETTLED for c in self))
 

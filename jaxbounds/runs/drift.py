@@ -2,10 +2,10 @@
 
 A changed formula or sampler may change the ratios of a form but not its verdict. So
 `records/ratios.json` of a paper holds three kinds of ratios for each form (each version of a
-claim). They are the largest ratio, the largest ratio at each size, and a mean over random instances
-(`Verdict.drawn`). Any change of a formula changes this mean. `jaxbounds verify --record` writes the
-file with seed 0 (`verify ID --record` for one statement). A person then reviews how the file
-changed.
+claim). These ratios are the largest ratio, the largest ratio at each size, and a mean over random
+instances (`Verdict.drawn`). Any change of a formula changes the mean over random instances.
+`jaxbounds verify --record` writes the file with seed 0 (`verify ID --record` for one statement). A
+person then reviews how the file changed.
 """
 
 import math
@@ -20,8 +20,10 @@ SEARCHED, EXACT = 0.03, 1e-6
 that a search found, the second for a ratio of random instances alone. A larger number overlooks
 more changes."""
 Ratios = Mapping[str, float]
-"""A dictionary of the ratios lhs/rhs of one form (one version of a claim). Its keys are "worst"
-(the largest ratio), "drawn" (the mean over random instances), and the sizes ("n=4, T=3")."""
+"""A dictionary of the ratios lhs/rhs of one form (one version of a claim). The keys of the
+dictionary are "worst" (the largest ratio), "drawn" (the mean over random instances), and the sizes
+("n=4, T=3").
+"""
 OfStatements = Mapping[str, Mapping[str, Ratios]]
 """A dictionary from a statement's id, then the name of a form (version of the claim), to the ratios
 of the form."""

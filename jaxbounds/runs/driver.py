@@ -114,10 +114,10 @@ def each(
             pieces into `jobs` lots, one call each.
         work: a function of a module. Each process runs one call at a time, with JAX prepared as for
             the commands.
-        pieces: the arguments of the calls, which must be picklable.
+        pieces: the arguments of the calls (pieces of work), which must be picklable.
 
     Yields:
-        A piece, and its result, or `Died` if the worker of the piece died.
+        A piece of work and the piece's result, or `Died` if the worker of the piece died.
 
     Raises:
         Refused: if a worker has other versions or another source, cannot load its piece, or the
@@ -162,7 +162,7 @@ def drive(
 
     Args:
         work: a function of a module, or such a function in a `functools.partial`.
-        pieces: the arguments of the calls, plain values.
+        pieces: the arguments of the calls (pieces of work), as plain picklable values.
         on: an engine, or any executor.
         jobs: the number of processes; 0 means one for each core, as far as the memory allows.
         folder: a folder that all jobs of a queue can read and write.
@@ -172,7 +172,7 @@ def drive(
             driver tries these smaller pieces once.
 
     Yields:
-        A piece, and its result; `Died` if its worker died twice.
+        A piece of work and the piece's result, which is `Died` if the piece's worker died twice.
 
     Raises:
         Refused: in the cases that `each` lists.

@@ -105,8 +105,8 @@ def engine_of(on: Where | None, /) -> On:
 def in_this_process(on: On, jobs: int, pieces: int, /) -> bool:
     """Return whether this process does all work: the work has one piece, or the user gave jobs=1.
 
-    If the memory suffices for one process only, a child process does the work. The death of the
-    child then does not end the run.
+    If the memory suffices for one process only, a child process still does the work, so that the
+    child's death does not end the run.
     """
     return on == HERE and (jobs == 1 or pieces == 1)
 

@@ -53,7 +53,8 @@ def falsify(
     The search runs in float64 on the CPU under any settings of JAX. An equal seed, budget and
     software give equal verdicts, unless an earlier run stored a violation in `examples`. If a
     violation may be a rounding error, ball arithmetic (which encloses rounding errors) decides
-    whether it is real. Without the extra `certify` the verdict is then `inconclusive`.
+    whether the violation is real. Without the extra `certify`, the verdict on such a violation is
+    `inconclusive`.
 
     Args:
         statement: the statement, its id, or a file that holds a PAPER of one statement.
@@ -65,14 +66,14 @@ def falsify(
             `counterexamples/<id>.<form>.npz` (a simpler instance that still violates the form). The
             default is a temporary folder, which lives as long as the result.
         imports: modules or files that hold a PAPER of your own.
-        programs: the store of compiled programs. All programs in its folder must come from the
-            present code of the statement. Without a store, the function keeps no program.
+        programs: the store of compiled programs. All programs in the store's folder must come from
+            the present code of the statement. Without a store, the function keeps no program.
         examples: the store of the worst instances of earlier runs. Without a store, the function
             neither reads nor keeps an instance.
 
     Raises:
-        Refused: if the statement is unknown, or cannot be measured as it is declared. Also if the
-            timeout is not a positive number, or the seed is not an integer from 0 to 2^32 - 1.
+        Refused: if the statement is unknown, or cannot be measured as it is declared; if the
+            timeout is not a positive number; or if the seed is not an integer from 0 to 2^32 - 1.
     """
     refuse_other_limits(timeout)
     refuse_other_seeds(seed)

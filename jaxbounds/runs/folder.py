@@ -229,7 +229,7 @@ def verdicts_in(*folders: Path) -> ById:
     """Read the latest verdicts on each statement in some folders, from runs with any settings.
 
     The function leaves out damaged verdicts, and verdicts that somebody changed after a run
-    published them. It prints a message about each file that it leaves out.
+    published them. The function prints a message about each damaged or changed file.
     """
     found: list[tuple[float, list[tuple[Verdict, ...]]]] = []
     for folder in folders:

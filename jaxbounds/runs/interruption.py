@@ -144,8 +144,8 @@ def came() -> bool:
 def leave(status: int, /) -> NoReturn:
     """End this process at once, after its output is printed.
 
-    Normally Python first waits for threads and destroys JAX's objects one by one. This takes
-    seconds, and may exceed the deadline.
+    At a normal exit Python waits for threads and destroys JAX's objects one by one, which takes
+    seconds and may exceed the deadline.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

@@ -252,13 +252,14 @@ class Verification:
     Args:
         selection: the statements.
         options: the options of judging.
-        out: the folder of the verdicts. If it holds verdicts of another run on other statements,
-            the run takes another folder beside it.
+        out: the folder of the verdicts. If the folder holds verdicts of another run on other
+            statements, the run writes into another folder beside this folder.
         on: the engine that judges the statements.
         jobs: the number of processes; 0 means one for each core.
         exitfirst: stop at the first verdict that differs from the recorded verdict.
         last_failed: judge only the statements whose verdicts in the last run differed from the
-            record, and the statements without a verdict. If no statement is left, judge all.
+            record, and the statements without a verdict. If no such statement exists, judge all
+            statements.
 
     Raises:
         Refused: if an option is out of its range, or if another process would have to judge a paper
@@ -437,7 +438,8 @@ class Verification:
     def status(self) -> int:
         """Return the exit status: 3 if a measurement or file failed, 1 if a verdict is unexpected.
 
-        A verdict is unexpected if it differs from the recorded verdict. Otherwise the status is 0.
+        A verdict is unexpected if it differs from the recorded verdict. In all other cases
+        the status is 0.
         """
         lost = any(v.status == "error" or (v.out_of_time and v.recorded) for v in self.verdicts)
         if lost and self.stopped != INTERRUPTED:
@@ -448,7 +450,7 @@ class Verification:
         """Publish the verdicts and the HTML page; keep the folder's verdicts on other statements.
 
         If some statements were not judged and the folder holds results of another run, the other
-        run's results stay. The new verdicts are then not published.
+        run's results stay, and the new verdicts are not published.
 
         Args:
             record: write ratios and values into the papers' records, if all statements were judged.

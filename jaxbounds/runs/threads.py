@@ -1,6 +1,7 @@
 """Set environment variables of a process that judges statements, before it imports JAX.
 
-One thread computes each sum. So results have equal bits on any number of cores and on any engine.
+The settings let a single thread compute each sum, so that results have equal bits on any number of
+cores and on any engine.
 """
 
 import gc
@@ -8,7 +9,8 @@ import os
 
 _SETTINGS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Environment variables that NumPy's BLAS reads at import; each gives its number of threads. A BLAS
-with more threads adds in another order."""
+with more threads adds numbers in another order.
+"""
 
 
 def one_thread() -> None:

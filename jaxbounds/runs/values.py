@@ -48,7 +48,7 @@ class Value(NamedTuple):
 def written(numbers: Numbers, bars: Numbers, /) -> str:
     """Return numbers with their bars (rounding errors) as text, such as "0.5, 12.25 +-3e-09".
 
-    The text leaves out a bar of at most `USUAL` times its number.
+    The text leaves out a bar that is at most `USUAL` times the number.
     """
 
     def one(number: float, bar: float) -> str:

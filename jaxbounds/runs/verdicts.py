@@ -43,7 +43,7 @@ class Verdicts(tuple[Verdict, ...]):
         changed: a line for each form whose values differ from the record.
         recorded: a line for each form whose recorded values `verify(record=True)` changed.
         continued: the statements that an interrupted run judged, each with the time (UTC). The
-            dependencies of their verdicts have not changed since that time.
+            dependencies of the verdicts on these statements have not changed since that time.
     """
 
     folder: Path
@@ -101,7 +101,8 @@ class Verdicts(tuple[Verdict, ...]):
     def status(self) -> int:
         """Return the exit status: 3 if a measurement failed, 1 if a verdict is unexpected.
 
-        A verdict is unexpected if it differs from the recorded verdict. Otherwise the status is 0.
+        A verdict is unexpected if it differs from the recorded verdict. In all other cases
+        the status is 0.
         """
         if any(v.status == "error" or (v.out_of_time and v.recorded) for v in self):
             return 3

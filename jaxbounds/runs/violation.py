@@ -66,7 +66,8 @@ class Violation:
     def _shown(self) -> dict[str, str]:
         """Return the stored instance, its size and its ratio in words.
 
-        The words of a simpler instance say that another instance has the largest ratio.
+        If the stored instance is a simpler one, the words also say that another instance has the
+        largest ratio.
         """
         size = ", ".join(f"{name}={value}" for name, value in self.size.items())
         instance = f"{self.instance!r:.300}"

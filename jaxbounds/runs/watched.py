@@ -44,7 +44,8 @@ def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depend
 
     Args:
         work: the function to call, without arguments.
-        own: whether the work executes the user's code. The function records reads only if true.
+        own: whether the work executes the user's code. If `own` is False, the function records
+            nothing.
     """
     if not own:
         return work(), {}

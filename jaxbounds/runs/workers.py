@@ -31,8 +31,10 @@ WATCH = 0.5
 """Seconds between a worker's checks that its parent is still alive. A larger number leaves workers
 without a parent for longer."""
 STALLED = 120
-"""A worker ends after this many checks in a row in which it used no processor time. Such a worker
-is deadlocked (jaxlib 0.10.2). A larger value waits longer for a stuck program."""
+"""A worker ends after this many checks in a row in which it used no processor time. A worker that
+uses no processor time for so long is deadlocked (seen with jaxlib 0.10.2). A larger value waits
+longer for a stuck program.
+"""
 MEMORY = 2**30
 """Bytes of memory that a process may need. A run starts only as many processes as fit into the
 memory. A larger number starts fewer processes on a small machine."""

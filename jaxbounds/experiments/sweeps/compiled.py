@@ -5,8 +5,8 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 MOST = 32
-"""The largest number of entries (programs, shapes and group sizes) that `kept` stores. A sweep
-needs four entries.
+"""The largest number of entries (programs, shapes and group sizes) that `kept` stores. One sweep
+stores four entries.
 
 `kept` drops the entry that was unused for longest. A larger number takes more memory.
 """

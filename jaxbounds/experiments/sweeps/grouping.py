@@ -47,19 +47,19 @@ def needed(program: Any, /) -> int:
 def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /) -> int:
     """Return the default number of lanes (runs) vmapped together, for a sweep of `count` lanes.
 
-    The result does not depend on the number of devices. So the bits of the sweep's results do not
-    depend on the number of devices either.
+    The default does not depend on the number of devices, so the sweep's results have equal bits on
+    any number of devices.
 
     Args:
         count: the number of all lanes.
         limit: the bytes that the program may take on one device.
         device: one of the devices of the sweep.
         need: a function from a number of lanes to the bytes that a group of this many lanes needs.
-            Only accelerators need the function.
+            The default for a CPU does not use this function.
 
     Returns:
-        On a CPU the larger of `ON_CPU` and `count` / `PARTS`. Otherwise the largest power of two
-        that fits into the memory, up to `AT_MOST` and `count`.
+        On a CPU the larger of `ON_CPU` and `count` / `PARTS`; on an accelerator the largest power
+        of two that fits into the memory, up to `AT_MOST` and `count`.
     """
     if device.platform == "cpu":
         return min(AT_MOST, max(ON_CPU, -(-count // PARTS)))

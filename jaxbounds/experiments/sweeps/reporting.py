@@ -34,9 +34,10 @@ WORTH_TELLING = 20.0
 seconds. A larger number lets fewer runs report."""
 
 _later: ContextVar[tuple[float, int]] = ContextVar("later", default=(0.0, 0))
-"""Two numbers. The first is the cost of all later parts of the run over the cost of the present
-part. A larger cost makes the remaining time that `Pace` reports longer. The second is the id of the
-frame (the call in progress) that works on the present part."""
+"""Two numbers. The first number is the cost of all later parts of the run, divided by the cost of
+the present part. A larger cost makes the remaining time that `Pace` reports longer. The second
+number is the id of the frame (the call in progress) that works on the present part.
+"""
 
 
 def _later_parts() -> float:

@@ -94,7 +94,7 @@ def opened(
         fresh: whether to rename the files of an earlier sweep and start again.
 
     Raises:
-        Refused: if another process works in the folder, or files are damaged. Also if the folder
+        Refused: if another process works in the folder; if files are damaged; or if the folder
             holds another sweep, an unfinished sweep while `resume` is False, more steps than
             `steps`, or files of the user with a sweep's names.
     """

@@ -76,9 +76,9 @@ def sweep(
 ) -> Swept:
     """Run every lane for `steps` steps.
 
-    A lane is one of the independent runs. Inside `shares.only`, the sweep runs only this process's
-    share of the lanes, and the results of the other lanes are zeros. The guide's page `sweeps` has
-    an example.
+    A lane is one of the sweep's independent runs. Inside `shares.only`, the sweep runs only this
+    process's share of the lanes, and the results of the other lanes are zeros. The guide's page
+    `sweeps` has an example.
 
     Args:
         start: `start(lane) -> state`, the initial state of a lane.
@@ -126,10 +126,10 @@ def sweep(
 
     Raises:
         Refused: if an argument is out of its range, or if the program needs more memory than the
-            limit. In these cases, the sweep makes no step. The sweep refuses a folder with an
-            unfinished sweep unless `resume` or `fresh` is given. It also refuses a folder with a
-            damaged sweep, or with a sweep of another program, other lanes, another kind of device
-            or another version. The message names the difference.
+            limit; in both cases the sweep makes no step. The sweep refuses a folder with an
+            unfinished sweep unless `resume` or `fresh` is given. The sweep also refuses a folder
+            with a damaged sweep, or with a sweep of another program, other lanes, another kind of
+            device or another version; the message names the difference.
         KeyboardInterrupt: after a checkpoint, if the sweep has a folder and the user stops it.
     """
     one = contextlib.nullcontext() if share is None else shares.only(shares.Share.read(share))

@@ -95,9 +95,9 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
         **grid: the values of each named axis, an array of shape (count,).
 
     Returns:
-        Two dicts. The first holds the lanes {"key", **names}: arrays of equal length in which the
-        seed varies fastest. The second, `lengths`, holds the lengths of the axes, slowest first.
-        `array.reshape(*lengths.values(), ...)` turns results for all lanes into a grid.
+        Two dicts. The first dict holds the lanes {"key", **names}: arrays of equal length in which
+        the seed varies fastest. The second dict, `lengths`, holds the lengths of the axes, slowest
+        first. `array.reshape(*lengths.values(), ...)` turns results for all lanes into a grid.
 
     Raises:
         Refused: if `keys` is a single key, an axis of the grid is called "key" or "seed", or its

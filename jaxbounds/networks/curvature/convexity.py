@@ -212,9 +212,9 @@ def convexity_certificate(
     Then Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k, and the first part has no
     negative eigenvalue. Example: let L be the mean of n logistic losses l. The slopes d outer / d
     z_i are l'_i / n, and |l'| <= l, so -lambda_min <= L max_i ||Hess f_i||
-    (`jaxbounds.multihead.self_bounded`). Here f_i is the network's output for example i. The
-    function computes `iterations` products with the whole batch for each output, so it suits a few
-    dozen examples.
+    (`jaxbounds.multihead.self_bounded`). Here f_i is the network's output for example i. For each
+    output, the function computes `iterations` products with the whole batch, so the function suits
+    a few dozen examples.
 
     Args:
         loss: `Composite(outputs, outer)` with a convex outer; convexity is not checked.

@@ -1,18 +1,18 @@
 """Find extreme eigenpairs, with residuals, of a symmetric operator that may have deficient rank.
 
-The three-term recurrence of Lanczos fails when the Krylov space of the start vector is exhausted.
-The next off-diagonal entry is then rounding noise. A division by this entry gives vectors that are
-not orthogonal to the basis, and eigenvalues that do not exist. Loss Hessians of small data sets are
-rank-deficient, so an exhausted Krylov space is the normal case. This module orthogonalises every
-new vector against the whole basis. If the remainder of the new vector is no larger than rounding
-noise, the iteration adds an equal part of a random orthogonal direction. The random part also finds
-repeated eigenvalues. The remainder is kept, because it may have a component along an eigenvector
-that the basis still lacks.
+The three-term recurrence of Lanczos fails when the Krylov space of the start vector is exhausted,
+because the next off-diagonal entry is rounding noise. A division by this entry gives vectors that
+are not orthogonal to the basis, and eigenvalues that do not exist. Loss Hessians of small data sets
+are rank-deficient, so an exhausted Krylov space is the normal case. This module orthogonalises
+every new vector against the whole basis. If the remainder of the new vector is no larger than
+rounding noise, the iteration adds an equal part of a random orthogonal direction. The random
+direction also finds repeated eigenvalues. The iteration keeps the remainder, because the remainder
+may have a component along an eigenvector that the basis still lacks.
 
-The basis has a fixed number of rows. When the basis is full, the iteration keeps Ritz vectors of
-both ends, drops the other vectors and continues. So neither memory nor the cost of a step grows
-with the iterations. This method is the thick restart of Wu and Simon, SIAM J. Matrix Anal. Appl.
-22, 2000.
+The basis has room for a fixed number of vectors (rows). When the basis is full, the iteration keeps
+Ritz vectors of both ends, drops the other vectors and continues. So neither memory nor the cost of
+a step grows with the iterations. This method is the thick restart of Wu and Simon, SIAM J. Matrix
+Anal. Appl. 22, 2000.
 """
 
 import math
@@ -340,8 +340,8 @@ class Wanted(NamedTuple):
     """The number of eigenpairs at each end of the spectrum that must converge before Lanczos stops.
 
     Attributes:
-        low: the number of least eigenvalues.
-        high: the number of greatest eigenvalues.
+        low: the wanted number of least eigenvalues.
+        high: the wanted number of greatest eigenvalues.
     """
 
     low: int

@@ -292,9 +292,9 @@ def select(
             kind of variable itself. A filter never selects linen collections other than "params"
             (batch_stats, cache, intermediates, perturbations), nor the optax state of a
             `TrainState`. A filter that selects one place of a shared Variable selects the Variable.
-        heads: a mapping from a pattern of paths to the axis that runs over the heads. The vector
-            then holds the parameters of one head, and leaves that no pattern selects are held
-            fixed.
+        heads: a mapping from a pattern of paths to the axis that runs over the heads. If `heads` is
+            given, the vector holds the parameters of one head, and leaves that no pattern selects
+            are held fixed.
 
     Raises:
         Refused: if no leaf is left, a selected leaf is complex or deleted, leaves have different

@@ -69,10 +69,10 @@ class CurvatureMonitor:
     results.save(monitor.dataset(), "curvature.nc")
     ```
 
-    The monitor traces `loss` at each record, and compiles it once. The extremes of a minibatch are
-    biased. Its least eigenvalue was more negative than that over all data in 17 of 18 measured
-    cases, by a factor of 1.4 to 8.5. So a record gives the number of batches that it covers. Give a
-    list of batches, or `data`, to correct the bias.
+    The monitor traces `loss` at each record, and compiles it once. The extreme eigenvalues of a
+    minibatch are biased. In 17 of 18 measurements, a minibatch's least eigenvalue was more negative
+    than the least eigenvalue over all data, by a factor of 1.4 to 8.5. So each record gives its
+    number of batches. Give a list of batches, or `data`, to correct the bias.
     """
 
     def __init__(
@@ -119,9 +119,9 @@ class CurvatureMonitor:
             on_record: a function that receives the latest record (`last`) after each record.
             measure: the measures besides the extremes of all parameters: "trace", "top5",
                 "gradient_norm", or functions of the `Curvature` that return a number.
-            learning_rate: the rate of gradient descent, a number or a schedule of the step. Records
-                and the plot then show 2 / learning_rate. Gradient descent is unstable if the
-                greatest eigenvalue exceeds this number.
+            learning_rate: the rate of gradient descent, a number or a schedule of the step. If the
+                rate is given, records and plot show 2 / learning_rate. Gradient descent is unstable
+                if the greatest eigenvalue exceeds 2 / learning_rate.
             file: the path of a file to which the monitor writes its records, one on each line. If
                 the file exists already, the monitor continues the file's records.
             logger: a function, or an object with `log`, `log_metrics`, `add_scalar` or `info`. The

@@ -57,19 +57,19 @@ class Curvature:
             digits than its parameters have (mixed precision), no end counts as converged; see
             `Extremes.noise`.
         data: one batch (any pytree: a tuple (x, y) is one batch), or a list of batches of equal
-            shape, [(x1, y1), (x2, y2)]. The losses of a list are averaged in the memory of one
-            batch. A list [x, y] of arrays of equal length is refused, since it may be one batch or
-            two. A re-iterable of batches (a Dataset, a DataLoader), or a function that makes an
-            iterator of batches, is read again at each product, one batch at a time. The least
-            eigenvalue over one minibatch is usually several times more negative than the least
-            eigenvalue over all data.
+            shape, [(x1, y1), (x2, y2)]. For a list, the mean loss needs the memory of only one
+            batch. A list [x, y] of arrays of equal length is refused, since the list may mean one
+            batch or two batches. A re-iterable of batches (a Dataset, a DataLoader), or a function
+            that makes an iterator of batches, is read again at each product, one batch at a time.
+            The least eigenvalue over one minibatch is usually several times more negative than the
+            least eigenvalue over all data.
         batches: a list of batches, for batches that `data` would mistake for one batch:
             batches=[x1, x2].
         batch_size: the number of examples in a batch, which cuts one pytree of examples (n, ...).
         filter: selects parameters and holds the others fixed. A filter is a part of the parameters'
-            path, a pattern ("block_*/kernel"), or several of these. It may also be a function of
-            the path, a kind of `nnx.Variable`, or a pytree of booleans. The matrix is then the
-            diagonal block of the selected parameters.
+            path, a pattern ("block_*/kernel"), or several of these. A filter may also be a function
+            of the path, a kind of `nnx.Variable`, or a pytree of booleans. With a filter, the
+            matrix is the diagonal block of the selected parameters.
         of: the matrix: "hessian", or "ggn" for the generalised Gauss-Newton matrix of a
             `Composite`.
         memory_limit: the largest number of bytes that each call may need; `memory` returns the
@@ -285,10 +285,10 @@ class Curvature:
     ) -> Top:
         """Return the k greatest, or k least, eigenvalues, with residuals and eigenvectors.
 
-        The method forms the matrix for up to `dense_limit` parameters. For more, Lanczos finds the
-        pairs. A second run looks for missed copies of repeated eigenvalues; it shifts the found
-        eigenvalues to the other end of the spectrum. The method stores k more vectors than
-        `extremes`, each with one number for each parameter.
+        The method forms the matrix for up to `dense_limit` parameters. For more parameters, Lanczos
+        finds the eigenpairs. A second Lanczos run looks for missed copies of repeated eigenvalues,
+        and shifts the found eigenvalues to the other end of the spectrum. The method stores k more
+        vectors than `extremes`, each with one number for each parameter.
 
         Args:
             k: the number of eigenvalues.
@@ -312,14 +312,15 @@ class Curvature:
         """Estimate the trace, with its standard error.
 
         For 15 products or more, "auto" means "krylov" (Chen and Hallman, SIAM J. Matrix Anal. Appl.
-        44, 2023). Then four fifths of the products span the Krylov space of `extremes`, on which
-        the trace is computed exactly. A call of `extremes` with an equal key shares these products.
-        The other products, with random vectors (probes), estimate the trace on the rest of the
-        space. "krylov" is accurate if few eigenvalues hold most of the Frobenius norm, as for
-        Hessians of networks. "hutch++" spends a third of the products on a sketch (a random
-        subspace), and a third on the exact trace in the sketch. It spends the last third on random
-        probes of the rest (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means "hutch++" inside
-        of `jit`. Below 15 products, or if a sketch exceeds 256 MiB, "auto" means "hutchinson".
+        44, 2023). "krylov" spends four fifths of the products on the Krylov space of `extremes`, on
+        which the trace is computed exactly. A call of `extremes` with an equal key shares these
+        products. The other products, with random vectors (probes), estimate the trace outside the
+        Krylov space. "krylov" is accurate if few eigenvalues hold most of the Frobenius norm, as
+        for Hessians of networks. "hutch++" spends a third of the products on a sketch (a random
+        subspace), and a third on the exact trace in the sketch. "hutch++" spends the last third on
+        random probes outside the sketch (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means
+        "hutch++" inside of `jit`. Below 15 products, or if a sketch exceeds 256 MiB, "auto" means
+        "hutchinson".
 
         Args:
             key: the random key that draws the probes; `jax.random.key(0)` unless given.
@@ -345,7 +346,7 @@ class Curvature:
 
         The method computes `probes * iterations` products. The first random vector (probe) shares
         its products with a call of `extremes` with an equal key. The method orthogonalises the
-        basis if it fits into 256 MiB.
+        Krylov basis if the basis fits into 256 MiB.
 
         Args:
             key: the random key that draws the probes; `jax.random.key(0)` unless given.
@@ -410,11 +411,11 @@ class Curvature:
         """Return a dictionary from each diagonal block's name to the block's extreme eigenvalues.
 
         Args:
-            blocks: a dictionary from each block's name to a filter that selects its parameters, as
-                {"first": "block_0"}.
-            heads: a mapping from a pattern of paths to the axis that runs over the heads. It adds a
-                block for each head, with the names "head 0", "head 1", ... `head_axes(params)`
-                finds the axes of Flax's attention.
+            blocks: a dictionary from each block's name to a filter that selects the block's
+                parameters, as {"first": "block_0"}.
+            heads: a mapping from a pattern of paths to the axis that runs over the heads. This
+                mapping adds a block for each head, with the names "head 0", "head 1", ...
+                `head_axes(params)` finds the axes of Flax's attention.
             key: the random key; see `extremes`.
             iterations: the largest number of matrix-vector products; see `extremes`.
             tolerance: the residual that counts as converged; see `extremes`.

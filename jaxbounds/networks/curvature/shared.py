@@ -92,7 +92,7 @@ class Run:
         """Draw the start vector, without any product of the operator.
 
         Args:
-            operator: a linear map, compiled by itself.
+            operator: a linear map that has a compiled program of its own.
             key: the random key that draws the start vector, and a random direction when the space
                 is exhausted.
             rows: the number of rows of the basis.

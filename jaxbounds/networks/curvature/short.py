@@ -29,7 +29,7 @@ class ShortRun(Run):
     """A Krylov run with the basis vectors as NumPy arrays in float64; products have type `dtype`.
 
     Args:
-        operator: a linear map, compiled by itself.
+        operator: a linear map that has a compiled program of its own.
         key: the random key that draws the start vector, and a random direction when the space is
             exhausted.
         rows: the number of rows of the basis, at least the number of products that a caller needs.

@@ -68,9 +68,10 @@ class Spectrum(NamedTuple):
 
         A node represents several eigenvalues near the node, with the variance r^2, where r is the
         residual of the node. If the node lies at the distance d from `x`, at most the fraction r^2
-        / (r^2 + d^2) of its weight lies beyond `x` (Cantelli's inequality). The method counts half
-        of this fraction on each side of `x`. The error combines this half with the standard error
-        over the probes. A single probe has an estimated standard error of its own.
+        / (r^2 + d^2) of the node's weight lies beyond `x` (Cantelli's inequality). The method
+        counts half of this fraction on each side of `x`. The returned error combines half of this
+        fraction, summed over the nodes, with the standard error over the probes. For a single
+        probe, the method estimates this standard error from the probe itself.
 
         Raises:
             Refused: if `x` is not a real number.

@@ -91,7 +91,8 @@ class _Search(NamedTuple):
         known: two booleans: whether a count of eigenvalues has confirmed `outer`, and whether one
             has confirmed `inner`.
         counts: the number of times that the search has counted eigenvalues so far.
-        halvings: the number of these counts at the midpoint of `outer` and `inner`.
+        halvings: the number of times that the search has counted eigenvalues at the midpoint of
+            `outer` and `inner`.
     """
 
     outer: Array | float
@@ -109,13 +110,14 @@ def _bracket(
     width: Array | float,
     steps: int = 100,
 ) -> tuple[Array, Array, Array]:
-    """Enclose one end of the spectrum in a bracket; `passed` is false at outer and true at inner.
+    """Enclose one end of the spectrum in a bracket between `outer` and `inner`.
 
-    `passed(s)` tells whether at least one eigenvalue lies between s and `outer`. The search first
-    evaluates `passed` on both sides of the candidate. Each evaluation moves one end of the bracket,
-    even if the candidate is far from the end of the spectrum. The search then evaluates `passed` at
-    the middle, and last at an end that no evaluation has confirmed. The code calls `passed` at one
-    place, in one loop, since each further place takes seconds to compile.
+    `passed(s)` tells whether at least one eigenvalue lies between s and `outer`; it is false at
+    `outer` and true at `inner`. The search first evaluates `passed` on both sides of the candidate.
+    Each evaluation moves one end of the bracket, even if the candidate is far from the end of the
+    spectrum. The search then evaluates `passed` at the middle, and last at an end that no
+    evaluation has confirmed. The code calls `passed` at one place, in one loop, since each further
+    place takes seconds to compile.
     """
     towards = jnp.sign(inner - outer) * width / 2
     tried = jnp.stack([candidate - towards, candidate + towards])
@@ -158,16 +160,16 @@ def structured_extremes(
 ) -> CertifiedExtremes:
     """Return both extreme eigenvalues of blockdiag(blocks) + F F^T, with F the rows of `factor`.
 
-    The function solves H eigenproblems of size p. It then computes `2 * iterations` products of H p
-    n operations each, and about twelve n x n eigenproblems. The function needs memory for about `4
-    * iterations * H * p` numbers. Time and memory are linear in H.
+    The function first solves H eigenproblems of size p, and then computes `2 * iterations` products
+    of H p n operations each, and about twelve n x n eigenproblems. The function needs memory for
+    about `4 * iterations * H * p` numbers. Time and memory are linear in H.
 
     Args:
         blocks: the H symmetric diagonal blocks, each of size (p, p).
         factor: the rows of the (H p, n) matrix F, grouped by block.
         relative: the wanted width of a bracket, relative to the eigenvalue. A bracket is never
-            narrower than 128 eps times the spectral norm, because rounding spoils counts at closer
-            shifts.
+            narrower than 128 eps times the spectral norm, because rounding errors make eigenvalue
+            counts unreliable at closer shifts.
         iterations: the number of Lanczos steps for each candidate.
         key: the random key that draws the start vector of Lanczos; `jax.random.key(0)` unless
             given.

@@ -107,10 +107,10 @@ def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tu
     """Return the exact trace in the shared Krylov space, and samples of the trace outside of it.
 
     The Krylov space of the extremes holds the dominant eigenvectors (Chen and Hallman, SIAM J.
-    Matrix Anal. Appl. 44, 2023). Let B be the matrix projected on the complement of the space. A
-    sample of B's trace, from random signs, has the variance 2 (||B||_F^2 - sum B_ii^2). The
-    products with the probes estimate both terms from all their entries, so that a few probes give a
-    reliable error.
+    Matrix Anal. Appl. 44, 2023). Let B be the matrix projected on the complement of the Krylov
+    space. A sample of B's trace, from random signs, has the variance 2 (||B||_F^2 - sum B_ii^2).
+    The products with the probes (random vectors) estimate ||B||_F^2 and sum B_ii^2. The estimates
+    use all entries of the products, so a few probes give a reliable error.
     """
     rows, probes = static["rows"], static["probes"]
     run = product.run(key, max(static["basis"], rows))

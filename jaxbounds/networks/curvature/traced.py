@@ -129,10 +129,7 @@ class TracedLoss:
             )
 
     def _rules(self, own: list, fixed: list, groups: Any) -> list[str]:
-        """Return the texts of custom derivative rules.
-
-        The text of the loss does not show these rules.
-        """
+        """Return the texts of custom derivative rules; the text of the traced loss omits them."""
         if not any("custom" in name for name in self.primitives):
             return []
         loss, texts = self.bound(self.constants), []

@@ -62,9 +62,10 @@ def preconditioned(
     """Return the loss in the coordinates in which an adaptive optimiser is gradient descent.
 
     Let nu be the optimiser's second moment and P = diag(sqrt(nu) + epsilon). The Hessian of the
-    returned loss at the returned point is P^(-1/2) H P^(-1/2). Its greatest eigenvalue is the
-    sharpness that Adam sees. Adam becomes unstable if this sharpness exceeds
-    (1 + beta_1) / (1 - beta_1) * 2 / learning rate (Cohen et al., arXiv 2207.14484, Section 2).
+    returned loss at the returned point is P^(-1/2) H P^(-1/2). The greatest eigenvalue of this
+    Hessian is the sharpness that limits Adam's learning rate. Adam becomes unstable if this
+    sharpness exceeds (1 + beta_1) / (1 - beta_1) * 2 / learning rate (Cohen et al., arXiv
+    2207.14484, Section 2).
 
     ```python
     scaled, origin = curvature.preconditioned(loss, params, optimiser_state)
@@ -78,8 +79,8 @@ def preconditioned(
             lamb.
         decay: the decay rate beta_2 of the optimiser, without a unit. A larger value corrects the
             bias of early moments more strongly. If the state does not count steps (rmsprop), the
-            function uses its moment without this correction.
-        epsilon: the constant epsilon of the optimiser, in units of the gradient. A larger value
+            function uses the second moment without bias correction.
+        epsilon: the constant epsilon of the optimiser, in units of the gradient. A larger epsilon
             lowers the sharpness.
 
     Returns:

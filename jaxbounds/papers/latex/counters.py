@@ -44,7 +44,7 @@ STYLES: Mapping[str, Callable[[int], str]] = {
 class Counters:
     """The counters of a LaTeX document.
 
-    The document's class declares them, and commands change them.
+    The document's class declares the counters, and commands of the document change the counters.
 
     Args:
         chapters: whether sections are numbered within chapters, as in books.
