@@ -576,7 +576,9 @@ def test_a_verdict_that_stands_beside_says_so(alone, capsys):
     judged(["mine.py"], "out", capsys)
     main(["verify", "mine.b", "--import", "mine.py", "--jobs", "1", "--out", "out"])
     printed = capsys.readouterr().out
-    assert "beside them: 1 statement of an earlier run, 20" in printed and "mine.a" in printed
+    assert (
+        "the files also hold 1 statement of an earlier run, 20" in printed and "mine.a" in printed
+    )
 
 
 def test_texts_of_a_users_file_are_not_kept(alone, capsys):

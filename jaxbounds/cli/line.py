@@ -69,8 +69,8 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
         ) from problem
     if not code:
         raise Refused(
-            f"file={str(file)!r} lacks the code of its functions, code={code!r}. Try to "
-            "write the functions in a file, or to name only objects of a module"
+            f"file={str(file)!r} lacks the code of the claim's functions, got code={code!r}. Try "
+            f"to write the functions in a file, or to name only objects of a module"
         )
     try:
         told = _Told(saved, line)

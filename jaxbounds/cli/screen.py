@@ -227,7 +227,7 @@ def _summarize(
         console.print(f"NOT as recorded: {line}", markup=False, soft_wrap=True)
     if len(changed) > SHOWN:
         more = plural(len(changed) - SHOWN, "more form")
-        console.print(f"NOT as recorded: values of {more}", markup=False)
+        console.print(f"NOT as recorded: the values of {more}", markup=False)
     for line in aside:
         console.print(line, markup=False)
     for paper in papers:
@@ -252,13 +252,17 @@ def _say_where(run: Verification, published: bool, console: Console) -> None:
     if published:
         console.print(f"written to {run.folder.path}: {files}")
         if run.beside:
-            console.print(f"beside them: {plural(len(run.beside), 'statement')} of an earlier run, "
-                          f"{_times(run.beside)}", soft_wrap=True)  # fmt: skip
+            many = plural(len(run.beside), "statement")
+            line = f"the files also hold {many} of an earlier run, {_times(run.beside)}"
+            console.print(line, soft_wrap=True)
     else:
         console.print(f"{run.stopped}: {run.folder.path} keeps its earlier results")
     if edited := run.edited():
         names = ", ".join(edited[:FEW])
-        console.print(f"changed during this run, so judge again: {names}")
+        console.print(
+            f"the code or data of these statements changed during this run; judge them again: "
+            f"{names}"
+        )
     if run.stopped:
         left = len(run.selection.statements) - len(run.done)
         but = "without -x " if run.stopped == AT_FIRST else ""

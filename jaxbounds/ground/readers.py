@@ -93,15 +93,15 @@ def parsed(data: bytes, /) -> Any:
     containers, entries = data.count(b"{") + data.count(b"["), data.count(b",")
     if containers > CONTAINERS or entries > ENTRIES:
         raise Refused(
-            f"objects and lists={containers}, commas={entries}, expected at most {CONTAINERS} and "
-            f"{ENTRIES}. Try to compute the file again"
+            f"the JSON text has objects and lists={containers} and commas={entries}, expected at "
+            f"most {CONTAINERS} and {ENTRIES}. Try to compute the file again"
         )
     try:
         return json.loads(data.decode("utf8"))
     except RecursionError:
         raise Refused(
-            f"a JSON text with objects and lists={containers} nests them too deeply. Try to "
-            f"compute the file again"
+            f"the JSON text nests its objects and lists={containers} too deeply. Try to compute "
+            f"the file again"
         ) from None
 
 
@@ -189,8 +189,8 @@ def _array_of(part: Any, size: int) -> np.ndarray:
     version = np.lib.format.read_magic(part)
     if version not in ((1, 0), (2, 0)):
         raise Refused(
-            f"an array has version={version}, expected (1, 0) or (2, 0). Try to compute the file "
-            "again"
+            f"an array has the .npy format version={version}, expected (1, 0) or (2, 0). Try to "
+            "compute the file again"
         )
     read = (
         np.lib.format.read_array_header_1_0
@@ -213,13 +213,14 @@ def _array_of(part: Any, size: int) -> np.ndarray:
         step = part.readinto(memoryview(buffer)[filled:])
         if not step:
             raise Refused(
-                f"an array ends after bytes={filled}, expected {count}. Try to compute the file "
-                "again"
+                f"the data of an array end after bytes={filled}, expected {count} bytes. Try to "
+                f"compute the file again"
             )
         filled += step
     if part.read(1):  # this read also compares the archive's checksum
         raise Refused(
-            f"an array declares bytes={count} but has more. Try to compute the file again"
+            f"an array declares bytes={count} but the file stores more. Try to compute the file "
+            f"again"
         )
     return np.ndarray(shape, dtype, buffer, order="F" if by_columns else "C")
 

@@ -81,9 +81,9 @@ def _outcome(future: concurrent.futures.Future) -> Any:
         outcome = future.result()
     except concurrent.futures.CancelledError:
         raise Refused(
-            f"the engine went away: cancelled={future.cancelled()}, perhaps because its scheduler "
-            "ended. The results so far are kept. Try the same command again, which continues a run "
-            "that keeps its progress"
+            f"the engine went away (cancelled={future.cancelled()} for a piece of work), perhaps "
+            "because its scheduler ended. The results so far are kept. Try the same command again, "
+            "which continues a resumable run"
         ) from None
     except Died as death:
         return death

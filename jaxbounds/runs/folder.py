@@ -474,14 +474,14 @@ def _settings(stored: Any) -> dict[str, Any]:
     judged, records = stored.setdefault("judged", {}), stored.setdefault("records", {})
     if not fits(judged, dict[str, dict[str, str]]) or not fits(records, dict[str, dict[str, str]]):
         raise Refused(
-            f"judged={judged!r:.40} in run.json lacks the time or the dependencies "
+            f"the entry judged={judged!r:.40} of run.json lacks the time or the dependencies "
             f"of a verdict. Try to verify again"
         )
     if any(
         set(one) != {"when", "record"} or one["record"] not in records for one in judged.values()
     ):
         raise Refused(
-            f"judged={judged!r:.40} in run.json names a record of dependencies that "
+            f"the entry judged={judged!r:.40} of run.json names a record of dependencies that "
             f"the file lacks. Try to verify again"
         )
     for name, depends in records.items():

@@ -45,14 +45,15 @@ def read(folder: Place, /) -> Depends:
     try:
         if first != HEAD.encode():
             raise Damaged(
-                f"the record's first line={first[:40]!r}, expected {HEAD!r}. Try to compute again"
+                f"the record of dependencies has first line={first[:40]!r}, expected {HEAD!r}. Try "
+                f"to compute again"
             )
         for line in lines:
             found = parsed(line)
             if not fits(found, tuple[str, str]):
                 raise Damaged(
-                    f"the record has line={line[:40]!r}, expected a dependency and its "
-                    f"state. Try to compute again"
+                    f"the record of dependencies has line={line[:40]!r}, expected a dependency and "
+                    f"its state. Try to compute again"
                 )
             depends.setdefault(*found)
     except UNREADABLE as problem:

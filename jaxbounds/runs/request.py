@@ -212,7 +212,7 @@ def _parser_refuses() -> Iterator[None]:
             yield
     except SystemExit as refused:
         raise Refused(
-            f"the parser of the configuration's fields came to status={refused.code}: "
+            f"the parser of the configuration's fields ended with status={refused.code}: "
             f"{said.getvalue()}. Try the fields that --help lists"
         ) from refused
 

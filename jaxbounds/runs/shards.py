@@ -62,7 +62,9 @@ class Shard:
         if is_there(folder / NAME):
             there = read(folder)
             if (there.experiment, there.share) != (self.experiment, self.share):
-                raise Refused(f"{folder} holds shard={there.share}. Try another --out")
+                raise Refused(
+                    f"{folder} already holds another shard={there.share}. Try another --out"
+                )
             refuse_unless_same(self, there, f"{folder} was", "this run is")
             if there.done == done:
                 return  # the file keeps its time, which `_unfinished` compares with checkpoints

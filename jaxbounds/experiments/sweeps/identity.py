@@ -144,7 +144,9 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
     try:
         stored = parsed(path.read_bytes())
         if not fits(stored["identity"], dict[str, str]) or not fits(stored["group"], int):
-            raise Refused(f"keys={sorted(stored)} have wrong types. Try another folder")
+            raise Refused(
+                f"the values of the keys={sorted(stored)} have wrong types. Try another folder"
+            )
         marked.refuse_changed(ABOUT)
     except (ValueError, KeyError, TypeError) as problem:
         raise Damaged(

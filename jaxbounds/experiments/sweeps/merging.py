@@ -54,7 +54,8 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
     if len({(part.mark, part.lanes) for part in parts}) > 1:
         runs = sorted({part.mark[:8] for part in parts})
         raise Refused(
-            f"{said}the shards belong to different runs, marks={runs}. Try the shards of one run"
+            f"{said}the shards belong to different runs, expected one run, got the hashes "
+            f"marks={runs}. Try the shards of one run"
         )
     reached, count = 0, parts[0].lanes
     for first, end in [*((part.first, part.end) for part in parts), (count, count)]:
@@ -62,7 +63,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
             words = "are in two shards" if first < reached else "are in no shard"
             low, high = sorted((first, reached))
             raise Refused(
-                f"{said}lanes {low} to {high - 1} of {count} {words} (folders="
+                f"{said}the sweep's lanes {low} to {high - 1} of {count} {words} (folders="
                 f"{[str(place) for place in found]}). Try to give the folder of each shard once"
             )
         reached = end
@@ -82,8 +83,8 @@ def _copy(name: str, found: Sequence[Place], into: Place) -> None:
     """Copy a result that only one share of the run computed: a folder of checkpoints, or a file."""
     if len(found) > 1:
         raise Refused(
-            f"piece={name} is in two shards: {found[0]} and {found[1]}. Try the folder of each "
-            "share once"
+            f"piece={name} (a part of the run) is in two shards: {found[0]} and {found[1]}. Try "
+            f"the folder of each share once"
         )
     if is_there(found[0]):
         _copy_files(found, (into / name).parent)

@@ -95,8 +95,8 @@ def mine() -> bool:
     """
     if jax.process_count() > 1:
         raise Refused(
-            f"processes={jax.process_count()} share this run, but a part of the run has no "
-            "lanes to share. Try --shards instead of several processes"
+            f"processes={jax.process_count()} share this run, but a part of the run has no training "
+            "runs (lanes) to divide. Try --shards instead of several processes"
         )
     return len(own(1)) == 1
 

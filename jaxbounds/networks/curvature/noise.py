@@ -117,8 +117,8 @@ def gradient_noise(
     if len(sizes) != 1 or sizes[0][0] < 3 or len(sizes[0]) < 2:
         had = " and ".join(f"{n[0]} of {n[1] if len(n) > 1 else 1}" for n in sizes) or "none"
         raise Refused(
-            f"the noise needs at least 3 batches of one size, got {had}. Try batch_size=1, or "
-            "another divisor of the number of examples"
+            f"the estimate of the gradient noise needs at least 3 batches of one size, got {had}. "
+            f"Try batch_size=1, or another divisor of the number of examples"
         )
     count, examples = sizes[0]
     found = point.run(_inner_kernel, {}, {}, limit=memory_limit, what="the noise of the gradient")

@@ -95,7 +95,7 @@ def preconditioned(
     found = [node for node in jax.tree.leaves(state, is_leaf=has) if has(node)]
     if len(found) != 1:
         raise Refused(
-            f"state holds second moments `nu`, expected one, got {len(found)}. Try the state of "
+            f"state must hold exactly one second moment `nu`, got {len(found)}. Try the state of "
             "optax.adam, or the part of a larger state that belongs to adam"
         )
     counts = "count" in getattr(found[0], "_fields", ())  # every tuple has a method `count`
