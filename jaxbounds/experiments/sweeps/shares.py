@@ -95,7 +95,8 @@ def mine() -> bool:
     """
     if jax.process_count() > 1:
         raise Refused(
-            f"processes={jax.process_count()} share this run, but a part of the run has no training "
+            f"processes={jax.process_count()} share this run, but a part of the run has no "
+            f"training "
             "runs (lanes) to divide. Try --shards instead of several processes"
         )
     return len(own(1)) == 1
