@@ -55,8 +55,9 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
     """Return a function from a paper's name to its files with this claim; no saved code runs.
 
     Raises:
-        Refused: if the file holds no saved claim; if the claim has no readable code; or if a part
-            of the claim is anything other than names, numbers and sets of the library.
+        Refused: if the file holds no saved claim, or the claim has no readable code. The error also
+            occurs if a part of the claim is anything other than names, numbers and sets of the
+            library.
     """
     try:
         saved = json.loads(file.read_text(encoding="utf8"))

@@ -68,8 +68,9 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     empty, the function returns the sizes that the statement declares.
 
     Raises:
-        Refused: if the statement lacks a given axis; if the result has too many sizes; or if an
-            axis has integers in the statement, and a given value is not a positive integer.
+        Refused: if the statement lacks a given axis, or the result has too many sizes. The error
+            also occurs if an axis has integers in the statement, and a given value is not a
+            positive integer.
     """
     declared = tuple(map(Size, statement.sizes))
     if not axes:

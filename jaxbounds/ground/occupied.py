@@ -1,8 +1,8 @@
 """Reserve a folder for one run: a second run waits, or takes another folder beside the first.
 
 The run holds a file lock of the operating system. The lock ends with the run's process. Object
-stores, some disks, and Windows have no file lock of this kind. Where no lock exists, two runs may
-write into one folder.
+stores, some disks, and Windows have no file lock of this kind. Without a lock, two runs may write
+into one folder.
 """
 
 import contextlib

@@ -72,8 +72,9 @@ def falsify(
             neither reads nor keeps an instance.
 
     Raises:
-        Refused: if the statement is unknown, or cannot be measured as it is declared; if the
-            timeout is not a positive number; or if the seed is not an integer from 0 to 2^32 - 1.
+        Refused: if the statement is unknown, or cannot be measured as it is declared. The error
+            also occurs if the timeout is not a positive number, or the seed is not an integer from
+            0 to 2^32 - 1.
     """
     refuse_other_limits(timeout)
     refuse_other_seeds(seed)

@@ -94,9 +94,9 @@ def opened(
         fresh: whether to rename the files of an earlier sweep and start again.
 
     Raises:
-        Refused: if another process works in the folder; if files are damaged; or if the folder
-            holds another sweep, an unfinished sweep while `resume` is False, more steps than
-            `steps`, or files of the user with a sweep's names.
+        Refused: if another process works in the folder, or files are damaged. The error also occurs
+            if the folder holds another sweep, an unfinished sweep while `resume` is False, more
+            steps than `steps`, or files of the user with a sweep's names.
     """
     kept = Kept(Checkpoints(folder, digest_of(identity), part))
     checkpoints, place = kept.checkpoints, kept.checkpoints.folder

@@ -68,8 +68,8 @@ class Curvature:
         batch_size: the number of examples in a batch, which cuts one pytree of examples (n, ...).
         filter: selects parameters and holds the others fixed. A filter is a part of the parameters'
             path, a pattern ("block_*/kernel"), or several of these. A filter may also be a function
-            of the path, a kind of `nnx.Variable`, or a pytree of booleans. With a filter, the
-            matrix is the diagonal block of the selected parameters.
+            of the path, a kind of `nnx.Variable`, or a pytree of booleans. If a filter is given,
+            the matrix is the diagonal block of the selected parameters.
         of: the matrix: "hessian", or "ggn" for the generalised Gauss-Newton matrix of a
             `Composite`.
         memory_limit: the largest number of bytes that each call may need; `memory` returns the
