@@ -176,7 +176,7 @@ def bounds_for(
         delta: (seqlength) the allowed probability that the bound fails.
         first: (qstr) the path of the first layer's weights, if the shapes leave several candidates.
         encoded: (qstr) the width of a token after the network adds its positional encoding.
-        direction: (qstr) the direction u of the link function, if the caller knows u.
+        direction: (qstr) the direction u of the link function, if u is known.
 
     Raises:
         Refused: if `loss_range` or `lipschitz` is not positive and finite, or if `delta` is outside

@@ -31,7 +31,7 @@ class Controlled(NamedTuple):
 
     @property
     def rejected(self) -> bool:
-        """Tell whether the control works: the changed data set must not reproduce the claim."""
+        """Tell whether the claim's control (a change of the data set) makes the claim fail."""
         return self.after is not None and self.after.reproduced is False
 
 
@@ -44,7 +44,7 @@ def control_of(controls: Mapping[str, Control], finding: Finding, /) -> str:
 def controlled(experiment: Experiment, dataset: "xr.Dataset", /) -> tuple[Controlled, ...]:
     """Decide each claim of a data set again, on a changed data set that must not reproduce it.
 
-    The claim's control makes the change.
+    The claim's control is the function that changes the data set.
     """
     spoiled: dict[str, tuple[Finding, ...]] = {}
     found = []

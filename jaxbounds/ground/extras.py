@@ -13,7 +13,7 @@ PACKAGES = {
 
 
 def require(*modules: str, why: str) -> None:
-    """Raise an error if a module that a pip extra of the library installs is absent.
+    """Raise an error if an optional module is absent, and name the pip extra that installs it.
 
     Args:
         modules: the names of modules; each is a key of `PACKAGES`.

@@ -1,4 +1,4 @@
-"""Refuse a call that would take too much memory, before the call takes the memory."""
+"""Refuse a call that would need too much memory, before the call allocates the memory."""
 
 from jaxbounds.ground.exceptions import Refused
 

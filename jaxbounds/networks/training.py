@@ -45,7 +45,7 @@ def optimizer(
     Args:
         rule: "gd", "momentum" (heavy ball), "adam" or "adamw" (beta = .9, .999, eps = 1e-8).
         step_size: a number or a traced scalar.
-        momentum: the heavy ball's coefficient.
+        momentum: the momentum coefficient of the heavy-ball method.
         weight_decay: the decoupled weight decay of AdamW.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Print certificates of disproofs, and proofs on boxes, as a table for the terminal."""
+"""Print certificates of disproofs, and proofs on boxes of instances, as a table."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -177,7 +177,8 @@ def looseness_rows(
 ) -> list[tuple[str, ...]]:
     """Return for each constant a row (statement, form, C, looseness, where, formula).
 
-    `where` tells where the supremum lies. The formula is a closed form, or a dependence on sizes.
+    The entry `where` names the place of the supremum. The formula is a closed form, or a dependence
+    on sizes.
 
     A form is one version of a claim: printed, corrected or sharpened.
 

@@ -1,8 +1,8 @@
 """Draw histograms of a claim's ratios lhs/rhs as small SVG pictures, on a logarithmic axis.
 
-A verdict keeps the quantiles of the ratios at random instances (draws), in steps of 5%. Between two
-neighbouring quantiles lies a twentieth of the draws. The picture assumes that their log10(ratio) is
-spread evenly between the two quantiles.
+A verdict keeps the quantiles of the ratios at random instances (draws), in steps of 5%. A twentieth
+of the random instances has ratios between two neighbouring quantiles. The picture assumes that
+their log10(ratio) is spread evenly between the two quantiles.
 """
 
 import itertools
@@ -67,9 +67,10 @@ def shares(quantiles: Sequence[float], low: float, high: float, bins: int, /) ->
     """Return the fraction of the random instances below the axis, in each bin, and above the axis.
 
     Args:
-        quantiles: the equally spaced quantiles, from the smallest draw to the largest.
+        quantiles: the equally spaced quantiles of the ratios, from the smallest ratio to the
+            largest.
         low: log10 of the left end of the axis.
-        high: log10 of the right end.
+        high: log10 of the right end of the axis.
         bins: the number of bins.
 
     Returns:

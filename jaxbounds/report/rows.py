@@ -83,7 +83,7 @@ def _erratum(paper: str, erratum: str, run: Run) -> Html | None:
 
 
 def source_words(verdict: Verdict, /) -> str:
-    """Return, for each source of instances (as draws or search), their number and worst ratio."""
+    """Return, for each source of instances (such as a search), their number and worst ratio."""
     parts = []
     for name, source in verdict.sources.items():
         shown = f"{verdict.searches} searches" if name == "search" else name

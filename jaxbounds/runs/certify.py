@@ -1,4 +1,4 @@
-"""Define `jaxbounds.certify`, which disproves failing forms and proves forms on boxes.
+"""Define `jaxbounds.certify`, which disproves failing forms and proves forms on boxes of instances.
 
 A form is one version of a claim: printed, corrected or sharpened.
 """
@@ -253,7 +253,8 @@ class Certificates(Sequence[Certificate | Proof]):
     A form is one version of a claim: printed, corrected or sharpened.
 
     Args:
-        made: the certificates and proofs, each with its witness.
+        made: the certificates and proofs; each certificate has its witness (data for an independent
+            checker).
 
     Attributes:
         witnesses: a dictionary from (id, form) to the witness of the disproof. An independent

@@ -84,8 +84,8 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
     A form without a record gives a line too.
 
     Args:
-        verdicts: verdicts of a run with seed 0 and the statements' own numbers of draws and
-            searches.
+        verdicts: verdicts of a run with seed 0 and the statements' own numbers of random instances
+            and searches.
         recorded: the recorded ratios of each statement and form.
     """
     for verdict in filter(_is_recorded, verdicts):

@@ -60,7 +60,8 @@ def falsify(
         statement: the statement, its id, or a file that holds a PAPER of one statement.
         seed: the seed of all random instances (draws). The draws also depend on the statement's
             id, and not on other statements.
-        budget: the budget of draws and searches; the statement's own budget unless given.
+        budget: the numbers of random instances (draws) and of searches; the statement's own budget
+            unless given.
         timeout: seconds. If the search refutes no claim in this time, the verdict is inconclusive.
         store: the folder for `worst/<id>.<form>.npz` (the worst instance) and, if a form fails,
             `counterexamples/<id>.<form>.npz` (a simpler instance that still violates the form). The

@@ -83,7 +83,7 @@ class Jobs(concurrent.futures.Executor):
     def _ended(self, jobs: list[Any]) -> set[str]:
         """Return the ids of all jobs that ended, with or without a result.
 
-        Submitit would ask SLURM's program `sacct`, which knows no job if the cluster has no
+        Submitit would ask SLURM's program `sacct`, which lists no job if the cluster has no
         accounting database. A run would then wait forever for a killed job.
         """
         if not self._queued:

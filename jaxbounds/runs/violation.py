@@ -117,7 +117,8 @@ def find_violation(
             dict of booleans, lambda x: {"x > 0": jnp.all(x > 0)}. `jaxbounds new --from` cannot
             write a claim with hypotheses.
         seed: the seed of the random instances.
-        budget: the numbers of draws and searches; the default budget unless given.
+        budget: the numbers of random instances (draws) and of searches; the default budget unless
+            given.
         timeout: seconds, after which the search ends with its result so far.
 
     Raises:

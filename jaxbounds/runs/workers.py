@@ -131,7 +131,8 @@ compiles the program itself, so a worker does not print the warning.
 def _silence_libraries() -> None:
     """Keep what Python prints, and drop what compiled libraries write to standard output.
 
-    LAPACK writes a line for a matrix that is not finite, which would stand between the verdicts.
+    LAPACK writes a line about each matrix that is not finite, and this line would be printed
+    between the verdicts.
     """
     with contextlib.suppress(OSError, ValueError):  # standard output may be closed
         sys.stdout.flush()

@@ -6,13 +6,13 @@ import numpy as np
 def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | None:
     """Assign lanes to positions so that as few groups as possible have unfinished lanes.
 
-    A lane (one run of the sweep) keeps its slot, its position within a group. Only in an equal slot
-    does the compiled program certainly give equal bits. Groups with unfinished lanes come first, so
-    all devices get equally many of these groups.
+    A lane (one run of the sweep) keeps its slot, its position within a group, because only an equal
+    slot guarantees equal bits. Groups with unfinished lanes come first, so all devices get equally
+    many of these groups.
 
     Args:
-        over: (positions,) whether the lane at each position is finished. Positions lie in groups of
-            `group` lanes; group number i is on device i modulo `devices`.
+        over: whether the lane at each position is finished, of shape (positions,). Positions lie in
+            groups of `group` lanes; group number i is on device i modulo `devices`.
         group: the number of lanes in a group.
         devices: the number of devices.
 

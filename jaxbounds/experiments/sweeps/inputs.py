@@ -90,9 +90,9 @@ def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: boo
     """Refuse types that a sweep cannot carry, or cannot store.
 
     Args:
-        what: the name of the tree of these leaves.
+        what: the name of the pytree that has these leaves.
         leaves: the leaves, each with its path.
-        stored: whether the leaves go into files.
+        stored: whether the sweep writes the leaves into files.
 
     Raises:
         Refused: if a leaf has an unsupported type; the message names the first leaf with an

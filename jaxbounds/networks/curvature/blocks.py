@@ -72,7 +72,7 @@ def block_at(
     parameters. The function forms a small block as a matrix, column by column.
 
     Args:
-        point: the loss and all parameters.
+        point: the loss with all its parameters and its batches.
         at: a function that returns the `Point` of a block: the loss with the block's parameters.
         chosen: the filter that selects the block's parameters.
         memory_limit: the largest number of bytes that a call may need; see `extremes_at`.

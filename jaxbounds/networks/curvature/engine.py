@@ -297,7 +297,7 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
     """Return the product at a point. The first call compiles the product, and later calls reuse it.
 
     Args:
-        point: the loss and the parameters, which no transformation of JAX may trace.
+        point: the loss with its parameters and batches, which no transformation of JAX may trace.
         limit: the largest number of bytes that the product and the caller's vectors may need.
         rows: the number of vectors that the caller holds in memory beside the product.
         what: the name of the computed quantity, for messages.
@@ -340,7 +340,7 @@ def run_hosted(
     """Run a method as a Python loop around the shared product, or as one program.
 
     Args:
-        point: the loss and the parameters.
+        point: the loss with its parameters and batches.
         kernel: the method as one program, see `Point.run`. The kernel runs if a transformation of
             JAX traces the point, or if `hosted` is None.
         static: options that are compiled into the program.

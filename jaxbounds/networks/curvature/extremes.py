@@ -141,7 +141,7 @@ def extremes_at(
     """Return the extremes, and the mean loss at the point; see `Curvature.extremes`.
 
     Args:
-        point: the loss and the parameters.
+        point: the loss with its parameters and batches.
         memory_limit: the largest number of bytes that the computation may need.
         key: the random key that draws the start vector of Lanczos.
         iterations: the largest number of products of the matrix with vectors.

@@ -56,7 +56,7 @@ def measured(
     Args:
         measure: the measure to compute; "extremes" gives no number here, since every record has the
             extreme eigenvalues.
-        point: the loss and the parameters.
+        point: the loss with its parameters and batches.
         operator: makes the `Curvature` for a measure that is a function.
         memory_limit: the largest number of bytes that the measure may need.
         key: the random key that draws start vectors and probes.

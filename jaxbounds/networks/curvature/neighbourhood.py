@@ -21,8 +21,8 @@ from jaxbounds.networks.curvature.products import Loss, Problem
 from jaxbounds.networks.curvature.programs import Point, as_key
 
 STARTS = 4
-"""The number of gradient ascents in the ball. One ascent starts along the gradient, the others
-start at random points.
+"""The number of gradient ascents in the ball around the parameters. One ascent starts along the
+gradient, the others start at random points.
 
 A larger number finds higher maxima.
 """
@@ -40,7 +40,7 @@ class Sharpness(NamedTuple):
         last_gain: the rise that the last step of the best ascent added. A large value means that
             more steps may find a higher rise.
         one_step: the rise at e = radius g / |g|, which SAM uses; 0 if the gradient g vanishes.
-        radius: the radius of the ball.
+        radius: the radius of the ball around the parameters.
         direction: the step e with the largest rise found, a pytree like the parameters.
     """
 

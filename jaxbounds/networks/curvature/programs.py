@@ -1,6 +1,6 @@
 """Compile programs, and keep them for later calls.
 
-The memory that a program needs is known before it runs.
+The memory that a program needs is known before the program runs.
 
 A program is compiled for the trace of a loss, a selection of parameters and the static options. The
 arguments of the program are parameters, batches, keys, iterations, tolerances, and the arrays that
@@ -344,7 +344,7 @@ class Point:
         advice: str = "",
         head: Any = None,
     ) -> Any:
-        """Run a kernel at this point.
+        """Run a kernel (a traceable function) at this point.
 
         Args:
             kernel: `kernel(problem, static, dynamic)`, traceable.

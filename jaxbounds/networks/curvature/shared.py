@@ -64,9 +64,11 @@ class Look(NamedTuple):
     """The Ritz values (approximate eigenvalues) from the leading k rows of a run, in float64.
 
     Attributes:
-        values: (k,), Ritz values, ascending.
-        vectors: (k, k), in each column the coefficients of a Ritz vector in the basis of the rows.
-        estimates: (k,), the residual of each Ritz pair, estimated from the last off-diagonal entry.
+        values: the Ritz values in ascending order, of shape (k,).
+        vectors: the coefficients of the Ritz vectors in the Krylov basis, one Ritz vector in each
+            column; of shape (k, k).
+        estimates: the residual of each Ritz pair, estimated from the last off-diagonal entry; of
+            shape (k,).
     """
 
     values: np.ndarray
@@ -171,7 +173,7 @@ class Run:
 
     @property
     def basis(self) -> Array:
-        """The rows of the basis, (rows, n); zero after the filled rows."""
+        """The Krylov basis, of shape (rows, n); the rows after the filled rows are zero."""
         return self._state.basis
 
     def restart(self, look: Look, low: int, kept: int) -> None:

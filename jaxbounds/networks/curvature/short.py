@@ -110,5 +110,5 @@ class ShortRun(Run):
 
     @property
     def basis(self) -> Array:
-        """The rows of the basis, (rows, n); zero after the filled rows."""
+        """The Krylov basis, of shape (rows, n); the rows after the filled rows are zero."""
         return jnp.asarray(self._rows, self._dtype)

@@ -41,7 +41,8 @@ resolves the density more finely and costs more products."""
 STORED_BYTES = 256 * 2**20
 """`spectrum` keeps the Krylov basis, and orthogonalises against it, up to this size in bytes.
 
-A larger number needs more memory and avoids spurious copies of converged values in more cases.
+A larger number needs more memory, and avoids spurious copies of converged values for larger
+networks.
 """
 
 
@@ -50,12 +51,12 @@ class Spectrum(NamedTuple):
     """The nodes and weights of the quadrature; the weights of each random vector sum to one.
 
     Attributes:
-        nodes: (probes, k), the Ritz values.
-        weights: (probes, k), the weight of each node.
+        nodes: the Ritz values for each probe, of shape (probes, k).
+        weights: the weight of each node, of shape (probes, k).
         size: the number of parameters, which is the number of eigenvalues.
-        residuals: (probes, k), ||A u - node u|| for the unit Ritz vector u of each node. The
-            residual is the spread of the eigenvalues that the node represents. None means that all
-            residuals are 0 and each node is an eigenvalue.
+        residuals: ||A u - node u|| for the unit Ritz vector u of each node, of shape (probes, k).
+            The residual is the spread of the eigenvalues that the node represents. None means that
+            all residuals are 0 and each node is an eigenvalue.
     """
 
     nodes: Float[Array, "probes k"]

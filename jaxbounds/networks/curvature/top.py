@@ -43,10 +43,12 @@ class Top(NamedTuple):
     """The k eigenpairs nearest to one end of a spectrum, the outermost first.
 
     Attributes:
-        values: (k,), the Rayleigh quotients.
-        residuals: (k,), ||A v - value v||; an eigenvalue of A lies within this distance of the
-            value. Only a dense computation shows that no eigenvalue was missed.
-        converged: (k,), whether the residual is small relative to the spectral scale.
+        values: the Rayleigh quotients of the vectors, of shape (k,).
+        residuals: ||A v - value v|| for each pair, of shape (k,); an eigenvalue of A lies within
+            this distance of the value. Only a dense computation shows that no eigenvalue was
+            missed.
+        converged: for each pair, whether the residual is small relative to the spectral scale; of
+            shape (k,).
         vectors: k pytrees like the parameters, of norm one and orthogonal up to rounding.
     """
 
@@ -91,7 +93,7 @@ def _greatest(
 
     One run of Lanczos finds k pairs, but may miss copies of an eigenvalue. So the function starts
     another run at a fresh vector, with the found eigenvalues shifted to the other end of the
-    spectrum. The runs end when a run finds no value above the least of the k found ones.
+    spectrum. The function stops when a run finds no value above the least of the k found values.
     """
     k, tolerance = static["k"], dynamic["tolerance"]
     shared = {"iterations": dynamic["iterations"], "tolerance": tolerance, "dtype": dtype}

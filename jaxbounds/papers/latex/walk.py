@@ -46,7 +46,7 @@ class Found:
 
 @dataclass
 class Walk:
-    """One walk through a document.
+    """One pass through a LaTeX document, which numbers its items.
 
     Attributes:
         pieces: the document, with the file and line of each character.
