@@ -155,9 +155,10 @@ def bounds_for(
 
     The function reads the structure of a network from its parameters. The parameters do not show
     all facts that a bound needs; `PaperBound.unseen` lists the missing facts. The argument
-    `outputs` shows more facts. The function rounds norms up to a grid, so the bound changes in
-    steps during training. An unsuitable model or unsuitable data raise no exception: the answers
-    give the reasons.
+    `outputs` lets the function check some of the facts. The function rounds norms up to a grid, so
+    the bound changes in steps during training. An unsuitable model or unsuitable data raise no
+    exception: the answers give the reasons. A paper's name in brackets says which paper's bound
+    uses an argument.
 
     Args:
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
@@ -165,8 +166,8 @@ def bounds_for(
             the function reads only the structure, and returns no number.
         outputs: (seqlength, multihead) the network's outputs on `data`. The outputs show residual
             connections, masks and activations, which the parameters do not show.
-        dense: (seqlength) the dense layers in order; each is a pair of its path and the activation
-            before it ("identity", "relu" or "tanh").
+        dense: (seqlength) the dense layers in order, each as a pair: the layer's path, and the
+            activation before the layer ("identity", "relu" or "tanh").
         heads: (seqlength) the number of heads, if the parameters do not show the number.
         cls: (seqlength) the index of the token at which the network reads its output.
         readout: (seqlength) a vector r; the loss is a function of the scalar r . outputs.

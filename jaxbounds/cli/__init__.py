@@ -80,7 +80,7 @@ def _described(text: str) -> Callable[[], int]:
 def main(arguments: list[str] | None = None) -> int:
     """Run a command; after bad input, print one line on standard error and return exit status 2.
 
-    If `arguments` is None, the function runs the program's own command line. An interruption then
+    If `arguments` is None, the function runs the program's own command line, and an interruption
     ends the process.
     """
     program = arguments is None

@@ -68,8 +68,9 @@ else:
     def ensure_compile_time_eval() -> Any:
         """Return a context manager in which JAX evaluates operations on constants inside a trace.
 
-        The function replaces JAX's own function. In JAX 0.7, JAX's function breaks programs that
-        are compiled inside the block, because their loops then have no lowering rule.
+        The function replaces JAX's own function. JAX 0.7's own function breaks programs that are
+        compiled inside the `with` block, because the loops of these programs lose their lowering
+        rule.
         """
         from jax._src import core  # type: ignore[attr-defined]
 

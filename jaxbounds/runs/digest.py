@@ -42,7 +42,7 @@ def cache_folder() -> Path | None:
     """Return the cache folder (compiled programs, traces, worst instances, texts), or None.
 
     The result is None if the user has no home, if the folder cannot be written, or if another user
-    owns the folder or can write there. A run then works without the cache.
+    owns the folder or can write there. If the result is None, a run works without the cache.
     """
     place = _place()
     return None if place is None else private(place)

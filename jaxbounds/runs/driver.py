@@ -53,8 +53,8 @@ def _call(
 ) -> list[Result] | Exception:
     """Compute `work(piece)` for some pieces in the worker; return the results or the error.
 
-    The function returns the error as a value. The driver thus distinguishes this error from an
-    error of the executor.
+    The function returns an error of `work` as a value, so that the driver can distinguish it from
+    an error of the executor.
     """
     try:
         with _one_at_a_time:

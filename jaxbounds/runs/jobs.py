@@ -84,7 +84,8 @@ class Jobs(concurrent.futures.Executor):
         """Return the ids of all jobs that ended, with or without a result.
 
         Submitit would ask SLURM's program `sacct`, which lists no job if the cluster has no
-        accounting database. A run would then wait forever for a killed job.
+        accounting database. On such a cluster, a run that asks Submitit would wait forever for a
+        killed job.
         """
         if not self._queued:
             return {job.job_id for job in jobs if job.done()}

@@ -60,7 +60,7 @@ class Options:
 
     Attributes:
         seed: the seed of all random instances.
-        thorough: use ten times as many random instances and searches. Searches then start also
+        thorough: use ten times as many random instances and searches. Thorough searches also start
             from the worst instances of earlier runs.
         certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
             write witnesses for independent checkers beside the counterexamples. This option needs
@@ -104,7 +104,7 @@ class Options:
         """Return the settings that all verdicts of a run depend on.
 
         A shipped statement reads no file and few environment variables. A user's statement may read
-        any file, so the settings then cover more.
+        any file, so the settings of a run with users' statements cover more.
         """
         unique = (
             secrets.token_hex(16) if catalogue.own else ""
@@ -212,7 +212,7 @@ def _now() -> str:
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
     """Group neighbouring statements, but give each statement of the first group its own group.
 
-    The user then sees the first results soon.
+    So the command prints the first results early.
     """
     samplers = lambda s: [id(sampler) for sampler in s.samplers.values()]
     groups = []

@@ -42,7 +42,7 @@ def verify(
         seed: the seed of all random instances.
         timeout: seconds for each statement, checked between two batches of instances. If the search
             refutes no claim in this time, the verdict is inconclusive.
-        thorough: use ten times as many random instances and searches. Searches then start also
+        thorough: use ten times as many random instances and searches. Thorough searches also start
             from the worst instances of earlier runs.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
         certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and

@@ -111,8 +111,8 @@ def find_violation(
             search runs at all combinations.
         relation: "<=" or ">=".
         error: the numerical error of lhs - rhs, for example of a Monte-Carlo mean or of a Lanczos
-            residual. It is a number, or a function with arguments like those of `lhs`. A violation
-            must exceed this error.
+            residual. The error is a number, or a function with arguments like those of `lhs`. A
+            violation counts only if it exceeds this error.
         hypotheses: further conditions on an instance, as in `jb.claim`: a function that returns a
             dict of booleans, lambda x: {"x > 0": jnp.all(x > 0)}. `jaxbounds new --from` cannot
             write a claim with hypotheses.

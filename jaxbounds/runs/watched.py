@@ -30,7 +30,7 @@ def settings_of(*, own: bool) -> Depends:
 
     Args:
         own: whether the user's code contributes to the result. The user's code may read anything,
-            so the settings then include all environment variables and installed packages.
+            so a result with this code depends on all environment variables and installed packages.
     """
     around = surroundings.for_users() if own else {
         "environment": surroundings.environment(whole=False)

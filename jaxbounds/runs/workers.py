@@ -123,8 +123,8 @@ def _watched(work: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 HALF_WRITTEN = "Error reading persistent compilation cache entry"
-"""The start of JAX's warning about a compiled program that another worker is just writing. JAX then
-compiles the program itself, so a worker does not print the warning.
+"""The start of JAX's warning about a compiled program that another worker is just writing. After
+this warning JAX compiles the program itself, so a worker does not print the warning.
 """
 
 

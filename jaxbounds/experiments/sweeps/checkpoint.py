@@ -51,9 +51,9 @@ def with_leaves(like: Any, leaves: Sequence[np.ndarray], /) -> Any:
 class Checkpoints:
     """The checkpoints of one sweep: the latest state (`state.npz`) and metrics (`chunk-*.npz`).
 
-    The sweep writes a chunk's metrics before the state that follows the chunk. The sweep writes
-    each file under a temporary name and then renames the file. A process killed at any moment
-    therefore leaves a folder that can be resumed.
+    The sweep first writes the metrics of a chunk (steps between two checkpoints), then the state at
+    the end of the chunk. The sweep writes each file under a temporary name and then renames the
+    file. A process killed at any moment therefore leaves a folder that can be resumed.
 
     Args:
         folder: the folder of the checkpoints; the first write makes the folder.

@@ -88,7 +88,7 @@ def own(count: int, /) -> range:
 def mine() -> bool:
     """Tell whether this process computes the next part of the run's work that is no lane.
 
-    A lane is one run of a sweep. Each such part is the work of one share alone.
+    A lane is one run of a sweep. A single share does each part of the work that is no lane.
 
     Raises:
         Refused: if several processes share the run, because only lanes can be spread over them.

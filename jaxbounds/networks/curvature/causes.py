@@ -122,7 +122,8 @@ def explained(params: Params, /, *, differentiated: bool = False) -> Iterator[No
 
     Args:
         params: the parameters that the loss received.
-        differentiated: whether the loss itself has already run; then only its derivative can fail.
+        differentiated: whether the loss has already run without error, so that only the loss's
+            derivative can fail.
 
     Raises:
         Refused: in place of any exception that the loss raises.

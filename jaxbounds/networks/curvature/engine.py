@@ -238,7 +238,7 @@ class Product:
         return self._apply(vector)
 
     def run(self, key: jax.Array, rows: int, /) -> Run:
-        """Return the Krylov run (Lanczos) from a random vector; keep the run for later methods.
+        """Return the Krylov run (Lanczos) from a random vector; store the run for later methods.
 
         Args:
             key: the random key that draws the start vector.
@@ -253,17 +253,17 @@ class Product:
     def fresh_run(self, operator: Operator, key: jax.Array, rows: int, /) -> Run:
         """Return a new Krylov run of another operator.
 
-        The engine does not keep this run for later calls.
+        The engine does not store the new run for later calls.
         """
         return Run(operator, key, rows, dtype=self._ones.dtype, mask=self._ones)
 
     def forget(self) -> None:
-        """Drop the kept Krylov run (Lanczos factorisation) and free its memory."""
+        """Drop the stored Krylov run (Lanczos factorisation) and free its memory."""
         self._run = None
 
     @property
     def held_rows(self) -> int:
-        """Return the number of vectors in the kept Krylov run; a mask counts as one vector."""
+        """Return the number of vectors in the stored Krylov run; a mask counts as one vector."""
         return 1 + (0 if self._run is None else self._run[1].rows + 1)
 
     def block(self, taken: tuple[bool, ...], mask: Array, /) -> Operator:

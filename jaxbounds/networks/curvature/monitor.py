@@ -105,9 +105,9 @@ class CurvatureMonitor:
             every: the number of steps between records.
             blocks: further blocks of parameters: a dict from each block's name to a filter, as for
                 `hessian_extremes`.
-            heads: a mapping from a pattern of paths to the axis that runs over the heads. The
-                monitor then records the block of each head, and the share of each head in the
-                eigenvector of the least eigenvalue.
+            heads: a mapping from a pattern of paths to the axis that runs over the heads. If
+                `heads` is given, the monitor records the block of each head, and the share of each
+                head in the eigenvector of the least eigenvalue.
             data: the data to measure on instead of the loop's batch, as a list of batches or as one
                 pytree with batch_size.
             batches: the monitor's own batches, if `data` would be mistaken for one batch.

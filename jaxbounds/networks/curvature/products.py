@@ -65,7 +65,7 @@ def _has_no_forward(problem: TypeError) -> bool:
 def _look(linear: Callable, point: Any) -> None:
     """Raise an error if a linear map calls a custom_vjp.
 
-    JAX notices such a call only under a transformation.
+    JAX detects a call of a custom_vjp only under a transformation, so the function applies vmap.
     """
     batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((1, *x.shape), x.dtype), point)
     jax.eval_shape(jax.vmap(linear), batch)
@@ -75,8 +75,9 @@ def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
     """Return the derivative of a gradient at a point, as a linear map.
 
     A custom_vjp rule that calls its own function has no forward derivative. Linearisation drops
-    this inner call if the gradient does not use the call's result. Otherwise this function computes
-    the reverse derivative, which gives the same matrix because a Hessian is symmetric.
+    such an inner call if the gradient does not use the call's result. If the gradient uses the
+    result, the function computes the reverse derivative, which gives the same matrix because a
+    Hessian is symmetric.
     """
     try:
         linear = jax.linearize(slope, point)[1]
@@ -160,9 +161,9 @@ class Problem(NamedTuple):
     def operator(self) -> Callable[[Float[Array, " n"]], Float[Array, " n"]]:
         """Return the map v -> A v, where A is the matrix.
 
-        For one batch the function linearises the derivative once. A product then costs about one
-        gradient, and the intermediate values of the gradient stay in memory. For several batches
-        each product differentiates the loss anew, one batch after the other.
+        For one batch the function linearises the derivative once, so a product costs about one
+        gradient. The intermediate values of the gradient stay in memory. For several batches each
+        product differentiates the loss anew, one batch after the other.
         """
         if self.groups is None:
             return self._linear()

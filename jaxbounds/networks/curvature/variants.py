@@ -30,10 +30,10 @@ def empirical_fisher(loss: Loss, /) -> Composite:
     F = jb.Curvature(curvature.empirical_fisher(loss), params, data, of="ggn")
     ```
 
-    For the true Fisher matrix this function is not needed. `Curvature` with `of="ggn"` gives the
-    Fisher matrix of a `Composite` if its outer loss is a negative log-likelihood in natural
-    parameters. Examples are softmax with cross entropy, logistic loss, or half the squared error
-    (Martens, JMLR 2020, Section 9.2).
+    The true Fisher matrix does not need this function. `Curvature` with `of="ggn"` gives the Fisher
+    matrix of a `Composite` if its outer loss is a negative log-likelihood in natural parameters.
+    Examples are softmax with cross entropy, logistic loss, or half the squared error (Martens, JMLR
+    2020, Section 9.2).
 
     Args:
         loss: `loss(params, batch)`, a mean over the examples of the batch, whose leaves have

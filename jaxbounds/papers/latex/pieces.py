@@ -13,7 +13,7 @@ class Piece(NamedTuple):
         text: the characters.
         file: the name of the file, relative to the folder of the paper.
         line: the line of the first character.
-        moved: whether the text is the expansion of a macro; all characters then have the line
+        moved: whether the text is the expansion of a macro, so that all characters have the line
             `line`.
     """
 
