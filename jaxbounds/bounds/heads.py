@@ -3,7 +3,7 @@
 Model (2) is H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, with the parameters U_h (T, d) and W_h (d,
 d). Attention with query, key, value and out matrices can compute a function of this form, with W_h
 = W_Q W_K^T. But the loss of such a network depends on other parameters, so its gradients and
-curvature differ.
+curvature are not the gradients and curvature of model (2).
 """
 
 import math

@@ -40,7 +40,7 @@ class Plain(Console):
 def console_for_output(*, errors: bool = False) -> Console:
     """Return a console on standard output or error.
 
-    Without a terminal, the variable COLUMNS gives its width.
+    If the output is no terminal, the environment variable COLUMNS gives the console's width.
     """
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isdecimal() and int(given) else 100

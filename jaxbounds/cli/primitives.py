@@ -21,7 +21,7 @@ def primitives(*, all: bool = False, json: bool = False) -> int:
 
     Args:
         all: also list the operations that have every rule.
-        json: print a list of objects instead of a table.
+        json: print the rows as a JSON list of objects instead of a table.
     """
     rows = [row for row in coverage() if all or not _is_complete(row)]
     if json:

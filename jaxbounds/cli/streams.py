@@ -1,8 +1,8 @@
 """Standard streams that may be closed or full, and text without control characters.
 
-If writing to a stream fails, the command still completes its work. The command drops all text for
-a stream that is closed. If a stream accepts no more text (for example on a full disk), the command
-drops the rest, and its exit status reports this.
+If writing to a stream fails, the command still completes its work. The command drops all text for a
+stream that is closed. If a stream accepts no more text (for example on a full disk), the command
+drops the rest of its output, and its exit status reports the loss.
 """
 
 import contextlib

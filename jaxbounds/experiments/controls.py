@@ -20,7 +20,7 @@ class Controlled(NamedTuple):
 
     Attributes:
         finding: the decision of the claim on the data set.
-        control: the name of its control; "" if the claim has no control.
+        control: the name of the claim's control; "" if the claim has no control.
         after: the decision of the claim on the control's data set; None if that data set decides no
             claim with this text.
     """

@@ -64,7 +64,7 @@ def refuse_links(folder: Path, name: str, /) -> None:
 
 
 def set_aside(path: Place, why: str, /) -> Place:
-    """Rename a file inside its folder, to protect it from a write, and tell the user both names.
+    """Rename a file inside its folder, to protect the file from a write, and print both names.
 
     Args:
         path: the file to rename; it may also be a folder.
@@ -295,7 +295,7 @@ class Marked:
             os.fsync(file.fileno())
 
     def move(self, old: str, new: str, /) -> None:
-        """Rename a run's file. If a user's file has the new name, first rename the user's file."""
+        """Rename a run's file; a user's file with the new name first gets another name."""
         source, target = self.place(old), self.place(new)
         if is_there(target) and not self.owns(new):
             set_aside(target, "was changed since a run wrote it, or is not of a run")

@@ -76,7 +76,7 @@ class Audit(NamedTuple):
 def markdown(audit: Audit, /) -> str:
     """Return the audit as Markdown: summary, errors, all claims, unchecked items, and commands.
 
-    The commands repeat the audit.
+    The commands let anyone repeat the audit.
 
     Args:
         audit: the material of the audit.

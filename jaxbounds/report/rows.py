@@ -269,7 +269,7 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
     Args:
         statement: the statement.
         verdicts: the verdicts on each of its forms.
-        run: the facts of the run.
+        run: the facts about the run that the rows show.
     """
     ax, shared = axis(statement, verdicts), _shared(verdicts)
     rows = [

@@ -37,7 +37,8 @@ LEAVE = 2
 need its address. A larger number delays the end."""
 GATHER = 300
 """Seconds that the first process waits at the start until all other processes have joined. A larger
-number lets others start later."""
+number lets the other processes start later.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

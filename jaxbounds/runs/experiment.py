@@ -246,13 +246,13 @@ def run(
         experiment: the id of the experiment, for example "multihead.fig2".
         preset: the named configuration to start from.
         seed: the seed of all random numbers.
-        precision: JAX's precision of matrix products, "highest", "high" or "default". Without a
-            value, the experiment chooses the precision ("highest"), or JAX's default applies if the
-            experiment does not choose.
+        precision: JAX's precision of matrix products, "highest", "high" or "default". Without
+            `precision`, the experiment chooses the precision ("highest"), or JAX's default applies
+            if the experiment chooses none.
         out: the folder for result.nc and the checkpoints; without `out`, `run` writes no file.
         resume: continue the run that the folder holds.
-        shards: the number of shards (shares of the training runs). If positive, the engine `on`
-            computes the shards, and `run` merges them.
+        shards: the number of shards (shares of the training runs). If `shards` is positive, the
+            engine `on` computes the shards, and `run` merges them.
         on: the engine that computes the shards, as for `verify`.
         imports: modules or files of your own that define EXPERIMENTS.
         **fields: fields of the experiment's configuration, which replace the preset's fields.

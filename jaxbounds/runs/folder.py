@@ -333,7 +333,7 @@ class Folder:
     def begin(self) -> dict[str, Kept]:
         """Start a run, or continue an interrupted run; return the interrupted run's verdicts.
 
-        The method leaves out verdicts whose dependencies changed, and tells the user.
+        The method leaves out verdicts whose dependencies changed, and prints a message about them.
         """
         head, judged = {"format": FORM} | self.settings, dict[str, Kept]()
         found = self.marked.read(JOURNAL, _journal_in)

@@ -100,8 +100,8 @@ def add_to(
     A form is one version of a claim: printed, corrected or sharpened.
 
     If a dependency of an earlier entry changed, the function renames the earlier file. So new
-    entries never stand beside outdated entries. The function also renames a damaged file, and tells
-    the user the new name.
+    entries never stand beside outdated entries. The function also renames a damaged file, and
+    prints the new name.
 
     Args:
         folder: the folder that holds the file.

@@ -6,12 +6,14 @@ from typing import Any
 ON_CPU = 4
 """The default number of lanes (runs) in a group on a CPU, in sweeps of up to 32 lanes.
 
-A larger number wastes more steps on finished lanes. A smaller number slows sweeps of tiny lanes.
+A larger number wastes more steps on finished lanes. A smaller number slows sweeps whose lanes have
+tiny matrices.
 """
 PARTS = 8
 """The number of groups of lanes (runs) on a CPU, for sweeps of more than 32 lanes.
 
-At most this many devices can share the sweep. A larger number slows sweeps of tiny lanes.
+At most this many devices can share the sweep. A larger number slows sweeps whose lanes have tiny
+matrices.
 """
 AT_MOST = 256
 """The largest default number of lanes (runs) that are vmapped together on an accelerator.

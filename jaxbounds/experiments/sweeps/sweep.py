@@ -47,7 +47,7 @@ Metrics = Mapping[str, jax.Array]
 ROUND = 1.0
 """The seconds between two checks for a request to stop. A larger number reacts later.
 
-A check comes only between records.
+The sweep checks only between two records.
 """
 
 

@@ -109,9 +109,9 @@ class Extremes(NamedTuple):
 def default_tolerance(size: int, dtype: Any, /) -> float:
     """Return the relative residual that rounding of `size` numbers allows.
 
-    The residual is relative to the spectral scale, the largest absolute value of an eigenvalue. It
-    is max(1e-8, eps max(32, sqrt(size))): in float32, 3.8e-6 for up to 1024 numbers, and 1.2e-4 for
-    10^6.
+    The residual is relative to the spectral scale, the largest absolute value of an eigenvalue. The
+    tolerance is max(1e-8, eps max(32, sqrt(size))): in float32, 3.8e-6 for up to 1024 numbers, and
+    1.2e-4 for 10^6.
     """
     return max(1e-8, float(jnp.finfo(dtype).eps) * max(32.0, math.sqrt(size)))
 

@@ -72,8 +72,8 @@ def _moments(squares: Any, mean_square: Any, count: int) -> tuple[Any, Any]:
     """Return the trace of the covariance of a batch's gradient, and |G|^2, both unbiased.
 
     Args:
-        squares: the sum of |g|^2 over the batches.
-        mean_square: the square of the norm of the mean of g.
+        squares: the sum of |g|^2 over the batches, where g is a batch's gradient.
+        mean_square: the squared norm of the mean of the batches' gradients.
         count: the number of batches.
     """
     trace = (squares - count * mean_square) / (count - 1)

@@ -15,8 +15,8 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
 HALF = 0.5
-"""The factor of the outer loss, a mean of n squares. This factor makes the outer loss's Hessian the
-identity divided by n. A larger factor gives a multiple of the Fisher matrix.
+"""The factor by which the outer loss multiplies a mean of n squares. This factor makes the outer
+loss's Hessian the identity divided by n. A larger factor gives a multiple of the Fisher matrix.
 """
 
 
