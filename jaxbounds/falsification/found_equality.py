@@ -6,13 +6,19 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Instance, Size
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.approached import ROUNDED, plain_equalities
 from jaxbounds.falsification.bench import Bench, Column, Pool
+from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
 from jaxbounds.falsification.decide import UNNAMED
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
-from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, meets_at_the_set
+from jaxbounds.falsification.second_opinion import (
+    LARGE,
+    Asked,
+    clears_at_the_set,
+    meets_at_the_set,
+)
 
 WORST = 6
 """The referee (ball arithmetic) decides this many of the worst instances. Each decision takes
@@ -23,8 +29,8 @@ are short and overlap. A smaller value lets more tiny sides count as equal, alth
 up to the length of the enclosures.
 """
 MOVES, BESIDE = 8, 2.0**-4
-"""Around a possible equality case (an instance with equal sides), the function measures AROUND
-moved instances, at the relative distance APART. Larger values find fewer equality cases.
+"""Around a possible equality case (an instance with equal sides), the function measures MOVES moved
+instances, at the relative distance BESIDE. Larger values find fewer equality cases.
 """
 GRID = 2.0**10
 """Size of a grid of floats with few digits: its numbers are multiples of 1 / GRID up to GRID. A
@@ -35,6 +41,9 @@ TRIED, SHORT = 256, 2
 (of floats with few digits). SHORT is the largest number of instances on the grid that the referee
 (ball arithmetic) decides. Larger numbers find more instances with equal sides and take longer.
 """
+IN_FLOATS = 32
+"""If ball arithmetic cannot decide, the function moves at most this many instances with equal float
+sides. A larger number finds more equality cases and takes longer."""
 NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
 """Reason of a verdict on a bound that holds and has no known equality case (instance with equal
 sides)."""
@@ -73,23 +82,63 @@ def cleared(
             worst instances.
     """
     statement, m = bench.statement, column.measured
-    searched = bool(statement.estimates) or statement.there_is is not None
-    if statement.host or statement.unrefutable or searched:
+    if statement.unrefutable:
         return Cleared()
     value = np.where(m.counted, m.value, -np.inf)
+    if statement.host or _is_searched(statement):
+        return _in_floats(bench, pool, column, index, value)
     for row in map(int, np.argsort(-value, kind="stable")[:WORST]):
         if value[row] < 1 - statement.tolerance:
             break
         asked = form, pool.instance(row), Size(statement.sizes[column.sizes[row]])
         said = referee(statement, *asked)
-        if not said.clears and not clears_at_the_set(statement, *asked, referee):
+        if said.word.startswith("disproved"):
             return Cleared()
+        if not said.clears and not clears_at_the_set(statement, *asked, referee):
+            return _in_floats(bench, pool, column, index, value)
     candidates = [*_short(bench, pool, column, value)]
     for instance, size in [*candidates, *plain_equalities(bench, pool, column, index, value)]:
         if _agree(bench, instance, size, index, form, referee):
             words = "the worst ratio is one: ball arithmetic finds both sides equal at"
             return Cleared(f"{words} {in_words(instance)}", attained=True)
     return Cleared(NEAR_ONE)
+
+
+def _is_searched(statement: Statement) -> bool:
+    """Return whether a search estimates a side, which ball arithmetic cannot enclose."""
+    return bool(statement.estimates) or statement.there_is is not None
+
+
+def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> Cleared:
+    """Let a bound hold if floats reach equality at an instance and never exceed it.
+
+    Ball arithmetic cannot decide the worst instances, for example at a tie of singular values. Only
+    rounding may lift a ratio above one. Beside an instance with equal sides, the ratio must fall,
+    unless the sides are equal everywhere or a search computes a side and reaches equality.
+    """
+    m, statement = column.measured, bench.statement
+    above = np.flatnonzero(value > 1 + ROUNDED)
+    if any(not _is_rounding(pool.instance(int(row)), m.lhs[row], m.rhs[row]) for row in above):
+        return Cleared()
+    words = "the worst ratio is one up to rounding: both sides agree in floats at"
+    if np.all(np.abs(value[m.counted] - 1) <= ROUNDED):
+        return Cleared(f"{words} every instance")
+    least = np.minimum(np.abs(m.lhs), np.abs(m.rhs))
+    near = np.flatnonzero((np.abs(value - 1) <= ROUNDED) & (least >= LEAST))
+    if _is_searched(statement) and len(near):
+        return Cleared(f"{words} {in_words(pool.instance(int(near[-1])))}")
+    for row in map(int, near[np.argsort(np.abs(value[near] - 1), kind="stable")[:IN_FLOATS]]):
+        instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
+        ratios = _beside(bench, instance, size, index)
+        if np.any(ratios < 1 - statement.tolerance) and np.all(ratios <= 1 + ROUNDED):
+            return Cleared(f"{words} {in_words(instance)}")
+    return Cleared()
+
+
+def _is_rounding(instance: Instance, lhs: float, rhs: float) -> bool:
+    """Return whether rounding of entries as large as the instance's entries explains lhs > rhs."""
+    largest = min(float(largest_entry(instance, np)), LARGE)
+    return bool(is_cancellation(float(lhs), float(rhs), largest))
 
 
 def _short(
@@ -133,6 +182,12 @@ def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> b
 
     The ratio does not fall if both sides only approach each other on the way to a limit.
     """
+    ratios = _beside(bench, instance, size, index)
+    return bool(len(ratios) and np.all(ratios < 1 - bench.statement.tolerance))
+
+
+def _beside(bench: Bench, instance: Instance, size: Size, index: int) -> np.ndarray:
+    """Return the largest ratios that the errors allow at instances moved a little."""
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, instance))
     rng = np.random.default_rng(0)
 
@@ -145,7 +200,7 @@ def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> b
 
     batch = projected(bench, size)(jax.tree.unflatten(structure, list(map(moved, leaves))))
     m = bench(batch, size).column(index)
-    return bool(np.any(m.counted) and np.all(m.high[m.counted] < 1 - bench.statement.tolerance))
+    return np.asarray(m.high[m.counted])
 
 
 def with_equality(pool: Pool, column: Column, /) -> str:
