@@ -157,7 +157,8 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
     excess must fall when the last digits of the instance change.
     """
     m, statement = column.measured, bench.statement
-    order = np.argsort(-value, kind="stable")[: int(np.sum(value > 1 + ULPS))]
+    least = ROUNDED if _is_searched(statement) else ULPS  # a search ends at equality up to rounding
+    order = np.argsort(-value, kind="stable")[: int(np.sum(value > 1 + least))]
     some = np.unique(np.linspace(0, max(len(order) - 1, 0), SHAKEN).astype(int))
     for row in map(int, order[some[: len(order)]]):
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])

@@ -57,6 +57,59 @@ def test_a_violation_below_the_tolerance_never_holds(excess):
     assert found.status in ("inconclusive", "fails"), found.reason
 
 
+def _norm(a):
+    return jnp.sqrt(jnp.sum(a**2))
+
+
+def _to_polar(a):
+    u, _, v = jnp.linalg.svd(a)
+    return _norm(a - u @ v)
+
+
+PLANE = {"A": jb.Reals(("n", "n"))}
+TO_A_ROTATION = {**PLANE, "Q": jb.Orthogonal(("n", "n"))}
+
+
+@pytest.mark.parametrize("excess", [0, 1e-14, 1e-13, 1e-10])
+def test_floats_decide_at_ties_of_singular_values_and_hide_no_small_violation(excess):
+    """Ball arithmetic encloses no polar factor of a matrix with equal singular values."""
+    nearest = lambda A: (1 + excess) * _to_polar(A)
+    found = _judged(nearest, "<=", lambda A, Q: _norm(A - Q), TO_A_ROTATION, sizes={"n": 2})
+    if excess:
+        assert found.status == "inconclusive", found.reason
+    else:
+        assert (found.status, found.evidence) == ("holds", "searched"), found.reason
+        assert "both sides agree in floats at A = " in found.reason
+
+
+@pytest.mark.parametrize("least, status", [(1.0, "holds"), (1 - 1e-6, "inconclusive")])
+def test_promised_entries_that_reach_equality_need_no_name(least, status):
+    """Eckart and Young's theorem, with its rank one approximation as the witness."""
+
+    def rank_one(A):
+        u, s, v = jnp.linalg.svd(A)
+        return {"b": s[0] * u[:, 0], "c": v[0]}
+
+    claim = jb.claim(
+        "mine.young", lambda A, b, c: _norm(A - jnp.outer(b, c)), "<=",
+        lambda A: least * jnp.linalg.svd(A, compute_uv=False)[1], over=PLANE, sizes={"n": 2},
+        there_is={"b": jb.Reals("n"), "c": jb.Reals("n")}, witness=rank_one, budget=FEW,
+    )  # fmt: skip
+    assert jb.falsify(claim)[0].status == status
+
+
+def test_a_supremum_that_reaches_its_bound_needs_no_name():
+    norm = lambda a: jb.supremum(
+        lambda x: a @ x, {"x": jb.Ball(1, (2,))}, size={}, starts=2, steps=20
+    )
+    claim = jb.claim(
+        "mine.dual", lambda a: norm(a), "<=", lambda a: _norm(a), over={"a": jb.Reals("n")},
+        sizes={"n": 2}, estimates={"lhs": "below"}, budget=FEW,
+    )  # fmt: skip
+    found = jb.falsify(claim)[0]
+    assert found.status == "holds", found.reason
+
+
 def test_a_false_twin_that_is_true_is_not_refuted():
     twin = {"the bound itself": lambda x: jnp.mean(x)}
     claim = jb.claim(
