@@ -229,7 +229,7 @@ def test_the_errata_in_brief(claims, capsys, monkeypatch):
 
 def test_who_judges_a_function(claims, capsys):
     file = claims()
-    assert main(["show", "mine.cauchy", "--import", file]) == 0
+    assert main(["show", "mine.cauchy", file]) == 0
     judged = re.search(r"judges +(\S+)", capsys.readouterr().out)[1]
     assert judged.startswith(Path(file).stem) and judged.endswith(".product")
     assert main(["list", "--judging", "product", "--import", file]) == 0
@@ -251,7 +251,7 @@ def test_verify_says_what_is_not_as_expected(claims, capsys):
         (["verify", "multihead.cor1.33"], "Try multihead.cor1.3"),
         (["verify", "--import", "no.py"], "no file"),
         (["verify", "multihead.eq1", "--seed", "-1"], "whole number from 0"),
-        (["show", "nothing"], "no statement matches"),
+        (["show", "nothing"], "no statement matches"), (["show"], "Try jaxbounds show"),
         (["errata", "nothing"], "no paper=nothing"),
         (["replay", "nothing.npz"], "does not exist"),
     ],
@@ -424,7 +424,7 @@ assert jax.config.values == before, "a setting was changed"
 
 
 def test_an_item_of_a_paper_is_found_by_its_name_in_print(capsys):
-    assert main(["show", "multihead Corollary 1"]) == 0
+    assert main(["show", "multihead", "Corollary", "1"]) == 0
     out = capsys.readouterr().out
     assert all(f"multihead.cor1.{part}  Corollary 1 ({part})" in out for part in (1, 2, 3))
     assert main(["show", "multihead Corollary 1 (3)"]) == 0

@@ -68,7 +68,7 @@ def list_statements(
 
 
 def show(
-    name: Annotated[str, tyro.conf.Positional],
+    words: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME")],
     /,
     *,
     code: bool = False,
@@ -84,14 +84,19 @@ def show(
     figure ("multihead Figure 2") it prints the command that draws the figure.
 
     Args:
-        name: the id of the statement, a pattern, or an item as the papers number it ("seqlength
-            Theorem 4.1"); or a code of a paper; or a figure.
+        words: the id of the statement, a pattern, or an item as the papers number it ("seqlength
+            Theorem 4.1"); or a code of a paper; or a figure. Python files that hold a PAPER may
+            follow.
         code: also print the Python code of the statement: the declaration, and the functions that
             judge it.
         kind: show only statements of this kind; may be repeated.
         json: print JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.
     """
+    files = tuple(word for word in words if word.endswith(".py"))
+    name, imports = " ".join(word for word in words if word not in files), (*imports, *files)
+    if not name:
+        raise Refused(f"{words=} name no statement. Try jaxbounds show multihead.lemma1.hessian")
     explained = papers_with(name, _papers(name, imports))
     figures = list(about_figure(name))
     chosen, papers = _statements(name, explained, figures, imports, kind)

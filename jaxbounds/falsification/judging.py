@@ -165,6 +165,9 @@ def _with_stored(
     m = measured_again(bench, instance, size, index)
     value = float(m.value)
     without = f"; without the counterexample: {decision.status}, {decision.reason}"
+    if np.isnan(value):
+        reason = f"evaluate gives NaN at the stored counterexample. Try another instance{without}"
+        return Decision("inconclusive", decision.ratio, reason), value
     if violation(bench.statement, m) <= 0:
         reason = f"the stored counterexample satisfies the form (ratio {value:.6g}){without}"
         return Decision("inconclusive", decision.ratio, reason), value

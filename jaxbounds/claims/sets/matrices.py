@@ -147,6 +147,12 @@ class SpectralBall(_OfMatrices):
     shape: Shape = "d"
     p: float = math.inf
 
+    def __repr__(self) -> str:
+        """Return the call that makes the set."""
+        if self.p == 1:
+            return f"Matrices({self.shape!r}, 'nuclear', {self.R!r})"
+        return f"OperatorNorm({self.R!r}, {self.shape!r})"
+
     def __post_init__(self) -> None:
         """Refuse an R that is not a number or an expression, and a p that is not 1 or infinity."""
         self._refuse(self.R)
