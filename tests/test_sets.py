@@ -433,3 +433,10 @@ def test_square_sets_of_one_named_axis_stay():
     for one in (jb.PSD(("d", "k")), jb.Each(jb.PSD("d", at_most=0), "k"), jb.Symmetric((2, "k"))):
         assert one.draw(jax.random.key(0), size).shape[-2:] == (2, 2)
     assert jb.OneOf([np.full(3, 2.0)]).shape_at({}) == (3,)
+
+
+@pytest.mark.parametrize("one", [
+    sets.OperatorNorm(2, ("m", "n")), sets.Matrices(("m", "n"), "nuclear", 3),
+], ids=["operator", "nuclear"])  # fmt: skip
+def test_a_ball_of_matrices_prints_the_call_that_makes_it(one):
+    assert eval(repr(one), vars(sets)) == one
