@@ -42,7 +42,7 @@ class GeneralizationCertificate(NamedTuple):
         rademacher: the bound on the Rademacher complexity of the network's scalar output.
         tail: the term of the bound that depends on the failure probability delta.
         certified: whether the norms were rounded up to the grid and delta was divided among the
-            grid's points. Otherwise `gap` is only a diagnostic.
+            grid's points. If False, `gap` is only a diagnostic.
         delta: the allowed failure probability.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial
             value with these norms; None if it exceeds 2^60.
@@ -199,9 +199,9 @@ class Applicability(NamedTuple):
         norms: the norms of the network's matrices, by name; empty if `network` is None.
         certificate: the bound, if inputs were given and the model fits.
         reasons: every reason why the model does not fit; empty if it fits.
-        unseen: the parts that the model may have but that its parameters cannot show, for example
-            residual connections. The given outputs did not decide whether the model has these
-            parts, and the bound assumes that the model lacks them.
+        unseen: the parts that the model may have, but that neither its parameters nor the given
+            outputs show, for example residual connections. The bound assumes that the model lacks
+            all unseen parts.
     """
 
     network: AttentionNetwork | None
@@ -252,7 +252,7 @@ def applicable(
         cls: the index of the token whose output the network uses.
         outputs: the model's own outputs on `X`, before the loss. The outputs show whether the model
             has parts that parameters do not show (a residual connection, a mask, activations).
-            Without outputs, the result's `unseen` names these parts.
+            Without outputs, the result's `unseen` names the parts that the model may have.
         readout: a vector with one entry per output; the loss depends on the outputs only through
             the scalar readout . outputs. The default is [1] for one output and [-1, 1] for two
             outputs.

@@ -90,7 +90,7 @@ def sharpened_bound(setting: Setting, /) -> float:
     """Compute this library's sharpened bound, which is certified.
 
     The bound uses Lemma 3.6 with an exact count of the cover's members, and the Lipschitz constant
-    1 of softmax. It also uses chaining, and Massart's lemma for uniform attention.
+    1 of softmax. The bound also uses chaining, and Massart's lemma for uniform attention.
     """
     s = setting
     covering = at_scale(lemma_3_6_sharp, s.B_QK * s.B_x, k=s.d, d=s.d)

@@ -56,7 +56,7 @@ def sup_distances(
 
 
 def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> int | Array:
-    """Compute the least number of rows of the mask `covers` that together have a True per column.
+    """Compute the least number of rows of the mask `covers` with a True in every column.
 
     If some column has no True, the result for traced input is the number of rows plus one.
 

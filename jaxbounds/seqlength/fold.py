@@ -1,8 +1,9 @@
-"""Convert the layers of a model of any library to a network that the bounds cover.
+"""Convert a model's layers, from any library, to a network that the bounds cover.
 
 If the model does not fit, this module lists every reason. Parameters do not show residual
 connections, masks and activations. If the caller gives the model's outputs, the module finds out
-whether the model has these parts. Otherwise the module lists these parts as unseen.
+whether the model has such parts. Without outputs, the module lists parts that the model may have as
+unseen.
 """
 
 import itertools
@@ -54,8 +55,8 @@ class Folded(NamedTuple):
     Attributes:
         network: the network, or None if the model does not fit.
         reasons: every reason why the model does not fit.
-        unseen: the parts (for example residual connections) that parameters cannot show. The given
-            outputs did not show either whether the model has them.
+        unseen: the parts (for example residual connections) that the model may have, but that
+            neither the parameters nor the given outputs show.
     """
 
     network: AttentionNetwork | None

@@ -82,7 +82,7 @@ def lemma_3_3_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute x^2 ln(dk), the leading term of Lemma 3.4 with hidden constant 1.
 
-    The value is not certified. To leading order, it is a bound for x = B_w B_x / epsilon, if
+    The value is not certified. To leading order, the value is a bound for x = B_w B_x / epsilon, if
     ||W^T||_{2,1} <= B_w (rows) and inputs have l_1 norm at most B_x. With the printed orientation,
     the value is no bound (erratum E3).
     """
@@ -93,8 +93,8 @@ def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array
     """Compute Lemma 3.4 with constants: `lemma_3_5_explicit` at the d points B_x e_i, q = 2.
 
     The bound holds for x = B_w B_x / epsilon, if ||W^T||_{2,1} <= B_w (rows) and inputs have l_1
-    norm at most B_x. `linear_covers.cover_by_truncation` builds a cover of this kind without Lemma
-    3.5.
+    norm at most B_x. `linear_covers.cover_by_truncation` builds another cover for Lemma 3.4,
+    without Lemma 3.5.
     """
     return lemma_3_5_explicit(x, k=k, points=d)
 
@@ -116,7 +116,7 @@ def lemma_3_5_explicit(
 
 
 RATIOS = (2.0, 1.5, 1.25, 1.1, 1.05, 1.02)
-"""The values of q that `lemma_3_5_sharp` tries.
+"""The ratios q of neighbouring levels that `lemma_3_5_sharp` tries.
 
 A smaller q needs fewer corrections, whose number is a factor of the bound. A smaller q also needs
 more levels, whose number enters the bound through a logarithm.
@@ -200,9 +200,9 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute ln(volume of [-x, x]^k / volume of the l_2 unit ball in R^k), but at least 0.
 
     The value is a lower bound on the log size of every cover of maps whose images of one input fill
-    the cube [-B, B]^k, x = B / epsilon. One example is the class whose *rows* have l_1 norm at most
-    B, at the input e_1. Another example is the class of one row with entries at most B, on the l_2
-    unit ball of R^k.
+    the cube [-B, B]^k, x = B / epsilon. The class whose *rows* have l_1 norm at most B is an
+    example, with the input e_1. Another example is the class of one row with entries at most B, on
+    the l_2 unit ball of R^k.
     """
     scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma

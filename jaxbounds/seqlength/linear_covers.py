@@ -90,9 +90,10 @@ def cover_by_truncation(
     """Truncate the entries of W, and return What and its integer code Z (Lemma 3.4 for row norms).
 
     If ||W^T||_{2,1} <= B, every column of What is less than `radius` from the column of W. Row j of
-    norm r_j has level l_j = ceil(log2(B / r_j)) and step eta_j = radius 2^(-l_j / 2). Its entries
-    are truncated towards zero, so row j of What is eta_j times row j of Z. Then sum_j eta_j^2 <=
-    radius^2 and sum |Z| <= sum r_j^2 / eta_j^2 <= 2 (B / radius)^2.
+    norm r_j has level l_j = ceil(log2(B / r_j)) and step eta_j = radius 2^(-l_j / 2). Truncation
+    rounds the entries of row j towards zero to multiples of eta_j, so row j of What is eta_j times
+    row j of Z. Then sum_j eta_j^2 <= radius^2 and sum |Z| <= sum r_j^2 / eta_j^2 <= 2 (B /
+    radius)^2.
     """
     require_norm(row_norm(W, 2, 1), B, of="||W^T||_{2,1}")
     lengths = jnp.linalg.norm(W, axis=1)

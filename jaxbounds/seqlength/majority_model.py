@@ -34,8 +34,9 @@ def _uniform(limit: float) -> nn.initializers.Initializer:
 def glorot_limit(shape: tuple[int, ...], /) -> float:
     """Compute sqrt(6 / (fan_in + fan_out)), the limit of uniform initial weights.
 
-    The number fan_in is the size of the second-last axis, times the sizes of all earlier axes. The
-    number fan_out is the size of the last axis times the same sizes.
+    The number fan_in is the size of the second-last axis, times the sizes of all axes but the last
+    two. The number fan_out is the size of the last axis, times the sizes of all axes but the last
+    two.
     """
     field = math.prod(shape[:-2])
     return math.sqrt(6.0 / (field * (shape[-2] + shape[-1])))

@@ -204,11 +204,11 @@ def terms_corrected(
     """List the pairs (C_i, beta_i) that a correct proof of Theorem 4.2 gives.
 
     Each matrix has its own constant. The inputs of layer 1 have norm at most B_x, and the inputs of
-    W_c have norm at most L_sigma. The W_QK term of layer i uses a cover for inputs of norm r_i. Its
-    beta_i also has the factor r_i^2: the keys contribute r_i, and the values contribute r_i. Here
-    r_1 = B_x, and r_i = 1 in later layers. `softmax_constant=1.0` sharpens the list. If there are H
-    heads, each matrix occurs H times, and the perturbation of a layer's output is the sum over its
-    H heads.
+    W_c have norm at most L_sigma. The W_QK term of layer i uses a cover for inputs of norm r_i. The
+    beta_i of this W_QK term also has the factor r_i^2: the keys contribute r_i, and the values
+    contribute r_i. Here r_1 = B_x, and r_i = 1 in later layers. `softmax_constant=1.0` sharpens the
+    list. If a layer has H heads, each matrix occurs H times, and the perturbation of the layer's
+    output is a sum over the H heads.
 
     Raises:
         Refused: if there is no layer or no head.

@@ -6,9 +6,9 @@ turns U into
 
     U' = B L_sigma U + max|bias| / sqrt m.
 
-The first term doubles unless sigma is odd. Attention gives U = sum_h B_{V,h} E_h + max|offset| /
-sqrt m over the heads h. Here B_{V,h} is the largest l_1 norm of a column of the values, and E_h is
-the complexity of the attention.
+The first term of U', B L_sigma U, doubles unless sigma is odd. Attention gives U = sum_h B_{V,h}
+E_h + max|offset| / sqrt m over the heads h. Here B_{V,h} is the largest l_1 norm of a column of the
+values, and E_h is the complexity of the attention.
 """
 
 import math

@@ -55,7 +55,7 @@ class Onset(NamedTuple):
 
     @property
     def samples(self) -> tuple[int | None, int | None]:
-        """The least informative sample sizes for both bounds, to 0.1%; None above 2^80."""
+        """The least sample size at which each bound is informative, to 0.1%; None above 2^80."""
         at = lambda bound: first_informative(bound, self.trivial, largest=2**80)
         return at(self.printed), at(self.sharpened)
 

@@ -61,7 +61,7 @@ UNKNOWN = (
 
 
 def _modules(leaves: Leaves) -> dict[str, Leaves]:
-    """Group the leaves: each layer's path gets the leaves that the layer holds."""
+    """Return a dictionary from each layer's path to the layer's parameter leaves."""
     modules: dict[str, Leaves] = {}
     for path, leaf in leaves.items():
         parent, _, name = path.rpartition("/")
@@ -87,7 +87,7 @@ def _is_layer(module: Leaves) -> bool:
 
 
 def _attention(modules: Mapping[str, Leaves]) -> Iterator[tuple[str, dict[str, str]]]:
-    """List the paths that hold four projections, with the path of each projection."""
+    """List the paths that hold an attention's four projections, with each projection's path."""
     held: dict[str, dict[str, str]] = {}
     for path, module in modules.items():
         parent, _, name = path.rpartition("/")

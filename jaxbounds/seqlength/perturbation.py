@@ -71,7 +71,7 @@ class SpectralNorms(NamedTuple):
 
 
 def spectral_norms(layer: LayerWeights, moved: LayerWeights, /) -> SpectralNorms:
-    """Compute Lemma E.2's spectral norms, the larger ones of a matrix and its perturbed copy."""
+    """Compute for each matrix the larger spectral norm of the matrix and of its perturbed copy."""
     larger = lambda name: jnp.maximum(spectral_norm(layer[name]), spectral_norm(moved[name]))
     return SpectralNorms(larger("W_c"), larger("W_v"), larger("W_QK"))
 
@@ -87,12 +87,12 @@ def lemma_e_2(
 ) -> Float[Array, "*layers"]:
     """Compute the right-hand side of Lemma E.2.
 
-    The side is c + L B_c B_v (1 + 2 s r^2 B_QK) input + s r^2 L B_c B_v QK + L B_c v. Here c,
-    input, QK and v are the fields of `parts`, and L = `L_sigma`. The factor s = `softmax_constant`
-    is 2 in the paper and 1 in the sharpened form. The radius r = `radius` is the largest token norm
-    of the inputs. The paper sets r = 1, which is false for the first block if tokens are longer
-    (erratum E9). All constants are explicit. The fields of `parts` and `radius` may have a leading
-    axis for the layers.
+    The right-hand side is c + L B_c B_v (1 + 2 s r^2 B_QK) input + s r^2 L B_c B_v QK + L B_c v.
+    Here c, input, QK and v are the fields of `parts`, and L = `L_sigma`. The factor s =
+    `softmax_constant` is 2 in the paper and 1 in the sharpened form. The radius r = `radius` is the
+    largest token norm of the inputs. The paper sets r = 1, which is false for the first block if
+    tokens are longer (erratum E9). All constants are explicit. The fields of `parts` and `radius`
+    may have a leading axis for the layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v
@@ -141,9 +141,9 @@ def chain_perturbation(
 
     The bounds apply Lemma E.2 once for each layer. Spectral norms are the largest over all layers
     of both networks, as in Theorem 4.2. The errors of the covers are measured on the states of the
-    perturbed network. The corrected form has r^2 on the QK term of layer 1. Here r = `radius`, or
-    max_t ||x_t||_2 if `radius` is None. The sharpened form also takes 1 as the Lipschitz constant
-    of softmax.
+    perturbed network. The corrected bound multiplies the QK term of layer 1 by r^2. Here r =
+    `radius`, or max_t ||x_t||_2 if `radius` is None. The sharpened bound also uses 1 as the
+    Lipschitz constant of softmax.
     """
     steps = layers["W_c"].shape[0]
     exact = blocks(X, layers, activation=activation)[-1]

@@ -36,7 +36,7 @@ class OuterNorms:
         B_Wc: ||W_c||_{1,infinity}, the largest l_1 norm of a column of W_c in R^{k x d}.
         B_Wv: ||W_v||_{1,infinity}, the largest l_1 norm of a column of W_v in R^{d x k}.
         L_sigma: the Lipschitz constant of the activation.
-        odd: whether sigma(-z) = -sigma(z). If so, the proof does not need its factor 2.
+        odd: whether sigma(-z) = -sigma(z). For an odd sigma, the proof does not need its factor 2.
     """
 
     B_w: float = 1.0

@@ -1,8 +1,8 @@
 """The sparse majority task of Section 6: bits, a hidden set of indices, embedded tokens.
 
 A sequence of T bits has label 1 if more than half of its bits at the hidden indices I are 1. The
-task embeds the bits 0 and 1 as two orthogonal vectors. It appends a [CLS] token and adds a
-positional code to all T + 1 tokens. The options cover the differences between the paper and its
+task embeds the bits 0 and 1 as two orthogonal vectors. The task then appends a [CLS] token and adds
+a positional code to all T + 1 tokens. The options cover the differences between the paper and its
 public code.
 """
 
@@ -23,10 +23,10 @@ class Embedding:
     Attributes:
         d: the dimension of a token.
         symbols: "l1" divides the three symbol vectors by their l_1 norms, as the public code does.
-            Their l_2 norms are then near 0.15, a 39th of the positional code's norm. "l2" makes the
-            symbol vectors unit vectors.
-        symbol_scale: the factor of the symbol vectors.
-        position_scale: the factor of the positional code.
+            The symbol vectors' l_2 norms are then near 0.15, a 39th of the positional code's norm.
+            "l2" makes the symbol vectors unit vectors.
+        symbol_scale: the factor that multiplies the symbol vectors.
+        position_scale: the factor that multiplies the positional code.
         position: "code" has cos(j / 10000^(i/d)) at odd coordinates i, the public code's slip.
             "vaswani" has the original exponent (i - 1) / d.
     """

@@ -38,16 +38,16 @@ def trend(
     """Compute the slope of the mean or maximum over runs, and its permutation p-value.
 
     Args:
-        x: one abscissa per row, for example T or ln T.
-        values: one value per row and run.
-        keep: whether each run counts. Other runs are neither summarised nor permuted, and the
-            function omits a row without a run that counts.
-        kind: the summary over runs, "mean" or "max".
+        x: the abscissa of each row of `values`, for example T or ln T.
+        values: the measured value of each run; a row has the runs at one x.
+        keep: a mask of the runs that count. Other runs are neither summarised nor permuted, and the
+            function omits a row in which no run counts.
+        kind: the summary of the runs of one row, "mean" or "max".
         permutations: the number of permutations; the p-value is at least 1 / (permutations + 1).
         seed: the seed of the permutations.
 
     Raises:
-        Refused: if fewer than two rows have a run to keep, or `kind` is neither "mean" nor
+        Refused: if fewer than two rows have a run that counts, or `kind` is neither "mean" nor
             "max".
     """
     if kind not in ("mean", "max"):
@@ -55,8 +55,8 @@ def trend(
     rows = keep.any(axis=1)
     if rows.sum() < 2:
         raise Refused(
-            f"only rows={rows.sum()} have a run to keep, expected at least 2 for a trend. Try more "
-            f"rows, for example more lengths"
+            f"only rows={rows.sum()} have a run that counts (`keep`), expected at least 2 for a "
+            f"trend. Try more rows, for example more lengths"
         )
     x, values, keep = x[rows], values[rows], keep[rows]
     observed = _slope(x, _summary(values, keep, kind))

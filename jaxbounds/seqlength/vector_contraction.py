@@ -8,18 +8,19 @@ Rad(F_s), without a logarithm.
 *In l_infinity*, Foster and Rakhlin (2019) do not state their constant. Three steps make the
 constant explicit. R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
 
-1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: more than m points
-   would give R >= g. Repeat each point q = floor(m / n) >= m / (2n) times or once more. The signs
-   at a point add up to S with E|S| >= sqrt(q / 2) (Szarek). So m R >= n g sqrt(q / 2) >= (g / 2)
-   sqrt(m n).
+1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: if more than m
+   points were shattered, then R >= g. Repeat each point q = floor(m / n) >= m / (2n) times or once
+   more. The random signs of one point's copies add up to S with E|S| >= sqrt(q / 2) (Szarek). So m
+   R >= n g sqrt(q / 2) >= (g / 2) sqrt(m n).
 2. Let M be a 2-separated set of functions from n points to b levels. Let M shatter at most d
    points, with values at least 1 above or below integer levels. Then |M| < 2 (n (b-1)(b-2))^r for
    the least r with 2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). Proof: pair p n
    (b-1)(b-2) functions. Some p pairs differ at one point x in the same two values u and v >= u + 2.
-   The p functions with u and the p functions with v are 2-separated on the other n-1 points. A set
-   of these points that both halves shatter is also shattered together with x. Each step therefore
-   doubles the number of shattered pairs (A, z) of points A and levels z. For two functions this
-   number is 1. There are at most y such pairs.
+   The p functions with u and the p functions with v are 2-separated on the other n-1 points. If
+   both halves (the functions with u, the functions with v) shatter a set of these points, all
+   functions shatter this set and x. Each step therefore doubles the number of shattered pairs (A,
+   z) of points A and levels z. Two functions shatter at least one pair (A, z), and at most y pairs
+   exist.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
    2-separated functions. Values become b = floor(4B / epsilon) + 1 levels, and a level between two
    values becomes a margin epsilon / 4. The loss is 2-Lipschitz in l_infinity, so covers of the K
@@ -86,7 +87,7 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
 
 
 def scalar_entropy(R: float, m: int, B: float, /) -> LogCovering:
-    """Bound ln N_infinity(F_s, epsilon, m) by this module's three steps; infinite up to 4 R."""
+    """Bound ln N_infinity(F_s, epsilon, m) by this module's steps; infinite for epsilon <= 4 R."""
 
     def log_size(epsilon: ArrayLike) -> Values:
         epsilon = np.asarray(epsilon, float)

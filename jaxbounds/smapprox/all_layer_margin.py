@@ -64,7 +64,7 @@ def naive_chain_margin(depth: int | Array, /) -> Float[Array, ""]:
 def head_margin(last: Float[Array, "w"], label: Float[Array, ""], /) -> Float[Array, ""]:
     """Compute the margin of the head z -> 2 z_1 - 1 alone: 1/sqrt(2) if z_1 = 1, and 1 if z_1 = 0.
 
-    No margin of a compiled circuit exceeds this value.
+    No margin of a compiled circuit exceeds the margin of the head alone.
     """
     return linear_margin(
         jnp.zeros_like(last).at[0].set(2.0), jnp.asarray(-1.0, last.dtype), last, label

@@ -1,9 +1,9 @@
 """Upper estimates of the all-layer margin: perturbations that flip the network's decision.
 
 A compiled network has zero gradients almost everywhere, because rounding saturates. The search
-therefore follows straight-through gradients, restricted to blocks of parameters, and refines on the
-decision boundary. It evaluates every result again on the true network. An estimate is not the
-margin itself; typical estimates are two to four times too large. The perturbations found at one
+therefore uses straight-through gradients, restricted to blocks of parameters, and refines on the
+decision boundary. The search evaluates every result again on the true network. An estimate is not
+the margin itself; typical estimates are two to four times too large. The perturbations found at one
 depth are good starts at other depths.
 """
 
@@ -109,8 +109,9 @@ def try_rays(
 ) -> tuple[Float[Array, ""], Float[Array, "p"], Int[Array, ""]]:
     """Return the smallest radius at which a ray flips the decision, the perturbation and the ray.
 
-    The function is pure and works on flat parameters. It returns the ray's index. If no ray flips
-    the decision within `largest`, the radius is inf, the perturbation zero and the index -1.
+    The function is pure and works on flat parameters. The third result is the index of the ray. If
+    no ray flips the decision within `largest`, the radius is inf, the perturbation zero and the
+    index -1.
     """
 
     def visit(carry: Any, ray: Any) -> Any:
@@ -168,9 +169,10 @@ def margin_upper(
         params: the parameters theta, preferably in float64.
         blocks: pytrees of 0/1 arrays (masks) with the structure of `params`. The search tries, for
             each mask, one ray along the surrogate's gradient times the mask.
-        data: arrays that both functions take, for example an input and its label.
+        data: further arguments of `signed_output` and `surrogate`, for example an input and its
+            label.
         starts: further perturbations to try, for example those found at other depths. The search
-            tries them after the blocks.
+            tries these perturbations after the blocks.
         refinements: the number of rounds of steps along the boundary from the best perturbation.
         largest: the largest radius that is tried.
         tried: a function that is called after each ray.

@@ -1,8 +1,8 @@
 """Certified lower bounds on the all-layer margin by corrections (Appendix D, Theorem D.6).
 
-All constants are explicit. They come from measured spectral norms of the weights, and from measured
-norms of the states on the given inputs. The paper's Lipschitz constants hold near theta; here they
-hold within a trust radius r of theta. The bound is maximised over r.
+All constants are explicit. The constants come from measured spectral norms of the weights, and from
+measured norms of the states on the given inputs. The paper's Lipschitz constants hold near theta;
+here they hold within a trust radius r of theta. The bound is maximised over r.
 """
 
 import math
@@ -27,7 +27,7 @@ class NiceConstants(NamedTuple):
             max(|h|, 1).
         mu: the Lipschitz constant of f_i in h, at perturbed theta_i.
         mu_0: the Lipschitz constant of the first layer f_0 in theta_0.
-        sigma_h: the radius around the exact h within which mu holds.
+        sigma_h: the radius around the exact h within which the Lipschitz constant mu holds.
         sigma_zeta: the radius around an exact state within which the corrections restore the state.
         norm: lambda, a bound on every state's norm, at least 1.
         trust: the radius sigma_theta = sigma_xi of the ball in which the constants hold.
@@ -97,7 +97,7 @@ def perturbation_radii(c: NiceConstants, /) -> Radii:
 
 
 def without_halvings(c: NiceConstants, /) -> float:
-    """Compute a larger bound than Theorem D.6: its proof halves error budgets, this one does not.
+    """Compute a larger bound than Theorem D.6, without the factors 1/2 of the theorem's proof.
 
     A perturbed layer causes the error E2 <= kappa_theta lambda r. The perturbed correction before
     this layer causes the error E1 <= mu kappa_xi (lambda + sigma_zeta) r. The sum E1 + E2 must stay
@@ -109,9 +109,10 @@ def without_halvings(c: NiceConstants, /) -> float:
 
 
 def joint_budget(c: NiceConstants, /) -> float:
-    """Compute a larger bound than `without_halvings`: theta_i and xi_{i-1} share one perturbation.
+    """Compute a larger bound than `without_halvings`, with one budget for theta_i and xi_{i-1}.
 
-    The squares of the errors E1 and E2 of `without_halvings` therefore add up.
+    The perturbations of theta_i and xi_{i-1} are parts of one perturbation. The bound therefore
+    adds the squares of the errors E1 and E2 of `without_halvings`.
     """
     second = c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -126,7 +127,7 @@ def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array
     D.9).
 
     Raises:
-        Refused: if the layer reads a parameter twice; the inequality would then be false.
+        Refused: if the layer reads a parameter twice, because the norm could then exceed |delta|.
     """
     if len(set(reads)) < len(reads):
         raise Refused(

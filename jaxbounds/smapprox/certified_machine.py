@@ -3,7 +3,7 @@
 Condition D.3 fails for hard-max layers with ties, because a perturbed tie can break either way, and
 the output jumps. This module bounds only the quantity that Lemma D.8 uses: the distance between the
 layer at perturbed parameters and a nearby input, and the unperturbed layer at the exact input. A
-broken tie does not change this quantity, because tied keys have equal values at the exact point.
+broken tie does not change this distance, because tied keys have equal values at the exact input.
 """
 
 import math
@@ -27,8 +27,8 @@ class LayerNorms(NamedTuple):
         query: the largest spectral norm of the query and key maps.
         decoder_null: the norm of the decoder's null key.
         encoder_null: the norm of the encoder's null key.
-        attends: whether the layer uses any attention. If not, all keys tie and have the value zero,
-            and the choice of key has no effect.
+        attends: whether the layer uses any attention. In a layer without attention, all keys tie
+            and have the value zero, so the choice of key has no effect.
     """
 
     content: float
@@ -134,12 +134,12 @@ def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[Layer
     """Bound `layer_norms` of a layer that computes, and of a layer that attends.
 
     The bound holds for k states (the compiler's own state included) and the lookahead adder. |W1|^2
-    is at most the largest row sum times the largest column sum of |W1|. The two sums are k|A| and 3
-    for the transition, w_pos and 2 w_pos - 1 for the carries, and 3 and 3 for the halves of the
-    XOR. All other layers have smaller sums. Layers that attend compute nothing and only copy. Their
-    query and key matrices are twice a partial permutation; their value matrices are a partial
-    permutation. The null keys have norms of at most 2 w_pos - 1 in the decoder and w_pos - 1 in the
-    encoder. All constants are explicit.
+    is at most the largest row sum times the largest column sum of |W1|. The largest row sum and
+    column sum are k|A| and 3 for the transition, and w_pos and 2 w_pos - 1 for the carries. Both
+    sums are 3 for the halves of the XOR. All other layers have smaller sums. Layers that attend
+    compute nothing and only copy. The query and key matrices of these layers are twice a partial
+    permutation; the value matrices are a partial permutation. The null keys have norms of at most 2
+    w_pos - 1 in the decoder and w_pos - 1 in the encoder. All constants are explicit.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)

@@ -21,12 +21,12 @@ from jaxbounds.smapprox.transformer import HARD, Attention, Run, Segment, run
 CHUNK = 64
 """The number of inputs that run at once; a larger number needs more memory and fewer chunks.
 
-Every input holds (T + 1) states per layer.
+The run stores T + 1 states per layer for each input.
 """
 
 
 class Inputs(NamedTuple):
-    """The arrays that `transformer.run` takes, each with a leading axis for the words."""
+    """The array arguments of `transformer.run`, each with a leading axis for the words."""
 
     tokens: Float[np.ndarray, "n m na"]
     present: Bool[np.ndarray, "n m"]
@@ -149,14 +149,14 @@ def execute(
     A look-up replaces hard attention: it finds the position directly instead of scoring all keys.
 
     Compiled weights with hard attention run by their structure (`look_up.run`), in time linear in
-    T. The dense network runs the few words that look-ups cannot decide. It also runs every call
-    with other weights, with soft attention or with `record`. The look-ups are compiled once for
-    each machine, T and padded length. The dense network is compiled once for each shape of weights,
-    T and padded length.
+    T. The dense network runs the few words that look-ups cannot decide. The dense network also runs
+    every call with other weights, with soft attention or with `record`. The look-ups are compiled
+    once for each machine, T and padded length. The dense network is compiled once for each shape of
+    weights, T and padded length.
 
     Args:
         compiled: the machine, compiled to a network.
-        words: inputs; `encode` lists the words that it refuses.
+        words: the input words; the docstring of `encode` lists the words that are refused.
         precision: "float32" or "float64".
         attention: the attention rule, hard-max (the paper's) or softmax.
         inverse_temperature: the inverse temperature of softmax attention; see

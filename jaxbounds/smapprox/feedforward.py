@@ -139,7 +139,7 @@ def compile_circuit(
         correction: the rounding between layers, or None for the uncorrected network.
         width: the width w, at least 2r with a correction and r without, where r is the largest
             number of gates in a layer. A larger width adds zero weights.
-        depth: the number d of hidden layers. If it exceeds `network_depth`, identity gates fill the
+        depth: the number d of hidden layers. If d exceeds `network_depth`, identity gates fill the
             layers before the head.
 
     Raises:

@@ -70,11 +70,12 @@ def exact_rademacher(
     """Compute Rad_{n,P}, the mean of `empirical_rademacher` over all X^n samples, up to rounding.
 
     The sum of the signs at each point is a random walk on Z^X. Each step is +e_x or -e_x, each with
-    probability P(x)/2. The Fourier transform of the walk's law after n steps is the n-th power of
-    one step's transform.
+    probability P(x)/2. The Fourier transform of the walk's distribution after n steps is the n-th
+    power of one step's transform.
 
     Raises:
-        Refused: if the walk may reach more than 2 10^7 points; the number of points is (2n + 1)^X.
+        Refused: if the random walk of the signs' sums may reach more than 2 10^7 points; the number
+            of points is (2n + 1)^X.
     """
     points, side = losses.shape[1], 2 * n + 1
     if side**points > 2e7:

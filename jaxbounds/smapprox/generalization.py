@@ -63,9 +63,10 @@ def l1_log_covering(
                               <= alpha^2 / (1 + sqrt K)^2,
 
     and there are C(2p + K - 1, K) <= (2p)^K such means. The error is less than r if K =
-    floor((scale - 1)^2) + 1. This K is at most scale^2, so log N <= scale^2 log 2p. If the volume
-    bound p log(1 + 2 scale) is smaller, the function returns the volume bound. One ball is enough
-    for scale < 1. Covers are strict: all distances are < r. All constants are explicit.
+    floor((scale - 1)^2) + 1. This K is at most scale^2, so the cover's size N satisfies log N <=
+    scale^2 log 2p. If the volume bound p log(1 + 2 scale) is smaller, the function returns the
+    volume bound. One ball is enough for scale < 1. Covers are strict: all distances are < r. All
+    constants are explicit.
 
     Raises:
         Refused: if scale or p is not positive. The other bounds of this module check their
@@ -131,9 +132,9 @@ def chained_sample_complexity(
 ) -> float:
     """Return the least n at which Proposition 2.3 gives risk epsilon, if (2.3) has epsilon = 0.
 
-    The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon. `sharp` uses `erm_risk`
-    instead. `rademacher` is `rademacher_explicit` or `rademacher_by_chaining`. All constants are
-    explicit.
+    The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon. If `sharp` is true,
+    `erm_risk` replaces the left side. `rademacher` is `rademacher_explicit` or
+    `rademacher_by_chaining`. All constants are explicit.
     """
     _positive(epsilon=epsilon, delta=delta)
 
@@ -153,7 +154,8 @@ def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: flo
     """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta); q = `fraction`.
 
     Consider exp(log_size) events. Every event that contains at most a `fraction` q of the samples
-    has a probability of at most P. This holds for all events at once with probability 1 - delta.
+    has a probability of at most P. This bound holds for all events at once with probability 1 -
+    delta.
     Proof: if an event has probability P >= q, Chernoff's bound gives Pr(at most q n samples are in
     it) <= exp(-n kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size +
     log(1/delta)) / n). All constants are explicit.
@@ -185,8 +187,8 @@ def realizable_sample_complexity(
     order of n is alpha^2 log p / (gamma^2 epsilon). Proof: let theta have margin gamma on all
     samples, and let theta' in the cover be nearer than gamma/2 to theta. Then rho(theta') > gamma/2
     on all samples, and rho(theta') < gamma/2 at all inputs at which theta errs. If the event
-    rho(theta') < gamma/2 has probability above epsilon, no sample is in this event with probability
-    below (1-epsilon)^n. All constants are explicit.
+    rho(theta') < gamma/2 has a probability above epsilon, the probability that no sample is in this
+    event is below (1-epsilon)^n. All constants are explicit.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, delta=delta)
     log_size = float(l1_log_covering(2.0 * alpha / gamma, p))

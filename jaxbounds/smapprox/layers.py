@@ -122,9 +122,9 @@ def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[La
 def ripple_adder(layout: Layout, /) -> list[Layer]:
     """Build Lemma C.2 as in the paper: subtract the left bit, then add the right bit, bit by bit.
 
-    XOR is relu(b - c) + relu(c - b); the next layer adds the two terms. The adder does not use b +
-    c, because b + c can be 2, and a correction rounds every value to 0 or 1. The adder has 2 w_pos
-    + 1 layers.
+    The XOR of a bit b and a carry c is relu(b - c) + relu(c - b); the next layer adds the two
+    terms. The adder does not use b + c, because b + c can be 2, and a correction rounds every value
+    to 0 or 1. The adder has 2 w_pos + 1 layers.
     """
     wp, bit = layout.bits, layout.low_bit
     left, right = layout.at("scr4", "left"), layout.at("scr4", "right")
@@ -156,8 +156,8 @@ def ripple_adder(layout: Layout, /) -> list[Layer]:
 def lookahead_adder(layout: Layout, /) -> list[Layer]:
     """Build Lemma C.2 in three layers: first all carries, then both halves of every XOR, then sums.
 
-    If the head moves right, the carry into bit t is relu(right + sum of lower bits - t). If it
-    moves left, the borrow from bit t is relu(left - sum of lower bits).
+    If the head moves right, the carry into bit t is relu(right + sum of lower bits - t). If the
+    head moves left, the borrow from bit t is relu(left - sum of lower bits).
     """
     wp, bit = layout.bits, layout.low_bit
     kept = ("st", "sym2", "pos1", "pos2")
@@ -179,11 +179,11 @@ def lookahead_adder(layout: Layout, /) -> list[Layer]:
 
 
 def find_last_visit(layout: Layout, /) -> list[Layer]:
-    """Build the layers of Lemma C.3: they find the last visit i' of a cell and the symbol it wrote.
+    """Build the layers of Lemma C.3, which find a cell's last visit i' and the symbol written then.
 
     One layer decides whether there was a visit (Claim C.4). Then w_pos layers find the bits of i'
-    by binary search (Claim C.5). A last layer copies the symbol that step i' wrote (Claim C.6). It
-    also reads the input symbol of the cell from the encoder (Lemma C.7).
+    by binary search (Claim C.5). A last layer copies the symbol that step i' wrote (Claim C.6). The
+    last layer also reads the input symbol of the cell from the encoder (Lemma C.7).
     """
     wp = layout.bits
     group = lambda name: list(layout.groups[name])
@@ -225,8 +225,8 @@ def combine(layout: Layout, blank: str, /) -> list[Layer]:
     """Build the layers of Lemma C.8, which compute the symbol now under the head.
 
     The layers keep state and head, and clear all other groups. The three flags tell whether the
-    cell was visited, is in the input but was not visited, or neither. In these cases, the symbol is
-    the last symbol written, the input's symbol, or the blank.
+    cell was visited, is in the input but was not visited, or neither. The symbol under the head is
+    then, in this order, the last symbol written in the cell, the cell's input symbol, or the blank.
     """
     flag = lambda name: layout.at("scr4", name)
     choose = Layer("C.8 choose", "scr4 = visited / input / blank, exactly one", layout)

@@ -32,7 +32,8 @@ class Layout:
         states: the names of the states; each state has one coordinate of the group st.
         symbols: the names of the tape symbols.
         bits: the number w_pos of position bits.
-        padding: the number of coordinates after all groups that are always zero.
+        padding: the number of coordinates that are always zero; these coordinates follow all
+            groups.
     """
 
     states: tuple[str, ...]

@@ -2,11 +2,12 @@
 
 The result equals that of `transformer.run` with the dense weights. The products omit only zeros.
 Each attention head finds its position by comparing position codes. All search layers look for the
-last visit of a cell, so one table is enough: the last step at each cell. A key with
-the leading timestep bits p exists if the last visit has the leading bits p. No key with these bits
-exists if the last visit's leading bits are smaller. Otherwise the table cannot decide. If the table
-cannot decide or a code is not binary, the word is not `certain`, and the dense network has to run
-the word. The last axis of each array counts the words.
+last visit of a cell, so one table is enough: for each cell, the last step at which the head was
+there. A key with the leading timestep bits p exists if the last visit has the leading bits p. No
+key with these bits exists if the last visit's leading bits are smaller. If the last visit's leading
+bits are larger than p, the table cannot decide. If the table cannot decide or a code is not binary,
+the word is not `certain`, and the dense network has to run the word. The last axis of each array
+counts the words.
 """
 
 import math
@@ -25,9 +26,10 @@ State = dict[str, Array]
 LastVisit = Callable[[Array], Array]
 """A function from cells to the last step at each cell, 0 if there was no step."""
 Recall = Callable[[Array, Array], tuple[Array, Any]]
-"""A function from (a coordinate group now, earlier steps) to the group at these steps.
+"""A function that returns the values of a coordinate group at earlier steps.
 
-The second result is a value that the run carries to the next step.
+The arguments are the group's present value and the earlier steps. A second result is a value that
+the run carries to the next step.
 """
 
 POSITIONS = ("pos1", "pos2", "pos3", "scr3")
@@ -38,8 +40,8 @@ BINARY_WITHIN = 1e-3
 
 A larger distance accepts more states.
 
-The distance has the unit of a bit's value. Scores have gaps of 1, so they keep their order within
-this distance.
+The distance has the unit of a bit's value. Distinct scores differ by at least 1, so deviations
+below this distance do not change the order of scores.
 """
 
 
@@ -111,12 +113,12 @@ def through(
             axes.
         inputs: the result of `input_table` for the words; the last axis of h counts the words.
         last: a function from a cell to the last step at which the head was on the cell.
-        recall: a function from the present value of a coordinate group, and earlier steps, to the
-            group's values at these steps.
+        recall: a function that returns the values of a coordinate group at earlier steps, from the
+            group's present value and these steps.
 
     Returns:
-        The state after the last layer; whether every look-up found its position without doubt; and
-        the second value that `recall` returned.
+        The state after the last layer; whether every look-up certainly found its position; and the
+        second value that `recall` returned.
     """
     zeta, layout, memory = structure.correction, structure.layout, None
     relu = lambda a: jnp.maximum(a, 0.0)
@@ -160,8 +162,8 @@ class Memory(NamedTuple):
 
     Attributes:
         last: the last step at which the head was on each cell, 0 if there was no step.
-        copied: for each past step, the coordinate group that a look-up of this step copies.
-        certain: whether every look-up so far found its position without doubt.
+        copied: for each past step, the values that a look-up of this step copies.
+        certain: whether every look-up so far certainly found its position.
     """
 
     last: Int[Array, "cells n"]

@@ -131,12 +131,13 @@ def from_description(
 
     The table maps a state to its row. A row maps a symbol (or several: "0,1" or "[0, 1]") to "L" or
     "R", or to {"write": symbol, "L": next state}. Without "write", the symbol does not change.
-    Without a next state, the state does not change. States without a row are terminal. They reject
-    if "reject" names them (by default those called reject, no or error). Otherwise they accept.
+    Without a next state, the state does not change. States without a row are terminal. A terminal
+    state rejects if "reject" names it (by default the names reject, no and error), and accepts
+    otherwise.
 
-    A next state must be known in one of three ways. It has an entry in the table (empty for a
-    terminal state), or "accept" or "reject" names it, or it has a usual name. The usual names are
-    accept, yes, halt, done, reject, no and error. The function refuses any other name as a slip.
+    The function refuses a next state as a slip unless one of three conditions holds. The next state
+    has an entry in the table (empty for a terminal state), or "accept" or "reject" names it, or it
+    has a usual name. The usual names are accept, yes, halt, done, reject, no and error.
 
     Args:
         data: the parsed description.
@@ -269,8 +270,8 @@ def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
     """Read a machine from the busy-beaver notation "1RB1LC_1RC1RB_...".
 
     The notation has one block per state A, B, ... Each block holds (write, move, next) for the
-    symbols 0, 1, ...; "---" and "1RZ" or "1RH" halt. The machine starts in A on blank 0 and accepts
-    by halting.
+    symbols 0, 1, ...; "---" and "1RZ" or "1RH" halt. The machine starts in state A, its blank is
+    the symbol 0, and it accepts by halting.
 
     Raises:
         Refused: if the string has another form.

@@ -79,8 +79,8 @@ class TuringMachine:
         """Refuse an input with a symbol outside the input alphabet.
 
         Raises:
-            Refused: if the word holds such a symbol; the message names the symbols and the
-                alphabet.
+            Refused: if the word has a symbol outside the input alphabet; the message names the
+                symbols and the alphabet.
         """
         strange = sorted(set(word) - set(self.input_alphabet))
         if strange:

@@ -99,15 +99,15 @@ def _factor(weight: float) -> str:
 
 
 class Read(NamedTuple):
-    """The origin of the symbol under the head after a step, from the attention maps.
+    """The source of the symbol under the head after a step, found from the attention maps.
 
     Attributes:
         step: i, the number of the step.
         cell: the head's cell l_i modulo 2^w_pos.
-        source: where the symbol comes from, "step", "input" or "blank".
+        source: the kind of the symbol's source: a past "step", the "input", or a "blank" cell.
         index: the past timestep i' (numbered from 1, as in the paper) or the input position; 0 for
             a blank.
-        symbol: the symbol under the head, which this source gives.
+        symbol: the symbol under the head, as its source contains it.
     """
 
     step: int
@@ -126,7 +126,7 @@ class Attended(NamedTuple):
         encoder: the attention weights to the input, with axes (steps, keys). The keys are the null
             key and the input positions.
         layers: the purpose of each search layer, in words.
-        reads: the origin of the symbol under the head, one `Read` for each step.
+        reads: the source of the symbol under the head, one `Read` for each step.
     """
 
     decoder: Float[np.ndarray, "L T1 T1"]
@@ -163,10 +163,11 @@ def attended(
 
 
 def recovered_tape(compiled: Compiled, seen: Attended, /) -> np.ndarray:
-    """Return the tape as the network knows it: symbols (T+1, cells), with "?" for unread cells.
+    """Return the tape that the network has read at each step, with "?" for unread cells.
 
     The symbol read at step i is the content of cell l_i from step i until the next read of that
-    cell. Columns are the cells modulo 2^w_pos, from 0.
+    cell. The rows of the result are the steps 0..T, and the columns are the cells modulo 2^w_pos,
+    from 0.
 
     Raises:
         Refused: if the network's states encode a head position outside the tape.

@@ -1,8 +1,8 @@
 """Sample sizes and generalization bounds from all-layer margins (Section 2.1, Appendix A).
 
-The paper leaves absolute constants open. In this module they are arguments, with default one. The
-values therefore show the shape of a bound and are no certificates. Ratios of two such values, and
-invariances, do not depend on the constants.
+The paper leaves absolute constants open. In this module the constants are arguments, with default
+one. The values therefore show the shape of a bound and are no certificates. Ratios of two such
+values, and invariances, do not depend on the constants.
 """
 
 import math
@@ -52,8 +52,8 @@ def sample_complexity(
 ) -> Any:
     """Compute the n of Lemma 2.4, C (alpha^2 log p / gamma^2 + 1) / epsilon^2 times a log factor.
 
-    The paper's O-tilde hides the constant C and the power of the logarithm. In this function they
-    are arguments.
+    The paper's O-tilde hides the constant C and the power of the logarithm. In this function the
+    constant and the power are arguments.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
     values = (alpha, p, gamma, epsilon, constant, log_power)
@@ -66,12 +66,11 @@ def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
     """Compute (1 - difference)^n / 2, which bounds a rule's failure probability from below.
 
     Two targets differ on points of mass `difference` (a probability), and no model is good enough
-    for both. Until a
-    sample falls on such a point, the labelled data are equal for both targets. Any rule then
-    returns one answer for both targets, and this answer is wrong for one of them. For one of the
-    targets, the rule is therefore wrong with probability at least (1 - difference)^n / 2.
-    (Definition 2.2 allows any surrogate loss, so an argument about one loss would not refute the
-    claim.)
+    for both. Until a sample falls on a point where the targets differ, the labelled data are equal
+    for both targets. Any rule then returns one answer for both targets, and this answer is wrong
+    for one of them. For one of the targets, the rule is therefore wrong with probability at least
+    (1 - difference)^n / 2. (Definition 2.2 allows any surrogate loss, so an argument about one loss
+    would not refute the claim.)
 
     Raises:
         Refused: if the mass is not in [0, 1].

@@ -5,7 +5,8 @@ maximisers (the off-mass). The best score exceeds the next by 1. If a key matche
 score is one below the match, and all other scores are at least two below. The off-mass is then at
 most e^-b + T e^-2b, where b is the inverse temperature. If no key matches, up to T scores are one
 below the null key's score. The off-mass is then at most T e^-b / (1 + T e^-b), which is tight. A
-correction of radius s restores the state exactly when the off-mass is below s.
+correction of radius s restores the state exactly when the attention mass outside the maximisers is
+below s.
 """
 
 import math

@@ -28,7 +28,7 @@ class LookUp(NamedTuple):
         cell: the group that holds the cell to look for.
         prefix: the group whose leading bits must equal the leading bits of the key's timestep; ""
             if no bits must be equal.
-        known: the number of these leading bits.
+        known: the number of leading bits that must be equal.
         asks: whether the bit after these leading bits must be 1 in the key's timestep.
         flag: the coordinate of scr4 that becomes one if a key is found; -1 if there is no flag.
         copied: the group that is copied from the key found; "" if no group is copied.
@@ -52,7 +52,7 @@ class SparseLayer(NamedTuple):
         look_ups: the attentions of the layer, in order.
         copies: the coordinate groups that the layer copies.
         computed: the groups that the layer computes together, as relu(W h + b) and a correction.
-        sources: the groups that enter the h of this formula.
+        sources: the coordinate groups that form the vector h of the formula relu(W h + b).
     """
 
     look_ups: tuple[LookUp, ...]
@@ -85,7 +85,7 @@ def read(
     """Return the structure of a network's weights, or None if they are not of a compiled network.
 
     The result is also None if there are too few position bits, so that position codes repeat within
-    T steps. Several keys then match.
+    T steps and several keys match.
 
     Args:
         params: weights for `transformer.run`, as NumPy arrays.
@@ -183,7 +183,7 @@ def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseL
 
 
 def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookUp | None:
-    """Read one attention as a look-up, or return None.
+    """Describe one attention as a look-up; return None if all its weights are zero.
 
     The function rebuilds the weights from the look-up, and compares them with the given weights.
     """

@@ -115,7 +115,7 @@ def every_step_by_look_up(
 COLUMNS = 2**14
 """The number of states that go through the layers at once; a larger number may exceed the cache.
 
-More words run in chunks.
+A batch with more states runs in chunks of words.
 """
 
 
@@ -160,14 +160,14 @@ def verify(
     precision: str = "float32",
     params: Any = None,
 ) -> Float[np.ndarray, "n T1"]:
-    """Run every step from the trace's state; return its result's distance from the next state.
+    """Run every step from the trace's state; return the results' distances from the next states.
 
     All steps run at once. A distance of 0 means exact equality. If all distances of a word are 0,
     the network's own run on this word equals the trace.
 
     Args:
         compiled: the machine, compiled to a network.
-        words: inputs; `execute.encode` lists the words that it refuses.
+        words: the input words; the docstring of `execute.encode` lists the words that are refused.
         trace: the claimed run, for example `execute.simulated(compiled, words)`.
         precision: "float32" or "float64".
         params: weights that replace the compiled weights; the run then uses no look-ups.

@@ -28,15 +28,15 @@ Params = Mapping[str, Any]
 
 
 class Segment(NamedTuple):
-    """Consecutive layers that run with equal attentions.
+    """Consecutive layers that compute the same kinds of attention (decoder, encoder or both).
 
     Attributes:
         start: the index of the first layer.
         stop: the index after the last layer.
         decoder: whether the layers attend to past steps.
         encoder: whether the layers attend to the input.
-        targets: the coordinates that decoder values may change; None means all. The run keeps only
-            these coordinates for past steps.
+        targets: the coordinates that decoder values may change; None means all. The run stores only
+            the coordinates `targets` of past steps.
     """
 
     start: int
@@ -81,9 +81,10 @@ class Attention:
         inverse_temperature: float | Array,
         /,
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-        """Return a mass for each key (zero for a forbidden key), and the sum of all masses.
+        """Return an unnormalised attention weight (mass) for each key, and the sum of all masses.
 
-        The attention weight of a key is its mass divided by the sum.
+        A forbidden key has the mass zero. The attention weight of a key is its mass divided by the
+        sum.
         """
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)
@@ -223,15 +224,16 @@ def run(
         inverse_temperature: the inverse temperature of softmax attention.
         record: whether to return the states and scores inside the run (`Record`) too.
         stop: the last step to compute, T by default; later outputs are zero. JAX cannot
-            differentiate a run with `stop` in reverse mode, and the run has no record.
+            differentiate a run with `stop` in reverse mode, and such a run returns no states and
+            scores.
 
     Raises:
         Refused: if `record` is true, and `stop` is given or a segment omits an attention.
     """
     if record and (stop is not None or not all(s.decoder and s.encoder for s in segments)):
         raise Refused(
-            f"record={record} with stop={stop} over segments={len(segments)}, expected no stop"
-            " and the full network: one segment with both attentions. Try record=False"
+            f"record={record} with stop={stop} over segments={len(segments)}, expected stop=None "
+            f"and one segment with both attentions if record=True. Try record=False"
         )
     T = decoder_codes.shape[0] - 2
     layers, dtype = params["layers"], params["start"].dtype
@@ -305,7 +307,7 @@ def run(
 
 
 def _own_column(table: Float[Array, "T1 D n"], T: int, /) -> Float[Array, "T1 D T1"]:
-    """Move the current step's column to its place: columns for the null key and steps 1..T."""
+    """Move each current step's entry, the last of its row, to the column of this step."""
     here = (jnp.eye(T + 1) > 0) & (jnp.arange(T + 1) > 0)[None, :]
     past = jnp.concatenate([table[..., :1], table[..., 2:-1]], axis=-1)
     return jnp.where(here[:, None, :], table[..., -1:], past)

@@ -233,5 +233,5 @@ def test_a_run_that_stops_early_has_the_same_steps(x64):
     np.testing.assert_allclose(early.outputs[: last + 1], whole[: last + 1], rtol=0, atol=1e-9)
     np.testing.assert_allclose(early.output, params["head"] @ whole[last], rtol=0, atol=1e-9)
     assert np.abs(whole[last + 1]).max() > 0.5 and not early.outputs[last + 1 :].any()
-    with pytest.raises(ValueError, match="no stop"):
+    with pytest.raises(ValueError, match="expected stop=None"):
         run(params, *one, segments=compiled.full, record=True, stop=jnp.asarray(last))

@@ -22,7 +22,7 @@ from jaxbounds.seqlength.comparisons import (
 _POINT = Setting(d=16, m=10**7)
 """A setting at which every bound is below the trivial value.
 
-Theorem 4.1 needs m >= 590,336 for this.
+The bound of Theorem 4.1 is below the trivial value only for m >= 590,336.
 """
 
 OURS = ("theorem_4_1_corrected", "lemma_3_6", "sharpened")
@@ -45,9 +45,9 @@ class Comparison:
 
     Attributes:
         setting: the setting that all three lines contain.
-        T: the sequence lengths of the first line.
-        m: the sample sizes of the second line.
-        B_QK: the norm bounds on W_QK of the third line.
+        T: the sequence lengths of the line along which T varies.
+        m: the sample sizes of the line along which m varies.
+        B_QK: the norm bounds on W_QK of the line along which B_QK varies.
     """
 
     setting: Setting = field(default_factory=lambda: _POINT)
@@ -59,7 +59,7 @@ class Comparison:
         """Refuse a list of T, m or B_QK that has fewer than two values or does not increase.
 
         Raises:
-            Refused: with the name of the list.
+            Refused: if a list has such a fault; the message names the list and shows its values.
         """
         for name in ("T", "m", "B_QK"):
             line = getattr(self, name)
@@ -71,7 +71,7 @@ class Comparison:
 
 
 def run(config: Comparison, key: Array, /) -> xr.Dataset:
-    """Evaluate every bound on the three lines; the run is not random.
+    """Evaluate every bound along the lines of T, m and B_QK; the run is not random.
 
     Returns:
         A dataset with the bounds along each line: `over_T` with axes (bound, T), `over_m` and
@@ -153,13 +153,13 @@ SETTINGS = default_settings(
     others="The paper names no point: which bound is least depends on it, and is asked of the "
     "default's lines. A bound that does not depend on T does so at every point.",
 )
-"""The settings at which the claims are decided; smaller lines leave the claims open."""
+"""The settings at which the claims are decided; lines that end earlier leave the claims open."""
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
     """Return false data: the paper's bounds, changed to grow by at most 0.1% along a line.
 
-    The claims must reject these data; the data are a control of the claims.
+    The claims must reject these data, which shows that the claims can fail.
     """
     slope = 1 + 1e-3 * np.log(data["T"] / data["T"].min()) / np.log(data["T"].max())
     grown = (data["over_T"] * slope).where(data["bound"].isin(OURS), data["over_T"])
@@ -234,9 +234,9 @@ def _setting(data: xr.Dataset) -> str:
 def figure(data: xr.Dataset, /) -> Any:
     """Draw the three lines of settings side by side.
 
-    A dashed curve is a bound with hidden constants. The dotted curve is the trivial value. A bound
-    is faint at points where it is clipped at the trivial value and gives no information. A title
-    names the bounds that are clipped everywhere.
+    A dashed curve is a bound with hidden constants. The dotted curve is the trivial value. A curve
+    is faint where the bound is clipped at the trivial value and gives no information. A title names
+    the bounds that are clipped everywhere.
     """
     import matplotlib.pyplot as plt
 
@@ -268,7 +268,7 @@ def figure(data: xr.Dataset, /) -> Any:
 COMPARISON = Experiment(
     id="seqlength.comparison",
     label="Sections 1 and 2.5",
-    title="this paper's bounds, a log(T) bound and parameter counting, along T, m and the norm",
+    title="this paper's bounds, a log(T) bound and parameter counting, against T, m and ||W_QK||",
     config=Comparison(),
     run=run,
     figure=figure,

@@ -70,7 +70,7 @@ class SparseMajority:
         """Refuse settings that are impossible.
 
         Raises:
-            Refused: with the name of the setting.
+            Refused: if a setting is impossible; the message names the setting.
         """
         if self.loss not in get_args(Loss) or self.rule not in get_args(Rule):
             raise Refused(

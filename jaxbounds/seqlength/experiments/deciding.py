@@ -9,15 +9,15 @@ from jaxbounds.seqlength.trends import trend
 
 
 class Decision(NamedTuple):
-    """The answer of `decide`: whether values change with x, or how many runs would decide this.
+    """The answer of `decide`: whether values change with x, or how many runs would decide it.
 
     Attributes:
         present: True if the slope is significant and has the sign of `change`, the change in the
-            values that `decide` looks for. False if the slope is not significant with that sign,
-            and the test excludes a slope as large as that of `change`. None otherwise.
-        runs: the estimated number of runs at each x that would decide the question. The number is a
-            multiple of the present number of runs. None if the estimate is more than 16 times the
-            present number.
+            values that `decide` looks for. False if the slope is not significant with the sign of
+            `change`, and the test excludes a slope as large as that of `change`. None otherwise.
+        runs: the estimated number of runs at each x that would decide the question. The estimate is
+            a multiple of the present number of runs. None if more than 16 times the present number
+            of runs would be needed.
     """
 
     present: bool | None
@@ -43,13 +43,13 @@ def decide(
     runs that would decide.
 
     Args:
-        x: one abscissa per row. The docstring of `trend` describes `x`, `values`, `keep` and the
-            errors raised.
-        values: one value per run.
-        keep: whether each run counts.
-        kind: the summary over runs, "mean" or "max".
-        change: the change in the values, from the least x to the largest x, that the second test
-            may exclude.
+        x: the abscissa of each row of `values`. The docstring of `trend` describes the errors
+            raised.
+        values: the measured value of each run; a row has the runs at one x.
+        keep: a mask of the runs that the tests use.
+        kind: the summary of the runs at one x, "mean" or "max".
+        change: the change in the values, from the least x to the largest x, that the function looks
+            for.
         level: the significance level of both tests.
     """
     ramp = (change / np.ptp(x) * (x - x.min()))[:, None]

@@ -79,22 +79,22 @@ def run(
 ) -> xr.Dataset:
     """Train at every length; return one value per length and seed of each quantity in the figures.
 
-    The following variables have the axes (T, seed). At the best epoch: gap (validation minus
-    training loss), validation_loss, train_loss, accuracy, l1, l1_increase (since the start), epoch,
-    and `learned` (training loss below 0.6). At the end: epochs_run, train_accuracy (running, of the
-    last epoch) and diverged (an epoch, or -1).
+    The following variables have the axes (T, seed). Values at the best epoch are: gap (validation
+    minus training loss), validation_loss, train_loss, accuracy, l1, l1_increase (since the start),
+    epoch, and `learned` (training loss below 0.6). Values at the end of a run are: epochs_run,
+    train_accuracy (running, of the last epoch) and diverged (an epoch, or -1).
 
     Three variables have the axis T and describe the run with the largest gap. `bound` bounds the
-    gap of the cross entropy, clipped to [0, 1], with the run's own norms and delta = 0.05. This
-    value is only a diagnostic, because the norms are not fixed in advance. `bound_fixed` uses the
-    norms of the run at the first length instead. `norm_product` is the product of the norms of the
-    maps around the attention.
+    gap of the cross entropy, clipped to [0, 1], with the run's own norms and delta = 0.05. The
+    variable `bound` is only a diagnostic, because the norms are not fixed in advance. `bound_fixed`
+    uses the norms of the run at the first length instead. `norm_product` is the product of the
+    norms of the maps around the attention.
 
     Args:
         config: the settings of the experiment.
         key: the random key of all draws; the key of a run depends on its length and number only.
         folder: the folder of the checkpoints of every length.
-        resume: continue from the folder's checkpoints instead of clearing them.
+        resume: whether to continue from the folder's checkpoints instead of clearing them.
 
     Raises:
         Refused: if a length does not exceed the hidden set, or the folder to resume from is

@@ -3,10 +3,11 @@
 Only runs that learned count, because an untrained network has no gap at any length. Four claims are
 about trends. The joint significance level of the four tests is 5%, so the level of each test is
 1.25%. A trend is present if its slope is significant. A trend is absent if the test excludes a
-trend that is large enough to see in the figure. Such a trend doubles the values, or changes the
-accuracy by 0.1. Otherwise the claim is open, and its finding estimates how many runs would decide
-the claim. As in the paper, the tests use the maximum over runs; for the accuracy, a test also uses
-the mean. The output also lists the mean over runs, and the slopes against ln T.
+trend that is large enough to see in the figure. A trend is large enough if it doubles the values,
+or changes the accuracy by 0.1. If a trend is neither present nor absent, the claim is open, and its
+finding estimates how many runs would decide the claim. As in the paper, the tests use the maximum
+over runs; for the accuracy, a test also uses the mean. The output also lists the mean over runs,
+and the slopes against ln T.
 
 If the settings differ from the paper's settings, the claims about the figures stay open. Section
 4's bounds hold for every trained network, so each run decides whether its own gap is below its

@@ -210,7 +210,7 @@ def train_length(
         key: the random key of all draws.
         T: the sequence length.
         folder: the folder of this length's checkpoints; None writes no checkpoint.
-        resume: continue from the folder's checkpoints instead of clearing them.
+        resume: whether to continue from the folder's checkpoints instead of clearing them.
 
     Raises:
         Refused: if the hidden set does not fit T, the folder to resume from is damaged or has

@@ -39,7 +39,7 @@ def _levels(instance: Instance, side: float) -> tuple[Any, dict[str, Any], Any]:
 
     Each l_i is one of M equally spaced levels in [-1, 1]. The tokens +-B_x (15 e_1 + (e_i - t e_2)
     / 2) / 16 compare l_i with a threshold t. Here t is the middle between two neighbouring levels,
-    and `side` says which of them is l_i.
+    and `side` says which of the two levels is l_i.
     """
     d, B_x, M, t = draw.numbers(instance, "d", "B_x", "M", "t")
     xp = array_module(d, B_x, M, t)

@@ -116,7 +116,7 @@ def _block_cases(size: Size) -> Instance:
 def _moved(
     g: Array, ghat: Array, layer: Instance, moved: Instance, activation: Activation = jnp.tanh
 ) -> Array:
-    """Measure the largest distance, over tokens, between the outputs of a layer and its copy."""
+    """Measure the largest distance, over tokens, of a layer's and its perturbed copy's outputs."""
     run = lambda g, weights: block(g, weights, activation=activation)
     return max_row_norm(run(g, layer) - run(ghat, moved))
 

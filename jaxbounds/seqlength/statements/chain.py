@@ -242,8 +242,8 @@ COVER = on_networks(
             erratum="E10",
             note="The check uses the proof's own list of covers. This list covers the first "
             "layer's W_v for inputs of norm 1, but the tokens have norm B_x = 4. In the stored "
-            "instance only this W_v changes. The list's term for the first layer's W_QK also "
-            "lacks the factor B_x^2 (E9).",
+            "counterexample only this W_v is perturbed. The list's term for the first layer's W_QK "
+            "also lacks the factor B_x^2 (E9).",
             counterexample=_ONE_VALUE_MAP,
         ),
         Form(

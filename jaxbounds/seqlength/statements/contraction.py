@@ -113,7 +113,7 @@ def _class(key: Array, size: Size) -> Instance:
 def _cubes(size: Size) -> Instance:
     """Return classes with every choice of signs at some points and 0 at the other points.
 
-    Each class has two margins, 1 and 1.02 Rad.
+    Each class occurs with two margins: 1, and 1.02 times the class's complexity Rad.
     """
     every, rows = np.array(list(itertools.product((-1.0, 1.0), repeat=size["points"]))), []
     for count in range(1, size["points"] + 1):

@@ -36,9 +36,8 @@ gradient_search = functools.partial(
     search="gradient",
     budget=Budget(samples=64, restarts=2, steps=30, batch=64),
 )
-"""A function that declares an inequality for checks with a few gradient searches.
-
-The check also uses random and extremal instances.
+"""A function that declares an inequality, which random and extremal instances and a few gradient
+searches check.
 """
 
 random_search = functools.partial(
@@ -49,7 +48,8 @@ random_search = functools.partial(
 )
 """A function that declares an inequality, which random searches check instead of gradients.
 
-The sides of such an inequality are piecewise constant, for example because of a greedy choice.
+Use this function if the sides of the inequality are piecewise constant, for example because of a
+greedy choice.
 """
 
 FEWER = Budget(samples=16, restarts=0, steps=0)

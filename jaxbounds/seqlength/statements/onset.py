@@ -14,7 +14,10 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 class _Found(NamedTuple):
-    """The least informative sample size m*, and bound / trivial value at m* and at 0.995 m*."""
+    """The least sample size m* at which a bound is informative, and bound / trivial value there.
+
+    The field `before` has this ratio at the sample size 0.995 m*.
+    """
 
     there: float
     before: float
@@ -23,7 +26,7 @@ class _Found(NamedTuple):
 
 @functools.lru_cache(maxsize=64)  # the searches of all forms start at equal instances
 def _found(theorem: int, setting: Setting) -> tuple[_Found, _Found]:
-    """Return the least informative sample sizes of one theorem's printed and sharpened bounds."""
+    """Find where one theorem's printed bound and its sharpened bound become informative."""
     name, onset = list(onsets(setting, layers=2, words=3).items())[theorem]
     least = smallest_samples(setting, layers=2, words=3, theorems=(name,))[name]
 

@@ -1,4 +1,4 @@
-"""Corollaries D.0.1, D.0.2 and F.0.1: which matrix (W_QK or W_QK^T) has the column norm."""
+"""Corollaries D.0.1, D.0.2 and F.0.1: which matrix (W_QK or W_QK^T) has bounded column norms."""
 
 import math
 from typing import Any

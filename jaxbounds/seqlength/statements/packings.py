@@ -160,7 +160,7 @@ THEOREM_4_2 = draw.random_search_on_host(
                 meets=_meets_4_2,
             ),
         ),
-        Form(name="derived", note="This bound comes from the proof's own list of terms."),
+        Form(name="derived", note="The bound uses the list of terms that the paper's proof gives."),
     ),
     control="a fifteenth of the proof's number",
     source="Theorem 4.2",
@@ -175,10 +175,11 @@ def norms_of(B_x: Any) -> NetworkNorms:
 def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, dict[str, Any], Any]:
     """Return one input, one network and the readout w.
 
-    All three are nonzero only on the coordinates 0, 1, 2 and i of R^d. Row 0 of W_QK has `entries`
-    at 2 and i. The token [CLS] is B_x e_0. The other two tokens are +-B_x (share e_1 + direction),
-    with `direction` in the coordinates 2 and i. The query of [CLS] distinguishes these two tokens
-    by the sign of entries . direction. The readout w is nonzero only at coordinate 1.
+    Tokens, weights and readout are nonzero only on the coordinates 0, 1, 2 and i of R^d. Row 0 of
+    W_QK has the two numbers `entries` in the coordinates 2 and i. The token [CLS] is B_x e_0. The
+    other two tokens are +-B_x (share e_1 + direction), with `direction` in the coordinates 2 and i.
+    The query of [CLS] distinguishes the two tokens other than [CLS] by the sign of entries .
+    direction. The readout w is nonzero only at coordinate 1.
     """
     xp = array_module(entries, direction, share, B_x)
     e = xp.eye(4)

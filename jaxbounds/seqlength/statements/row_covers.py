@@ -86,7 +86,8 @@ LEMMA_3_4 = draw.random_search(
         Form(
             name="sharpened S3 code",
             note="The code of a matrix has at most 2x^2 letters, which gives ln N <= floor(2x^2) "
-            "ln(2kd levels + 1). Here `levels` counts the possible levels of a row.",
+            "ln(2kd levels + 1). Here `levels` counts the possible levels (ranges of the norm) of "
+            "a row.",
             equality="two rows just below B / 2 with entries at their steps",
         ),
     ),

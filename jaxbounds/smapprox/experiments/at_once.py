@@ -24,7 +24,7 @@ def at_once() -> Iterator[Callable[..., Future]]:
 
     An exception that leaves the block, for example Ctrl-C, ends the calls. Each call ends as soon
     as XLA has finished the work in progress for the call. If there are several processes, `submit`
-    runs the call itself, because collectives must keep one order.
+    runs the call itself, because all processes must start their collective operations in one order.
     """
     threads: list[Thread] = []
     wide = jnp.result_type(float) == jnp.float64
@@ -60,7 +60,8 @@ def at_once() -> Iterator[Callable[..., Future]]:
 Count = Callable[[float, str], None]
 """A function that reports progress.
 
-Its arguments are the amount of work done since its last call, and a text about this work.
+The function has two arguments: the amount of work done since the function's last call, and a text
+about this work.
 """
 CHUNKS = 20
 """The number of reports for all the work; a larger number reports sooner and less reliably."""
@@ -74,8 +75,8 @@ def counted(total: float, unit: str, /) -> Iterator[Count]:
     report includes compiling.
 
     Args:
-        total: the amount that all threads do together.
-        unit: the unit of the amount, in the plural ("rays").
+        total: the amount of work of all threads together.
+        unit: the unit of this amount, in the plural ("rays").
     """
     lock = Lock()
     done: float = 0

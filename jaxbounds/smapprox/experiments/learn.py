@@ -1,11 +1,11 @@
 """Networks compiled from machines and then learned from accept bits (not in the paper).
 
 Gradient descent learns from n random words. An accept bit tells, for each word, whether the machine
-accepts the word. There are two experiments. The first learns the next states in a machine's
-transition table inside the compiled network, from random logits. The second trains all weights of
-the network, from the compiled weights plus noise. Test errors are exact, because every word up to
-the training length is tested. The claims compare the number of samples needed with the growth that
-Lemma 2.4 gives.
+accepts the word. There are two experiments. The first experiment learns the next states in a
+machine's transition table inside the compiled network, from random logits. The second experiment
+trains all weights of the network, from the compiled weights plus noise. Test errors are exact,
+because every word up to the training length is tested. The claims compare the number of samples
+needed with the growth that Lemma 2.4 gives.
 """
 
 from typing import Any
@@ -81,7 +81,7 @@ In the changed data the tables are not learned, or noise has another effect on t
 
 
 def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Learn the table of every machine, and all weights of the first; compute sample sizes."""
+    """Learn all transition tables and all weights of the first machine; compute sample sizes."""
     table_key, weight_key = jax.random.split(key)
     kinds = ((config.radii, True), (config.bare_radii, False))
     plans = [table_plan(config)] * len(config.machines)

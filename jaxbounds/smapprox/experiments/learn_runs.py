@@ -114,7 +114,8 @@ class Plan(NamedTuple):
     """The amount of work of a sweep whose steps run in chunks; the first chunk also compiles.
 
     Attributes:
-        steps: the number of steps; each step measures the state that the step before it left.
+        steps: the number of training steps, and one more step, because each step measures the state
+            after the step before.
         chunk: the number of steps between two reports of progress.
         each: the work of one step on all training runs that are vmapped side by side (lanes).
     """
@@ -154,7 +155,7 @@ def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
 
 
 def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
-    """Draw `most` of `count` words at random; return all frequencies in the first n draws."""
+    """Draw `most` random words of `count`; return the words' frequencies in the first n draws."""
     drawn = jax.random.randint(key, (most,), 0, count)
     one = (jnp.arange(most) < n).astype(jnp.float32)
     return jnp.zeros(count).at[drawn].add(one) / n.astype(jnp.float32)
@@ -170,8 +171,8 @@ def learned_tables(
 ) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
     """Return the errors of learned tables on words up to the trained length, and on longer words.
 
-    Each number n of samples has a row. The last row is for tables that use a straight-through
-    derivative, at the largest n.
+    Each number n of samples has a row in both results. The last row is for tables that use a
+    straight-through derivative, at the largest n.
 
     Args:
         config: the experiment.

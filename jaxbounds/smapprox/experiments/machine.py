@@ -33,7 +33,7 @@ class Machine:
         correction: the rounding after each layer, "dyadic", "thirds" or "none".
         tape: the kind of tape, "two_way" or "one_way".
         limit: the largest number of steps in which the machine may halt.
-        show: also print the purpose of every layer.
+        show: whether to print the purpose of every layer too.
         missing: the treatment of pairs (state, symbol) for which a file states no transition.
             "error" refuses the machine, and "reject" makes the machine reject.
     """
@@ -205,7 +205,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
     names = ["blank", *dataset.attrs["input"]]
     every = -(-len(names) // 12)
     look_up.set_xticks(range(0, len(names), every), names[::every])
-    look_up.set(title="symbol of the input, if the cell had no visit", xlabel="symbol")
+    look_up.set(title="input symbol of a cell that the head has not visited", xlabel="symbol")
     for axis in (tape, past, look_up):
         axis.grid(False)
     about = dataset.attrs
@@ -246,7 +246,7 @@ def _draw_tape(axis: Any, dataset: xr.Dataset) -> None:
     places = np.unique(np.linspace(0, len(cells) - 1, 16).round().astype(int))
     axis.set_xticks(places, [str(cells[place]) for place in places])
     axis.set(
-        title="tape as the network knows it (the box marks the head)",
+        title="tape that the network has read (the box marks the head)",
         xlabel=f"cell modulo {dataset.sizes['cell']}",
         ylabel="step",
     )
@@ -255,7 +255,7 @@ def _draw_tape(axis: Any, dataset: xr.Dataset) -> None:
 EXPERIMENT = Experiment(
     id="smapprox.machine",
     label="Theorem 4.1",
-    title="a machine of yours, compiled and run beside the simulator",
+    title="one Turing machine: its compiled network beside the step simulator",
     config=Machine(),
     presets={
         "published": Machine(adder="ripple", correction="thirds"),

@@ -45,9 +45,10 @@ def chain_margins(
     """Bound margins of identity chains at input 1, from above and below.
 
     The upper bounds are for networks with and without corrections. The layers of a shallow chain
-    are the last layers of the deepest chain, on equal states. A perturbation of the shallow chain
-    is therefore a perturbation of the deep chain's last layers and head. So the search at every
-    larger depth starts from the perturbations of smaller depths.
+    are the last layers of the deepest chain, and the states of these layers are equal in both
+    chains. A perturbation of the shallow chain is therefore a perturbation of the deep chain's last
+    layers and head. So the search at every larger depth starts from the perturbations of smaller
+    depths.
 
     Args:
         depths: the numbers of gates in the chains, in increasing order.
@@ -78,7 +79,7 @@ class Attack(NamedTuple):
     """An attack that estimates a margin from above.
 
     Attributes:
-        search: the function `margin_upper` with all arguments but its starts and refinements.
+        search: the function `margin_upper`; only the arguments `starts` and `refinements` are open.
         blocks: the number of blocks of parameters that the search visits.
         refinements: the number of refinements.
     """
@@ -93,7 +94,7 @@ class Attack(NamedTuple):
 
 
 def _side_by_side(attacks: Sequence[Sequence[Attack]], about: str) -> list[list[UpperEstimate]]:
-    """Run all attacks in parallel; an attack also starts from what its row found before it."""
+    """Run all attacks in parallel; an attack also starts from its row's earlier perturbations."""
     found: list[list[Any]] = []
     total = sum(attack.rays(starts) for row in attacks for starts, attack in enumerate(row))
 

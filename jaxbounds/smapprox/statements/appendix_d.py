@@ -160,7 +160,7 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
     """Run the layer with perturbed weights and h_1; return scores, attention weights and output.
 
     The function perturbs the key weight of the bit of pos1 that distinguishes step 3 from step 1.
-    It also perturbs three weights of the value map, those of the three bits of pos1, and its bias.
+    The function also perturbs the value map: its weights of the three bits of pos1, and its bias.
     """
     layout, (weights, H) = _claim_c4()
     bit = layout.low_bit("pos1", 1)

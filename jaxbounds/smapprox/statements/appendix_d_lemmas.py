@@ -39,7 +39,7 @@ def _everywhere(key: Array, size: Size) -> Instance:
 def _in_corrections(key: Array, size: Size) -> Instance:
     """Draw a direction that moves only the corrections' parameters.
 
-    The output is most sensitive to these parameters.
+    The output is most sensitive to the parameters of the corrections.
     """
     some = ravel_pytree(_mixed()[0])[1](_everywhere(key, size)["direction"])
     inside = jnp.arange(1, len(some["hidden"]["b"]) + 1) % 4 >= 2
@@ -76,7 +76,8 @@ def _scaled(direction: Any, factor: float, later: float) -> Any:
     """Scale each part of a direction to `factor` times the length that (D.6) to (D.8) allow.
 
     The weights of hidden layers 4i and 4i + 1 are part of theta_i; those of 4i + 2 and 4i + 3 are
-    xi_i. The head is theta_d. The function also multiplies all parts but theta_0 by `later`.
+    xi_i. The weights of the head are theta_d. The function also multiplies all perturbations but
+    the one of theta_0 by `later`.
     """
     radii, _ = _radii()
     first, hidden, head = direction["first"], direction["hidden"], direction["head"]
@@ -212,8 +213,7 @@ LEMMA_D8 = on_moved_circuits(
         Form(
             name="sharpened",
             note="The perturbation delta has exactly the largest norm that the proof of Theorem "
-            "D.6 "
-            "allows if its factors 1/2 are left out.",
+            "D.6 allows if its factors 1/2 are left out.",
         ),
         Form(
             name="sharpened joint",

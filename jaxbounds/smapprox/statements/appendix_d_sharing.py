@@ -16,19 +16,19 @@ READS = {
     "printed shared": ((0, 1, 2), (2, 3, 0), (4, 5)),
     "control": ((0, 1, 2), (2, 3, 0), (4, 4, 5)),
 }
-"""For each form, the indices of the parameters that each layer reads. A layer may share parameters
-with another layer, or (in the control) read one parameter twice.
+"""For each version of the claim, the indices of the parameters that each layer reads. A layer may
+share parameters with another layer, or (in the control) read one parameter twice.
 """
 
 
 def _alike(key: Array, size: Size) -> Instance:
-    """Return the case in which two layers depend equally on their shared parameters."""
+    """Return the instance in which two layers depend equally on their shared parameters."""
     c = jnp.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1e-9, 1e-9, 1e-9]])
     return {"c": c, "a": jnp.ones(3)}
 
 
 def _one_layer(key: Array, size: Size) -> Instance:
-    """Return the case in which only the last layer affects F, by its first two parameters."""
+    """Return the instance in which only the last layer affects F, by its first two parameters."""
     return {"c": jnp.full((3, 3), 1e-9).at[2, :2].set(1.0), "a": jnp.ones(3)}
 
 

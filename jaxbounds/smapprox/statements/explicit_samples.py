@@ -64,7 +64,8 @@ THEOREM_31 = on_circuits(
         Form(
             name="derived",
             note="As in smapprox.thm3.1, alpha / gamma <= 900 s r and 2p <= 4 w^2 d. For n = A "
-            "(K/epsilon)^2, 4 Rad <= epsilon / 2 if 8 (7.8 + 5.26 log(K/epsilon)) <= K. The "
+            "(K/epsilon)^2 with A = (alpha/gamma)^2 log 2p, 4 Rad <= epsilon / 2 if 8 (7.8 + 5.26 "
+            "log(K/epsilon)) <= K. The "
             "choice K = 600 (1 + log(1/epsilon)) satisfies this condition.",
         ),
         Form(

@@ -61,7 +61,8 @@ SIZE = Statement(
             cites="Theorem 4.1: d ~ log T",
             sense="at most",
             exponent=(0.6, 0.75),
-            note="The network with the ripple adder has depth D = 3 w_pos + 8, so the depth is at "
+            note="The network with the ripple adder has depth D = 3 w_pos + 8 (w_pos: position "
+            "bits), so the depth is at "
             "most of the order log T. Identity layers can be added, so every larger depth is "
             "possible too.",
         ),

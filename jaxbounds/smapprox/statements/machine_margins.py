@@ -128,7 +128,7 @@ MARGIN = Statement(
 
 
 def _lengths(size: Size) -> Instance:
-    """Return cases with growing numbers T of steps, then cases with growing numbers of states."""
+    """Return instances with growing numbers T of steps, then with growing numbers of states."""
     lengths, cycles = [3, 4, 5, 6, 7, 8, 10, 12, 16, 20], [2, 3, 4, 6, 8, 12, 16, 24, 72]
     return {
         "log_T": np.array([*lengths, *(5 for _ in cycles)]),

@@ -30,7 +30,7 @@ from jaxbounds.smapprox.feedforward import (
 )
 
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
-"""The forms (versions) of Theorem D.6 by name, each with the function that computes its bound."""
+"""A dictionary from each version's name of Theorem D.6 to the function that computes the bound."""
 INPUTS = 4
 """The number of input bits of the random circuit; a larger number gives more inputs to check.
 
@@ -49,7 +49,7 @@ def certified_margin(params: Any, inputs: int) -> float:
 
 
 def every(**ranges: Iterable[Any]) -> dict[str, Any]:
-    """Return all combinations of the values of named numbers, as arrays under these names."""
+    """Return an array for each name; together the arrays list all combinations of the values."""
     return dict(zip(ranges, np.array(list(itertools.product(*ranges.values()))).T))
 
 
@@ -63,8 +63,8 @@ def times(tree: Any, c: Any) -> Any:
 def margin_networks() -> Any:
     """Return an identity chain and a random circuit as networks of one shape, stacked.
 
-    The result also holds the networks' truth tables and certified bounds. There is a bound for each
-    form of Theorem D.6.
+    The result also holds the networks' truth tables and certified bounds. Each version of Theorem
+    D.6 (`THEOREM_D6`) gives one bound for each network.
     """
     rows = []
     with ensure_compile_time_eval():
@@ -86,7 +86,7 @@ def margin_networks() -> Any:
 
 
 def margin_cases(size: Size) -> Instance:
-    """Return the cases: the identity chain on both inputs, and the random circuit on all inputs."""
+    """Return the instances: the identity chain on both inputs, the random circuit on all inputs."""
     every = circuits.all_inputs(size["inputs"])
     bits = np.concatenate([every[[0, len(every) // 2]], every])
     return {"circuit": np.repeat([0, 1], [2, len(every)]), "x": bits.astype(int)}

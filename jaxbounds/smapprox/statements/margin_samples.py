@@ -1,7 +1,7 @@
 """Lemma 2.4 with its constants: risks and sample sizes.
 
-The class is F = theta . x on unit vectors with |theta|_1 <= 1; its margin is |theta . x|. In the
-class of coupons, each input has exactly one parameter at which F errs.
+The class is F = theta . x on unit vectors with |theta|_1 <= 1; its margin is |theta . x|. The
+statements also use a class of coupons: inputs that each have exactly one parameter at which F errs.
 """
 
 import math
@@ -26,15 +26,15 @@ RARE = np.array([2.0, 1.0, 0.5])
 GRID = 180
 """The number of models (angles) on the l_1 sphere; a larger number finds worse models."""
 COUPONS, COUPON_SAMPLES = 21, 200
-"""The numbers of coupons and of samples.
+"""The number of coupons (inputs of one kind), and the number of samples.
 
-A coupon is an input with exactly one parameter at which F errs. These parameters lie in [-1, 1],
-gamma = 1/10 apart.
+A coupon is an input with exactly one parameter at which F errs. The parameters of the coupons lie
+in [-1, 1], at distances of gamma = 1/10.
 """
 
 
 def _coupon_mass(log_size: float) -> float:
-    """Return the probability of one coupon: 1.001 times the largest risk that the bound allows.
+    """Return the probability of one coupon (input): 1.001 times the risk that the bound allows.
 
     The bound is for a cover with the given log size, and for COUPON_SAMPLES samples without
     training error.
@@ -58,7 +58,7 @@ def law(size: Size) -> np.ndarray:
 
 
 def points(key: Array, size: Size) -> Instance:
-    """Draw the points' angles, wider for rare points, and the number of samples at each point."""
+    """Draw the points' angles (in a wider range for rare points), and each point's sample count."""
     a, b = jax.random.split(key)
     spread = np.append(np.full(size["points"] - len(RARE), 0.6), np.full(len(RARE), 1.2))
     angle = jax.random.uniform(a, spread.shape, minval=-1.0) * spread
@@ -225,7 +225,8 @@ CONSTANTS = Statement(
         ),
         Form(
             name="derived Rademacher",
-            note="Here A = (alpha/gamma)^2 log 2p. Each time n/A grows by a factor 16, the bound "
+            note="Here A = (alpha/gamma)^2 log 2p, for p parameters of l_1 norm alpha and margin "
+            "gamma. Each time n/A grows by a factor 16, the bound "
             "on Rad gains the term 7.29 sqrt(A/n), with 7.29 = 5 sqrt(2 + 1/8).",
         ),
         Form(

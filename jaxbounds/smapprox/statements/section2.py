@@ -28,8 +28,8 @@ LOSSES = np.array(
 """The surrogate losses of the finite class.
 
 The evaluation loss is 1 if the surrogate loss is 1, and 0 otherwise. The first three models have
-nearly equal risks, so the sample decides which one is chosen. Two of these three models are wrong
-on the rarest point.
+nearly equal risks, so the sample decides which one is chosen. Two of the first three models are
+wrong on the rarest point.
 """
 DEVIATION_LEVEL, ERM_LEVEL = 0.1, 0.01
 THREE_POINTS = np.array([0.5, 0.3, 0.2])
@@ -75,7 +75,7 @@ def _with_coins(key: Array, size: Size) -> Instance:
 def _pair(n: int) -> Array:
     """Return a law on two points under which the sample may choose the worse of two models.
 
-    Hoeffding's inequality bounds the probability of this choice by 0.01.
+    Hoeffding's inequality bounds the probability that the sample chooses the worse model by 0.01.
     """
     gap = 1.0001 * math.sqrt(2 * math.log(1 / ERM_LEVEL) / n)
     return jnp.array([1 + gap, 1 - gap]) / 2
@@ -193,7 +193,10 @@ TAILS = Statement(
             name="sharpened",
             note="With McDiarmid's own constant, the tail equals the level delta exactly.",
         ),
-        Form(name="derived erm", note="Proposition 2.3 adds the printed deviation twice."),
+        Form(
+            name="derived erm",
+            note="The bound of Proposition 2.3 contains the printed deviation twice.",
+        ),
         Form(
             name="derived massart",
             note="For a class of |F| models, Massart's deviation t satisfies |F| exp(-n t^2 / 2) = "

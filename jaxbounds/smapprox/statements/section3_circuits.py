@@ -16,7 +16,7 @@ from jaxbounds.smapprox.correction import THIRDS
 from jaxbounds.smapprox.feedforward import FeedforwardNet, compile_circuit, feedforward
 
 CIRCUITS, LAYERS, GATES, BITS = 40, 8, 10, 6
-"""The number of circuits checked on all inputs, and the most layers, gates per layer and inputs.
+"""The number of checked circuits, and their largest numbers of layers, gates per layer and inputs.
 
 Larger numbers check more circuits.
 """

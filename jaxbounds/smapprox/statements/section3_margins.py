@@ -27,8 +27,9 @@ from jaxbounds.smapprox.statements.margin_cases import (
 def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
     """Return the lemma's F' = f_{q-1} o zeta_{q-2} o ... o f_1, and an upper bound on its margin.
 
-    If F' errs, the margin is 0. Otherwise consider the row of weights and the bias that compute the
-    output. If they become zero, F' = 0, which counts as an error.
+    If F' errs, the margin is 0. If F' is right, the bound is the norm of the row of weights and the
+    bias that compute the output. A perturbation that makes the row and the bias zero gives F' = 0,
+    which counts as an error.
     """
     output = feedforward(params, x.astype(float))[1][-3, 0]
     row, bias = params["hidden"]["W"][-3, 0], params["hidden"]["b"][-3, 0]
@@ -115,8 +116,8 @@ LEMMA_33 = on_cases(
         ),
         Form(
             name="derived head",
-            note="A perturbation of the head alone shows that rho <= 1/sqrt 2 if G(x) = 1, and "
-            "rho <= 1 if G(x) = 0.",
+            note="A perturbation of the head (the last layer) alone shows that rho <= 1/sqrt 2 if "
+            "G(x) = 1, and rho <= 1 if G(x) = 0.",
         ),
     ),
     control="the attack's radius divided by 10",
@@ -169,8 +170,8 @@ LEMMA_33_RATE = Statement(
             name="derived",
             sense="at most",
             exponent=(0.25, 0.4),
-            note="The depth does not matter. The bound is 1/poly(r, q), as the proof of Theorem "
-            "3.1 says.",
+            note="The certified 1/rho grows at most as the width r at every depth, so rho >= "
+            "1/poly(r, q), as the proof of Theorem 3.1 says.",
         ),
     ),
     control="s^2 against s",
