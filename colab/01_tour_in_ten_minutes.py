@@ -1,10 +1,11 @@
 # %% [markdown]
 # # A tour in ten minutes
 #
-# This notebook measures what four papers on Transformers claim: each numbered statement on random,
-# extremal and searched instances, in its printed, corrected and sharpened forms. Choose *Run all*:
-# the first code cell installs the library where it is missing. You get a table of verdicts that
-# says how loose each bound is, a picture of the ratios, and the claims that are false.
+# This notebook measures what four papers on Transformers claim. It checks each numbered statement
+# on random, extremal and searched instances. The versions (forms) of a statement are: as printed,
+# corrected, and sharpened. Choose *Run all*: the first code cell installs the library where it is
+# missing. You get a table of verdicts that says how loose each bound is, a picture of the ratios,
+# and the claims that are false.
 #
 # *Result: Corollary 1 (3) of a paper holds and is 3.9 times too large, and 13 printed claims of
 # four papers are false. The cells take about 20 seconds on two cores.*
@@ -88,7 +89,7 @@ console = Console(width=100)
 print("jax", jax.__version__, "on", jax.devices())
 
 # %% [markdown]
-# ## What is there
+# ## The papers and their statements
 
 # %%
 papers = load_papers()
@@ -109,9 +110,9 @@ corollary = jb.find_statement("multihead.cor1.3")
 console.print(report.describe(corollary))
 
 # %% [markdown]
-# `falsify` draws instances, follows real training runs, and searches for the worst case by gradient
-# ascent on left side / right side. It also checks that the same code rejects a deliberately false
-# variant (the *control*).
+# `falsify` draws random instances, evaluates the statement along real training runs, and searches
+# for the worst case by gradient ascent on the ratio left side / right side. It also checks that the
+# same code rejects a deliberately false variant (the *control*).
 
 # %%
 budget = Budget(samples=16, restarts=2, steps=30) if FAST else corollary.budget
@@ -138,8 +139,9 @@ with plotting.style():
 # %% [markdown]
 # ## Where a paper is wrong
 #
-# An erratum is a form that is expected to fail, with a counterexample small enough to check by
-# hand. Equation (24) says that the training loss is at most one.
+# An erratum describes a false claim. The claim as printed is expected to fail, with a
+# counterexample small enough to check by hand. Equation (24) says that the training loss is at most
+# one.
 
 # %%
 bounded = jb.find_statement("multihead.eq24.loss")

@@ -114,9 +114,9 @@ with jb.float64_on_cpu():
 # %% [markdown]
 # ## 2. The least eigenvalue of the loss Hessian, with a certificate
 #
-# The least eigenvalue costs $(H(Td+d^2))^3$ with the dense matrix of `jax.hessian`. The Hessian is
-# block-diagonal plus a matrix of rank $n$. So the signs of the eigenvalues of an $n \times n$
-# matrix give an interval that contains the extreme eigenvalue.
+# With the dense matrix of `jax.hessian`, the least eigenvalue costs of the order of $(H(Td+d^2))^3$
+# operations. The Hessian is a block-diagonal matrix plus a matrix of rank $n$. So the signs of the
+# eigenvalues of an $n \times n$ matrix give an interval that contains the extreme eigenvalue.
 
 # %%
 heads = 4 if FAST else 16
@@ -153,8 +153,8 @@ with plotting.style():
 # ## 3. How loose is the printed constant?
 #
 # Corollary 1 (3) says $\lambda_{\min} \ge -\beta_3 \hat L/\sqrt H$. The sharpened $\beta_3$ has
-# neither the factor $2\sqrt d$ nor the factor $7.8 d$ of the printed one. It uses a bound on third
-# cumulants that is attained.
+# neither the factor $2\sqrt d$ nor the factor $7.8 d$ of the printed $\beta_3$. The sharpened
+# $\beta_3$ uses a bound on third cumulants in which equality occurs.
 
 # %%
 with jb.float64_on_cpu():
@@ -218,8 +218,9 @@ console.print(report.verdict_table(verdicts))
 # %% [markdown]
 # The constant 1/2 is refuted: `reason` names the instance, which the library shrinks until a person
 # can check it. `falsify(..., store=FOLDER)` keeps the instance as a file that `jaxbounds replay`
-# measures again. The constant 1 is attained in the limit. The form must name this limit as its
-# equality case. Without it a ratio of one is `inconclusive`, never rounded to `holds`.
+# measures again. The constant 1 is attained in the limit. The form (the version of the claim with
+# $c = 1$) must name this limit as its equality case. Without an equality case, a ratio of one gives
+# the verdict `inconclusive`, and is never rounded to `holds`.
 
 # %%
 for verdict in verdicts:

@@ -94,9 +94,9 @@ print("jax", jax.__version__, "on", jax.devices())
 # %% [markdown]
 # ## One run is a lane
 #
-# A lane holds what distinguishes one run from another: a key, a number of heads, a step size. A run
-# is three pure functions of its lane. They say how the run starts, what one step does, and what is
-# measured.
+# A lane is the input of one training run. A lane holds what distinguishes one run from another: a
+# key, a number of heads, a step size. Three pure functions of the lane define the run. The
+# functions say how the run starts, what one step does, and what is measured.
 #
 # Heads that start equal stay equal, so $H$ equal heads are one head with $H$ copies. So $H$ is a
 # number in the lane, and not a shape. One compiled program serves every $H$, step size and seed.
@@ -137,8 +137,8 @@ def measure(lane, state):
 # %% [markdown]
 # ## Seeds x grid
 #
-# `lanes_of` makes the product of seeds and grid. The sweep spreads the lanes over all devices and
-# runs in chunks.
+# `lanes_of` makes one lane for each pair of a seed and a point of the grid. The sweep spreads the
+# lanes over all devices and runs in chunks.
 
 # %%
 seeds, steps = (2, 60) if FAST else (8, 1000)
@@ -168,10 +168,11 @@ with plotting.style():
 # %% [markdown]
 # ## Interrupted and resumed
 #
-# With a folder the sweep keeps a checkpoint after every chunk. A checkpoint is written whole or not
-# at all, and holds no pickle. Here the first half runs, "the machine dies", and the second half
-# continues on any number of devices. The bits are the bits of an uninterrupted run. The folder
-# belongs to this program: it refuses other lanes and another step.
+# If the sweep gets a folder, it writes a checkpoint after every chunk of steps. A checkpoint is
+# written whole or not at all, and holds no pickle. Here the first half runs, "the machine dies",
+# and the second half continues on any number of devices. The results equal the results of an
+# uninterrupted run, bit for bit. The sweep refuses to continue from this folder with other lanes or
+# with another step.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -183,8 +184,8 @@ print("same bits:", np.array_equal(resumed.metrics["loss"], swept.metrics["loss"
 # %% [markdown]
 # ## What it costs
 #
-# The price of a point does not depend on $H$. More seeds cost nearly nothing until the device is
-# full.
+# The time of a training run does not depend on $H$. More seeds cost nearly nothing until the device
+# is full.
 
 # %%
 
@@ -208,4 +209,4 @@ for count, head_count in ((1, 1), (1, 1_000_000), (8, 1), (16 if FAST else 64, 1
 
 # %% [markdown]
 # On several hosts, call `jax.distributed.initialize()` in each process first. The sweep then runs
-# on all their devices, and every process gets all results.
+# on all devices of the hosts, and every process gets all results.

@@ -3,8 +3,8 @@
 #
 # This notebook trains a small attention classifier and asks norm-based theory about it. Choose *Run
 # all*: the first code cell installs the library where it is missing. You get the norms of the
-# network, the bounds that apply to it, and the number of samples from which on a bound says
-# anything.
+# network, the bounds that apply to it, and the number of samples from which on a bound is below the
+# trivial value.
 #
 # *Result: the trained network has a gap of 0.33, and every bound on the gap is above the trivial
 # value 4 until there are about 10^9 samples. The cells take about 25 seconds on two cores.*
@@ -89,7 +89,7 @@ from jaxbounds.seqlength.extract_norms import extract_network, extract_norms
 print("jax", jax.__version__, "on", jax.devices())
 
 # %% [markdown]
-# ## A block as one writes it
+# ## An ordinary Flax block
 #
 # The network is multi-head attention read at the first token, a ReLU layer, and two logits. The
 # task is to say whether a token points in a hidden direction.
@@ -183,8 +183,9 @@ for name, norms in extract_norms(network).items():
 # ## What the bound says
 #
 # The norms of a trained network depend on its data. A *certificate* therefore rounds the norms up
-# to a grid and pays for the grid by a union bound. Without these steps the same number is only a
-# *diagnostic*. $m^*$ is the sample size from which on the bound would be below the trivial value.
+# to a grid and pays for the grid by a union bound. Without the grid and the union bound, the
+# computed number is only a *diagnostic*. $m^*$ is the sample size from which on the bound would be
+# below the trivial value.
 
 # %%
 for union in (True, False):
@@ -210,12 +211,13 @@ print(f"measured gap of the clipped loss on 2000 unseen sequences: {gap:.4f}")
 #
 # ## The curvature of its loss
 #
-# `Curvature` gives residuals and flags for any loss and any parameters. Is the minimum flat? Is the
-# loss convex there? Small networks get the whole matrix. Beyond 1000 parameters the method is
-# Lanczos, whose `minimum` is an upper estimate of $\lambda_{\min}$. A negative `minimum` shows a
-# direction along which the loss is not convex; a positive one proves nothing. $\lambda_{\min}$ is
-# about these data alone. The multi-head paper bounds it by $-\kappa L / \sqrt H$ for its model.
-# Notebook 07 asks for the ratio $-\lambda_{\min} / L$ of any network.
+# `Curvature` computes the extreme eigenvalues of the Hessian of any loss, with residuals and flags.
+# Is the minimum flat? Is the loss convex there? For small networks, `Curvature` uses the whole
+# matrix. Beyond 1000 parameters the method is Lanczos, whose `minimum` is an upper estimate of
+# $\lambda_{\min}$. A negative `minimum` shows a direction along which the loss is not convex; a
+# positive one proves nothing. $\lambda_{\min}$ is about these data alone. The multi-head paper
+# bounds $\lambda_{\min}$ from below by $-\kappa L / \sqrt H$ for its model. Notebook 07 measures
+# the ratio $-\lambda_{\min} / L$ of any network.
 
 # %%
 with enable_x64(True):

@@ -2,10 +2,10 @@
 # # Compile a Turing machine to a Transformer and look inside
 #
 # This notebook compiles a Turing machine of yours to an encoder-decoder Transformer, by the
-# construction of Wei, Chen and Ma. They show that Transformers approximate Turing machines
-# *statistically meaningfully*, with weights that a learner could find. Choose *Run all*: the first
-# code cell installs the library where it is missing. You get each layer by name, the network beside
-# the simulator step by step, and the answers on all short inputs.
+# construction of Wei, Chen and Ma. Wei, Chen and Ma show that Transformers approximate Turing
+# machines *statistically meaningfully*, with weights that a learner could find. Choose *Run all*:
+# the first code cell installs the library where it is missing. You get each layer by name, the
+# network beside the simulator step by step, and the answers on all short inputs.
 #
 # *Result: 14 layers of width 51 do one step of a machine with four states, and all 63 short inputs
 # get the right answer. The cells take about 10 seconds on two cores.*
@@ -89,8 +89,8 @@ from jaxbounds.smapprox.readout import show, side_by_side
 # %% [markdown]
 # ## A machine
 #
-# The format is the one that teaching sites use. This one accepts binary words with an even number
-# of ones.
+# The text below describes a machine in the YAML format of the teaching site turingmachine.io. The
+# machine accepts binary words with an even number of ones.
 
 # %%
 EVEN = """
@@ -144,9 +144,10 @@ for name in ("states", "heads", "symbols"):
 # %% [markdown]
 # ## Inside: attention as memory
 #
-# The network stores the machine's tape nowhere. At each step it searches its own past for the last
-# time that the head stood on this cell, bit by bit of the position. The attention maps narrow from
-# layer to layer, and the maps show the tape.
+# The network stores the machine's tape nowhere. At each step the network searches its own past
+# steps for the head's last visit to the present cell. The search layers find the number of that
+# step bit by bit, so the attention concentrates on fewer steps from layer to layer. The attention
+# maps show the contents of the tape.
 
 # %%
 result = run(Machine(machine="equal_blocks", input="ab" if FAST else "aabb"), jax.random.key(0))
@@ -155,6 +156,6 @@ with plotting.style():
 picture  # noqa: B018 - the notebook shows it
 
 # %% [markdown]
-# The command is `jaxbounds run smapprox.machine --machine FILE --input
-# STRING`. The experiment `smapprox.margins` measures the margins of such networks. It shows that
-# correction layers keep the margins from decaying with depth.
+# The command is `jaxbounds run smapprox.machine --machine FILE --input STRING`. The experiment
+# `smapprox.margins` measures the margins of such networks. The experiment shows that correction
+# layers keep the margins from decaying with depth.

@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Is *your* network self-bounded weakly convex?
 #
-# This notebook asks of any network what Deora, Ghaderi, Taheri and Thrampoulidis prove for their
-# attention model: $\lambda_{\min}(\nabla^2 L) \ge -\kappa\, L / \sqrt{H}$. So a small loss is
-# nearly convex, and more heads $H$ make it more convex. Choose *Run all*: the first code cell
-# installs the library where it is missing. You get the ratio of a Flax Transformer at one point, a
+# This notebook measures, for any network, an inequality that Deora, Ghaderi, Taheri and
+# Thrampoulidis prove for their attention model: $\lambda_{\min}(\nabla^2 L) \ge -\kappa\, L /
+# \sqrt{H}$. If the inequality holds, the loss $L$ is nearly convex where it is small, and the more
+# heads $H$, the more convex is the loss. Choose *Run all*: the first code cell installs the library
+# where it is missing. You get the ratio $-\lambda_{\min} / L$ of a Flax Transformer at one point, a
 # training run that is killed and resumes, and a picture of its curvature.
 #
 # *Result: a Transformer's loss has a direction of negative curvature, at least 0.37 times the loss
@@ -127,8 +128,9 @@ params = model.init(init_key, x)["params"]
 # ## One point
 #
 # Lanczos gives upper estimates of $\lambda_{\min}$, so the ratio $-\lambda_{\min} / L$ is a *lower*
-# estimate. It refutes each $\kappa$ below it, and "no direction found" is no proof. `head_axes`
-# finds the heads in Flax's attention.
+# estimate. The estimate refutes the inequality for each smaller value of $\kappa / \sqrt H$. If
+# Lanczos finds no direction of negative curvature, this is no proof of convexity. `head_axes` finds
+# the axes of Flax's attention parameters that count heads.
 
 # %%
 heads = curvature.head_axes(params)
@@ -145,9 +147,8 @@ print("  by head:", found.by_head)
 #
 # Two lines of the loop record the curvature: the monitor, and its call. Gradient descent is
 # unstable where the greatest eigenvalue is above 2 / learning rate, so the monitor gets the rate. A
-# file keeps the records of the monitor. A kill ends the run below at step 230. The second call
-# knows only the files. It continues from the last checkpoint, and each step stands in the records
-# once.
+# file keeps the records of the monitor. A kill ends the run below at step 230. The second call has
+# only the files. It continues from the last checkpoint, and the records contain each step once.
 #
 # The monitor measures on all the data. The least eigenvalue of a minibatch is biased: it is usually
 # several times too negative.
@@ -201,7 +202,7 @@ print(records.attrs["note"])
 
 # %% [markdown]
 # The picture shows both ends of the spectrum along the steps, and the density of all eigenvalues at
-# the end. Both parts show the ends and the line 2 / learning rate.
+# the end. Both panels show the least and the greatest eigenvalue, and the line 2 / learning rate.
 
 # %%
 H = jb.Curvature(loss, params, data)
@@ -230,7 +231,7 @@ with plotting.style():
     plt.show()
 
 # %% [markdown]
-# The next picture shows the ratio of the paper along the loss:
+# The next picture shows the paper's ratio $-\lambda_{\min} / L$ against the loss $L$:
 
 # %%
 with plotting.style():
@@ -247,8 +248,8 @@ with plotting.style():
 # A curve that stays level while the loss falls by decades is what self-bounded weak convexity
 # predicts. A bound of this form, with *some* constant, holds for every network with the logistic
 # loss, since $|\ell'| \le \ell$: $-\lambda_{\min} \le \frac1n \sum_i |\ell'_i|\,\|\nabla^2 f_i\|
-# \le L \max_i \|\nabla^2 f_i\|$. Lanczos finds the norms below, from below. So the number is an
-# estimate of this bound, and not a proof.
+# \le L \max_i \|\nabla^2 f_i\|$. In the next cell, Lanczos estimates the norms $\|\nabla^2 f_i\|$
+# from below. So the printed number is an estimate of this bound, and not a proof.
 
 # %%
 whole = jb.Composite(
@@ -264,4 +265,5 @@ print(
 
 # %% [markdown]
 # The paper adds the constant and its $1/\sqrt H$. Does a real network show this dependence on $H$?
-# `jaxbounds run multihead.weakconvexity` measures it for H = 1 ... 64 in two arms.
+# `jaxbounds run multihead.weakconvexity` measures this dependence for H = 1 ... 64, for two ways to
+# make heads.

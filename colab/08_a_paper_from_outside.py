@@ -10,8 +10,8 @@
 # cells take about 20 seconds on two cores.*
 #
 # Castin, Ablin and Peyré, and before them Kim, Papamakarios and Mnih, ask this question. The claims
-# are in our own words. Some are theirs, and some are natural first guesses. The library does not
-# know which claims are true, nor any constant.
+# are in our own words. Some claims are from these papers, and some are natural first guesses. The
+# library does not know which claims are true, nor any constant.
 
 # %%
 # Installs the library where it is missing, beside the JAX that is here. SOURCE is an address that
@@ -92,7 +92,8 @@ SMALL = jb.Budget(samples=64, restarts=4, steps=60)
 # ## First guesses, in a line each
 #
 # The Jacobian of softmax is a covariance matrix. How large can its norm be? The question needs no
-# statement, no label and no control: it takes two functions and the sets of their arguments.
+# statement, no label and no control (a deliberately false variant). Two functions and the sets of
+# their arguments are enough.
 
 
 # %%
@@ -128,8 +129,8 @@ print(jb.find_violation(steepness, 10.0, over=everywhere, sizes={"n": 3}, budget
 
 # %% [markdown]
 # The head is not Lipschitz, as Kim et al. proved: dot-product attention has no Lipschitz constant
-# on all of space. On a box it has one. Does this constant grow with the number of tokens? "2" is a
-# guess, and the instance that violates it is small enough to read.
+# on all of space. On a box, the head has a Lipschitz constant. Does this constant grow with the
+# number of tokens? "2" is a guess, and the instance that violates it is small enough to read.
 
 # %%
 box = {"x": jb.Box(-1, 1, "n"), "a": jb.Box(-1, 1)}
@@ -271,10 +272,10 @@ verdicts = jb.verify(file, out=folder / "audit", jobs=1)
 print(verdicts)
 
 # %% [markdown]
-# ## What is not so, and the audit
+# ## The false claims, and the audit
 #
-# A claim that fails may become an erratum: `jaxbounds verify smooth.py --accept` writes it down,
-# for review. The next cell checks a counterexample by plain NumPy.
+# A claim that fails may become an erratum: `jaxbounds verify smooth.py --accept` writes a draft of
+# the erratum, for review. The next cell checks a counterexample by plain NumPy.
 
 # %%
 import numpy as np

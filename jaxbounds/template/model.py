@@ -1,4 +1,7 @@
-"""The formulas of the paper, each written once. The statements call them; the tests check them."""
+"""The formulas of the paper, each written once.
+
+The statements call these formulas, and the tests check the formulas.
+"""
 
 import jax
 import jax.numpy as jnp
