@@ -75,7 +75,7 @@ def test_a_whole_paper_prints_all_its_errata(paper, capsys):
 @pytest.mark.parametrize("words", [("single.right",), ("single", "--jobs", "1")])
 def test_nothing_is_copied_or_looked_up_in_one_process(paper, capsys, monkeypatch, words):
     def refuse(*_, **__):
-        raise AssertionError("the run takes a way round")
+        raise AssertionError("the run copied files or looked up names; one process needs neither")
 
     monkeypatch.setattr(tempfile, "TemporaryDirectory", refuse)
     monkeypatch.setattr(driver, "packed", refuse)

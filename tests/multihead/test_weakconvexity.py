@@ -83,7 +83,8 @@ def test_a_resumed_run_reads_what_is_there(measured, monkeypatch):
     dataset, folder = measured
     from jaxbounds.multihead.experiments import weakconvexity
 
-    monkeypatch.setattr(weakconvexity, "_one_arm", lambda *_: pytest.fail("computed again"))
+    refused = "the resumed run computed a stored part again"
+    monkeypatch.setattr(weakconvexity, "_one_arm", lambda *_: pytest.fail(refused))
     again = run(SMALL, jax.random.key(0), folder=folder, resume=True)
     np.testing.assert_array_equal(again.ratio, dataset.ratio)
     with pytest.raises(ValueError, match="another kind or version"):
