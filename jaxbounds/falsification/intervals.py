@@ -125,7 +125,7 @@ def fitted_exponent(
         )
     if np.ptp(np.log(x)) == 0:
         raise Refused(
-            f"x={x}: all entries are equal, expected two different entries. Try more sizes"
+            f"x={x}: all logarithms are equal, expected two different. Try more sizes"
         )
     (slope, _), covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
     half = scipy.special.stdtrit(len(x) - 2, (1 + confidence) / 2) * np.sqrt(covariance[0, 0])

@@ -9,7 +9,10 @@ from stubs import statement
 from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Size
 from jaxbounds.falsification.bench import Bench, Pool
 from jaxbounds.falsification.decide import Decision
-from jaxbounds.falsification.judging import _looked_again, _with_stored, judge, unfit
+from jaxbounds.falsification.doubted import looked_again
+from jaxbounds.falsification.fitness import unfit
+from jaxbounds.falsification.form_judging import with_stored
+from jaxbounds.falsification.judging import judge
 from jaxbounds.falsification.programs import UNKEPT
 from jaxbounds.falsification.second_opinion import TRUE, Referee, no_referee
 from jaxbounds.falsification.trace_watch import TraceWatch
@@ -54,7 +57,7 @@ HOLDS, FAILS = Decision("holds", 0.25, "it is so"), Decision("fails", 7.0, "it i
 def test_a_stored_counterexample_must_violate_with_its_ratio(x, ratio, before, after, value):
     form = _stored(x, ratio)
     bench = Bench(statement(forms=(form,)), 8, UNKEPT)
-    found, told = _with_stored(bench, form, 0, before)
+    found, told = with_stored(bench, form, 0, before)
     assert told == value
     if isinstance(after, Decision):
         assert found == after
@@ -66,15 +69,15 @@ def test_a_stored_counterexample_must_violate_with_its_ratio(x, ratio, before, a
 
 def test_without_a_stored_counterexample_nothing_changes():
     form = Form(name="printed")
-    assert _with_stored(Bench(statement(), 8, UNKEPT), form, 0, HOLDS) == (HOLDS, None)
+    assert with_stored(Bench(statement(), 8, UNKEPT), form, 0, HOLDS) == (HOLDS, None)
 
 
 def test_a_stored_counterexample_is_one_of_its_own_form():
     two = lambda i, s: Sides(i["x"], {"derived": 100.0, "printed": 2.0, "control": -9.0})
     form = _stored(6.0, 3.0)
     bench = Bench(statement(two, forms=(Form(name="derived"), form)), 8, UNKEPT)
-    assert _with_stored(bench, form, 1, HOLDS)[0].status == "fails"
-    assert _with_stored(bench, form, 0, HOLDS)[0].status == "inconclusive"
+    assert with_stored(bench, form, 1, HOLDS)[0].status == "fails"
+    assert with_stored(bench, form, 0, HOLDS)[0].status == "inconclusive"
 
 
 # What was measured, and who saw it
@@ -134,7 +137,7 @@ def _both(x, referee=no_referee, narrow=(), form=None, decision=FAILS, asked=Non
             asked.append((form.name, float(instance["x"]), size["d"]))
         return referee(claim, form, instance, size)
 
-    return _looked_again(bench, pool, pool.columns()[1], form, decision, asking)
+    return looked_again(bench, pool, pool.columns()[1], form, decision, asking)
 
 
 def test_the_worst_violation_is_looked_at_where_it_stands():

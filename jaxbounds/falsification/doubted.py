@@ -1,0 +1,197 @@
+"""Look again at violations, and at bounds by zero, that the rounding of floats may explain."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbounds.claims.statements import Form, Size
+from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
+from jaxbounds.falsification.decide import (
+    NAME_EQUALITY,
+    UNNAMED,
+    Decision,
+    decide,
+    violation,
+)
+from jaxbounds.falsification.evaluation import Reals
+from jaxbounds.falsification.fitness import rounds_coarsely
+from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.scales import look_at_large_violations
+from jaxbounds.falsification.second_opinion import (
+    Asked,
+    clears_at_the_set,
+    is_coarse,
+    stands,
+)
+
+LESS = 8
+"""If the largest violation may be rounding, the engine measures at most this many smaller
+violations again. A larger number takes longer.
+"""
+ASKED = 2
+"""For one form (version of the claim), a function of this module asks the referee (ball arithmetic)
+about at most this many instances. Each decision takes seconds, so a larger number takes longer.
+"""
+FAR = 8
+"""The referee (ball arithmetic) decides at most this many instances with overflowing sides. Each
+decision takes seconds, so a larger number takes longer."""
+
+
+def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
+    size = Size(bench.statement.sizes[column.sizes[row]])
+    return pool.instance(row), size, float(column.measured.value[row])
+
+
+def beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> Column:
+    """Let ball arithmetic decide instances whose sides overflow, if floats give NaN or a violation.
+
+    A violation with two infinite sides counts if the referee confirms it. If the referee finds the
+    claim true at every instance with an overflow, these instances do not count. The referee decides
+    at most `FAR` instances. If more than `FAR` instances overflow, all of these instances count,
+    and the claim cannot hold.
+    """
+    m, statement = column.measured, bench.statement
+    far = np.isinf(m.lhs) | np.isinf(m.rhs)
+    with np.errstate(all="ignore"):
+        lost = m.counted & np.isnan(m.value) & np.isinf(m.lhs) & np.isinf(m.rhs)
+        above = violation(statement, m) > 0
+    if not np.any(lost) and not np.any(above & far):
+        return column
+    rows = np.flatnonzero(lost | (above & far))
+    clear = len(rows) <= FAR
+    for row in rows[np.unique(np.linspace(0, len(rows) - 1, FAR).astype(int))]:
+        instance, size, _ = _at_row(bench, pool, column, int(row))
+        said = referee(statement, form, instance, size)
+        clear = clear and said.is_true
+        if said.word.startswith("disproved") and not np.any(above):
+            fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high")}
+            for field in fields.values():
+                field[row] = np.inf
+            return column._replace(measured=m._replace(**fields))
+        if not clear and (said.word == "absent" or np.any(above)):
+            return column
+    left = m.counted & ~lost & ~(above & far)
+    return column._replace(measured=m._replace(counted=left)) if clear and left.any() else column
+
+
+def looked_again(
+    bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
+) -> tuple[Decision, Column]:
+    """Decide about a violation that rounding may explain; only ball arithmetic can confirm it.
+
+    If ball arithmetic does not confirm the largest violation, the function asks ball arithmetic
+    about smaller violations. If ball arithmetic confirms a smaller violation, the larger violations
+    do not count.
+    """
+    statement, violating = bench.statement, violation(bench.statement, column.measured)
+    index = [f.name for f in statement.forms].index(form.name)
+    if np.any(violating > 0):
+        found = _at_row(bench, pool, column, int(np.argmax(violating)))
+    else:
+        instance, size = counterexample_of(statement, form)
+        found = instance, size, float(bench.one(instance, size).value[index])
+    coarse = is_coarse(bench, index, found)
+    doubt = rounds_coarsely(bench.watch) if coarse else stands(bench, form, found, referee)
+    if not doubt:
+        return decision, column
+    if np.any(violating > 0) and not coarse:  # rounding of the terms may explain all violations
+        looked = look_at_large_violations(bench, pool, column, index)
+        again = decide(statement, form, looked)
+        asked = ask_about_rounding(bench, pool, looked, form, referee)
+        if again.status in ("holds", "vacuous") and not asked.doubt and asked.row is None:
+            return again, looked
+    for row in _smaller(violating):
+        smaller = _at_row(bench, pool, column, row)
+        if not is_coarse(bench, index, smaller) and not stands(bench, form, smaller, referee):
+            measured = column.measured
+            counted = measured.counted & ~(violating > violating[row])
+            column = column._replace(measured=measured._replace(counted=counted))
+            return decide(statement, form, column), column
+    return Decision("inconclusive", decision.ratio, doubt), column
+
+
+def _smaller(violating: Reals) -> list[int]:
+    """Return the rows of up to `LESS` violations below the largest, the larger ones first."""
+    rows = np.argsort(-np.asarray(violating), kind="stable")[: int(np.sum(violating > 0))]
+    ranks = np.unique(np.linspace(0, max(len(rows) - 1, 0), LESS + 1).astype(int))
+    return [int(row) for row in rows[ranks[1:]]]
+
+
+class _Asked(NamedTuple):
+    """The answers of the referee (ball arithmetic) about violations that rounding may explain.
+
+    Attributes:
+        row: the row of a violation that the referee confirms, or None.
+        doubt: the reason why the referee cannot exclude a violation; empty if the referee excludes
+            all violations.
+    """
+
+    row: int | None
+    doubt: str
+
+
+def ask_about_rounding(
+    bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, rows: Any = None
+) -> _Asked:
+    """Ask the referee (ball arithmetic) about the largest violations that may be rounding.
+
+    The referee decides nothing about promised entries (`there_is`), so the function skips claims
+    with these entries.
+    """
+    amount, doubt = column.rounding, ""
+    if bench.statement.there_is is not None:
+        return _Asked(None, "")
+    if rows is None:
+        if amount is None or not np.any(amount > 0):
+            return _Asked(None, "")
+        rows = np.argsort(-amount, kind="stable")[: int(np.sum(amount > 0))]
+    for row in rows[:ASKED]:
+        instance, size, _ = found = _at_row(bench, pool, column, int(row))
+        said = referee(bench.statement, form, instance, size)
+        if said.word.startswith("disproved") and not stands(bench, form, found, referee):
+            return _Asked(int(row), "")
+        if not said.clears and not clears_at_the_set(
+            bench.statement, form, instance, size, referee
+        ):
+            doubt = doubt or (
+                "floats violate the form at an instance, perhaps only by rounding of its terms, "
+                f"and ball arithmetic does not decide: {said.reason}"
+            )
+    return _Asked(None, doubt)
+
+
+def confirmed(pool: Pool, column: Column, index: int, row: int) -> Column:
+    """Restore the first measurement of a violation that the referee (ball arithmetic) confirms."""
+    own = Measured(*(field[row] for field in pool.columns()[index].measured))
+    fields = [np.array(field) for field in column.measured]
+    for measured, value in zip(fields, own):
+        measured[row] = value
+    return column._replace(measured=Measured(*fields))
+
+
+def beside_zero(
+    bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
+) -> Decision:
+    """Let a bound by zero hold if rounding explains the difference of its other side from zero.
+
+    A bound by zero needs no named instance of equality, if ball arithmetic does not refute the
+    worst instances. A claim with promised entries (`there_is`) keeps its decision, because ball
+    arithmetic decides nothing about the best entries. A bound with promised entries that is false
+    by less than rounding could otherwise hold.
+    """
+    m, statement = column.measured, bench.statement
+    zero = (m.rhs == 0) | (m.lhs == 0)
+    if decision.reason != UNNAMED or not np.all(zero[m.counted]) or statement.there_is is not None:
+        return decision
+    words = "one side is zero, and the other differs from it by no more than its terms round"
+    value = np.where(m.counted, m.value, -np.inf)
+    order = np.argsort(-value, kind="stable")
+    for row in order[:ASKED]:
+        instance, size, _ = _at_row(bench, pool, column, int(row))
+        if referee(statement, form, instance, size).word.startswith("disproved"):
+            return decision
+    with np.errstate(invalid="ignore"):
+        above = [row for row in order if m.counted[row] and m.lhs[row] > m.rhs[row]]
+    if doubt := ask_about_rounding(bench, pool, column, form, referee, above).doubt:
+        return Decision("inconclusive", decision.ratio, f"{doubt}{NAME_EQUALITY}")
+    return Decision("holds", decision.ratio, words)

@@ -1,0 +1,208 @@
+"""Judge one form of a statement (a version of the claim) from the measurements of all forms."""
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Form
+from jaxbounds.falsification.approached import approached
+from jaxbounds.falsification.as_coded import Wrapped, without_wrapped
+from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
+from jaxbounds.falsification.cancellation import is_noise, largest_entry
+from jaxbounds.falsification.decide import ON_AVERAGE, UNNAMED, Decision, decide, violation
+from jaxbounds.falsification.doubted import (
+    ask_about_rounding,
+    beside_zero,
+    beyond_floats,
+    confirmed,
+    looked_again,
+)
+from jaxbounds.falsification.fitness import CHANGES
+from jaxbounds.falsification.found_equality import cleared, with_equality
+from jaxbounds.falsification.scales import measured_again
+from jaxbounds.falsification.second_opinion import Asked, no_referee
+from jaxbounds.falsification.small_sides import are_rounding
+from jaxbounds.falsification.tolerated import hidden_violation, strictly
+from jaxbounds.falsification.undefined import where_undefined
+
+STORED = 1e-6
+"""A counterexample's measured ratio agrees with its recorded ratio if their relative difference is
+at most this. A larger value overlooks larger changes of a counterexample's ratio.
+"""
+TRY_TWIN = (
+    "Try false=[...] in jb.claim, or a control in jb.Statement, with a right side that is wrong"
+)
+"""The advice if the library accepted its own control (a deliberately false variant)."""
+
+
+def with_stored(
+    bench: Bench, form: Form, index: int, decision: Decision, referee: Asked = no_referee
+) -> tuple[Decision, float | None]:
+    """Combine a decision with the stored counterexample.
+
+    The counterexample's measured ratio must equal its recorded ratio.
+    """
+    stored = form.counterexample
+    if stored is None:
+        return decision, None
+    instance, size = counterexample_of(bench.statement, form)
+    m = measured_again(bench, instance, size, index)
+    value = float(m.value)
+    without = f"; without the counterexample: {decision.status}, {decision.reason}"
+    if np.isnan(value):
+        reason = f"evaluate gives NaN at the stored counterexample. Try another instance{without}"
+        return Decision("inconclusive", decision.ratio, reason), value
+    if violation(bench.statement, m) <= 0:
+        reason = f"the stored counterexample satisfies the form (ratio {value:.6g}){without}"
+        return Decision("inconclusive", decision.ratio, reason), value
+    if is_noise(bench.statement, m, largest_entry(jax.tree.map(np.asarray, instance), np)):
+        said = referee(bench.statement, form, instance, size)
+        if not said.word.startswith("disproved"):
+            words = "the stored counterexample violates the form only within rounding, and ball"
+            reason = f"{words} arithmetic does not confirm it: {said.reason}{without}"
+            return Decision("inconclusive", decision.ratio, reason), value
+    if not np.isclose(value, stored.ratio, rtol=STORED, atol=0.0):
+        reason = (
+            f"the stored counterexample has ratio {value!r}, expected the recorded "
+            f"ratio={stored.ratio!r}. Try to correct the instance or the formula{without}"
+        )
+        return Decision("inconclusive", decision.ratio, reason), value
+    if decision.status != "fails":
+        return Decision("fails", value, "the stored counterexample violates the form"), value
+    return decision, value
+
+
+@dataclass
+class FormJudge:
+    """The judge of one form, with the measurements and the reasons that decide about the form.
+
+    Attributes:
+        bench: the bench, an object that measures instances.
+        pool: all measured instances.
+        referee: the referee (ball arithmetic).
+        index: the index of the form among the statement's forms (versions of the claim).
+        column: the measurements of the form on all instances; the judge may correct some.
+        control: the decision on the control (a deliberately false variant).
+        rejected: whether the same code rejected the control or a false twin.
+        ill: the reasons against any strong status of the statement; empty if there are none.
+        doubt: the reason against a strong status of the form; empty if there is none.
+        near: whether the rules rejected the near-control (a slightly wrong variant).
+        left_out: a dictionary from each reason of rejection to the number of rejected instances.
+        wrapped: the instances at which integers of the form overflow.
+        along: a sentence about a sequence of instances on which the ratio approaches one without
+            reaching one; else empty.
+        sharp: whether the form has an equality case (instance with equal sides), named or found.
+        steep: whether the form's violations come only from the rounding of small sides.
+    """
+
+    bench: Bench
+    pool: Pool
+    referee: Asked
+    index: int
+    column: Column
+    control: Decision
+    rejected: bool
+    ill: str
+    doubt: str
+    near: bool
+    left_out: dict[str, int]
+    wrapped: Wrapped
+    along: str = ""
+    sharp: bool = False
+    steep: bool = False
+
+    @property
+    def form(self) -> Form:
+        """The form (version of the claim) that the judge decides."""
+        return self.bench.statement.forms[self.index]
+
+    @property
+    def by_instance(self) -> bool:
+        """Whether one instance can refute the claim, unlike a claim about means or trends."""
+        return self.bench.statement.kind not in ON_AVERAGE
+
+    def judged(self) -> tuple[Decision, float | None]:
+        """Return the decision, and the ratio of the stored counterexample or None."""
+        self.sharp = bool(self.form.equality)
+        decision, ratio = with_stored(
+            self.bench, self.form, self.index, self._measured(), self.referee
+        )
+        return self._guarded(self._at_one(self._looked_again(decision))), ratio
+
+    def _measured(self) -> Decision:
+        """Decide from the measurements, after a check of overflows and of tiny violations."""
+        bench, pool, form = self.bench, self.pool, self.form
+        if self.by_instance:
+            self.column = beyond_floats(bench, pool, self.column, form, self.referee)
+        decision = decide(bench.statement, form, self.column)
+        if decision.status == "holds" or decision.reason == UNNAMED:
+            said = ask_about_rounding(bench, pool, self.column, form, self.referee)
+            if said.row is not None:
+                self.column = confirmed(pool, self.column, self.index, said.row)
+                decision = decide(bench.statement, form, self.column)
+            else:
+                self.doubt = self.doubt or said.doubt
+        if decision.status == "vacuous" and self.left_out:
+            missed = ", ".join(f"{count} missed {name!r}" for name, count in self.left_out.items())
+            decision = decision._replace(reason=f"{decision.reason}: {missed}")
+        if decision.status == "inconclusive" and self.by_instance:
+            where = where_undefined(bench.statement, pool, self.column)
+            decision = decision._replace(reason=where or decision.reason)
+        decision, self.column = without_wrapped(
+            bench.statement, self.index, self.column, decision, self.wrapped
+        )
+        return decision
+
+    def _looked_again(self, decision: Decision) -> Decision:
+        """Decide again about violations, and about bounds by zero, that may be rounding."""
+        bench, pool, form = self.bench, self.pool, self.form
+        if decision.status == "fails" and bench.statement.host and not bench.watch.fixed:
+            decision = Decision("inconclusive", decision.ratio, CHANGES)
+        if decision.status == "fails" and self.by_instance:
+            decision, self.column = looked_again(
+                bench, pool, self.column, form, decision, self.referee
+            )
+            if decision.status == "inconclusive":
+                self.steep = are_rounding(bench, pool, self.column, form, self.referee)
+        return beside_zero(bench, pool, self.column, form, decision, self.referee)
+
+    def _at_one(self, decision: Decision) -> Decision:
+        """Decide about a worst ratio of one: approached, attained, or true in ball arithmetic."""
+        given = self.bench, self.pool, self.column, self.index, self.form, self.referee
+        unnamed = decision.reason == UNNAMED
+        if unnamed or (self.form.equality and decision.status == "holds"):
+            self.along = approached(*given)
+        if unnamed and self.along:
+            return Decision("holds", decision.ratio, self.along)
+        if self.along:
+            return decision._replace(reason=f"{self.along}; named: {self.form.equality}")
+        if unnamed:
+            said = cleared(*given)
+            self.sharp = said.attained
+            if said.reason:
+                return Decision("holds", decision.ratio, said.reason)
+        return decision
+
+    def _guarded(self, decision: Decision) -> Decision:
+        """Withdraw a strong status if anything speaks against it."""
+        statement, pool, form = self.bench.statement, self.pool, self.form
+        unsure = lambda reason: Decision("inconclusive", decision.ratio, reason)
+        if decision.status in ("holds", "consistent") and not self.rejected:
+            decision = unsure(
+                "the control, a deliberately false variant, was not rejected "
+                f"({self.control.status}: {self.control.reason}). {TRY_TWIN}"
+            )
+        if self.by_instance and (decision.status == "holds" or decision.reason == UNNAMED):
+            hidden = hidden_violation(statement, pool, self.column, form, self.referee)
+            decision = unsure(hidden) if hidden else decision
+        if statement.strict and decision.status == "holds" and not self.along:
+            decision = strictly(pool, self.column, decision)
+        if decision.status in ("holds", "consistent"):
+            missed = form.equality and self.by_instance and not self.near
+            words = f"no instance came near the named equality case: {form.equality}"
+            if reason := self.ill or self.doubt or (words if missed else ""):
+                decision = unsure(reason)
+        if decision.reason == UNNAMED:
+            decision = decision._replace(reason=with_equality(pool, self.column))
+        return decision
