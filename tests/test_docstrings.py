@@ -4,6 +4,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import re
 import textwrap
 
 import jaxbounds
@@ -60,3 +61,28 @@ def test_every_public_function_that_raises_says_so():
     unsaid = [pair for pair in functions if "Raises:" not in (pair[1].__doc__ or "")]
     silent = [name for name, function in unsaid if _raises(inspect.unwrap(function))]
     assert not silent, silent
+
+
+def _stray_bullets(text):
+    """Lines of a paragraph that begin with an operator, which a site takes for a list."""
+    lines = text.split("\n")
+    listed = False
+    for before, line in zip(["", *lines], lines):
+        bullet = re.match(r"\s*[-+*] ", line)
+        if bullet and before.strip() and not before.rstrip().endswith(":") and not listed:
+            yield line.strip()
+        listed = bool(line.strip()) and (listed or bool(bullet))
+
+
+def test_no_line_of_a_paragraph_begins_with_an_operator():
+    assert list(_stray_bullets("One\n- two")) == ["- two"]
+    assert not list(_stray_bullets("One:\n- two\n- three\n\n* four"))
+    said = {"": [m.__doc__ for m in MODULES]}
+    for module in MODULES:
+        said |= {name: [thing.__doc__] for name, thing in _public(module)}
+    stray = {
+        name: found
+        for name, texts in said.items()
+        if (found := [line for text in texts for line in _stray_bullets(text or "")])
+    }
+    assert not stray

@@ -193,9 +193,9 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 
     Theorem 3 prints (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound
     (sharpening S10) uses eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 /
-    beta_1# <= 4 / (sqrt(T) R). Therefore beta_2# needs to hold only within the distance B = reach D
-    + 4 / (sqrt(T) R) of the target. Within this distance, a head differs from the target's head by
-    at most B. The root mean square of ||U_h||_F over the heads differs from the target's by at most
+    beta_1# <= 4 / (sqrt(T) R). Therefore beta_2# needs to hold only within the distance
+    B = reach D + 4 / (sqrt(T) R) of the target. Within this distance, a head differs from the
+    target's head by at most B. The root mean square of ||U_h||_F over the heads differs from the target's by at most
     B / sqrt(H). Without `mean_square`, the bound adds B itself to the largest head norm. Without
     `mean_square`, the bound therefore grows with D for any number of heads.
     """

@@ -1,7 +1,8 @@
 """Theorems 1 and 2 and Corollary 2 of the main text, with constants in place of >~ and <~.
 
-The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. First, R, D = ||theta
-- theta_0|| and ||theta||_{2,infinity} are at least 1 (for Corollary 2: R, B_2 and g_0 >= B_2).
+The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. First, three numbers
+are at least 1: R, the distance D = ||theta - theta_0||, and ||theta||_{2,infinity} (for
+Corollary 2: R, B_2 and g_0 >= B_2).
 Second, T <= d R^2. If one of the two conditions fails, the printed orders are wrong (erratum E11).
 Let s = ||theta||_{2,infinity}. If R, D and s are at least 1, then
 

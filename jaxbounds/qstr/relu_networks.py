@@ -67,9 +67,10 @@ def product_error(radius: float, knots: int, /) -> float:
 def square_hinges(radius: float, knots: int, /) -> tuple[np.ndarray, np.ndarray]:
     """Return (kappa, beta) such that sum_k beta_k relu(|v| - kappa_k) interpolates v^2.
 
-    The interpolation holds on [-radius, radius]. The interpolant P is even in v, so (P(a + b) - P(a
-    - b))/4 approximates a b and vanishes exactly at b = 0. If the spacing is s = radius / knots, P
-    exceeds the square by at most s^2/4, and the product errs by at most s^2/16.
+    The interpolation holds on [-radius, radius]. The interpolant P is even in v, so the product
+    (P(a + b) - P(a - b))/4 approximates a b and vanishes exactly at b = 0. If the spacing is
+    s = radius / knots, P exceeds the square by at most s^2/4, and the product errs by at most
+    s^2/16.
 
     Raises:
         Refused: if there is no knot or the radius is not positive.
