@@ -195,9 +195,9 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     (sharpening S10) uses eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 /
     beta_1# <= 4 / (sqrt(T) R). Therefore beta_2# needs to hold only within the distance
     B = reach D + 4 / (sqrt(T) R) of the target. Within this distance, a head differs from the
-    target's head by at most B. The root mean square of ||U_h||_F over the heads differs from the target's by at most
-    B / sqrt(H). Without `mean_square`, the bound adds B itself to the largest head norm. Without
-    `mean_square`, the bound therefore grows with D for any number of heads.
+    target's head by at most B. The root mean square of ||U_h||_F over the heads differs from the
+    target's by at most B / sqrt(H). Without `mean_square`, the bound adds B itself to the largest
+    head norm. Without `mean_square`, the bound therefore grows with D for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)

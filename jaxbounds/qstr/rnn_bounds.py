@@ -64,9 +64,10 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
     h} of fineness s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log
     2). The net's point nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s
     on average. The normal's rate-distortion function then gives the bound
-    log size >= (N - 1) log 1/(sqrt(r') + s). Write sqrt(r') = (1 - tau) e^{-tau/2}. The best fineness is s = tau e^{-tau/2}, so L^2
-    |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S). At product = 0 the result is 1 - 1/N, the risk of a
-    network that outputs x_j if t_j = j. All constants are explicit.
+    log size >= (N - 1) log 1/(sqrt(r') + s). Write sqrt(r') = (1 - tau) e^{-tau/2}. The best
+    fineness is s = tau e^{-tau/2}, so L^2 |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S). At product = 0
+    the result is 1 - 1/N, the risk of a network that outputs x_j if t_j = j. All constants are
+    explicit.
 
     Raises:
         Refused: if N < 2 or the product is negative.
