@@ -219,8 +219,8 @@ console.print(report.verdict_table(verdicts))
 # The constant 1/2 is refuted: `reason` names the instance, which the library shrinks until a person
 # can check it. `falsify(..., store=FOLDER)` keeps the instance as a file that `jaxbounds replay`
 # measures again. The constant 1 is attained in the limit. The form (the version of the claim with
-# $c = 1$) names this limit as its equality case. Without a named equality case, ball arithmetic must
-# decide the instances with a ratio of one.
+# $c = 1$) names this limit as its equality case. If a form names no equality case, ball arithmetic
+# must decide the instances with a ratio of one.
 
 # %%
 for verdict in verdicts:
