@@ -1,5 +1,6 @@
 """The options of `verify` and of `run`: the function in Python and the command have the same."""
 
+import contextlib
 import inspect
 import re
 from dataclasses import asdict, fields, replace
@@ -7,7 +8,7 @@ from dataclasses import asdict, fields, replace
 import pytest
 
 import jaxbounds as jb
-from jaxbounds.cli import main
+from jaxbounds.cli import COMMANDS, main
 from jaxbounds.cli.run import Options as Running
 from jaxbounds.cli.verify import verify as command
 from jaxbounds.papers.selection import selected
@@ -119,3 +120,15 @@ def test_run_says_each_of_its_options(capsys):
     words = re.search(r"Further options: (.*?)\. Presets:", said.replace("│", ""), re.DOTALL)[1]
     flags = {RUN_NAMES.get(name, name) for name in RUN_FIELDS}
     assert {*re.findall(r"--(\w+)", words)} == flags
+
+
+@pytest.mark.parametrize("words", [
+    [], ["run", "multihead.fig2"], *([name] for name in COMMANDS),
+], ids=lambda words: " ".join(words) or "all")  # fmt: skip
+def test_no_line_of_a_help_text_is_wider_than_the_terminal(words, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with contextlib.suppress(SystemExit):
+        main([*words, "--help"])
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.startswith("usage: ") and not text.endswith("\n\n")

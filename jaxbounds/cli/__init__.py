@@ -11,6 +11,7 @@ import tyro
 
 from jaxbounds.cli import printed
 from jaxbounds.cli.first import FIRST
+from jaxbounds.cli.help_text import wrapped
 from jaxbounds.cli.limits import shortage
 from jaxbounds.cli.streams import Stream, say, usable_streams
 from jaxbounds.ground.extras import PACKAGES
@@ -107,36 +108,42 @@ def main(arguments: list[str] | None = None) -> int:
             gc.set_threshold(*usual)
 
 
+def _ran(arguments: list[str]) -> int:
+    """Run the command that the arguments name, and return its exit status."""
+    if not arguments:
+        print(FIRST, end="")
+        return 0
+    if arguments == ["--version"]:
+        print(f"jaxbounds {__version__} jax {importlib.metadata.version('jax')}")
+        return 0
+    if arguments in (["run"], ["run", "-h"], ["run", "--help"]):
+        return importlib.import_module("jaxbounds.cli.run").list_experiments()
+    # The options after the name of an experiment are the fields of its configuration.
+    if arguments[:1] == ["run"] and len(arguments) > 1 and not arguments[1].startswith("-"):
+        return _command("run")(arguments[1], tuple(arguments[2:]))
+    if arguments[:1] and arguments[0] in COMMANDS:
+        name = arguments[0]
+        if (text := printed.recall(arguments)) is not None:
+            print(text, end="")
+            return 0
+        with printed.remember(arguments):
+            return tyro.cli(_command(name), prog=f"jaxbounds {name}", args=arguments[1:])
+    return tyro.extras.subcommand_cli_from_dict(
+        {name: _described(text) for name, (_, _, text) in COMMANDS.items()},
+        prog="jaxbounds",
+        description="Learning theory on Transformers that runs. --version prints the version.",
+        args=arguments,
+    )
+
+
 def _answered(arguments: list[str]) -> int:
     if FLAG in arguments[1:] and arguments[0] not in printed.COMMANDS:
         answers = importlib.import_module("jaxbounds.cli.answers")
         if answers.asked(arguments):
             return int(answers.answered(arguments, _answered))
     try:
-        if not arguments:
-            print(FIRST, end="")
-            return 0
-        if arguments == ["--version"]:
-            print(f"jaxbounds {__version__} jax {importlib.metadata.version('jax')}")
-            return 0
-        if arguments in (["run"], ["run", "-h"], ["run", "--help"]):
-            return importlib.import_module("jaxbounds.cli.run").list_experiments()
-        # The options after the name of an experiment are the fields of its configuration.
-        if arguments[:1] == ["run"] and len(arguments) > 1 and not arguments[1].startswith("-"):
-            return _command("run")(arguments[1], tuple(arguments[2:]))
-        if arguments[:1] and arguments[0] in COMMANDS:
-            name = arguments[0]
-            if (text := printed.recall(arguments)) is not None:
-                print(text, end="")
-                return 0
-            with printed.remember(arguments):
-                return tyro.cli(_command(name), prog=f"jaxbounds {name}", args=arguments[1:])
-        return tyro.extras.subcommand_cli_from_dict(
-            {name: _described(text) for name, (_, _, text) in COMMANDS.items()},
-            prog="jaxbounds",
-            description="Learning theory on Transformers that runs. --version prints the version.",
-            args=arguments,
-        )
+        with wrapped(arguments):
+            return _ran(arguments)
     except ValueError as problem:
         say(f"jaxbounds: {problem}")
         return 2
