@@ -9,6 +9,8 @@ import pytest
 
 import jaxbounds as jb
 from jaxbounds.cli import COMMANDS, main
+from jaxbounds.cli.guide import TOPICS, topic_text
+from jaxbounds.cli.help_text import page
 from jaxbounds.cli.run import Options as Running
 from jaxbounds.cli.verify import verify as command
 from jaxbounds.papers.selection import selected
@@ -132,3 +134,19 @@ def test_no_line_of_a_help_text_is_wider_than_the_terminal(words, monkeypatch, c
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
     assert text.startswith("usage: ") and not text.endswith("\n\n")
+
+
+def test_a_page_of_the_guide_fits_a_narrow_terminal(monkeypatch):
+    text = (
+        "# t: a title\n\nOne two three four\nfive `six seven` eight.\n\n- one two three four five\n"
+    )
+    text += "  six\n- two\n\n```\nx = 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8\n```\n\n| a | b |\n"
+    monkeypatch.setenv("COLUMNS", "100")
+    assert page(text) == text
+    monkeypatch.setenv("COLUMNS", "24")
+    assert page(text) == (
+        "# t: a title\n\nOne two three four five\n`six seven` eight.\n\n- one two three four\n"
+        "  five six\n- two\n\n```\nx = 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8\n```\n\n| a | b |\n"
+    )
+    for topic in TOPICS:
+        assert page(topic_text(topic)).split() == topic_text(topic).split()

@@ -7,6 +7,7 @@ import tyro
 
 from jaxbounds.cli.answers import answer
 from jaxbounds.cli.first import GUIDE
+from jaxbounds.cli.help_text import page
 from jaxbounds.ground.exceptions import Refused
 
 TOPICS = (
@@ -39,7 +40,7 @@ def guide(topic: Annotated[str, tyro.conf.Positional] = "", /) -> int:
     if topic:
         text = topic_text(topic)
         answer(topic=topic, text=text)
-        print(text, end="")
+        print(page(text), end="")
         return 0
     answer(topics=list(TOPICS))
     print(GUIDE, end="")

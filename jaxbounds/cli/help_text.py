@@ -1,7 +1,8 @@
-"""Wrap the help text of a command at the terminal's width."""
+"""Wrap help texts, and pages of the guide, at the terminal's width."""
 
 import contextlib
 import io
+import re
 import shutil
 import sys
 import textwrap
@@ -13,6 +14,8 @@ FLAGS = frozenset(("-h", "--help"))
 WIDEST = 100
 """The largest width of a help text in characters. A larger width makes lines that are harder to
 read."""
+_ITEM = re.compile(r" *(?:[-*]|\d+\.) ")
+"""The beginning of a list's item in Markdown."""
 
 
 class _Held(io.StringIO):
@@ -54,3 +57,32 @@ def wrapped(arguments: list[str], /) -> Iterator[None]:
         width = min(shutil.get_terminal_size().columns, WIDEST)
         parts = held.getvalue().strip("\n").split("\n\n")
         print("\n\n".join(p if _is_framed(p) else textwrap.fill(p, width) for p in parts))
+
+
+def page(text: str, /) -> str:
+    """Wrap the paragraphs and the lists of a Markdown page; leave its code and tables unchanged."""
+    width = shutil.get_terminal_size((WIDEST, 0)).columns
+    if width >= WIDEST:
+        return text
+    done, part, in_code = list[str](), list[str](), False
+    for line in [*text.splitlines(), ""]:
+        kept = in_code or not line or line.startswith(("```", "|", "#", "    "))
+        if part and (kept or _ITEM.match(line)):
+            done.append(_filled(part, width))
+            part = []
+        in_code ^= line.startswith("```")
+        if kept:
+            done.append(line)
+        else:
+            part.append(line)
+    return "\n".join(done)
+
+
+def _filled(part: list[str], width: int) -> str:
+    item = _ITEM.match(part[0])
+    indent = " " * len(item[0]) if item else ""
+    return textwrap.fill(
+        " ".join(line.strip() for line in part), width, subsequent_indent=indent,
+        initial_indent=" " * (len(part[0]) - len(part[0].lstrip())), break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
