@@ -12,12 +12,9 @@ from mpmath import mp
 
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.programs.balls.boxes import Box
-from jaxbounds.programs.balls.contact import Number, Place, candidates, rational, touching
-from jaxbounds.programs.balls.factors import holds_on
+from jaxbounds.programs.balls.contact import Place, rational, touching
 from jaxbounds.programs.balls.interpreter import precision, traced
-from jaxbounds.programs.balls.jets import Coefficient, JetRun, Jets
 from jaxbounds.programs.balls.symmetry import flows, reduced
-from jaxbounds.programs.balls.values import reals
 
 
 def program(function, count):
@@ -28,36 +25,6 @@ def program(function, count):
 def arithmetic():
     with float64_on_cpu(), precision(128):
         yield
-
-
-def root(field, q):
-    return field.rational(q).power(fmpq(1, 2))
-
-
-ZEROS = {
-    "log 9 = 2 log 3": lambda f: f.rational(9).log() - f.rational(2) * f.rational(3).log(),
-    "roots": lambda f: root(f, 12) - f.rational(2) * root(f, 3),
-    "nested": lambda f: (
-        f.rational(3) + root(f, 8) - (f.rational(1) + root(f, 2)) ** 2
-    ),
-    "exp of logs": lambda f: (
-        (f.rational(2).log() * f.rational(Fraction(3, 2))).exp() - root(f, 8)
-    ),
-    "halves of e": lambda f: f.rational(Fraction(1, 2)).exp() ** 2 - f.rational(1).exp(),
-    "sine of a sixth": lambda f: (
-        (f.pi() * f.rational(Fraction(5, 6))).sin_cos()[0] - f.rational(Fraction(1, 2))
-    ),
-    "arctangent": lambda f: f.rational(4) * f.rational(1).atan() - f.pi(),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ZEROS)
-def test_what_is_zero_is_seen_and_nothing_next_to_it(name):
-    zero = again(ZEROS[name])
-    assert zero.is_zero()
-    assert zero.ball.contains(0)
-    near = again(lambda f: ZEROS[name](f) + f.rational(Fraction(1, 10**60)))
-    assert not near.is_zero()
 
 
 def test_no_number_that_is_not_zero_is_called_zero():
@@ -101,54 +68,6 @@ def test_no_number_that_is_not_zero_is_called_zero():
     assert seen > 300
 
 
-SERIES = {
-    "exp": (jnp.exp, mp.exp), "log": (jnp.log, mp.log), "tanh": (jnp.tanh, mp.tanh),
-    "sin": (jnp.sin, mp.sin), "cos": (jnp.cos, mp.cos), "sinh": (jnp.sinh, mp.sinh),
-    "cosh": (jnp.cosh, mp.cosh), "arctan": (jnp.arctan, mp.atan), "erf": (jax.lax.erf, mp.erf),
-    "sigmoid": (jax.nn.sigmoid, lambda x: 1 / (1 + mp.exp(-x))), "log1p": (jnp.log1p, mp.log1p),
-    "expm1": (jnp.expm1, mp.expm1), "exp2": (jnp.exp2, lambda x: mp.mpf(2) ** x),
-    "sqrt": (jnp.sqrt, mp.sqrt), "cbrt": (jnp.cbrt, mp.cbrt),
-    "lgamma": (jax.lax.lgamma, mp.loggamma),
-    "arcsin": (lambda x: jnp.arcsin(x / 2), lambda x: mp.asin(x / 2)),
-    "arccos": (lambda x: jnp.arccos(x / 4), lambda x: mp.acos(x / 4)),
-    "power": (lambda x: x**1.5, lambda x: x ** mp.mpf(1.5)),
-    "powers": (lambda x: x**x, lambda x: x**x),
-    "quotient": (lambda x: (1 + x) / (2 + x * x), lambda x: (1 + x) / (2 + x * x)),
-    "sorted": (
-        lambda x: jnp.sort(jnp.stack([x, -x, 3 - x])) @ jnp.array([1.0, 2.0, 4.0]),
-        lambda x: -x + 2 * x + 4 * (3 - x),
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SERIES)
-def test_coefficients_contain_those_of_every_point_near(name):
-    """mpmath differentiates numerically, at 60 digits, at points of the neighbourhood."""
-    function, oracle = SERIES[name]
-    closed = traced(lambda p: function(p[0]), jnp.zeros(1))[0]
-    middle, reach = Fraction(5, 8), 2.0**-6
-
-    def run(field):
-        jets = Jets(field, 1, 4)
-        at = field.rational(middle)
-        entry = jets.variable(0, Coefficient(at, arb(0.625, reach)))
-        ((jet,),) = JetRun(jets, "exact").ways(closed, reals((1,), [entry]))
-        return jet.item().of
-
-    found = again(run)
-    for x in (0.625, 0.625 + reach, 0.625 - reach / 2):
-        with mp.workdps(60):
-            true = mp.taylor(oracle, mp.mpf(x), 4)
-        for value, t in zip(found, true):
-            over = arb(0) if value is None else value.over
-            middle_of, radius = float(over.mid()), float(over.rad())
-            assert abs(float(t) - middle_of) <= radius + 1e-12
-            if x == 0.625 and value is not None and value.at is not None:
-                assert float(value.at.ball.mid()) == pytest.approx(float(t), abs=1e-12)
-    wide = 100.0 if name == "lgamma" else 2.0  # FLINT's series of balls is loose
-    assert max(float(v.over.rad()) for v in found if v is not None) < wide
-
-
 def polynomial(coefficients):
     """sum c_k x^k with small whole coefficients."""
     return lambda x: sum(float(c) * x[0] ** k for k, c in enumerate(coefficients) if c) + 0 * x[0]
@@ -179,35 +98,6 @@ def test_no_region_holds_a_point_at_which_a_polynomial_is_negative():
         inside = [x for x in near if low <= x <= high] + [low, high]
         assert all(value(x) >= 0 for x in inside), (coefficients, side, region)
     assert proved > 10
-
-
-FORMS = [(1, 0, 1), (1, 1, 1), (1, -2, 1), (1, 3, 1), (2, -2, 1), (1, 2, 2), (-1, 0, 1), (1, -1, 0)]
-
-
-@pytest.mark.parametrize("a, b, c", FORMS)
-def test_quadratic_forms_by_their_discriminant(a, b, c):
-    closed = program(lambda x: a * x[0] ** 2 + b * x[0] * x[1] + c * x[1] ** 2, 2)
-    place = Place((rational(0.0), rational(0.0)), (0, 1), (0, 0))
-    definite = a > 0 and 4 * a * c - b * b > 0
-    assert (touching(closed, place, "exact") is not None) == definite
-    # On the quadrant more is true: b may be anything that is not too negative.
-    corner = Place((rational(0.0), rational(0.0)), (0, 1), (1, 1))
-    found = touching(closed, corner, "exact") is not None
-    assert found == (a > 0 and c > 0 and (b >= 0 or 4 * a * c > b * b))
-    # A square is nothing for a neighbourhood, and seen by its factor.
-    square = a > 0 and 4 * a * c == b * b
-    found = holds_on(closed, Box((-1.0, -1.0), (1.0, 1.0)), "exact")
-    assert found or not square
-    assert not found or definite or square
-
-
-NAMED = [0.5, 1 / 3, np.sqrt(2), np.sqrt(1 / 3), np.pi / 2, np.log(2), np.e, 5 ** (1 / 3)]
-
-
-@pytest.mark.parametrize("x", NAMED)
-def test_numbers_are_recognised(x):
-    found = list(candidates(float(x), 1e-9))
-    assert any(isinstance(n, Number) and abs(n.as_float - x) < 1e-12 for n in found)
 
 
 HOMOGENEOUS = {

@@ -11,7 +11,6 @@ from jax import lax
 
 import jaxbounds as jb
 from jaxbounds.certification import disprove
-from jaxbounds.certification.disproof import confirmed
 from jaxbounds.claims.statements import Form, Sides, Statement
 
 SIZE = {"d": 1}
@@ -24,16 +23,10 @@ def claim(lhs: Any, rhs: Any, **options: Any) -> Statement:
         return Sides(lhs=lhs(instance), rhs={"printed": rhs(instance), "control": 0.0})
 
     plain: dict[str, Any] = {
-        "id": "mine.claim",
-        "label": "Claim 1",
-        "formula": "lhs <= rhs",
-        "kind": "inequality",
-        "sample": lambda key, size: {},
-        "forms": (Form(name="printed"),),
-        "sizes": (SIZE,),
-        "control": "zero",
-        "evaluate": evaluate,
-    }
+        "id": "mine.claim", "label": "Claim 1", "formula": "lhs <= rhs", "kind": "inequality",
+        "sample": lambda key, size: {}, "forms": (Form(name="printed"),), "sizes": (SIZE,),
+        "control": "zero", "evaluate": evaluate,
+    }  # fmt: skip
     return Statement(**plain | options)
 
 
@@ -72,52 +65,6 @@ def test_an_equality_is_no_violation(factor, relation):
     assert found.word == "undecided"
 
 
-@pytest.mark.parametrize(("excess", "word"), [(1e-7, "undecided"), (1e-5, "disproved")])
-@pytest.mark.parametrize("scale", [1.0, 1e9, -1e9])
-def test_the_margin_is_relative(excess, word, scale):
-    lhs = lambda i: i["x"] * scale + i["x"] * abs(scale) * excess
-    found = said(claim(lhs, lambda i: i["x"] * scale), X)
-    assert found.word == word
-    assert found.gap == pytest.approx(excess, rel=1e-4)
-    assert ("differ by less" in found.reason) == (word == "undecided")
-
-
-def test_where_floats_are_the_numbers_meant_any_certain_gap_confirms():
-    """One part in 2^24 is exact in floats, above the tolerance, below the margin of a disproof."""
-    over = claim(lambda i: i["x"] * (1 + 2.0**-24), lambda i: i["x"])
-    assert said(over, X).word == "undecided"
-    assert confirmed(over, "printed", X, SIZE).word == "disproved"
-    equal = claim(lambda i: i["x"] * 3, lambda i: i["x"] + 2 * i["x"])
-    assert confirmed(equal, "printed", X, SIZE).word == "undecided"
-
-
-def test_the_gap_of_wide_sides_is_what_is_certain():
-    unsure = lambda i: jnp.where(jnp.sqrt(2 * i["x"]) ** 2 > 2, 2.0, 100.0)  # either
-    found = said(claim(unsure, lambda i: i["x"]), X)
-    assert found.word == "disproved"
-    assert found.gap == pytest.approx((2 - 1) / 100, rel=1e-6)
-    assert found.lhs is not None
-    assert float(found.lhs[0]) <= 2 < 100 <= float(found.lhs[1])
-    found = said(claim(lambda i: 200 * i["x"], unsure), X)
-    assert found.gap == pytest.approx((200 - 100) / 200, rel=1e-6)
-    found = said(claim(unsure, lambda i: 50 * i["x"]), X)
-    assert found.word == "undecided"
-    assert "balls overlap" in found.reason
-
-
-@pytest.mark.parametrize(("lhs", "rhs", "gap"), [(1, -1000, 1.001), (-1, -4, 0.75), (3, 2, 1 / 3)])
-def test_the_gap_is_relative_to_the_larger_side(lhs, rhs, gap):
-    found = said(claim(lambda i: lhs * i["x"], lambda i: rhs * i["x"]), X)
-    assert found.gap == pytest.approx(gap)
-
-
-def test_an_infinite_left_side_is_a_violation_and_an_infinite_right_side_is_none():
-    infinite = lambda i: -jnp.log(i["x"] - 1)
-    assert said(claim(infinite, lambda i: i["x"]), X).word == "disproved"
-    assert said(claim(lambda i: i["x"], infinite), X).word == "undecided"
-    assert said(claim(infinite, lambda i: 2 * infinite(i)), X).word == "undecided"
-
-
 def test_what_is_not_enclosed_is_undecided():
     found = said(claim(lambda i: (i["x"] - 1) / (i["x"] * 2 - 2), lambda i: -i["x"]), X)
     assert found.word == "undecided"
@@ -144,17 +91,11 @@ FALSE = (lambda i: 2 * i["x"], lambda i: i["x"])
         (lambda x: x > 0, "certain"),
         (lambda x: x > 5, "missed"),
         (lambda x: jnp.sqrt(2 * x) ** 2 <= 2, "open"),
-        (lambda x: jnp.stack([x > 0, jnp.sqrt(2 * x) ** 2 <= 2]), "open"),
-        (lambda x: jnp.stack([x > 5, jnp.sqrt(2 * x) ** 2 <= 2]), "missed"),
     ],
 )
-@pytest.mark.parametrize("of_form", [True, False])
-def test_every_hypothesis_must_be_certain(holds, word, of_form):
+def test_every_hypothesis_must_be_certain(holds, word):
     named = lambda instance, size: {"mine": holds(instance["x"])}
-    options: dict[str, Any] = (
-        {"forms": (Form(name="printed", hypotheses=named),)} if of_form else {"hypotheses": named}
-    )
-    found = said(claim(*FALSE, **options), X)
+    found = said(claim(*FALSE, hypotheses=named), X)
     assert found.hypotheses == {"mine": word}
     assert found.word == ("disproved" if word == "certain" else "undecided")
     assert found.reason == ("" if word == "certain" else f"hypothesis 'mine' is {word}")
@@ -197,26 +138,6 @@ def test_a_primitive_without_a_rule_is_named():
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        ("rate", {"forms": (Form(name="printed", sense="at most"),)}),
-        ("probability", {"level": 0.1}),
-        ("expectation", {}),
-    ],
-)
-def test_what_no_single_instance_decides_is_never_disproved(kind, options):
-    found = said(claim(*FALSE, kind=kind, **options), X)
-    assert found.word == "undecided"
-    assert kind in found.reason
-
-
-def test_the_time_allowed_is_kept():
-    found = said(claim(*FALSE), X, seconds=-1)
-    assert found.word == "undecided"
-    assert found.reason == "the enclosure took longer than its time limit"
-
-
 VECTOR = {"x": np.array([1.0, 2.0, 3.0])}
 AS_IDENTITY: dict[str, Any] = {"kind": "identity", "relation": "="}
 
@@ -227,19 +148,6 @@ def test_an_identity_is_disproved_at_an_entry():
     assert (found.word, found.entry) == ("disproved", 2)
     assert (found.lhs, found.rhs) == (("3", "3"), ("2", "2"))
     assert found.gap == pytest.approx(1 / 3)  # relative to the largest entry
-
-
-@pytest.mark.parametrize(("off", "word"), [(2e-6, "undecided"), (4e-6, "disproved")])
-def test_the_margin_of_an_identity_is_relative_to_the_largest_entry(off, word):
-    moved = np.array([off, 0, 0])
-    found = said(claim(lambda i: i["x"], lambda i: i["x"] + moved, **AS_IDENTITY), VECTOR)
-    assert found.word == word
-
-
-def test_the_gap_of_a_wide_identity_is_what_is_certain():
-    unsure = lambda i: jnp.where(jnp.sqrt(2 * i["x"]) ** 2 > 2, 2.0, 100.0)  # either
-    found = said(claim(unsure, lambda i: i["x"], **AS_IDENTITY), X)
-    assert found.gap == pytest.approx((2 - 1) / 100, rel=1e-6)
 
 
 def test_an_identity_that_holds_up_to_rounding_is_undecided():
@@ -257,40 +165,15 @@ def tie(table: tuple[float, float]) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
-    ("rhs", "word", "ways"), [(1.0, "disproved", 2), (6.0, "undecided", 2), (8.0, "undecided", 2)]
-)
+@pytest.mark.parametrize(("rhs", "word", "ways"), [(1.0, "disproved", 2), (6.0, "undecided", 2)])
 def test_a_violation_is_needed_on_every_way(rhs, word, ways):
-    for table in ((5.0, 7.0), (7.0, 5.0)):
-        found = said(claim(tie(table), lambda i: rhs * i["x"]), X)
-        assert (found.word, found.ways) == (word, ways)
-        assert found.lhs is not None
-        assert (Fraction(found.lhs[0]) <= 5, Fraction(found.lhs[1]) >= 7) == (True, True)
-
-
-def test_too_many_ways_are_undecided():
-    def value(i: Any) -> Any:
-        same = jnp.stack([jnp.sqrt(2 * i["x"]) ** 2, 2 * i["x"]])
-        return sum(jnp.array([5.0, 7.0])[jnp.argmax(same * k)] for k in range(1, 10))
-
-    found = said(claim(value, lambda i: i["x"]), X)
-    assert found.word == "undecided"
-    assert "too many continuations" in found.reason
+    found = said(claim(tie((5.0, 7.0)), lambda i: rhs * i["x"]), X)
+    assert (found.word, found.ways) == (word, ways)
+    assert found.lhs is not None
+    assert (Fraction(found.lhs[0]) <= 5, Fraction(found.lhs[1]) >= 7) == (True, True)
 
 
 AS_HOST: dict[str, Any] = {"host": True, "search": "none"}
-
-
-def test_a_host_statement_that_counts_is_disproved_as_coded():
-    count = lambda i: sum(int(v) for v in np.asarray(i["n"]))
-    found = said(claim(count, lambda i: 5, **AS_HOST), {"n": np.array([4, 3])})
-    assert found.word == "disproved as coded"
-    assert (found.lhs, found.rhs) == (("7", "7"), ("5", "5"))
-
-
-def test_a_host_statement_that_can_be_traced_is_disproved():
-    found = said(claim(lambda i: 2 * i["x"], lambda i: i["x"], **AS_HOST), X)
-    assert found.word == "disproved"
 
 
 def test_a_host_statement_of_which_only_the_floats_can_be_traced_is_disproved_as_coded():
@@ -298,13 +181,6 @@ def test_a_host_statement_of_which_only_the_floats_can_be_traced_is_disproved_as
     given = {"x": np.array(0.7), "n": np.array(3)}
     found = said(claim(power, lambda i: i["x"], **AS_HOST), given)
     assert found.word == "disproved as coded"
-    assert "host" in found.reason
-
-
-def test_a_host_statement_with_floats_of_its_own_is_undecided():
-    norm = lambda i: float(np.sqrt(np.asarray(i["x"])))
-    found = said(claim(norm, lambda i: 0.5, **AS_HOST), X)
-    assert found.word == "undecided"
     assert "host" in found.reason
 
 

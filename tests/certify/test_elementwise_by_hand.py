@@ -134,11 +134,6 @@ def test_logic_of_flags_and_booleans(act, table):
     assert as_flags(other).tolist() == [*table]
 
 
-def test_not():
-    found = only(lambda x: ~(x > 0), balls(-1, 1, AROUND))
-    assert as_flags(found).tolist() == [1, 0, 2] and isinstance(found, Flags)
-
-
 def total(name):
     return lambda x, y: getattr(lax, f"{name}_to_p").bind(x, y)
 

@@ -15,8 +15,8 @@ import pytest
 from flint import arb
 from jax import lax
 
-from jaxbounds.certification import Flags, enclose
-from jaxbounds.programs.balls.values import as_flags, flags, reals
+from jaxbounds.certification import enclose
+from jaxbounds.programs.balls.values import as_flags, reals
 
 BALL = {0: arb(-1), 1: arb(1), 2: arb(0, 1)}
 """Whose sign is negative, positive, open."""
@@ -89,58 +89,8 @@ def test_a_table_is_what_all_completions_agree_on(name, x64):
     assert as_flags(found).tolist() == expected
 
 
-def test_a_choice_between_floats_is_the_hull(x64):
-    x, y, z = columns(3)
-    (found,) = enclose(lambda x, y, z: jnp.where(x > 0, y, z), x, y, z).ways
-    for which, yes, no, ball in zip(x, y, z, found):
-        taken = {1: [yes], 0: [no], 2: [yes, no]}[{-1.0: 0, 1.0: 1, 0.0: 2}[float(which.mid())]]
-        low = min(float(v.lower()) for v in taken)
-        high = max(float(v.upper()) for v in taken)
-        assert (float(ball.lower()), float(ball.upper())) == pytest.approx((low, high), abs=1e-6)
-
-
-@pytest.mark.parametrize("row", tables(3))
-def test_numbers_made_of_flags_fork_into_all_completions(row, x64):
-    x = reals((3,), (BALL[v] for v in row))
-    ways = enclose(lambda x: (x > 0).astype(jnp.int32), x).ways
-    assert sorted(tuple(way.tolist()) for way in ways) == sorted(completions(row))
-
-
-@pytest.mark.parametrize("row", tables(3))
-def test_floats_made_of_flags_are_zero_one_or_between(row, x64):
-    x = reals((3,), (BALL[v] for v in row))
-    (found,) = enclose(lambda x: (x > 0).astype(float), x).ways
-    ends = {0: (0, 0), 1: (1, 1), 2: (0, 1)}
-    for v, ball in zip(row, found):
-        assert (float(ball.lower()), float(ball.upper())) == pytest.approx(ends[v], abs=1e-6)
-
-
-@pytest.mark.parametrize("row", tables(2))
-def test_a_choice_between_whole_numbers_forks(row, x64):
-    x = reals((2,), (BALL[v] for v in row))
-    ways = enclose(lambda x: jnp.where(x > 0, jnp.array([3, 4]), jnp.array([5, 4])), x).ways
-    expected = {((3, 5)[not a], 4) for a, _ in completions(row)}
-    assert sorted(tuple(way.tolist()) for way in ways) == sorted(expected)
-
-
 @pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
 def test_a_variable_beside_itself_is_decided_unless_it_is_unknown(name, x64):
     compare = getattr(lax, name)
     (found,) = enclose(lambda x: compare(x, x), reals((2,), [arb(0, 1), arb("nan")])).ways
     assert as_flags(found).tolist() == [int(name in ("eq", "le", "ge")), 2]
-
-
-def test_a_variable_times_or_less_itself_is_tight(x64):
-    x = reals((2,), [arb(0.5, 1.5), arb("inf")])
-    ((square, nothing),) = enclose(lambda x: (x * x, x - x), x).ways
-    assert (float(square[0].lower()), float(square[0].upper())) == pytest.approx((0, 4), abs=1e-6)
-    assert nothing[0].is_zero()
-    assert nothing[1].is_nan()
-
-
-def test_flags_are_plain_booleans_where_all_is_decided():
-    assert not isinstance(flags([0, 1, 1]), Flags)
-    assert flags([0, 1]).dtype == bool
-    assert isinstance(flags([0, 2]), Flags)
-    assert as_flags(flags([0, 1, 2])).tolist() == [0, 1, 2]
-    assert as_flags(np.array([True, False])).tolist() == [1, 0]

@@ -183,6 +183,8 @@ def test_sums_and_products_are_known_not_to_be_negative_where_both_terms_are():
         assert nonnegative(less)
     assert is_image(functions.plus(wide, plain), (0.5, 3.25))
     assert is_image(functions.times(wide, arb(2)), (0, 4.5))
+    for lost in (wide - arb(1), -wide, functions.times(wide, arb(-1))):
+        assert not nonnegative(lost) and functions.square_root(lost).is_nan()
 
 
 LIMITS = {
@@ -228,8 +230,8 @@ def test_limits_and_two_values(name):
 @pytest.mark.parametrize(
     ("name", "x", "value"),
     [
-        ("exp", -INF, 0), ("exp", 0, 1), ("expm1", -INF, -1), ("expm1", 0, 0),
-        ("logistic", -INF, 0),
+        ("exp", -INF, 0), ("exp", 0, 1), ("exp2", -INF, 0), ("expm1", -INF, -1), ("expm1", 0, 0),
+        ("logistic", -INF, 0), ("sqrt", 0, 0), ("cbrt", 0, 0), ("square", 0, 0), ("rsqrt", INF, 0),
         ("logistic", INF, 1), ("tanh", INF, 1), ("erf", -INF, -1), ("log1p", -1, -math.inf),
         ("log1p", -2, None), ("log1p", ball(-1, 1), None), ("log1p", ball(-1.5, 1), None),
         ("log", -1, None), ("log", AROUND, None), ("log", ball(0, 1), None), ("log", SQUARE, None),

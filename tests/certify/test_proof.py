@@ -2,16 +2,11 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from jaxbounds import testing
 from jaxbounds.certification import prove
 from jaxbounds.claims.statements import Domain
-from jaxbounds.falsification import float64_on_cpu
-from jaxbounds.programs.balls.boxes import Box, balls_of
-from jaxbounds.programs.balls.interpreter import precision, traced
-from jaxbounds.programs.balls.slopes import sloped
 
 
 def claim(lhs, rhs, *, hypotheses=None, relation="<="):
@@ -136,49 +131,6 @@ def test_what_constants_as_coded_leave_is_not_gone_on_with():
     assert few.left == ()
     many = prove(nil, "printed", domain, boxes=4000)
     assert many.word == "proved on D as coded"
-
-
-SMOOTH = {
-    "logsumexp": lambda x: jax.nn.logsumexp(x * jnp.array([1.0, 2.0, -1.0])),
-    "softmax": lambda x: jax.nn.softmax(x)[1] / (1 + x[0] ** 2),
-    "root": lambda x: jnp.sqrt(x[0] + 3.0) * x[2],
-    "matrix": lambda x: x @ (jnp.arange(9.0).reshape(3, 3) @ jnp.tanh(x)),
-    "kinks": lambda x: jnp.max(jnp.abs(x)) + jnp.minimum(x[0], x[1]) + jnp.clip(x[2], -0.2, 0.3),
-    "powers": lambda x: (x[0] + 2.0) ** 1.5 + x[1] ** 3 - 1.0 / (x[2] + 3.0),
-    "logistic": lambda x: (
-        jax.nn.sigmoid(x[0]) * jnp.log1p(jnp.exp(x[1])) + jax.lax.stop_gradient(x[2])
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SMOOTH)
-def test_slopes_contain_difference_quotients(name):
-    """f(y) - f(c) = s . (y - c) for some s within the slopes: checked by plain float evaluation,
-    which shares nothing with the rules for slopes, at points drawn from the box."""
-    rng = np.random.default_rng(3)
-    with float64_on_cpu(), precision(128):
-        function = jax.jit(SMOOTH[name])
-        program, _ = traced(jax.vmap(SMOOTH[name]), jnp.zeros((1, 3)))
-        for _ in range(20):
-            low = rng.uniform(-1, 0.8, 3)
-            high = low + 10.0 ** rng.uniform(-3, -0.7)
-            centre, radius, balls = balls_of([Box(tuple(low), tuple(high))])
-            (value,) = sloped(program, balls)
-            slopes = [value.slopes[j].ravel()[0] for j in range(3)]
-            reach = [float(abs(s).upper()) for s in slopes]
-            at = float(function(jnp.asarray(centre[0])))
-            for _ in range(20):
-                y = rng.uniform(low, high)
-                moved = float(function(jnp.asarray(y))) - at
-                step = y - centre[0]
-                most = sum(
-                    max(float(s.upper()) * d, float(s.lower()) * d) for s, d in zip(slopes, step)
-                )
-                least = sum(
-                    min(float(s.upper()) * d, float(s.lower()) * d) for s, d in zip(slopes, step)
-                )
-                assert least - 1e-13 <= moved <= most + 1e-13
-                assert moved <= np.dot(reach, radius[0]) + 1e-13
 
 
 def test_a_face_is_not_enough_where_hypotheses_cut_the_box():

@@ -27,23 +27,6 @@ def exactly(x):
     return reals(x.shape, map(arb, x.ravel().tolist()))
 
 
-FOLDS = {
-    lax.reduce_sum_p: np.sum, lax.reduce_prod_p: np.prod, lax.reduce_max_p: np.max,
-    lax.reduce_min_p: np.min,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 2), (0, 1, 2)])
-@pytest.mark.parametrize("fold", FOLDS, ids=str)
-def test_folds_are_numpys(fold, axes):
-    act = lambda x: fold.bind(x, axes=axes, **({"out_sharding": None} if fold in NEW else {}))
-    found = only(act, exactly(NUMBERS))
-    assert are_images(found, FOLDS[fold](NUMBERS, axis=axes).tolist())
-
-
-NEW = (lax.reduce_sum_p, lax.reduce_max_p, lax.reduce_min_p, lax.reduce_prod_p)
-
-
 def test_folds_of_balls():
     x = balls((0, 1), (-3, 2), (1, 4))
     total, most, least = (only(f, x).item() for f in (jnp.sum, jnp.max, jnp.min))
@@ -111,14 +94,6 @@ def test_positions(row, largest, least):
     assert found == least and found.dtype == np.int8
 
 
-def test_positions_along_each_axis():
-    for axis in (0, 1, 2):
-        x = NUMBERS + np.arange(12).reshape(2, 2, 3) / 16
-        for act, by in ((lax.argmax, np.argmax), (lax.argmin, np.argmin)):
-            found = only(lambda x, act=act, axis=axis: act(x, axis, np.int64), exactly(x))
-            assert found.tolist() == by(x, axis=axis).tolist()
-
-
 def test_positions_that_are_certain_are_no_choices():
     """Of which only eight may be open: here are ten rows."""
     rows = exactly(np.arange(20).reshape(10, 2))
@@ -133,30 +108,6 @@ def test_positions_that_are_open_fork():
     assert [int(way[0]) for way in ways(jnp.argmin, x)] == [3]
     with pytest.raises(Undecided, match="position"):
         ways(jnp.argmax, balls(1, ANY))
-
-
-RUNNING = {
-    lax.cumsum: np.cumsum, lax.cumprod: np.cumprod, lax.cummax: np.maximum.accumulate,
-    lax.cummin: np.minimum.accumulate,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("fold", RUNNING, ids=lambda f: f.__name__)
-def test_running_folds(fold):
-    for axis in (0, 1, 2):
-        found = only(lambda x, axis=axis: fold(x, axis), exactly(NUMBERS))
-        assert are_images(found, RUNNING[fold](NUMBERS, axis=axis).tolist())
-        found = only(lambda x, axis=axis: fold(x, axis, reverse=True), exactly(NUMBERS))
-        back = np.flip(RUNNING[fold](np.flip(NUMBERS, axis), axis=axis), axis)
-        assert are_images(found, back.tolist())
-    plane = NUMBERS[1]
-    for axis in (0, 1):
-        found = only(lambda x, axis=axis: fold(x, axis), exactly(plane))
-        assert are_images(found, RUNNING[fold](plane, axis=axis).tolist())
-    row = NUMBERS[0, 1]
-    assert are_images(only(fold, exactly(row)), RUNNING[fold](row).tolist())
-    back = only(lambda x: fold(x, reverse=True), exactly(row))
-    assert are_images(back, RUNNING[fold](row[::-1])[::-1].tolist())
 
 
 def test_order_statistics_lie_between_those_of_the_ends():
@@ -316,30 +267,10 @@ def test_padding_from_a_start_that_is_not_neutral_is_refused():
     assert are_images(found, [(0, 2), (0, 2), (0, 3)])
 
 
-def test_pools_of_planes():
-    """Of 1 2 3 over 4 5 6 by windows of two by two."""
-    plane = balls(1, 2, 3, 4, 5, 6).reshape(2, 3)
-    two = {"window_dimensions": (2, 2), "window_strides": (1, 1), "padding": ((0, 0), (0, 0))}
-    both = {"base_dilation": (1, 1), "window_dilation": (1, 1)}
-    for name, values in (("sum", [12, 16]), ("max", [5, 6]), ("min", [1, 2])):
-        pool = getattr(lax, f"reduce_window_{name}_p")
-        found = only(lambda x, pool=pool: pool.bind(x, **two, **both), plane)
-        assert are_images(found, [values])
-    found = only(lambda x: lax.reduce_window(x, 1.0, lax.mul, *two.values()), plane)
-    assert are_images(found, [[40, 180]])
-
-
 @pytest.mark.parametrize("fold", [lax.sub, lambda a, b: a + 2 * b], ids=["one", "two"])
 def test_other_folds_of_windows_are_refused(fold):
     with pytest.raises(NotSupported, match="reduce_window by function="):
         only(lambda x: lax.reduce_window(x, 0.0, fold, (2,), (1,), "VALID"), balls(1, 2))
-
-
-def test_folds_of_windows_of_two_arrays_are_refused():
-    both = lambda a, b: (lax.add(a[0], b[0]), a[1])
-    act = lambda x, y: lax.reduce_window((x, y), (0.0, 0.0), both, (2,), (1,), "VALID")
-    with pytest.raises(NotSupported, match="reduce_window by function="):
-        ways(act, balls(1, 2), balls(1, 2))
 
 
 def convolved(x, kernel, *, bits=64, **options):
@@ -387,12 +318,6 @@ def test_correlations_with_other_orders_of_axes():
     kernel = np.array([[[1, 10], [100, 0]]]).transpose(1, 0, 2)  # of (O, I, W)
     found = convolved(x, kernel, dimension_numbers=("WNC", "IOW", "NWC"))
     assert are_images(found, [[[421], [532]]])
-
-
-def test_correlations_of_planes():
-    x, kernel = [[[[1, 2, 3], [4, 5, 6]]]], [[[[1, 10], [100, 1000]]]]
-    found = convolved(x, kernel, window_strides=(1, 1), padding=((0, 0), (0, 0)))
-    assert are_images(found, [[[[5421, 6532]]]])
 
 
 def log_sums(x, **options):
