@@ -23,12 +23,7 @@ from jaxbounds.programs.balls.boxes import (
     Open,
     Programs,
     Values,
-    _cut,
-    _face,
-    _halves,
     _lower,
-    _widest,
-    _widths,
     balls_of,
 )
 from jaxbounds.programs.balls.interpreter import precision
@@ -69,44 +64,6 @@ def test_lower_ends_are_below():
     assert _lower(arb(1) / 3) < 1 / 3 and _lower(arb(1) / 3) > 0.333
     assert _lower(arb(0)) < 0 and _lower(arb(2, 1)) < 1 and _lower(arb(2, 1)) > 0.99
     assert _lower(INF) == math.inf and _lower(-INF) == -math.inf and _lower(NAN) == -math.inf
-
-
-def test_boxes_are_cut_in_the_middle():
-    box = Box((0.0, -1.0), (1.0, 2.0))
-    assert _halves(box, 0) == (Box((0.0, -1.0), (0.5, 2.0)), Box((0.5, -1.0), (1.0, 2.0)))
-    assert _halves(box, 1) == (Box((0.0, -1.0), (1.0, 0.5)), Box((0.0, 0.5), (1.0, 2.0)))
-    assert _cut(box, 1, 1.5) == (Box((0.0, -1.0), (1.0, 1.5)), Box((0.0, 1.5), (1.0, 2.0)))
-    narrow = float(np.nextafter(1.0, 2.0))
-    assert _halves(Box((1.0,), (narrow,)), 0) is None and _halves(Box((1.0,), (1.0,)), 0) is None
-    assert _halves(Box((1e308,), (1.7e308,)), 0)[0].upper == (1.35e308,)
-
-
-def test_the_face_on_which_a_monotone_margin_is_least():
-    box = Box((0.0, -1.0, 5.0), (1.0, 2.0, 5.0))
-    up, down, open_, none = arb(2, 1), arb(-2, 1), arb(0, 1), arb("nan")
-    assert _face(box, [up, open_, open_]) == Box((0.0, -1.0, 5.0), (0.0, 2.0, 5.0))
-    assert _face(box, [open_, down, up]) == Box((0.0, 2.0, 5.0), (1.0, 2.0, 5.0))
-    assert _face(box, [up, down, none]) == Box((0.0, 2.0, 5.0), (0.0, 2.0, 5.0))
-    assert _face(box, [open_, none, up]) is None and _face(box, [none, open_, down]) is None
-    assert _face(box, [arb(0), arb(0), up]) is None
-
-
-BOX = Box((0.0,) * 3, (1.0,) * 3)
-
-
-def test_the_coordinate_that_varies_most():
-    radii = np.array([1.0, 2.0, 0.0])
-    assert _widest(BOX, [arb(5), arb(1), arb(99)], radii) == 0
-    assert _widest(BOX, [arb(-5), arb(1), NAN], radii) == 0
-    assert _widest(BOX, [arb(1, 5), arb(2), NAN], radii) == 0
-    assert _widest(BOX, [arb(1), arb(1), NAN], radii) == 1
-    assert _widest(BOX, [arb(0), arb(0), NAN], radii) == 1
-    assert _widest(BOX, [arb(5), NAN, arb(1)], radii) == 1
-
-
-def test_widths_of_all_boxes():
-    boxes = [Box((0.0, 1.0), (1.0, 2.0)), Box((-2.0, 1.5), (0.5, 7.0))]
-    assert _widths(boxes) == [3.0, 6.0]
 
 
 # Steps. A margin is a function of the balls of a box.
@@ -245,15 +202,6 @@ def test_a_box_with_an_open_point_is_stuck(middle, needed, stuck):
         assert search.stuck_at == (0.5,) and search.worst == search.stuck[0]
         assert search.worst.box == Box((0.0,), (1.0,))
         assert search.worst.least == pytest.approx(-10, rel=1e-6)
-
-
-def test_the_first_point_at_which_it_is_stuck_is_kept():
-    given, boxes = Given(exact_at(NAN, WIDE)), [Box((float(i),), (i + 1.0,)) for i in range(3)]
-    search = stepped(given, *boxes)
-    assert len(search.stuck) == 3 and search.stuck_at == (2.5,)  # of one bound the last is first
-    still = Given(lambda x: WIDE, needed=2)
-    search = stepped(still, *(Box((float(i),), (float(i),)) for i in range(3)))
-    assert len(search.stuck) == 3 and search.stuck_at == (2.0,)
 
 
 def test_a_point_that_cannot_be_cut_is_stuck():

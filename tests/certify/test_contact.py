@@ -58,14 +58,14 @@ def test_no_number_that_is_not_zero_is_called_zero():
         return values
 
     with mp.workdps(60):
-        for seed in rng.integers(10**9, size=60).tolist():
+        for seed in rng.integers(10**9, size=30).tolist():
             for value, true in again(lambda f, seed=seed: drawn(f, seed)):
                 assert value.ball.contains(arb(mp.nstr(true, 50))) or abs(
                     float(value.ball.mid()) - float(true)
                 ) < 1e-25 * max(1.0, abs(float(true)))
                 assert not value.is_zero() or abs(true) < 1e-45
                 seen += 1
-    assert seen > 300
+    assert seen > 150
 
 
 def polynomial(coefficients):
@@ -76,7 +76,7 @@ def polynomial(coefficients):
 def test_no_region_holds_a_point_at_which_a_polynomial_is_negative():
     """x^m times a random polynomial: its sign near zero, by fractions, at points as near as any."""
     rng, proved = np.random.default_rng(4), 0
-    for _ in range(60):
+    for _ in range(30):
         order = int(rng.integers(1, 6))
         tail = rng.integers(-3, 4, size=3)
         coefficients = [0] * order + tail.tolist()
@@ -97,7 +97,7 @@ def test_no_region_holds_a_point_at_which_a_polynomial_is_negative():
         low, high = Fraction(region.lower[0]), Fraction(region.upper[0])
         inside = [x for x in near if low <= x <= high] + [low, high]
         assert all(value(x) >= 0 for x in inside), (coefficients, side, region)
-    assert proved > 10
+    assert proved > 5
 
 
 HOMOGENEOUS = {

@@ -163,23 +163,6 @@ def test_weights_by_the_lowest_powers(given, count, expected):
     assert weights_of(given, count) == expected
 
 
-def test_the_terms_along_a_direction():
-    """x^2 + 3 x y^3 over r^4 at x = r^2 u, y = r v is u^2 + 3 r u v^3."""
-    given = terms(x2=1, x1y3=3)
-    found = contact._at(given, (2, 1), 4, arb(0.5), [arb(2), arb(-1)])
-    assert found == 4 - 3
-    assert contact._at(given, (2, 1), 4, arb(0), [arb(2), arb(-1)]) == 4
-    assert contact._at([], (1,), 2, arb(1), [arb(1)]) == 0
-
-
-def test_balls_between_two_ends():
-    found = contact._between(0.25, 1.0)
-    for x in (0.25, 1.0, 0.6):
-        assert found.contains(arb(x))
-    assert not found.contains(arb(0.2)) and not found.contains(arb(1.05))
-    assert contact._between(0.3, 0.3).is_exact() and contact._between(0.3, 0.3) == 0.3
-
-
 WHOLE, UP, DOWN = (-1.0, 1.0), (0.0, 1.0), (-1.0, 0.0)
 DIRECTIONS = {
     (0,): [[(1.0, 1.0)], [(-1.0, -1.0)]], (1,): [[(1.0, 1.0)]], (-1,): [[(-1.0, -1.0)]],
@@ -426,15 +409,3 @@ def test_what_is_unknown_is_not_proved():
     assert not holds(Jet([Coefficient(zero, NAN), None, None]), [])
     assert not holds(line, []) and holds(line, [line])
     assert not holds(Jet([jets.rational(1), *line.of[1:]]), [])  # it does not vanish
-
-
-def test_half_widths_follow_the_weights():
-    """x^2 + y^4 + 4 y^5: y may be 1/4, on a cube where x is 1/8 it may seem to be more."""
-    place = Place((ZERO, ZERO), (0, 1), (0, 0))
-    form = program(lambda x: x[0] ** 2 + x[1] ** 4 + 4 * x[1] ** 5, 2)
-    assert contact._around(form, place, 6, 2.0**-3, "exact", {}) == (2.0**-6, 2.0**-3)
-    small = contact._around(form, place, 6, 2.0**-5, "exact", {})
-    assert small == (2.0**-5, 2.0**-5)
-    worse = program(lambda x: x[0] ** 2 - x[1] ** 4, 2)
-    assert contact._around(worse, place, 4, 2.0**-3, "exact", {}) is None
-    assert contact._around(program(lambda x: x[0], 2), place, 4, 2.0**-3, "exact", {}) is None

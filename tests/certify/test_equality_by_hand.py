@@ -104,17 +104,6 @@ def test_a_box_is_cut_where_a_region_ends(lower, upper, cut):
 # --- when it is enough ---
 
 
-@pytest.mark.parametrize(
-    ("tried", "looks", "spent"), [(0, 0, False), (47, 95, False), (48, 0, True), (0, 96, True)]
-)
-def test_so_many_points_are_tried_and_no_more(tried, looks, spent):
-    found = looked_for(lambda p: 9 + p[:, 0])
-    found._tried, found._looks = {(i,) for i in range(tried)}, looks
-    assert found.spent == spent
-    assert not found.find_region(DOMAIN)
-    assert found._looks == looks + (not spent) and bool(found.batches) != spent
-
-
 def test_half_of_the_time_that_is_left_is_for_looking(monkeypatch):
     monkeypatch.setattr(time, "process_time", lambda: 100.0)
     found = looked_for(until=160.0)
@@ -123,16 +112,6 @@ def test_half_of_the_time_that_is_left_is_for_looking(monkeypatch):
         monkeypatch.setattr(time, "process_time", lambda now=now: now)
         assert found.spent == spent
         assert found.settles(DOMAIN) != spent
-
-
-def test_boxes_in_turn_that_settle_nothing_end_it(monkeypatch):
-    asked, answers = [], iter([False] * 31 + [True] + [False] * 40)
-    monkeypatch.setattr(equality, "holds_on", lambda *given: asked.append(given) or next(answers))
-    found = looked_for()
-    said = [found.settles(DOMAIN) for _ in range(70)]
-    assert said == [False] * 31 + [True] + [False] * 38
-    assert len(asked) == 32 + 32
-    assert asked[0] == (PROGRAM, DOMAIN, "ulp")
 
 
 # --- what is measured ---
@@ -167,36 +146,6 @@ def test_what_is_proved_is_not_looked_for_again():
                       float)  # fmt: skip
     assert found._measured(points).tolist() == [math.inf] * 4 + [-1.0] * 4
     assert found._measured(points, masked=False).tolist() == [-1.0] * 8
-
-
-def test_the_least_margin_is_looked_for_first_in_the_box_then_in_the_domain():
-    """|x - 3| + |y - 1/2| on [0, 1] x {2}: least at (3, 2), outside; of y nothing is moved."""
-    found = looked_for(lambda p: np.abs(p[:, 0] - 3) + np.abs(p[:, 1] - 0.5))
-    best = found._lowest(Box((0.0, 2.0), (1.0, 2.0)))
-    assert abs(best[0] - 3) < 1e-4 and best[1] == 2.0
-    assert len(found.batches) == equality.ROUNDS
-    first = found.batches[0]
-    assert first.shape == (512, 2)
-    assert first[:5].tolist() == [[0, 2], [0, 2], [1, 2], [1, 2], [0.5, 2]]
-    assert np.histogram(first[5:, 0], 4, (0, 1))[0].min() > 80
-    for k, points in enumerate(found.batches):
-        least, most = (0.0, 1.0) if k < 3 else (-4.0, 4.0)
-        assert points[:, 0].min() >= least and points[:, 0].max() <= most
-        assert set(points[:, 1]) == {2.0}
-    assert found.batches[4][:, 0].max() > 1.5
-    spread = [np.median(np.abs(p[:, 0] - best[0])) for p in found.batches[4:]]
-    assert spread[0] > 0.05 and spread[-1] < 1e-5
-
-
-def test_each_step_moves_some_coordinates_only():
-    bowl = lambda p: np.abs(p - [1.25, -3.5]).sum(axis=1)
-    found = looked_for(bowl)
-    best = found._lowest(Box((0.0, -1.0), (1.0, 1.0)))
-    assert best == pytest.approx([1.25, -3.5], abs=1e-3)
-    assert found.batches[0][4].tolist() == [0.5, 0.0]
-    before = min((p for b in found.batches[:12] for p in b), key=lambda p: bowl(p[None])[0])
-    still = np.mean(found.batches[12] == before)
-    assert 0.3 < still < 0.5  # six tenths are moved
 
 
 # --- Newton's method ---
@@ -238,17 +187,6 @@ def test_what_newton_s_method_cannot_improve_stays(slope, curve):
     start = np.array([0.25, -0.5])
     found = newton(lambda x: slope, lambda x: curve)
     assert found._polished(start, [0, 1]).tolist() == [0.25, -0.5]
-
-
-def test_steps_may_be_a_hundredth_of_the_point():
-    ends = []
-    for step in (1.0, 1.02):
-        at = np.array([99.0, 0.0])
-        found = newton(
-            lambda x, s=step: np.array([-s if x[0] == 99 else 0.0, 0.0]), lambda x: np.eye(2)
-        )
-        ends.append(found._polished(at, [0, 1])[0])
-    assert ends == [100.0, 99.0]
 
 
 def test_a_direction_of_no_curvature_is_left_alone():
@@ -392,12 +330,6 @@ def test_no_place_is_tried_twice(around):
         ((0.251, 0.5), [0, 1], [0, 0]), ((0.25, 0.5), [0, 1], [0, 1]), ((0.25, 0.5), [0], [0, 0])
     ):  # fmt: skip
         assert around(best, free, sides, found=found)[1]
-
-
-def test_where_it_is_enough_no_place_is_tried(around):
-    found = looked_for(domain=Box((0.0, 0.0), (8.0, 8.0)))
-    found._tried = {(i,) for i in range(47)}
-    assert around((0.25, 0.5), [0, 1], [0, 0], found=found)[:2] == (False, [])
 
 
 # --- how a point is written down ---

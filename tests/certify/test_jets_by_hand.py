@@ -234,25 +234,6 @@ def test_even_powers_are_tight_and_known_not_to_be_negative():
     assert nonnegative(squared.over)
 
 
-@pytest.mark.parametrize("outer, true", [("sin", mp.sin), ("log", mp.log), ("rsqrt", None)])
-def test_functions_of_functions(outer, true):
-    """Of exp, all of whose coefficients count: log exp x is x."""
-
-    def run(field):
-        jets = Jets(field, 1, 3)
-        x = jets.variable(0, Coefficient(field.rational(QUARTER), arb(0.25, REACH)))
-        return jets.apply(outer, jets.apply("exp", x)).of
-
-    found, true = again(run), true or (lambda y: 1 / mp.sqrt(y))
-    for at in (mp.mpf(0.25), mp.mpf(0.25) + REACH):
-        series = mp.taylor(lambda x: true(mp.exp(x)), at, 3)
-        for k, (value, t) in enumerate(zip(found, series)):
-            assert value.over.overlaps(near(t, 15))
-            if at == 0.25 and k < 3:
-                check_at(value.at, t)
-                assert outer != "log" or value.at.as_rational() == (fmpq(1, 4), 1, 0)[k]
-
-
 # Several variables.
 
 

@@ -95,15 +95,6 @@ def test_what_is_open_in_a_step_is_open_in_the_stack():
     assert as_flags(loops._entry(flags([1, 2]), 1)) == 2
 
 
-def test_a_stack_of_numbers_and_balls_is_of_balls():
-    stacked = loops._stacked([np.array(2.0), reals((), [arb(1, 0.5)])], (2,), float)
-    assert stacked.shape == (2,) and float(stacked[0]) == 2.0 and not stacked[1].is_exact()
-    mixed = loops._stacked([np.array(True), flags(np.array(2))], (2,), bool)
-    assert isinstance(mixed, Flags) and as_flags(mixed).tolist() == [1, 2]
-    assert loops._stacked([np.array(1), np.array(2)], (2,), int).tolist() == [1, 2]
-    assert loops._stacked([], (0, 3), np.int8).shape == (0, 3)
-
-
 def test_keys_are_taken_one_by_one():
     keys = jax.random.split(jax.random.key(0), 3)
     assert loops._entry(keys, 1) == keys[1]
@@ -181,15 +172,6 @@ class Runs:
 
 def equation(**params):
     return equation_of("call_me", **params)
-
-
-@pytest.mark.parametrize(
-    ("which", "taken"), [(np.array(-3), 0), (np.array(0), 0), (np.array(1), 1), (np.array(2), 2),
-                         (np.array(7), 2), (flags(np.array(2)), 1)]
-)  # fmt: skip
-def test_which_branch_is_taken(which, taken):
-    found = loops.branch(equation(branches=["p", "q", "r"]), [which, 5, 6], Runs())
-    assert found == ["pqr"[taken], (5, 6), None]
 
 
 def test_a_branch_that_is_open_forks():

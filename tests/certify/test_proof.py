@@ -131,15 +131,3 @@ def test_what_constants_as_coded_leave_is_not_gone_on_with():
     assert few.left == ()
     many = prove(nil, "printed", domain, boxes=4000)
     assert many.word == "proved on D as coded"
-
-
-def test_a_face_is_not_enough_where_hypotheses_cut_the_box():
-    """x <= .1 is asked for x <= 1/4: at the face x = 1 nothing is, and it is false at .2."""
-    cut = claim(
-        lambda x: x[0],
-        lambda x: 0.1 + 0.0 * x[0],
-        hypotheses=lambda i, size: {"x": i["x"][0] <= 0.25},
-    )
-    proof = prove(cut, "printed", box((0.0,), (1.0,)))
-    assert proof.word == "false on D"
-    assert 0.1 < proof.point[0] <= 0.25

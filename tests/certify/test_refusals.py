@@ -3,20 +3,16 @@
 The truth of each claim is seen on paper and stands beside it.
 """
 
-import io
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flint import arb
-from rich.console import Console
 
 from jaxbounds import testing
 from jaxbounds.certification import disprove, prove
 from jaxbounds.certification.second_look import _rounding
 from jaxbounds.claims.statements import Domain
-from jaxbounds.programs.balls.certificate import Certificate
 from jaxbounds.programs.balls.exact import Field, GivenUp
 
 
@@ -78,13 +74,6 @@ def test_the_last_places_move_both_ways():
     assert _rounding(Found, np.array([0.5]), -2e-18)
     assert np.min(seen[0]) < 0.5 < np.max(seen[0])
     assert not _rounding(Found, np.array([0.5]), -1e-3)
-
-
-def test_a_certificate_shows_both_sides():
-    about = {"id": "a.b", "form": "printed", "word": "disproved"}
-    page = io.StringIO()
-    Console(file=page, width=100).print(Certificate(**about, lhs=("1.5", "1.75"), rhs=("1", "1.2")))
-    assert "1.5 to 1.75" in page.getvalue() and "1 to 1.2" in page.getvalue()
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
