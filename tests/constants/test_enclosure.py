@@ -160,15 +160,6 @@ def test_steps_end_when_too_little_is_gained(point, known_ratio):
         assert (ends[0] != ends[1]) == bool(steps)
 
 
-@pytest.mark.parametrize("x", [0.95, 1.05])
-def test_the_gain_below_which_no_step_is_made(x, point, known_ratio):
-    # Half the square of sqrt(2 x) 1e-20 is x 1e-40.
-    ratio = known_ratio(lambda x: (-(x[0] ** 2) / 2).exp())
-    ascent(ratio, point(math.sqrt(2 * x) * 1e-20), np.eye(1), np.ones(1))
-    ends = [at[0] for at, reading in ratio.asked if reading == "ulp"]
-    assert (ends[0] != ends[1]) == (x > 1)
-
-
 def test_a_step_over_a_jump_is_taken_back(point, known_ratio):
     # The slope leads from 1 to 0, but there the ratio is 1/2 only.
     jump = lambda x: (-(x[0] ** 2) / 2).exp() / (2 if abs(x[0]) < 0.5 else 1)

@@ -15,14 +15,12 @@ from flint import arb
 from jaxbounds.constants import examine
 from jaxbounds.constants.examine import (
     Best,
-    _at_kink,
     _at_the_end,
     _closed,
     _Confirmed,
     _confirmed,
     _is_real,
     _out_of_floats,
-    _rounder,
     _still,
     _where,
     _within,
@@ -30,7 +28,6 @@ from jaxbounds.constants.examine import (
     corrected,
     farther,
     moves,
-    readable,
     said,
 )
 from jaxbounds.constants.limits import Limit, Look
@@ -112,16 +109,6 @@ def test_why_it_still_rises():
 )  # fmt: skip
 def test_where_floats_end(entry, where, said):
     assert bool(_out_of_floats(best(point=point(entry, 1)), where)) == said
-
-
-@pytest.mark.parametrize(
-    "found, kept",
-    [(None, False), ((arb(1 - 0.95e-9), 0.5), True), ((arb(1 - 1.05e-9), 0.5), False)],
-)
-def test_where_pieces_meet_is_taken_if_it_is_no_worse(found, kept, known, known_ratio, monkeypatch):
-    monkeypatch.setattr(examine, "met", lambda *a: found)
-    problem, ratio = known(lambda x: 1.0), known_ratio(lambda x: arb(1))
-    assert _at_kink(problem, ratio, point(1), arb(1)) == (found if kept else None)
 
 
 @pytest.fixture
@@ -208,15 +195,6 @@ def test_points_that_are_rounding_stand_in_nobodys_way(known, monkeypatch):
     assert _confirmed(problem, ordered, NEVER).ball == 3 and len(balls.made) == 3
 
 
-@pytest.mark.parametrize("less, chosen", [(1e-14, 1), (3e-14, 0)])
-def test_of_points_as_good_one_that_floats_do_not_mislead(less, chosen, known, monkeypatch):
-    # Neighbours of the other say more than it, by rounding, and nothing settles there.
-    problem, points = known(lambda x: 1.0), [point(0, ratio=9.0), point(1, ratio=3.0)]
-    Balls({0: 3.0, 1: 3 * (1 - less)}, monkeypatch)
-    assert _confirmed(problem, points, NEVER).point is points[chosen]
-    assert _confirmed(problem, points[::-1], NEVER).point is points[chosen]
-
-
 def test_instances_of_other_whole_numbers_are_others(known, monkeypatch):
     problem = known(lambda x: 1.0)
     Balls({1: 2.0}, monkeypatch)
@@ -224,28 +202,6 @@ def test_instances_of_other_whole_numbers_are_others(known, monkeypatch):
                   for n in (4, 5))  # fmt: skip
     _confirmed(problem, [one], NEVER)
     assert [p.ratio for p in corrected(problem, [one, other])] == [2.0, 3.0]
-
-
-def test_of_points_that_are_all_rounding_some_are_looked_at(known, monkeypatch):
-    points = [point(k, ratio=9.0) for k in range(40)]
-    balls = Balls(dict.fromkeys(range(40), 2.0), monkeypatch)
-    assert _confirmed(known(lambda x: 1.0), points, NEVER).ball == 2 and len(balls.made) == 13
-
-
-@pytest.mark.parametrize("above, is_rounding", [(0.9e-9, False), (1.1e-9, True)])
-def test_by_how_much_floats_must_say_more_to_be_rounding(above, is_rounding, known, monkeypatch):
-    problem = known(lambda x: 1.0)
-    Balls({1: 2.0}, monkeypatch)
-    _confirmed(problem, [point(1, ratio=2 * (1 + above))], NEVER)
-    assert bool(problem.rounding) is is_rounding
-
-
-@pytest.mark.parametrize("short, looked", [(0.95e-9, True), (1.05e-9, False)])
-def test_once_confirmed_only_ratios_as_large_are_looked_at(short, looked, known, monkeypatch):
-    points = [point(0, ratio=3.0), point(1, ratio=2 * (1 - short))]
-    balls = Balls({0: 2.0, 1: 5.0}, monkeypatch)
-    found = _confirmed(known(lambda x: 1.0), points, NEVER)
-    assert (len(balls.made) == 2) == looked and found[2] == (5 if looked else 2)
 
 
 def test_points_without_balls(known, monkeypatch):
@@ -286,9 +242,6 @@ def test_balls_go_back_onto_the_hypotheses_as_the_search_does(
 )
 def test_what_is_climbed(more, climbs, known, claim):
     assert moves(known(lambda x: 1.0, statement=claim(**more))) is climbs
-
-
-HALF = arb(1) / 2
 
 
 @pytest.mark.parametrize(
@@ -334,50 +287,6 @@ def test_logarithms_of_the_size_are_tried(known):
     assert _closed(known(lambda x: 1.0), best(ball=log), ends, "enumerated", 1) is None
 
 
-@pytest.mark.parametrize("host, parts", [(False, [256, 44]), (True, [1] * 300)])
-def test_rounder_instances_cost_no_more_than_is_allowed(host, parts, known, claim, monkeypatch):
-    problem = known(lambda x: x[0], statement=claim(host=host))
-    start, seen = point(2, 5, ratio=2.0, kind="wide", stalled=True), {}
-
-    def shrink(instance, judge, *, rounds):
-        problem.asked.clear()
-        many = [{"x": np.array([v, 0.0])} for v in np.linspace(2, 1, 300)]
-        seen.update(margin=judge(many), parts=list(problem.asked))
-        return {"x": np.array([3.0, 3.0])}
-
-    monkeypatch.setattr(examine, "shrink", shrink)
-    found = _rounder(problem, start, 1e-3, NEVER)
-    assert seen["parts"] == parts and (found.kind, found.stalled) == ("wide", True)
-    # Of the ratio's part that is left over twice the cost, `shrink` keeps half.
-    np.testing.assert_allclose(seen["margin"], np.linspace(1, 0.5, 300) - 1 + 2e-3)
-    assert found.ratio == 3.0 and len(found.values) == 1
-    assert _rounder(problem, start, 1e-3, 0.0) is start
-    # Of very many entries nobody looks for rounder ones.
-    many = point(*np.linspace(1, 2, 257))
-    assert _rounder(problem, many, 1e-3, NEVER) is many
-
-
-def test_nothing_is_measured_after_the_time(known, monkeypatch):
-    problem, clock = known(lambda x: x[0]), iter([0.0, 0.0, 2.0, 2.0])
-    monkeypatch.setattr(examine.time, "process_time", lambda: next(clock))
-
-    def shrink(instance, judge, *, rounds):
-        found = judge([{"x": np.array([1.0, 1.0])}] * 300)
-        assert np.sum(np.isfinite(found)) == 256 and np.sum(found == -np.inf) == 44
-        return instance
-
-    monkeypatch.setattr(examine, "shrink", shrink)
-    _rounder(problem, point(2, 5), 1e-3, 1.0)
-
-
-def test_what_is_shown_may_cost_a_thousandth(known, monkeypatch):
-    costs = []
-    round_ = lambda problem, point, cost, until: costs.append(cost) or point._replace(ratio=0.25)
-    monkeypatch.setattr(examine, "_rounder", round_)
-    shown = readable(known(lambda x: 1.0), best(), until=NEVER)
-    assert shown == {"instance": {"x": [1.0, 2.0]}, "instance_ratio": 0.25} and costs == [1e-3]
-
-
 @pytest.mark.parametrize("high, ball, kept", [
     (1 + 1.05e-9, 2.0, True), (1 + 0.95e-9, 2.0, False), (3.0, 1 + 0.95e-9, False),
     (3.0, 1 + 1.05e-9, True), (3.0, None, True),
@@ -389,25 +298,6 @@ def test_what_is_better_far_out_is_a_start_if_confirmed(high, ball, kept, known,
     monkeypatch.setattr(examine, "_confirmed", lambda *a: confirmed)
     found = farther(known(lambda x: 1.0), [point(1, 2)], 1.0, until=NEVER)
     assert [s.kind for s in found] == ["far"] * kept
-
-
-def test_two_starts_far_out_are_enough(known, monkeypatch):
-    asked, there = [], {"x": np.array([8.0, 8.0])}
-
-    def looks(problem, point, until):
-        asked.append(point.instance["x"][0])
-        return [Look(k, 5.0, there, 5.0, True) for k in range(3)]
-
-    monkeypatch.setattr(examine, "looks", looks)
-    monkeypatch.setattr(
-        examine, "_confirmed", lambda *a: _Confirmed(point(8, 8), None, arb(5), "", 0.0)
-    )
-    points = [point(1, 2), point(3, 4)]
-    found = farther(known(lambda x: 1.0), points, 1.0, until=NEVER)
-    assert len(found) == 2 and asked == [1]  # the two most promising of the first point
-    assert farther(known(lambda x: 1.0), points, 1.0, until=0.0) == []
-    monkeypatch.setattr(examine, "looks", lambda *a, until: [looks(*a, until)[0]])
-    assert len(farther(known(lambda x: 1.0), points, 1.0, until=NEVER)) == 2
 
 
 def all_of(*ratios):
@@ -425,21 +315,6 @@ def test_what_is_said_of_a_maximum(known):
     assert found.digits > 12 and found.closed.text == "1/2" and found.gain == 0.0
     assert (found.along, found.reason, found.instance_ratio) == ("", "", 0.5)
     assert found.instance == {"x": [1.0, 2.0]}
-
-
-@pytest.mark.parametrize("short, agree", [(0.95e-9, 2), (1.05e-9, 1)])
-def test_starts_agree_within_a_billionth(short, agree, known):
-    points = all_of(("drawn", 1.0), ("wide", 1 - short))
-    assert said(known(lambda x: 1.0), best(), points).agreeing == agree
-
-
-@pytest.mark.parametrize("short, agree", [(0.95e-2, 2), (1.05e-2, 1)])
-def test_near_a_limit_roughly(short, agree, known):
-    # Of the limit 1.5 or, where float64 falls short of it, of the best point.
-    points = all_of(("drawn", 1.0), ("wide", 1 - short))
-    found = said(known(lambda x: 1.0), best(far=far(ratio=arb(1.5)), ball=arb(1.5)), points)
-    assert found.agreeing == agree and (found.ratio, found.along) == (1.5, "x -> infinity")
-    assert found.where == ("limit" if agree == 2 else "rising")
 
 
 @pytest.mark.parametrize("promise", [1e-10, 1e-18, 1e-25])

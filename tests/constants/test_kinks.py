@@ -88,39 +88,6 @@ def test_nothing_is_said_where_there_is_no_kink(known, known_ratio):
         assert met(flat, one, at(flat, {"x": np.array([1.0, 2])}, 0.0)) is None
 
 
-def test_how_many_coordinates_are_tried(known, known_ratio, monkeypatch):
-    asked = []
-    monkeypatch.setattr(kinks, "pieces", lambda loss, x: asked.append(len(x)) or (x, []))
-    one = known(lambda x: 1.0, np.zeros_like)
-    for n in (0, 1, 30, 31):
-        assert met(one, known_ratio(height), at(one, {"x": np.arange(1.0, n + 1)}, 0.0)) is None
-    assert asked == [1, 30]
-
-
-@pytest.mark.parametrize("short, tried", [(0.95e-4, True), (1.05e-4, False)])
-def test_slopes_are_balanced_to_a_ten_thousandth(short, tried, problem, known_ratio, monkeypatch):
-    # Two slopes, 2 and -short, have (short, 2) / (2 + short) for the nearest; of 2 and one that is
-    # across, nothing is balanced: what is left of (2, 0) and (0, 2 short) is about 2 short.
-    slopes = np.array([[2.0, 0.0], [0.0, 2 * short]])
-    parts = [Piece(slope, np.ones(2) * 1e-8, 0.5) for slope in slopes]
-    monkeypatch.setattr(kinks, "pieces", lambda loss, x: (x, parts))
-    asked = []
-    monkeypatch.setattr(kinks, "_equal", lambda *a: asked.append(a))
-    assert met(problem, known_ratio(height), near(problem)) is None
-    assert bool(asked) == tried
-
-
-def test_gains_are_those_of_what_is_apart_and_left(problem, known_ratio, monkeypatch):
-    # Slopes (3, 0), (-3, 0), (0, 3 short): in the end 0 is left, or what cannot be balanced.
-    parts = [Piece(np.array(s), np.ones(2) * 1e-8, 0.5) for s in ([3.0, 0.0], [-3.0, 6e-5])]
-    monkeypatch.setattr(kinks, "pieces", lambda loss, x: (x, parts))
-    monkeypatch.setattr(kinks, "_equal", lambda values, *a: (values, 2e-13))
-    top = at(problem, {"x": CENTRE}, 0.0)
-    _, gain = met(problem, known_ratio(height), top)
-    # Both have half the weight: (0, 3e-5) is left.
-    assert gain == pytest.approx(3 * 2e-13 + 3e-5 * 1e-4, rel=1e-3)
-
-
 def linear(at_zero, slopes):
     """The pieces' own heights: -log of the ratio on the side of each."""
     with precision(BITS):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from flint import arb
 
-from jaxbounds.constants.limits import LOOKS, _families, _ways, limit, looks
+from jaxbounds.constants.limits import _families, _ways, limit, looks
 from jaxbounds.constants.polish import Point, at
 from jaxbounds.constants.snapping import tied
 from jaxbounds.programs.balls.values import NotSupported, Undecided
@@ -107,12 +107,6 @@ def test_where_nothing_counts_balls_are_asked(known):
     assert (look.high, look.last, look.rises) == (0.0, 0.0, True) and look.first["x"] == 1
     flat = seen(known, lambda x: 0.0 if x > 1 else 1.0)["x -> infinity"]
     assert (flat.high, flat.rises) == (0.0, True)
-
-
-@pytest.mark.parametrize("tail, rises", [((1, 2, 3), True), ((3, 1, 2), False), ((1, 2, 2), False)])
-def test_it_rises_over_the_last_three_scales(tail, rises, known):
-    values = dict(zip([2.0**m for m in LOOKS[-3:]], tail))
-    assert seen(known, lambda x: float(values.get(x, 0.5)))["x -> infinity"].rises is rises
 
 
 def test_the_most_promising_first_and_none_after_the_time(known):

@@ -69,26 +69,6 @@ def test_a_step_that_is_still_steep_is_doubled_then_halved():
     assert (t, value) == (3.0, 0.0) and asked == [1, 2, 4, 3]
 
 
-@pytest.mark.parametrize("fall, taken", [(0.95e-4, False), (1.05e-4, True)])
-def test_a_fall_is_a_ten_thousandth_of_what_the_slope_says(fall, taken):
-    def loss(x):
-        t = 1 - float(x[0])  # slope one at first; at t = 1 it fell by so much
-        return (-fall, -0.0 * ONE) if t == 1 else (0.0 if t == 0 else -t, ONE)
-
-    _, asked = along(loss, 1.0, -1.0)
-    assert (asked == [1.0]) == taken
-
-
-@pytest.mark.parametrize("slope, taken", [(0.89, True), (0.91, False)])
-def test_a_slope_has_come_down_by_a_tenth(slope, taken):
-    def loss(x):
-        t = 1 - float(x[0])
-        return -t, (1.0 if t == 0 else slope if t == 1 else 0.0) * ONE
-
-    _, asked = along(loss, 1.0, -1.0)
-    assert asked == ([1.0] if taken else [1.0, 2.0])
-
-
 def test_no_step_where_none_helps():
     found, asked = along(lambda x: (1.0, ONE), 0.0, -1.0)
     assert found is None and len(asked) == 60
@@ -129,12 +109,6 @@ def test_walks_end_when_they_must():
     assert np.array_equal(walked(loss, np.zeros(2)), np.zeros(2)) and len(asked) == 1
 
 
-def test_walks_end_at_once_where_the_slope_alone_leads_nowhere():
-    # A slope up to a wall never flattens: sixty lengths are tried, once.
-    loss, asked = counted(lambda x: (float(x[0]) if x[0] > 0 else math.inf, ONE))
-    assert walked(loss, ONE) is ONE and len(asked) == 61
-
-
 def faces(*slopes):
     """The largest of some linear functions."""
     slopes = np.array(slopes, float)
@@ -156,25 +130,6 @@ def test_cutting_planes_end_where_pieces_meet():
     # The first region is a cube of half a side of a tenth: a first step is no longer.
     assert np.max(np.abs(asked[1] - asked[0])) == pytest.approx(0.1)
     assert np.max(np.abs(bundled(TRIANGLE, np.ones(2), radius=0.5, until=0.0) - 1)) == 0
-
-
-def test_a_region_grows_while_steps_go_to_its_end():
-    # Down |x| from 100: regions of 0.1, 0.4, 1.6, ..., each step to the end.
-    loss, asked = counted(lambda x: (abs(float(x[0])), np.sign(x)))
-    found = bundled(loss, np.array([100.0]))
-    lengths = np.abs(np.diff(np.ravel(asked)))[:5]
-    np.testing.assert_allclose(lengths, 0.1 * 4.0 ** np.arange(5))
-    assert abs(found[0]) < 1e-12
-
-
-def test_a_region_shrinks_where_a_step_loses():
-    # What is promised is a fall by 0.1, what comes is a rise by 0.3: half the region.
-    def loss(x):
-        return (0.0, ONE) if x[0] == 0 else (0.3 if x[0] == -0.1 else float(x[0]), -ONE)
-
-    noted, asked = counted(loss)
-    bundled(noted, np.zeros(1))
-    assert asked[1][0] == pytest.approx(-0.1) and abs(asked[2][0]) <= 0.05 + 1e-12
 
 
 def test_what_is_no_number_is_not_gone_to():

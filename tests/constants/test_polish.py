@@ -13,8 +13,6 @@ from jaxbounds.constants import polish
 from jaxbounds.constants.polish import (
     SAME,
     Point,
-    _by_leaf,
-    _by_value,
     _climbed,
     _finer,
     _in_logs,
@@ -99,14 +97,6 @@ def test_at_a_kink_it_goes_on_along_it(known, monkeypatch):
                         NEVER)[1]  # fmt: skip
 
 
-@pytest.mark.parametrize("slope, stalls", [(0.95e-5, False), (1.05e-5, True)])
-def test_what_slope_is_a_kink(slope, stalls, known, monkeypatch):
-    end = type("End", (), {"x": np.ones(1), "jac": np.array([-slope])})
-    monkeypatch.setattr(polish.scipy.optimize, "minimize", lambda *a, **k: end)
-    problem = known(lambda x: 1.0, np.zeros_like)
-    assert _climbed(problem, *tied(vector(2), 0.0), vector(2), 0.0)[1] is stalls
-
-
 def test_what_is_no_number_leads_back(known, monkeypatch):
     end = type("End", (), {"x": np.array([np.nan]), "jac": np.zeros(1)})
     monkeypatch.setattr(polish.scipy.optimize, "minimize", lambda *a, **k: end)
@@ -147,21 +137,6 @@ def test_finer_points_are_taken_where_they_are_better(known):
     assert _finer(problem, best, NEVER) is best
     nothing = at(problem, vector(0, 0), 0.0)
     assert _finer(problem, nothing, NEVER) is nothing
-
-
-@pytest.mark.parametrize("entries, tried", [(80, True), (81, False)])
-def test_finer_points_of_as_many_coordinates(entries, tried, known, monkeypatch):
-    def bundled(loss, x, until):
-        raise LookupError
-
-    monkeypatch.setattr(polish, "bundled", bundled)
-    problem = known(lambda x: 1.0, np.zeros_like)
-    point = at(problem, vector(*range(1, entries + 1)), 0.0)
-    if tried:
-        with pytest.raises(LookupError):
-            _finer(problem, point, NEVER)
-    else:
-        assert _finer(problem, point, NEVER) is point
 
 
 def test_each_start_leads_to_a_point_of_its_kind(hill):
@@ -224,24 +199,6 @@ def test_after_the_time_one_way_was_tried(known, monkeypatch):
     assert seen == [1]
 
 
-@pytest.mark.parametrize("short, values", [(0.9 * SAME / 10, 1), (1.1 * SAME / 10, 2)])
-def test_how_alike_ratios_are(short, values, known, monkeypatch):
-    heights = iter([1 - short, 1.0])
-    start = START[0].instance
-
-    def climbed(problem, ties, own, instance, until, scaling):
-        x = ties.expand(own)
-        ratio[x.tobytes()] = next(heights)
-        return {"x": x}, False
-
-    ratio = {start["x"].tobytes(): 0.5}
-    monkeypatch.setattr(polish, "_climbed", climbed)
-    problem = known(lambda x: ratio.get(x.tobytes(), 0.5), np.zeros_like)
-    ratio_of = problem.ratio_at
-    (found,) = polished(problem, START, until=NEVER)
-    assert len(found.values) == values and ratio_of is problem.ratio_at
-
-
 def test_a_start_that_nothing_improves_is_kept(known, monkeypatch):
     climbs(monkeypatch, [0.5, 0.25])
     (found,) = polished(known(lambda x: x[0], np.zeros_like), START, until=NEVER)
@@ -263,36 +220,6 @@ def test_spread_starts_are_climbed_in_logarithms_first(kind, logs, hill, monkeyp
     assert seen == [2] * logs
     polished(hill(0, 0), [Start(kind, vector(0, 0))], until=NEVER)
     assert seen == [2] * logs  # nothing moves there
-
-
-@pytest.mark.parametrize(
-    "kind, reach, scaling",
-    [
-        ("drawn", np.inf, _by_value),
-        ("drawn", 2.0, _by_leaf),
-        ("vertex", 2.0, _by_leaf),
-        ("wide", 2.0, _by_value),
-        ("log-normal", 2.0, _by_value),
-    ],
-)
-def test_beside_what_is_known_whole_leaves_move_as_far(kind, reach, scaling, hill, monkeypatch):
-    seen = []
-    climbed = lambda problem, ties, values, instance, until, by: seen.append(by) or (instance, 0)
-    monkeypatch.setattr(polish, "_climbed", climbed)
-    polished(hill(3, 5), [Start(kind, vector(1, 2))], until=NEVER, reach=reach)
-    assert seen and set(seen) == {scaling}
-
-
-def test_coordinates_relative_to_their_leaf():
-    instance = {"a": np.array([3.0, -4.0, 0.0]), "b": np.array([0.5]), "c": np.zeros(2)}
-    ties, values = tied(instance, 0.0)
-    assert values.tolist() == [3, 4, 0.5]
-    np.testing.assert_allclose(_by_leaf(ties, values, instance), [12.5**0.5, 12.5**0.5, 0.5])
-    large = vector(3e200, -4e200)
-    np.testing.assert_allclose(_by_leaf(*tied(large, 0.0), large), [12.5**0.5 * 1e200] * 2)
-    # With ties each copy counts: 1, 1, 7 in one leaf.
-    ties, values = tied(vector(1, -1, 7), 0.0)
-    np.testing.assert_allclose(_by_leaf(ties, values, vector(1, -1, 7)), [17**0.5] * 2)
 
 
 @pytest.mark.parametrize("until, fine", [(NEVER, True), (0.0, False)])

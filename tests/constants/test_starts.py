@@ -8,7 +8,7 @@ import jaxbounds as jb
 from jaxbounds import sharp_constant
 from jaxbounds.claims.statements import Budget
 from jaxbounds.constants import starts
-from jaxbounds.constants.starts import KINDS, Fresh, Start, _best, _middle, first_starts, further
+from jaxbounds.constants.starts import KINDS, Fresh, Start, _best, _middle, first_starts
 from jaxbounds.falsification.bench import Pool
 from jaxbounds.falsification.measure import Measured
 
@@ -34,18 +34,6 @@ def test_wide_starts_are_powers_about_the_middle():
     ends = [i["x"] for i in drawn("wide", [1e-200, -1e300, 1e300])]
     assert all(np.all(np.abs(x) <= 1e100) for x in ends)
     assert any(x[1] == -1e100 and x[2] == 1e100 for x in ends)
-
-
-def test_log_normal_starts_move_every_entry_by_itself():
-    found = [i["x"] for i in drawn("log-normal", np.tile([3.0, -3.0], 150), 200)]
-    logs = np.array([np.log(np.abs(x) / 3) for x in found])
-    assert all(np.all(np.sign(x) == np.tile([1, -1], 150)) for x in found)
-    spread = np.std(logs, axis=1)
-    near = np.argmin(np.abs(spread[:, None] - [1, 2, 3, 10]), axis=1)
-    np.testing.assert_allclose(spread, np.array([1, 2, 3, 10])[near], rtol=0.2)
-    # Two of five are of width 2, one of five of each other: 200 draws, give or take 4 sigma.
-    counts = np.bincount(near, minlength=4)
-    assert 52 <= counts[1] <= 108 and all(17 <= counts[i] <= 63 for i in (0, 2, 3))
 
 
 def test_scaled_starts_take_each_array_by_one_factor():
@@ -146,14 +134,6 @@ def test_the_worst_of_searches_and_of_draws():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("searches, places", [(23, [0, 1, 2, 3, 4]), (24, [0, 1, 2, 4, 6, 8])])
-def test_searches_are_spread_over_what_they_found(searches, places):
-    # Of 6: five searches, every other one from twice as many twelve.
-    pool = pool_of([0.01], 1 - np.arange(searches) / 100)
-    wanted = [("searched", 1000 + i) for i in places]
-    assert numbered(first_starts(pool, 6)[0]) == [*wanted, ("drawn", 0)]
-
-
 def test_what_does_not_count_is_no_start():
     pool = pool_of([0.3, np.nan, np.inf, 0.0, -1.0, 0.4, 0.5, 0.1],
                    rhs=[1, 1, 1, 1, 1, 0, 1, 1], counted=np.arange(8) != 6)  # fmt: skip
@@ -173,32 +153,6 @@ def test_the_best_and_others_that_count(kind, others, known):
     assert values[0] == 99 and len(values) == 1 + others == len(set(values))
     assert min(values) > 0 and {s.kind for s in found} == {kind}
     assert not list(_best(problem, kind, instances[1:2], np.random.default_rng(0)))
-
-
-@pytest.mark.parametrize("near", [0, 2, 20])
-def test_each_kind_is_made_from_what_is_known_and_draws(near, known, monkeypatch):
-    seen = []
-
-    def make(instance, rng):
-        seen.append(float(instance["x"][0]))
-        return {"x": instance["x"] + 1000}
-
-    monkeypatch.setattr(starts, "KINDS", {"moved": make})
-    problem = known(lambda x: x[0] + 1, back=lambda i: {"x": i["x"] + 0.5})
-    instances = [{"x": np.array([100.0 + k])} for k in range(near)]
-    fresh = [{"x": np.array([float(k)])} for k in range(32)]
-    found = list(further(problem, instances, fresh, seed=5))
-    # 16 of them: what is known first, then different draws.
-    assert seen[:near] == [100.0 + k for k in range(min(near, 16))]
-    assert len(seen) == len(set(seen)) == 16 and max([*seen[near:], 0]) < 32
-    # All draws, and sixteen that were made, which are put back onto the hypotheses.
-    assert problem.asked == [32, 16]
-    # The best of each kind comes first.
-    assert [s.kind for s in found] == ["drawn", "moved"] * 2 + ["drawn"] * 6
-    best = max(seen) + 1000.5
-    assert found[1].instance["x"][0] == best and found[0].instance["x"][0] == 31
-    again = list(further(problem, instances, fresh, seed=5))
-    assert again[2].instance == found[2].instance
 
 
 def test_fresh_draws_are_those_of_the_pool_until_they_are_used_up(known, monkeypatch):
