@@ -129,6 +129,7 @@ def test_arrays_of_balls():
 )  # fmt: skip
 def test_which_numbers_mean_themselves(x, digits, short):
     assert is_short(x, digits) is short
+    assert digits != 53 or is_short(x) is short
 
 
 @pytest.mark.parametrize(

@@ -129,14 +129,6 @@ def test_an_exhausted_space_goes_on_from_a_fresh_direction():
     assert not np.allclose(again.vector, state.vector)  # another one at each step
 
 
-@pytest.mark.parametrize("rest, exhausted", [(15.2, True), (16.8, False)])
-def test_what_is_rounding_noise(rest, exhausted):
-    # An image (1, rest eps): sixteen units of rounding of its length are none.
-    product = lambda v: jnp.array([[1.0, rest * EPS], [rest * EPS, 7.0]]) @ v
-    state = _step(product, jax.random.key(0), krylov(np.zeros((2, 2)), 0, [1, 0]))
-    assert (float(state.coupling) == 0) == exhausted
-
-
 def test_a_second_pass_where_the_first_cancels():
     # After a restart an image has a part in every kept row, here nearly all of it: what is left
     # after one pass is orthogonal to a few digits alone.

@@ -52,6 +52,7 @@ def gradients(labels):
     return np.concatenate([slope, np.einsum("ni,nj->nij", X, slope).reshape(12, -1)], axis=1), p
 
 
+@pytest.mark.slow_cases("None")
 @pytest.mark.parametrize("batch_size", [None, 5])
 def test_the_empirical_fisher_matrix_is_the_mean_of_outer_products(batch_size):
     g, _ = gradients(Y)
@@ -72,7 +73,7 @@ def test_the_gauss_newton_matrix_of_cross_entropy_is_the_fisher_matrix():
     np.testing.assert_allclose(F.dense(), fisher, atol=1e-12)
 
 
-@pytest.mark.slow_cases("adam", "adamw")
+@pytest.mark.slow_cases("adam", "adamw", "rmsprop")
 @pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "chained"])
 def test_the_sharpness_that_an_adaptive_optimiser_sees(name):
     rule = {

@@ -80,7 +80,9 @@ ATTAINED = {
 }  # fmt: skip
 
 
-@pytest.mark.default_cases("at the end-rational", *(f"-{name}" for name in APPROACHED))
+@pytest.mark.default_cases(
+    "at the end-rational", "-rational", "-an end of a box", "-a difference quotient"
+)
 @pytest.mark.parametrize("name", APPROACHED)
 @pytest.mark.parametrize("equality", ["at the end", ""])
 def test_a_supremum_that_no_instance_reaches_is_approached(name, equality):
@@ -101,6 +103,7 @@ def test_a_verdict_says_on_which_way_the_ratio_comes_to_one():
     assert found.reason.startswith("the ratio comes to one with x to infinity")
 
 
+@pytest.mark.slow_cases("inside", "at an irrational number", "where two points are one")
 @pytest.mark.parametrize("name", ATTAINED)
 def test_an_equality_case_is_attained(name):
     assert word(*ATTAINED[name], "there") == ("holds", "attained")

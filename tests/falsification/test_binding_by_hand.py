@@ -11,22 +11,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from stubs import measured, statement
+from stubs import statement
 
-from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides, Size
+from jaxbounds.claims.statements import Budget, Counterexample, Form, Sides
 from jaxbounds.falsification.binding import (
-    _differ,
-    _judgement,
     _notices,
-    _one_at_a_time,
     bindings,
     is_bound_to,
 )
-from jaxbounds.falsification.mistakes import OTHER_MISTAKES, is_of, off, with_one_entry_off
+from jaxbounds.falsification.mistakes import OTHER_MISTAKES, off, with_one_entry_off
 from jaxbounds.falsification.planting import _holders, planted
 
 pytestmark = pytest.mark.usefixtures("x64")
-ONE = Size({"d": 1})
 HERE = sys.modules[__name__]
 
 
@@ -80,16 +76,6 @@ class Method:
     def of(cls, x):
         """A class's."""
         return 5 * x
-
-
-@pytest.mark.parametrize("leaf, kind, found", [
-    (1.0, np.inexact, True), (1j, np.inexact, True), (1, np.inexact, False), (1, np.integer, True),
-    (True, np.integer, False), (True, np.bool_, True), (np.int8(1), np.integer, True),
-    (np.ones(2), np.inexact, True), ("x", np.inexact, False), (None, np.bool_, False),
-])  # fmt: skip
-def test_of_what_kind_a_leaf_is(leaf, kind, found):
-    assert is_of(leaf, kind) == found
-    assert is_of(jnp.ones(2), kind) == (kind is np.inexact)
 
 
 def test_reals_are_scaled_else_integers_raised_else_booleans_negated():
@@ -187,64 +173,12 @@ def test_other_mistakes_by_hand(name, x, found):
         assert wrong(np.arange(3)).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    "before, after, relation, differs",
-    [
-        (("holds", 0.5), ("fails", 0.5), "<=", True),
-        (("holds", 0.5), ("holds", 0.5), "<=", False),
-        # By more than the tolerance of the ratio, or of one for discrepancies.
-        (("", 200.0), ("", 200.0 + 1.9e-7), "<=", False),
-        (("", 200.0), ("", 200.0 + 2.1e-7), "<=", True),
-        (("", -200.0), ("", -200.0 - 1.9e-7), "<=", False),
-        (("", 0.001), ("", 0.001 + 0.9e-9), "=", False),
-        (("", 0.001), ("", 0.001 + 1.1e-9), "=", True),
-        (("", np.nan), ("", np.nan), "<=", False),
-        (("", np.nan), ("", 1.0), "<=", True),
-        (("", 1.0), ("", np.nan), "<=", True),
-        (("", np.inf), ("", np.inf), "<=", False),
-    ],
-)
-def test_what_differs(before, after, relation, differs):
-    with np.errstate(invalid="ignore"):
-        assert _differ(before, after, statement(relation=relation, tolerance=1e-9)) == differs
-
-
-def test_a_judgement_has_status_worst_mean_and_stored_ratio():
-    stored = Counterexample(instance={"x": 1.0}, size={"d": 1}, ratio=3.0)
-    forms = (Form(name="printed", expected="holds", counterexample=stored), Form(name="derived"))
-    claim = statement(forms=forms)
-    table = lambda rows: measured(np.array(rows), counted=np.ones((len(rows), 3), bool))
-    parts = [table([[0.25, 3.0, 9.0]]), table([[0.5, 1.0, 9.0]])]
-    found = _judgement(claim, parts, [table([[7.0, 8.0, 9.0]]), None], np.array([0, 1]))
-    assert found[:3] == (("holds", 0.5), ("", pytest.approx((0.2 + 1 / 3) / 2)), ("", 7.0))
-    assert found[3:] == (("fails", 3.0), ("", pytest.approx((0.75 + 0.5) / 2)))
-    assert _judgement(claim, [parts[0], None], [None, None], np.array([0])) is None
-    assert _judgement(claim, parts, [None, None], np.array([0, 1])) is None
-    none = measured(np.ones((1, 3)), counted=False)
-    empty = _judgement(statement(), [none], [None], np.array([0]))
-    assert empty[0][0] == "vacuous" and empty[1] == ("", 0.0)
-
-
 def _mine(rhs, **options):
     sides = lambda i, s: Sides(i["x"], {"printed": rhs(i["x"]), "control": -9.0})
     return statement(sides, judges=(used, unused), **options)
 
 
 FEW = Budget(samples=4, restarts=0, steps=0, batch=4)
-
-
-def test_variants_on_the_host_are_measured_one_after_the_other():
-    claim, batch = _mine(lambda x: 1 + HERE.used(x)), {"x": np.array([1.0, 4.0])}
-    whole, other, none = _one_at_a_time(claim, ONE, batch, (used, unused), 1.5)
-    assert whole.value[:, 0].tolist() == none.value[:, 0].tolist() == [1 / 3, 4 / 9]
-    assert other.value[:, 0].tolist() == [1 / 4, 4 / 13]
-
-    def broken(x):
-        if HERE.used(x) != 2 * x:
-            raise ZeroDivisionError
-        return 9.0
-
-    assert _one_at_a_time(_mine(broken), ONE, batch, (used,), 1.5)[1] is None
 
 
 def test_bindings_are_told_function_by_function():

@@ -143,12 +143,6 @@ def test_a_ratio_that_is_none_is_not_kept(tmp_path, ratio):
     assert _remembered(tmp_path, ratio) is None
 
 
-@pytest.mark.parametrize("rows, kept", [(2**17, True), (2**17 + 1, False)])
-def test_only_small_instances_are_kept(tmp_path, rows, kept):
-    # A million bytes are 2^17 numbers.
-    assert (_remembered(tmp_path, 1.5, np.zeros(rows)) is not None) == kept
-
-
 def test_what_should_not_hold_is_not_kept(tmp_path):
     assert _remembered(tmp_path, 1.5, form=Form(name="printed", expected="vacuous")) is None
     remember(_bench(), PRINTED, 0, ({"x": np.asarray(3.0)}, ONE, 1.5), NONE)
@@ -280,7 +274,7 @@ def test_a_form_at_one_size_has_the_source_of_its_statement():
     assert source_digest(with_one_form(told, "derived", Size({"d": 2}))) == source_digest(told)
 
 
-@pytest.mark.parametrize("length", [1, 230, 300, 5000])
+@pytest.mark.parametrize("length", [1, 300])
 def test_a_long_name_is_a_name_of_a_file(length, tmp_path):
     sizes = {f"{'n' * 60}{k}": k for k in range(6)}
     told = statement(hypotheses=anything, sizes=(sizes,))

@@ -78,17 +78,6 @@ def test_what_does_not_settle_leaves_nothing_known(distance):
     assert math.isnan(_left(LOG2 * np.arange(len(distance)), np.asarray(distance)))
 
 
-@pytest.mark.parametrize("power, known", [(0.76, True), (0.74, False)])
-def test_changes_settle_where_they_fall_with_three_quarters_of_a_power(power, known):
-    assert math.isnan(_left(LOG2 * np.arange(4), _settling(0.5, 2.0**-power))) != known
-
-
-def test_what_falls_at_once_is_all_gone():
-    # Faster than floats can say: all of the last distance stays.
-    assert _left(LOG2 * np.arange(3), np.array([2.0, 1.0, 1.0 - 1e-16])) == pytest.approx(1.0)
-    assert _left(np.arange(3.0), np.array([1.0, 1e-305, 1e-306])) == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("distance, floor, word", [
     # Below the floor the sides agree, whatever was before.
     ([0.5, 0.5, 0.5], 0.5, "consistent"), ([0.5, 0.5, 0.5], 0.4999, "inconsistent"),
@@ -258,15 +247,6 @@ def test_sizes_that_differ_in_more_are_groups_of_which_the_worst_word_counts():
         assert found.status == word and found.reason.startswith(f"at {Size({'d': at})!r} the")
         assert found.distance == (first, second)[at - 1][-1]
     assert not _judged(N, FALLING).reason.startswith("at ")
-
-
-@pytest.mark.parametrize("stays, power, word", [
-    (0.625, 0.5, "inconsistent"), (0.09375, 0.5, "inconsistent"), (1.0, 0.4, "inconsistent"),
-])  # fmt: skip
-def test_what_stays_is_told_from_exponents_that_end(stays, power, word):
-    """A constant and a root: too slow for the changes to settle, but hardly anything goes."""
-    n = 4.0 ** np.arange(3, 13)
-    assert trend(np.log(n), stays + n**-power / 2, 0.0).status == word
 
 
 @pytest.mark.parametrize("slow", [

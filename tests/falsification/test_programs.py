@@ -25,22 +25,6 @@ def used(x):
     return 2 * x
 
 
-@pytest.mark.parametrize("work, level", [(999_999, 0), (1_000_000, 1)])
-def test_much_work_is_worth_a_little_optimisation(work, level, monkeypatch):
-    options = []
-    real = jax.stages.Lowered.compile
-
-    def compile_it(lowered, compiler_options=None):
-        options.append(compiler_options)
-        return real(lowered, compiler_options)
-
-    monkeypatch.setattr(MODULE, "executed", lambda program: work / 1000)
-    monkeypatch.setattr(jax.stages.Lowered, "compile", compile_it)
-    run = Programs()(lambda x: 2 * x, "twice", calls=1000)
-    assert np.asarray(run(np.arange(3.0))).tolist() == [0, 2, 4]
-    assert options[-1] == MODULE._supported() | {"xla_backend_optimization_level": level}
-
-
 def test_options_that_the_compiler_does_not_know_are_left_out(monkeypatch):
     monkeypatch.setattr(MODULE._Options, "known", None)
     some = {"xla_backend_optimization_level": 0, "no_such_option": True}

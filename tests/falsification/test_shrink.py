@@ -112,6 +112,7 @@ NEAR = {  # claims whose worst ratio comes as two points meet
 }  # fmt: skip
 
 
+@pytest.mark.slow_cases("close to true", "pinsker")
 @pytest.mark.parametrize("name", NEAR)
 def test_a_counterexample_has_sides_of_ordinary_size_and_few_digits(name, tmp_path):
     lhs, relation, rhs, over = NEAR[name]

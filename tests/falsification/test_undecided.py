@@ -47,6 +47,7 @@ SAYS = {
 }
 
 
+@pytest.mark.slow_cases("cancelled terms on the left-absent", "a side that is zero-absent")
 @pytest.mark.parametrize("word", SAYS)
 @pytest.mark.parametrize("name", CLAIMS)
 def test_what_nobody_decides_does_not_hold(name, word):
