@@ -10,21 +10,17 @@ import numpy as np
 import pytest
 from flint import arb
 from jax import lax
-from oracle.hand import ANY, INF, are_images, ball, balls, is_image, only, ways
+from oracle.hand import ANY, INF, are_images, ball, balls, exactly, is_image, only, ways
 
 from jaxbounds.certification import Flags, NotSupported, Undecided
 from jaxbounds.programs.balls.reductions import order_statistics
-from jaxbounds.programs.balls.values import as_flags, flags, nonnegative, reals
+from jaxbounds.programs.balls.values import as_flags, flags, nonnegative
 from jaxbounds.programs.balls.windows import places
 
 pytestmark = pytest.mark.usefixtures("x64")
 AROUND = ball(-1, 1)
 NUMBERS = np.array([[[3, -1, 4], [1, -5, 9]], [[-2, 6, 5], [3, 5, -8]]])
 """Of shape (2, 2, 3)."""
-
-
-def exactly(x):
-    return reals(x.shape, map(arb, x.ravel().tolist()))
 
 
 def test_folds_of_balls():
@@ -43,31 +39,6 @@ def test_folds_of_nothing():
     for fold, value in empty.items():
         act = lambda x, fold=fold: fold.bind(x, axes=(1,), out_sharding=None)
         assert are_images(only(act, nothing), [value, value])
-
-
-SIGNS = [[[1, 2, 1], [1, 1, 1]], [[0, 2, 2], [2, 1, 1]]]
-"""Yes, no, open, of shape (2, 2, 3)."""
-
-
-@pytest.mark.parametrize(
-    ("axes", "every", "some"),
-    [
-        ((0,), [[0, 2, 2], [2, 1, 1]], [[1, 2, 1], [1, 1, 1]]),
-        ((1,), [[1, 2, 1], [0, 2, 2]], [[1, 1, 1], [2, 1, 1]]),
-        ((2,), [[2, 1], [0, 2]], [[1, 1], [2, 1]]),
-        ((0, 2), [0, 2], [1, 1]),
-    ],
-)
-def test_all_and_any_along_axes(axes, every, some):
-    x = np.array(SIGNS)
-    x = reals(x.shape, ((arb(-1), arb(1), AROUND)[v] for v in x.ravel()))
-    folds = ((jnp.all, every), (jnp.any, some))
-    for fold, answer in folds:
-        found = only(lambda x, f=fold: f(x > 0, axis=axes), x)
-        assert as_flags(found).tolist() == answer
-    for fold, answer in ((lax.reduce_min_p, every), (lax.reduce_max_p, some)):
-        found = only(lambda x, f=fold: f.bind(x > 0, axes=axes, out_sharding=None), x)
-        assert as_flags(found).tolist() == answer
 
 
 def test_all_and_any_of_what_is_decided():

@@ -9,13 +9,9 @@ import numpy as np
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
-from oracle.programs import Program, floats
+from oracle.programs import Program, floats, signs
 
 ONE, LIST = floats(()), floats((4,))
-
-
-def _signs(x: np.ndarray) -> np.ndarray:
-    return (x > 0).astype(bool)
 
 
 def _cubed(x: Any) -> Any:
@@ -48,7 +44,7 @@ def _running(x: np.ndarray) -> tuple[Any, ...]:
     for v in x:
         total = total / 2 + v
         totals.append(total)
-    return np.asarray(total, dtype=object), np.array(totals, dtype=object), _signs(x), np.arange(4)
+    return np.asarray(total, dtype=object), np.array(totals, dtype=object), signs(x), np.arange(4)
 
 
 def _scanned(x: jax.Array) -> Any:
@@ -123,7 +119,7 @@ def _places(x: np.ndarray) -> np.ndarray:
 PROGRAMS: dict[str, tuple[Program, ...]] = {
     "jit": (
         *_called(lambda x: jax.jit(_cubed)(x)),
-        Program(_two, lambda x: (x + 1, _signs(x)), LIST),
+        Program(_two, lambda x: (x + 1, signs(x)), LIST),
     ),
     "custom_jvp_call": _called(_own_jvp),
     "custom_vjp_call": _called(_own_vjp),

@@ -10,7 +10,7 @@ from jax import lax
 from mpmath import mp, mpf
 
 from oracle import truth
-from oracle.programs import Draw, Program, floats, of_fractions
+from oracle.programs import Draw, Program, floats, of_fractions, signs
 
 INSIDE = {
     "acosh": (1.6, 4),
@@ -56,10 +56,6 @@ def _sum_of_cotangents(a: jax.Array, b: jax.Array) -> jax.Array:
 def _comparison(name: str) -> Program:
     value = of_fractions(truth.COMPARISONS[name], 2)
     return Program(getattr(lax, name), value, floats((4,), (4,), low=-1, high=1))
-
-
-def _signs(x: np.ndarray) -> np.ndarray:
-    return (x > 0).astype(bool)
 
 
 def _pick(which: np.ndarray, no: np.ndarray, yes: np.ndarray) -> np.ndarray:
@@ -121,28 +117,28 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
             _with_infinities,
         ),
     ),
-    "and": (Program(lambda x, y: (x > 0) & (y > 0), lambda x, y: _signs(x) & _signs(y), LOGIC),),
-    "or": (Program(lambda x, y: (x > 0) | (y > 0), lambda x, y: _signs(x) | _signs(y), LOGIC),),
-    "xor": (Program(lambda x, y: (x > 0) ^ (y > 0), lambda x, y: _signs(x) ^ _signs(y), LOGIC),),
-    "not": (Program(lambda x: ~(x > 0), lambda x: ~_signs(x), ONE),),
+    "and": (Program(lambda x, y: (x > 0) & (y > 0), lambda x, y: signs(x) & signs(y), LOGIC),),
+    "or": (Program(lambda x, y: (x > 0) | (y > 0), lambda x, y: signs(x) | signs(y), LOGIC),),
+    "xor": (Program(lambda x, y: (x > 0) ^ (y > 0), lambda x, y: signs(x) ^ signs(y), LOGIC),),
+    "not": (Program(lambda x: ~(x > 0), lambda x: ~signs(x), ONE),),
     "select_n": (
         Program(
-            lambda x, y, z: jnp.where(x > 0, y, z), lambda x, y, z: _pick(_signs(x), z, y), THREE
+            lambda x, y, z: jnp.where(x > 0, y, z), lambda x, y, z: _pick(signs(x), z, y), THREE
         ),
         Program(
             lambda x, y, z: jnp.where(x > 0, y > 0, z > 0),
-            lambda x, y, z: _pick(_signs(x), _signs(z), _signs(y)),
+            lambda x, y, z: _pick(signs(x), signs(z), signs(y)),
             THREE,
         ),
         Program(
             lambda x: jnp.where(x > 0, 3, jnp.arange(4) + 2),
-            lambda x: _pick(_signs(x), np.arange(4) + 2, np.full(4, 3)),
+            lambda x: _pick(signs(x), np.arange(4) + 2, np.full(4, 3)),
             ONE,
         ),
         Program(lambda m, x, y: jnp.where(m, x, y), lambda m, x, y: _pick(m, y, x), _masked),
         Program(
             lambda m, x, y: jnp.where(m, x > 0, y > 0),
-            lambda m, x, y: _pick(m, _signs(y), _signs(x)),
+            lambda m, x, y: _pick(m, signs(y), signs(x)),
             _masked,
         ),
         Program(
@@ -186,8 +182,8 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
     ),
     "convert_element_type": (
         Program(lambda x: x.astype(jnp.int64), whole, ONE, forks=True),
-        Program(lambda x: (x > 0).astype(jnp.float64), lambda x: as_int(_signs(x)), ONE),
-        Program(lambda x: (x > 0).astype(jnp.int64), lambda x: as_int(_signs(x)), ONE),
+        Program(lambda x: (x > 0).astype(jnp.float64), lambda x: as_int(signs(x)), ONE),
+        Program(lambda x: (x > 0).astype(jnp.int64), lambda x: as_int(signs(x)), ONE),
         Program(lambda x: x.astype(bool), lambda x: (x != 0).astype(bool), ONE),
         Program(
             lambda x: x.astype(jnp.float32), np.vectorize(nearest_single, otypes=[object]), ONE

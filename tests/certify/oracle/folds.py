@@ -4,14 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from oracle.programs import Program, floats
+from oracle.programs import Program, floats, signs
 
 TABLE, CLOSE = floats((3, 4)), floats((4,), low=-1, high=1)
 ROWS = floats((2, 3), low=-1, high=1)
-
-
-def _signs(x: np.ndarray) -> np.ndarray:
-    return (x > 0).astype(bool)
 
 
 def _first(better: str, x: np.ndarray) -> int:
@@ -69,11 +65,11 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
     "reduce_prod": _fold(jnp.prod, np.prod),
     "reduce_max": (
         *_fold(jnp.max, np.max),
-        Program(lambda x: lax.reduce_max(x > 0, (0,)), lambda x: _signs(x).max(axis=0), TABLE),
+        Program(lambda x: lax.reduce_max(x > 0, (0,)), lambda x: signs(x).max(axis=0), TABLE),
     ),
     "reduce_min": (
         *_fold(jnp.min, np.min),
-        Program(lambda x: lax.reduce_min(x > 0, (0,)), lambda x: _signs(x).min(axis=0), TABLE),
+        Program(lambda x: lax.reduce_min(x > 0, (0,)), lambda x: signs(x).min(axis=0), TABLE),
     ),
     "reduce_and": (
         Program(
@@ -109,16 +105,16 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
         ),
         Program(
             lambda x: jnp.argsort(x > 0),
-            lambda x: np.array(_order(_signs(x))),
+            lambda x: np.array(_order(signs(x))),
             CLOSE,
             forks=True,
         ),
         Program(
             lambda x: lax.sort((x > 0, jnp.arange(4)), num_keys=2),
-            lambda x: _sorted_together(_signs(x), np.arange(4), np.arange(4))[:2],
+            lambda x: _sorted_together(signs(x), np.arange(4), np.arange(4))[:2],
             CLOSE,
             forks=True,
         ),
-        Program(lambda x: jnp.sort(x > 0), lambda x: np.sort(_signs(x)), CLOSE, forks=True),
+        Program(lambda x: jnp.sort(x > 0), lambda x: np.sort(signs(x)), CLOSE, forks=True),
     ),
 }

@@ -31,6 +31,11 @@ def balls(*pairs: Any) -> np.ndarray:
     return reals((len(pairs),), made)
 
 
+def exactly(x: Any) -> np.ndarray:
+    """Balls of whole numbers, in the shape that they have."""
+    return reals(np.shape(x), map(arb, np.ravel(x).tolist()))
+
+
 def ends(x: arb) -> tuple[Fraction, Fraction]:
     """Both ends, read off midpoint and radius."""
     middle, radius = draws.exactly(x.mid()), draws.exactly(x.rad())

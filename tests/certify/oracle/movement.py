@@ -9,11 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from oracle.programs import Draw, Program, floats
-
-
-def _signs(x: np.ndarray) -> np.ndarray:
-    return (x > 0).astype(bool)
+from oracle.programs import Draw, Program, floats, signs
 
 
 def _indices(low: int, high: int, count: int, *shapes: tuple[int, ...]) -> Draw:
@@ -67,13 +63,13 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
         ),
         Program(
             lambda x: jnp.broadcast_to(x > 0, (2, 3, 4)),
-            lambda x: np.broadcast_to(_signs(x), (2, 3, 4)),
+            lambda x: np.broadcast_to(signs(x), (2, 3, 4)),
             TABLE,
         ),
     ),
     "reshape": (
         Program(lambda x: x.reshape(2, 6), lambda x: x.reshape(2, 6), TABLE),
-        Program(lambda x: (x > 0).reshape(12), lambda x: _signs(x).reshape(12), TABLE),
+        Program(lambda x: (x > 0).reshape(12), lambda x: signs(x).reshape(12), TABLE),
     ),
     "slice": (
         Program(lambda x: lax.slice(x, (0, 1), (3, 4), (2, 1)), lambda x: x[0:3:2, 1:4], TABLE),
@@ -110,7 +106,7 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
         ),
         Program(
             lambda i, x: (x > 0).at[i].get(mode="fill", fill_value=False),
-            lambda i, x: _outside(_signs(x), i, False),
+            lambda i, x: _outside(signs(x), i, False),
             _indices(-6, 8, 5, (4,)),
         ),
         Program(
@@ -118,7 +114,7 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
             lambda i, x: x[np.clip(i, 0, 3)],
             _indices(0, 8, 5, (4,)),
         ),
-        Program(lambda i, x: (x > 0)[i], lambda i, x: _signs(x)[i], _indices(0, 4, 5, (4,))),
+        Program(lambda i, x: (x > 0)[i], lambda i, x: signs(x)[i], _indices(0, 4, 5, (4,))),
     ),
     "dynamic_slice": (
         Program(
@@ -135,7 +131,7 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
         ),
         Program(
             lambda i, x, y: lax.dynamic_update_slice(x > 0, y > 0, (i[0],)),
-            lambda i, x, y: _updated(_signs(x), _signs(y), int(i[0])),
+            lambda i, x, y: _updated(signs(x), signs(y), int(i[0])),
             _indices(0, 6, 1, (4,), (2,)),
         ),
     ),
@@ -145,7 +141,7 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
         ),
         Program(
             lambda i, x, y: (x > 0).at[i].set(y > 0),
-            lambda i, x, y: _put(_signs(x), i, _signs(y), add=False),
+            lambda i, x, y: _put(signs(x), i, signs(y), add=False),
             _different,
         ),
     ),
@@ -167,7 +163,7 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
         ),
         Program(
             lambda x: lax.pad(x > 0, jnp.array(True), PAD),
-            lambda x: _padded(_signs(x), True).astype(bool),
+            lambda x: _padded(signs(x), True).astype(bool),
             floats((2, 3)),
         ),
     ),
@@ -185,12 +181,12 @@ PROGRAMS: dict[str, tuple[Program, ...]] = {
         ),
         Program(
             lambda x, y: jnp.concatenate([x > 0, y > 0]),
-            lambda x, y: np.concatenate([_signs(x), _signs(y)]),
+            lambda x, y: np.concatenate([signs(x), signs(y)]),
             floats((2,), (3,)),
         ),
         Program(
             lambda x: jnp.concatenate([x > 0, jnp.array([True, False])]),
-            lambda x: np.concatenate([_signs(x), [True, False]]),
+            lambda x: np.concatenate([signs(x), [True, False]]),
             floats((2,)),
         ),
     ),

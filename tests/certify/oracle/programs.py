@@ -48,6 +48,11 @@ def floats(*shapes: tuple[int, ...], low: float = -4, high: float = 4) -> Draw:
     return lambda rng: [draws.entries(rng, shape, low, high) for shape in shapes]
 
 
+def signs(x: np.ndarray) -> np.ndarray:
+    """Which entries are positive, as plain booleans."""
+    return (x > 0).astype(bool)
+
+
 def of_fractions(function: Callable[..., Any], count: int) -> Callable[..., Any]:
     """A scalar function entry by entry, None where it is undefined."""
     return np.frompyfunc(function, count, 1)
