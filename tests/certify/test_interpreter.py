@@ -105,6 +105,15 @@ def test_a_constant_stands_for_what_a_short_computation_in_python_meant(written,
     assert high - low <= max(1e-6 * abs(meant), 2.1 * abs(Fraction(written)))
 
 
+def test_a_constant_of_another_type_is_read_by_the_units_of_that_type(x64):
+    (found,) = enclose(
+        lambda x: jnp.maximum(x, jnp.float32(0.1)), np.float32(0), reading="ulp"
+    ).ways
+    low, high = ends(found.item())
+    assert low < Fraction(1, 10) < high
+    assert high - low == pytest.approx(4 * 2.0**-27, rel=1e-3)
+
+
 def box(*balls: arb) -> np.ndarray:
     return reals((len(balls),), balls)
 
