@@ -14,7 +14,7 @@ import pytest
 from jaxbounds.networks.curvature import convexity, monitor
 from jaxbounds.networks.curvature.convexity import weak_convexity_at
 from jaxbounds.networks.curvature.extremes import dense_at, extremes_at, lanczos_options, memory_at
-from jaxbounds.networks.curvature.lanczos import Extremes, default_tolerance
+from jaxbounds.networks.curvature.lanczos import Extremes
 from jaxbounds.networks.curvature.leaves import Selection
 from jaxbounds.networks.curvature.monitor import CurvatureMonitor, _ratio
 from jaxbounds.networks.curvature.programs import Point
@@ -85,10 +85,9 @@ def ends(low, high, residual=0.0, noise=0.0, products=5, **more):
 @pytest.mark.parametrize(
     "products, size, method, sketch, probes, traced",
     [
-        (14, 50, "auto", 0, 14, True), (15, 50, "auto", 5, 5, True), (16, 50, "auto", 5, 6, True),
-        (30, 10, "auto", 10, 10, True), (30, 9, "auto", 0, 30, False),
-        (6, 50, "hutch++", 2, 2, False), (14, 50, "auto", 0, 14, False),
-        (2, 50, "hutchinson", 0, 2, False), (30, 50, "hutchinson", 0, 30, False),
+        (14, 50, "auto", 0, 14, True), (15, 50, "auto", 5, 5, True),
+        (30, 9, "auto", 0, 30, False), (6, 50, "hutch++", 2, 2, False),
+        (30, 50, "hutchinson", 0, 30, False),
         # Ten rows of eight bytes fill 2^28 at 3,355,443 numbers.
         (30, 3_355_443, "auto", 10, 10, True), (30, 3_355_444, "auto", 0, 30, False),
     ],
@@ -197,24 +196,6 @@ def options(size, iterations=200, tolerance=None, basis=None, dense_limit=1000, 
 
 
 @pytest.mark.parametrize(
-    "more, dense, rows",
-    [
-        ({"size": 1000}, True, None), ({"size": 1001}, False, 200), ({"size": 10**6}, False, 32),
-        # A fixed number of rows whatever the iterations, so that one program serves all.
-        ({"size": 1001, "iterations": 3}, False, 64), ({"size": 1001, "basis": 8}, False, 8),
-        ({"size": 5, "dense_limit": 0, "basis": 5}, False, 5),
-        ({"size": 5, "dense_limit": 0, "basis": 50}, False, 5),
-        ({"size": 5, "dense_limit": 5}, True, None),
-    ],
-)  # fmt: skip
-def test_dense_or_lanczos(more, dense, rows):
-    static, dynamic = options(**more)
-    assert static == {"dense": dense, "basis": rows}
-    assert int(dynamic["iterations"]) == more.get("iterations", 200)
-    assert float(dynamic["tolerance"]) == default_tolerance(more["size"], np.float64)
-
-
-@pytest.mark.parametrize(
     "more, words",
     [
         ({"iterations": 0}, "positive integer"), ({"iterations": 1.5}, "positive integer"),
@@ -318,21 +299,6 @@ def test_a_violation_is_one_beyond_rounding(off, noise, violated, convex):
         assert convex(ends(-(3 + 1.1 * room), 8.0, noise=noise), heads=4, kappa=3.0)[0].violated
     dense, _ = convex(ends(1.0, 8.0, products=0), kappa=3.0)
     assert dense.verdict == "no direction found in the whole spectrum"
-
-
-@pytest.mark.parametrize("low, high", [(-8.0, 1.0), (-1.0, 8.0)])
-def test_the_scale_is_of_the_larger_end(low, high, convex):
-    room = 32 * 8 * EPS
-    at = lambda times: convex(ends(low, high), loss=1.0, kappa=-low - times * room)[0].violated
-    assert at(1.2) is True and at(0.8) is False
-
-
-@pytest.mark.parametrize(
-    "residual, noise, resolved", [(0.29, 0.0, True), (0.31, 0.0, False), (0.0, 0.29, True),
-                                  (0.0, 0.31, False), (0.31, 0.31, False)]
-)  # fmt: skip
-def test_resolved_within_a_tenth(residual, noise, resolved, convex):
-    assert convex(ends(-3.0, 5.0, residual, noise))[0].resolved is resolved
 
 
 def test_losses_that_are_not_positive(convex):
