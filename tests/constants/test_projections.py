@@ -85,6 +85,7 @@ def test_nothing_is_attained_at_the_end_of_a_projection_within_the_hypotheses(cl
     assert found.ratio == pytest.approx(1, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_at_the_end_of_a_set_it_is_attained(clipped):
     (found,) = sharp_constant(clipped(), seconds=10).sizes
     assert found.where == "attained" and found.ratio == pytest.approx(1 / 1.1, rel=1e-12)

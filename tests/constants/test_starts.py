@@ -175,6 +175,7 @@ def test_fresh_draws_are_those_of_the_pool_until_they_are_used_up(known, monkeyp
     assert sum(v < 70 for v in third) == 6 and not {*third} & {*first, *second}
 
 
+@pytest.mark.slow_cases("3-1e+150")
 @pytest.mark.parametrize("power, end", [(2, 1e200), (3, 1e150)])
 def test_a_constant_beyond_floats_is_open_and_the_claim_false(power, end):
     found = sharp_constant(lambda x: x**power, 1.0, over={"x": jb.Box(-end, end)}, seconds=3)

@@ -446,6 +446,7 @@ def test_bisection_ends_and_says_that_nothing_is_proved():
     assert not bool(never[1])
 
 
+@pytest.mark.slow_cases("1")
 @pytest.mark.parametrize("n", [1, 7])
 def test_both_ends_of_blocks_and_a_factor(n):
     rng = np.random.default_rng(n)
