@@ -162,6 +162,14 @@ def test_near_by_an_exponent_may_decay_by_two_percent(keeps, endless):
         assert found.left == pytest.approx(1 - math.exp(-20 * keeps), rel=1e-9)
 
 
+@pytest.mark.parametrize("slope, none", [(0.95e-12, True), (1.05e-12, False)])
+def test_a_power_as_small_as_rounding_is_none(slope, none):
+    # 100 doublings of it are 1e-10 when it is a millionth of a millionth.
+    found = growth(Along(lambda m: slope * arb(m), until=100))
+    assert (found is None) == none
+    assert none or found.endless
+
+
 def reading(near, far, start=0.0):
     """The logarithm when constants are balls: at 2^80, from 2^100 on."""
     return lambda m: arb(far if m > 80 else near if m == 80 else start)
