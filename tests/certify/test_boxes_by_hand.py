@@ -23,6 +23,7 @@ from jaxbounds.programs.balls.boxes import (
     Open,
     Programs,
     Values,
+    _face,
     _lower,
     balls_of,
 )
@@ -64,6 +65,16 @@ def test_lower_ends_are_below():
     assert _lower(arb(1) / 3) < 1 / 3 and _lower(arb(1) / 3) > 0.333
     assert _lower(arb(0)) < 0 and _lower(arb(2, 1)) < 1 and _lower(arb(2, 1)) > 0.99
     assert _lower(INF) == math.inf and _lower(-INF) == -math.inf and _lower(NAN) == -math.inf
+
+
+def test_the_face_on_which_a_monotone_margin_is_least():
+    box = Box((0.0, -1.0, 5.0), (1.0, 2.0, 5.0))
+    up, down, open_, none = arb(2, 1), arb(-2, 1), arb(0, 1), arb("nan")
+    assert _face(box, [up, open_, open_]) == Box((0.0, -1.0, 5.0), (0.0, 2.0, 5.0))
+    assert _face(box, [open_, down, up]) == Box((0.0, 2.0, 5.0), (1.0, 2.0, 5.0))
+    assert _face(box, [up, down, none]) == Box((0.0, 2.0, 5.0), (0.0, 2.0, 5.0))
+    assert _face(box, [open_, none, up]) is None and _face(box, [none, open_, down]) is None
+    assert _face(box, [arb(0), arb(0), up]) is None
 
 
 # Steps. A margin is a function of the balls of a box.
