@@ -196,6 +196,9 @@ def test_a_box_is_cut_where_it_varies_most():
     search = stepped(Given(exact_at(1.0, WIDE), slopes), Box((0.0, 0.0), (2.0, 1.0)))
     assert sorted(search.todo) == [Box((0.0, 0.0), (1.0, 1.0)), Box((1.0, 0.0), (2.0, 1.0))]
     assert search.narrowest == pytest.approx(1.0)  # the smallest width of the box that was cut
+    steep = lambda x, y: [arb(0, 1), arb(0, 9)]
+    search_y = stepped(Given(exact_at(1.0, WIDE), steep), Box((0.0, 0.0), (2.0, 1.0)))
+    assert sorted(search_y.todo) == [Box((0.0, 0.0), (2.0, 0.5)), Box((0.0, 0.5), (2.0, 1.0))]
     # The tightest of what is known is kept.
     assert search.worst.least == pytest.approx(-10, rel=1e-6)
     tight = stepped(Given(exact_at(1.0, arb(0, 100)), slopes), Box((0.0, 0.0), (2.0, 1.0)))

@@ -23,6 +23,27 @@ def box(lower, upper, slack=0.0):
 # --- where it looks ---
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "middle", "inside", "whole"),
+    [
+        (0.2, 2.5, 1.35, [1, 0.5, 2], [1, 2]),
+        (-3.5, 20.0, 8.25, [0, 1, -1, 0.5, -0.5, 2, -2, 1e-9, -1e-9], range(-3, 6)),
+        (0.0, 1.0, 0.5, [0, 1, 0.5, 1e-9], [0, 1]),
+        (-2.0, -0.5, -1.25, [-1, -0.5, -2], [-2, -1]),
+        (0.5, 0.75, 0.625, [0.5], []),
+        (6.0, 7.25, 6.625, [], [6, 7]),
+        (1e-9, 2e-9, 1.5e-9, [1e-9], []),
+    ],
+)
+def test_special_numbers_of_an_interval(low, high, middle, inside, whole):
+    """Its ends, the floats next to them, the middle, a few numbers, and nine whole ones: within."""
+    found = _special(low, high)
+    ends = [low, high, np.nextafter(low, 99.0), np.nextafter(high, -99.0)]
+    assert found == pytest.approx([*ends, middle, *inside, *whole], rel=1e-15, abs=0)
+    assert found[:4] == ends
+    assert all(low <= v <= high for v in found)
+
+
 LOW, HIGH = np.array([2.0, -40.0]), np.array([4.0, -10.0])
 
 
@@ -194,6 +215,27 @@ def test_the_only_coordinate_is_always_moved(asked):
 
 
 # --- what is rounding ---
+
+
+def steps_of(point):
+    """The steps in the last place of 32 points beside one."""
+    seen = []
+
+    def measured(points):
+        seen.append(points)
+        return second_look._Measured(*[np.zeros(len(points))] * 4)
+
+    _rounding(measured, np.array(point), -1.0)
+    return (seen[0] - point) / np.spacing(np.abs(point))
+
+
+def test_the_last_places_are_moved_by_up_to_eight_units():
+    steps = steps_of([1.5, -3.25, 700.0])
+    assert steps.shape == (32, 3)
+    assert np.all(steps == np.round(steps)) and np.max(np.abs(steps)) == 8
+    assert all(len(set(steps[:, j])) > 8 and min(steps[:, j]) < -4 for j in range(3))
+    near_zero = np.abs(steps_of([0.0]) * np.spacing(0.0))
+    assert 0 < np.max(near_zero) < 1e-300
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,23 @@ def test_four_times_what_four_of_the_last_places_do_is_rounding(towards, sign, p
     assert _rounds(steep, {"n": np.arange(3), "x": LEAF["x"]}, value) == rounds
 
 
+@pytest.mark.parametrize("part, rounds", [(15.9, True), (16.1, False)])
+def test_four_units_in_the_last_place_are_rounding(part, rounds):
+    # Further away it is no number, so that only these are left; 2^-52 is such a unit of one.
+    value = EDGE + part * AMOUNT
+
+    def near(i):
+        moved = np.max(np.abs(np.abs(i["x"]) - 1))
+        return value + (AMOUNT * moved * 2.0**52 if moved < 1e-9 else np.nan)
+
+    assert _rounds(_sides(near), LEAF, value) == rounds
+    assert _rounds(_sides(near), {"x": -LEAF["x"]}, value) == rounds
+    # Of zeros, that have no part: units of the least numbers there are.
+    zeros = {"x": np.zeros(50)}
+    tiny = _sides(lambda i: value + AMOUNT * float(np.max(np.abs(i["x"])) / 5e-324))
+    assert _rounds(tiny, zeros, value) == rounds
+
+
 def test_where_nothing_is_a_number_nearby_nothing_points_to_rounding():
     lone = _sides(lambda i: 1.005 if np.all(i["x"] == 1) else np.nan)
     assert not _rounds(lone, LEAF, 1.005)
