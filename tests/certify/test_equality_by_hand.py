@@ -148,6 +148,25 @@ def test_what_is_proved_is_not_looked_for_again():
     assert found._measured(points, masked=False).tolist() == [-1.0] * 8
 
 
+def test_the_least_margin_is_looked_for_first_in_the_box_then_in_the_domain():
+    """|x - 3| + |y - 1/2| on [0, 1] x {2}: least at (3, 2), outside; of y nothing is moved."""
+    found = looked_for(lambda p: np.abs(p[:, 0] - 3) + np.abs(p[:, 1] - 0.5))
+    best = found._lowest(Box((0.0, 2.0), (1.0, 2.0)))
+    assert abs(best[0] - 3) < 1e-4 and best[1] == 2.0
+    assert len(found.batches) == equality.ROUNDS
+    first = found.batches[0]
+    assert first.shape == (512, 2)
+    assert first[:5].tolist() == [[0, 2], [0, 2], [1, 2], [1, 2], [0.5, 2]]
+    assert np.histogram(first[5:, 0], 4, (0, 1))[0].min() > 80
+    for k, points in enumerate(found.batches):
+        least, most = (0.0, 1.0) if k < 3 else (-4.0, 4.0)
+        assert points[:, 0].min() >= least and points[:, 0].max() <= most
+        assert set(points[:, 1]) == {2.0}
+    assert found.batches[4][:, 0].max() > 1.5
+    spread = [np.median(np.abs(p[:, 0] - best[0])) for p in found.batches[4:]]
+    assert spread[0] > 0.05 and spread[-1] < 1e-5
+
+
 # --- Newton's method ---
 
 
