@@ -36,7 +36,7 @@ CLAIMS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow_cases("chord and angle-0", "Le Cam-0")
+@pytest.mark.default_cases("Le Cam-3")
 @pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("name", CLAIMS)
 def test_floats_beside_a_set_refute_no_true_claim(name, seed):

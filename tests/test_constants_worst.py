@@ -125,6 +125,7 @@ def test_an_exponent_that_was_rounded_makes_no_limit():
     ],
     ids=["logs", "powers", "bump and rise", "another bump"],
 )
+@pytest.mark.default_cases("powers", "bump and rise")
 def test_suprema_at_infinity(sides, truth):
     found = _constant(sides)
     assert found.where == "limit" and found.along == "x -> infinity"
@@ -182,6 +183,7 @@ def _shapiro(n):
     return claim(sides, (n,))
 
 
+@pytest.mark.slow
 def test_a_sum_that_is_smallest_far_from_its_symmetric_point():
     # Shapiro's cyclic sum of 14 is below 7 at some points (Zulauf, 1958), by 5 in 100,000. With
     # forty starts the symmetric point, of ratio 1, was said to be the worst at seeds 0 and 2.
@@ -309,7 +311,8 @@ def _over(one, lhs, **sizes):
 
 
 @pytest.mark.parametrize("one, n, truth", [
-    (jb.Sphere(1, "d"), 1, "sqrt(2)"), (jb.Each(jb.Sphere(1, "d"), "n"), 2, "2 sqrt(2)"),
+    pytest.param(jb.Sphere(1, "d"), 1, "sqrt(2)", marks=pytest.mark.slow),
+    (jb.Each(jb.Sphere(1, "d"), "n"), 2, "2 sqrt(2)"),
     pytest.param(jb.SubSimplex("d"), 1, "1", marks=pytest.mark.slow),
     (jb.Sphere(1, "d", p=1), 1, "1"),
 ], ids=repr)  # fmt: skip

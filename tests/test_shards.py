@@ -176,7 +176,8 @@ def test_shards_on_processes_are_the_run_and_what_was_done_stays(tmp_path, undra
 
 
 def test_shards_that_make_no_run_are_refused(tmp_path, undrawn, capsys):
-    share = lambda text, out, *more: main(["run", *FIG2, *more, "--shard", text, "--out", str(out)])
+    few = [*FIG2, "--heads", "4"]
+    share = lambda text, out, *more: main(["run", *few, *more, "--shard", text, "--out", str(out)])
 
     def refused(*folders):
         out = tmp_path / "merged"

@@ -106,14 +106,14 @@ def test_a_file_of_the_user_at_a_name_of_the_run(name, claims, capsys):
 def test_certificates_of_the_user_stay(claims, capsys):
     before = planted(Path("out"), ["certificates.json", "constants.json"])
     assert main(["certify", "mine.a", "--jobs", "1", *claims]) == 0
-    assert main(["constant", "mine.a", "--seconds", "1", "--jobs", "1", *claims]) in (0, 1)
+    assert main(["constant", "mine.a", "--seconds", "0.2", "--jobs", "1", *claims]) in (0, 1)
     assert {path: path.read_bytes() for path in before} == before
     assert "out-2" in capsys.readouterr().err
     for name in ("certificates.json", "constants.json"):
         assert json.loads(Path("out-2", name).read_text())
 
 
-@pytest.mark.default_cases("null", "damaged4")
+@pytest.mark.default_cases("null")
 @pytest.mark.parametrize("damaged", ["", "[", '[{"id": "mine.b"}]', "null", "[" * 10**5, "\0"])
 def test_certificates_never_vanish(damaged, claims, capsys):
     assert main(["certify", "mine.b", "--jobs", "1", *claims]) == 0
@@ -128,7 +128,7 @@ def test_certificates_never_vanish(damaged, claims, capsys):
     assert [one["id"] for one in json.loads(file.read_text())] == ["mine.a"]
 
 
-@pytest.mark.default_cases("-certify", "NAME-certify", "helper.py-certify", "helper.py-constant")
+@pytest.mark.default_cases("-certify", "NAME-certify", "helper.py-certify")
 @pytest.mark.parametrize("command", ["certify", "constant"])
 @pytest.mark.parametrize("change", ["", "helper.py", "NAME"])
 def test_entries_of_an_earlier_state_stand_aside(command, change, claims, monkeypatch, capsys):
@@ -210,10 +210,8 @@ def judged(claims):
 
 
 @pytest.mark.default_cases(
-    "{-run.json",
     '{"a": {"b": []}}-verdicts.json',
     "text6-failed.json",
-    "text6-run.json",
     "3-run.json",
 )
 @pytest.mark.parametrize("name", ["verdicts.json", "run.json", "failed.json"])

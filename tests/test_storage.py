@@ -15,7 +15,7 @@ from jaxbounds.ground.files import Unreachable, load_arrays, locate, save_arrays
 
 pytest.importorskip("upath", reason="the extra `storage` is not installed")
 
-FIG2 = ["multihead.fig2", "--heads", "1", "4", "--trials", "2", "--steps", "40"]
+FIG2 = ["multihead.fig2", "--heads", "4", "--trials", "2", "--steps", "40"]
 FIG2 += ["--opening", "2", "--n", "10", "--test", "10"]
 
 
