@@ -88,10 +88,10 @@ def fewest(N):
 
 def _mine(judges=(length,), **options):
     return Statement(
-        id="mine.one", label="1", formula="-", control="half", judges=judges, **options,
-        cases=lambda size: {"x": np.random.default_rng(0).normal(size=(12, size["N"]))}, host=True,
+        id="mine.one", label="1", formula="-", control="half", judges=judges,
+        cases=lambda size: {"x": np.random.default_rng(0).normal(size=(12, size["N"]))},
         forms=(Form(name="printed", **({"sense": "at least", "exponent": (0.9, 1.1)}
-               if options["kind"] == "rate" else {})),),
+               if options["kind"] == "rate" else {})),), **{"host": True, **options},
     )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def test_a_measured_length_can_fail():
         x = instance["x"]
         return Sides((x @ x) ** 0.5, {"printed": 2 * length(x), "control": length(x) / 2})
 
-    statement = _mine(kind="inequality", evaluate=evaluate, sizes=({"N": 3},))
+    statement = _mine(kind="inequality", evaluate=evaluate, sizes=({"N": 3},), host=False)
     assert can_fail(statement, budget=FEW).endswith("length a thousandth: printed")
 
 

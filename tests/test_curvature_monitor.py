@@ -35,7 +35,7 @@ def test_a_training_loop_is_recorded_with_one_compilation(start, tmp_path):
         recorded.append(monitor(step, params, data))
         counts.append(compiled())
         points.append(params)
-        slope = jax.grad(_loss)(params, data)
+        slope = _slope(params, data)
         params = jax.tree.map(lambda p, g: p - 0.1 * g, params, slope)
     assert recorded == [True, False, True, False, True, False]
     assert counts[0] == counts[-1] == 3  # all parameters, the block, the heads
@@ -44,7 +44,7 @@ def test_a_training_loop_is_recorded_with_one_compilation(start, tmp_path):
     names = ["all parameters", "out", *(f"head {h}" for h in range(5))]
     assert dataset.block.values.tolist() == names
     for i, step in enumerate((0, 2, 4)):
-        matrix = np.asarray(jax.hessian(lambda v: _unflat(v, data))(_flat(points[step])))
+        matrix = np.asarray(_matrix(_flat(points[step]), data))
         whole = dataset.isel(step=i).sel(block="all parameters")
         values = np.linalg.eigvalsh(matrix)
         np.testing.assert_allclose([whole.minimum, whole.maximum], values[[0, -1]], rtol=1e-4)
@@ -56,6 +56,15 @@ def test_a_training_loop_is_recorded_with_one_compilation(start, tmp_path):
     np.testing.assert_array_equal(stored.minimum, dataset.minimum)
     pytest.importorskip("matplotlib").use("agg")
     assert len(monitor.plot().axes) == 3
+
+
+@jax.jit
+def _matrix(vector, data):
+    """The dense Hessian of the loss, without the library."""
+    return jax.hessian(_unflat)(vector, data)
+
+
+_slope = jax.jit(jax.grad(_loss))
 
 
 def _flat(params):
@@ -75,7 +84,7 @@ def test_the_latest_record_is_flat_floats_for_any_logger(start):
     assert monitor.last == {} and "0 records" in repr(monitor)
     for step in range(3):
         assert monitor(step, params, data) == (step % 2 == 0)
-        matrix = np.asarray(jax.hessian(lambda v: _unflat(v, data))(_flat(params)))
+        matrix = np.asarray(_matrix(_flat(params), data))
         if step % 2 == 0:
             loss = float(_loss(params, data))
             blocks = {"": np.linalg.eigvalsh(matrix), "/out": np.linalg.eigvalsh(matrix[:5, :5])}
@@ -86,7 +95,7 @@ def test_the_latest_record_is_flat_floats_for_any_logger(start):
                 eps = float(jnp.finfo(jnp.float32).eps)
                 expected |= {f"converged{name}": 1, f"noise{name}": eps * max(abs(values))}
             assert monitor.last == pytest.approx(expected, rel=1e-4, abs=1e-6)
-        params = jax.tree.map(lambda p, g: p - 0.1 * g, params, jax.grad(_loss)(params, data))
+        params = jax.tree.map(lambda p, g: p - 0.1 * g, params, _slope(params, data))
     assert {type(value) for value in monitor.last.values()} == {float}
     assert [record["step"] for record in logged] == [0, 2] and logged[-1] == monitor.last
     monitor.last["loss"] = 0.0  # a copy
@@ -118,7 +127,7 @@ def test_narrow_operations_and_moments_of_an_optimiser_are_seen(start):
     mixed = lambda s, b: _loss(narrow(s["params"]), narrow(b)).astype(jnp.float32)
     monitor = curvature.CurvatureMonitor(mixed, every=1)
     monitor(0, state, data)
-    exact = np.linalg.eigvalsh(jax.hessian(lambda v: _unflat(v, data))(_flat(params)))
+    exact = np.linalg.eigvalsh(_matrix(_flat(params), data))
     assert monitor.last["converged"] == 0 and "of 25 parameters" in repr(monitor)
     errors = abs(monitor.last["minimum"] - exact[0]), abs(monitor.last["maximum"] - exact[-1])
     assert 1e-5 < max(errors) < monitor.last["noise"]
@@ -130,7 +139,7 @@ def test_own_data_correct_the_bias_of_a_minibatch(start):
     monitor = curvature.CurvatureMonitor(_loss, every=1, data=data, batch_size=5)
     monitor(0, params, batch)
     dataset = monitor.dataset()
-    expected = np.linalg.eigvalsh(jax.hessian(lambda v: _unflat(v, data))(_flat(params)))
+    expected = np.linalg.eigvalsh(_matrix(_flat(params), data))
     np.testing.assert_allclose(dataset.minimum.values.ravel(), expected[:1], rtol=1e-4)
     assert int(dataset.batches[0]) == 5 and "biased" not in dataset.attrs["note"]
     parts = [jax.tree.map(lambda leaf, i=i: leaf[i : i + 6], data) for i in range(0, 24, 6)]
@@ -180,11 +189,11 @@ def test_a_monitor_measures_what_it_is_told_and_goes_on_from_its_file(start, tmp
     again = made()
     assert again(15, params, data) and again.dataset().step.values.tolist() == [0, 5, 10, 15]
     found = again.dataset().isel(step=-1)
-    matrix = np.asarray(jax.hessian(lambda v: _unflat(v, data))(_flat(params)))
+    matrix = np.asarray(_matrix(_flat(params), data))
     values = np.linalg.eigvalsh(matrix)
     np.testing.assert_allclose([found.top_1, found.top_2], values[::-1][:2], rtol=1e-4)
     assert abs(found.trace - np.trace(matrix)) <= 4 * found.trace_error + 1e-4
-    slope = jax.flatten_util.ravel_pytree(jax.grad(_loss)(params, data))[0]
+    slope = jax.flatten_util.ravel_pytree(_slope(params, data))[0]
     assert float(found.gradient_norm) == pytest.approx(float(jnp.linalg.norm(slope)), rel=1e-5)
     assert float(found.size_of) == 25 and float(found.two_over_learning_rate) == 2 / 15.1
     assert [record["step"] for record in logged] == [0, 5, 10, 5, 15]

@@ -110,7 +110,7 @@ def _head(n, bound):
     )  # fmt: skip
 
 
-@pytest.mark.default_cases("4", "5", "7")
+@pytest.mark.default_cases("7")
 @pytest.mark.parametrize("seed", range(10))
 def test_the_vertex_of_an_attention_head_is_found(seed):
     (verdict,) = jb.falsify(_head(8, 2.66), seed=seed)

@@ -151,7 +151,7 @@ def test_pinsker_by_one_percent_too_much_is_violated():
     assert found and 1.005 < found.ratio < 1.0101
 
 
-@pytest.mark.default_cases("0-1.4-True", "1-1.45-False", "3-1.2-True")
+@pytest.mark.default_cases("0-1.4-True", "1-1.45-False")
 @pytest.mark.parametrize("factor, false", [(1.2, True), (1.4, True), (1.45, False)])
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_an_artefact_hides_no_violation_and_is_none(factor, false, seed):

@@ -201,8 +201,6 @@ def test_shards_that_make_no_run_are_refused(tmp_path, undrawn, capsys):
     assert "missing=2/3" in missing and f"--shard 2/3 --resume --out {a}" in missing
     assert share("2/3", b, "--seed", "1") == 0
     assert "computed with key=" in refused(a, b)
-    assert share("2/3", tmp_path / "c", "--trials", "3") == 0
-    assert "computed with config.trials=" in refused(a, tmp_path / "c")
     shutil.copytree(a / "shard-1-of-3", tmp_path / "d" / "shard-1-of-3")
     assert "both hold shard=1/3" in refused(a, tmp_path / "d")
     assert share("2/4", tmp_path / "e") == 0
