@@ -265,6 +265,7 @@ def test_curvature_of_ones_own(capsys):
     assert float(least) < float(greatest) and converged == "True"
 
 
+@pytest.mark.slow
 def test_the_curvature_topic_runs(capsys):
     scope = {}
     for snippet in _python(GUIDE["curvature"]):

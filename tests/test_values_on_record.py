@@ -27,7 +27,7 @@ CLAIMS = '''
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxbounds import Form, Paper, Sides, Statement
+from jaxbounds import Budget, Form, Paper, Sides, Statement
 
 def product_of_norms(x, y):
     """|x| |y|."""
@@ -59,13 +59,14 @@ def pair(key, size):
     return {"x": x, "y": y}
 
 FORMS = (Form(name="printed"),)
+FEW = Budget(samples=16, restarts=0, batch=16)
 PAPER = Paper(id="ownvalues", title="Notes", statements=(
     Statement(id="ownvalues.cauchy", label="Lemma 1", formula="|x.y| <= 3 |x| |y|",
               kind="inequality", evaluate=loose, judges=(product_of_norms,), sample=pair,
-              sizes=({"d": 2}, {"d": 5}), forms=FORMS, control="negative"),
+              sizes=({"d": 2}, {"d": 5}), forms=FORMS, control="negative", budget=FEW),
     Statement(id="ownvalues.square", label="Lemma 2", formula="(3 x)^2 = 9 x^2", kind="identity",
               evaluate=scaled, judges=(squares,), sample=pair, sizes=({"d": 7},), forms=FORMS,
-              control="1"),
+              control="1", budget=FEW),
     Statement(id="ownvalues.ranks", label="Lemma 3", formula="ranks sum to n(n-1)/2",
               kind="identity", evaluate=counted, judges=(ranks,), sample=pair, host=True,
               sizes=({"d": 5},), forms=FORMS, control="1/2"),
@@ -132,6 +133,7 @@ def test_a_looser_constant_is_noticed(function, before, after, name, coded):
     assert any(line.startswith(f"{judged} is ") for line in found)
 
 
+@pytest.mark.slow
 def test_a_looser_constant_ends_verify_with_status_1(coded, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "cache"))
     command = ["verify", "multihead.eq42", "--jobs", "1", "--out", str(tmp_path / "out")]
