@@ -50,8 +50,9 @@ def _relabelled(dataset, *panels):
 def _data_of(key, config, trial):
     """The training data of a trial, samples first."""
     trial_key = jax.random.split(key, config.trials)[trial]
-    drawn = sparse_context.draw(config, trial_key, config.n + config.test)
-    drawn = {name: leaf[..., : config.n] for name, leaf in drawn.items()}
+    draw = jax.jit(sparse_context.draw, static_argnums=(0, 2))
+    drawn = draw(config, trial_key, config.n + config.test)
+    drawn = {name: np.asarray(leaf)[..., : config.n] for name, leaf in drawn.items()}
     tokens = np.moveaxis(np.asarray(drawn["X"], float), -1, 0)
     return {"X": tokens, "y": np.asarray(drawn["y"], int)}, np.asarray(drawn["relevant"])
 
@@ -66,12 +67,13 @@ def test_curves_are_those_of_all_heads_written_out(x64, key, toy):
     assert toy.step.values.tolist() == [1, 2, 4, 8]
     data = {"X": jnp.asarray(data["X"]), "y": jnp.asarray(data["y"])}
     H = 3
-    zero = {"U": jnp.zeros((H, 4, 4)), "W": jnp.zeros((H, 4, 4))}
-    path = trajectory(lambda p: empirical_risk(p, data), zero, optimizer("gd", H**0.5), 8)
+    zero, rule = {"U": np.zeros((H, 4, 4)), "W": np.zeros((H, 4, 4))}, optimizer("gd", H**0.5)
+    descend = jax.jit(lambda zero: trajectory(lambda p: empirical_risk(p, data), zero, rule, 8))
+    path = jax.tree.map(np.asarray, descend(zero))
     risk = jax.jit(empirical_risk)
     every_score = jax.jit(jax.vmap(attention_scores, (None, 0)))
     for step in (2, 8):
-        heads = jax.tree.map(lambda leaf, step=step: np.asarray(leaf)[step], path)
+        heads = jax.tree.map(lambda leaf, step=step: leaf[step], path)
         got = toy.isel(panel=0, trial=1).sel(H=H, step=step)
         loss = float(risk(heads, data))
         assert 10 ** float(got.log10_train_loss) == pytest.approx(loss, rel=1e-6)
@@ -105,11 +107,11 @@ def test_float32_follows_float64_where_the_step_is_not_chaotic(key):
 
 
 def test_losses_are_known_below_the_range_of_floats():
-    z = jnp.asarray([-30.0, 0.0, 14.9, 15.1, 60.0])
+    z = np.asarray([-30.0, 0.0, 14.9, 15.1, 60.0], np.float32)
     exact = np.log10(np.log1p(np.exp(-np.asarray(z, float))))
     got = jax.jit(jax.vmap(lambda value: student.log10_risk(value[None])))(z)
     np.testing.assert_allclose(got, exact, rtol=2e-6, atol=1e-7)
-    far = student.log10_risk(jnp.asarray([1000.0, 2000.0]))
+    far = jax.jit(student.log10_risk)(np.asarray([1000.0, 2000.0], np.float32))
     assert float(far) == pytest.approx(-(1000 + np.log(2)) / np.log(10), rel=1e-6)
 
 
@@ -144,14 +146,15 @@ def test_hypotheses_by_hand():
 def test_alignment_is_that_of_the_concatenated_heads():
     rng = np.random.default_rng(0)
     U, W, A, B = (
-        jnp.asarray(rng.normal(size=shape), jnp.float32) for shape in ((4, 3), (3, 3)) * 2
+        rng.normal(size=shape).astype(np.float32) for shape in ((4, 3), (3, 3)) * 2
     )
-    got = planted.alignments({"U": U, "W": W}, {"U": A[None], "W": B[None]})
+    alignments = jax.jit(planted.alignments)
+    got = alignments({"U": U, "W": W}, {"U": A[None], "W": B[None]})
     for name, planted_part, trained in (("U", U, A), ("W", W, B)):
         one, other = (np.tile(np.ravel(leaf), 5) for leaf in (planted_part, trained))
         cosine = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
         assert float(got[f"alignment_{name}"]) == pytest.approx(float(cosine), rel=1e-5)
-    nothing = planted.alignments({"U": U, "W": W}, {"U": A[None], "W": 0 * B[None]})
+    nothing = alignments({"U": U, "W": W}, {"U": A[None], "W": 0 * B[None]})
     assert float(nothing["alignment_W"]) == 0
 
 

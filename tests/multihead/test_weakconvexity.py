@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.flatten_util import ravel_pytree
 
 from jaxbounds.multihead.data import SparseContext
 from jaxbounds.multihead.experiments.weakconvexity import (
@@ -38,12 +37,12 @@ def _by_hand(x, params, scale):
 
 @pytest.mark.parametrize("arm, width, scale", [("split", 2, 1), ("fixed", 3, 2**-0.5)])
 def test_attention_against_loops(arm, width, scale, key):
-    x = jax.random.normal(key, (5, 4))
-    layer = HeadSum(2, arm, 3)
-    params = layer.init(jax.random.key(1), x)["params"]
+    x, layer = np.asarray(jax.random.normal(key, (5, 4))), HeadSum(2, arm, 3)
+    params = jax.jit(layer.init)(jax.random.key(1), x)["params"]
     assert params["query"].shape == (4, 2, width)
-    expected = _by_hand(np.asarray(x), jax.tree.map(np.asarray, params), scale)
-    np.testing.assert_allclose(layer.apply({"params": params}, x), expected, rtol=1e-4, atol=1e-5)
+    expected = _by_hand(x, jax.tree.map(np.asarray, params), scale)
+    found = jax.jit(layer.apply)({"params": params}, x)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_heads_must_divide_the_width(key):
@@ -64,19 +63,27 @@ def test_ratios_are_those_of_the_dense_hessian(measured, key):
     model = SparseContext(tokens=4, dimension=3, relevant=1, distractors=1)
     batch = model.sample(data_key, 6)
     encoder = Encoder(2, "fixed", 4, 1)
-    params = encoder.init(start_key, batch["X"])["params"]
-    labels = batch["y"].astype(jnp.float32)
-    value = lambda p: jnp.mean(jax.nn.softplus(-labels * encoder.apply({"params": p}, batch["X"])))
-    flat, whole = ravel_pytree(params)
-    hessian = np.asarray(jax.jit(jax.hessian(lambda v: value(whole(v))))(flat))
-    of_attention = {k: jax.tree.map(lambda w, k=k: np.full(w.shape, k == "attention_0"), part)
-                    for k, part in params.items()}  # fmt: skip
-    rows = np.flatnonzero(ravel_pytree(of_attention)[0])
+    params = jax.tree.map(np.asarray, encoder.init(start_key, batch["X"])["params"])
+    labels = np.asarray(batch["y"], np.float32)
+    leaves, tree = jax.tree.flatten(params)
+    sizes = [leaf.size for leaf in leaves]
+
+    def value(flat):
+        parts = jnp.split(flat, np.cumsum(sizes)[:-1])
+        whole = tree.unflatten([p.reshape(leaf.shape) for p, leaf in zip(parts, leaves)])
+        outputs = encoder.apply({"params": whole}, batch["X"])
+        return jnp.mean(jax.nn.softplus(-labels * outputs))
+
+    flat = np.concatenate([leaf.ravel() for leaf in leaves])
+    loss, hessian = jax.jit(lambda v: (value(v), jax.hessian(value)(v)))(flat)
+    hessian = np.asarray(hessian)
+    names = [path[0].key for path, _ in jax.tree_util.tree_leaves_with_path(params)]
+    rows = np.flatnonzero(np.repeat([name == "attention_0" for name in names], sizes))
     for block, part in (("attention", hessian[np.ix_(rows, rows)]), ("network", hessian)):
         least = np.linalg.eigvalsh(part)[0]
         found = dataset.sel(H=2, arm="fixed", step=0, seed=0, block=block)
         assert float(found.minimum) == pytest.approx(least, rel=1e-3)
-        assert float(found.ratio) == pytest.approx(-least / float(value(params)), rel=1e-3)
+        assert float(found.ratio) == pytest.approx(-least / float(loss), rel=1e-3)
 
 
 def test_a_resumed_run_reads_what_is_there(measured, monkeypatch):
@@ -129,8 +136,8 @@ def test_claims_decide(measured):
 
 
 def test_formulas(x64):
-    margins, norms = jnp.asarray([0.0, 2.0]), jnp.asarray([3.0, 1.0])
+    given = np.array([0.0, 2.0]), np.array([3.0, 1.0])
     expected = (3 / 2 + 1 / (1 + np.exp(2))) / 2
-    assert slope_weighted_curvature(margins, norms) == pytest.approx(expected, rel=1e-14)
+    assert jax.jit(slope_weighted_curvature)(*given) == pytest.approx(expected, rel=1e-14)
     expected = 3 * (np.log(2) + np.log1p(np.exp(-2))) / 2
-    assert loss_weighted_curvature(margins, norms) == pytest.approx(expected, rel=1e-14)
+    assert jax.jit(loss_weighted_curvature)(*given) == pytest.approx(expected, rel=1e-14)

@@ -26,16 +26,21 @@ def test_the_reduction_follows_the_module_for_500_steps(name, wide, key):
     rounding noise in the module, and Adam makes steps of any noise.
     """
     rule = optax.sgd(0.01, momentum=0.9) if name == "momentum" else optax.adam(0.001)
-    with enable_x64(wide), jax.default_matmul_precision("highest"):
-        dtype = jnp.float64 if wide else jnp.float32
-        task = sm.draw_task(key, sm.Embedding(d=8, symbols="l2", symbol_scale=3.0), T=7, sparsity=3)
+    embedding = sm.Embedding(d=8, symbols="l2", symbol_scale=3.0)
+    net = mm.MajorityTransformer(d_k=4, hidden=8)
+    drawn = jax.jit(net.init)(jax.random.key(2), np.zeros((1, 1, 8), np.float32))["params"]
+
+    @jax.jit
+    def draw(key):
+        task = sm.draw_task(key, embedding, T=7, sparsity=3)
         bits = sm.draw_bits(jax.random.key(1), n=40, T=7)
-        labels, tokens = sm.majority_label(bits, task.relevant), sm.embed(task, bits)
+        return task, bits, sm.majority_label(bits, task.relevant), sm.embed(task, bits)
+
+    with enable_x64(wide), jax.default_matmul_precision("highest"):
+        dtype = np.float64 if wide else np.float32
+        task, bits, labels, tokens = draw(key)
         assert tokens.dtype == dtype
-        net = mm.MajorityTransformer(d_k=4, hidden=8)
-        with enable_x64(False):
-            drawn = net.init(jax.random.key(2), jnp.zeros((1, 1, 8)))["params"]
-        start = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf), dtype), drawn)
+        start = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), drawn)
 
         def trained(logits):
             loss = lambda params: jnp.mean(mm.sigmoid_loss(logits(params), labels))

@@ -12,19 +12,37 @@ from jaxbounds.seqlength import majority_model as mm
 from jaxbounds.seqlength import sparse_majority as sm
 
 
-def test_labels_are_the_majority_of_the_hidden_bits(key):
-    task = sm.draw_task(key, sm.Embedding(d=8), T=12, sparsity=5)
-    bits = sm.draw_bits(jax.random.key(1), n=50, T=12)
-    relevant = np.asarray(task.relevant)
+@pytest.fixture(scope="module")
+def drawn():
+    """A task of 12 bits with 5 hidden ones, 50 samples, and the parts that its tokens are made of.
+
+    Drawn by one program.
+    """
+    embedding = sm.Embedding(d=8, symbol_scale=3.0, position_scale=0.5)
+
+    @jax.jit
+    def draw(key):
+        task = sm.draw_task(key, embedding, T=12, sparsity=5)
+        bits = sm.draw_bits(jax.random.key(1), n=50, T=12)
+        symbols = sm.draw_symbols(jax.random.split(key)[0], embedding)
+        positions = 0.5 * sm.positional_code(13, 8)
+        labels, tokens = sm.majority_label(bits, task.relevant), sm.embed(task, bits)
+        return task.relevant, bits, labels, tokens, symbols, positions
+
+    return jax.tree.map(np.asarray, draw(jax.random.key(0)))
+
+
+def test_labels_are_the_majority_of_the_hidden_bits(drawn):
+    relevant, bits, labels, *_ = drawn
     assert len(set(relevant.tolist())) == 5 and relevant.max() < 12
-    expected = np.asarray(bits)[:, relevant].sum(axis=1) > 2.5
-    np.testing.assert_array_equal(sm.majority_label(bits, task.relevant), expected)
+    np.testing.assert_array_equal(labels, bits[:, relevant].sum(axis=1) > 2.5)
 
 
 @pytest.mark.parametrize("symbols, order", [("l1", 1), ("l2", 2)])
 def test_symbols_are_orthogonal_and_normalised(symbols, order, key):
     with enable_x64(True):
-        vectors = np.asarray(sm.draw_symbols(key, sm.Embedding(symbols=symbols)))
+        draw = jax.jit(sm.draw_symbols, static_argnums=1)
+        vectors = np.asarray(draw(key, sm.Embedding(symbols=symbols)))
     gram = vectors @ vectors.T
     np.testing.assert_allclose(gram - np.diag(np.diag(gram)), 0, atol=1e-14)
     np.testing.assert_allclose(np.linalg.norm(vectors, ord=order, axis=1), 1, rtol=1e-12)
@@ -32,7 +50,7 @@ def test_symbols_are_orthogonal_and_normalised(symbols, order, key):
 
 def test_positional_codes_of_paper_and_code():
     for kind, shift in (("code", 0), ("vaswani", 1)):
-        code = np.asarray(sm.positional_code(5, 6, kind=kind))
+        code = np.asarray(jax.jit(lambda kind=kind: sm.positional_code(5, 6, kind=kind))())
         for j in range(5):
             for i in range(6):
                 odd = i % 2
@@ -41,35 +59,36 @@ def test_positional_codes_of_paper_and_code():
                 assert code[j, i] == pytest.approx(expected, abs=1e-6)
 
 
-def test_tokens_are_symbol_plus_position_with_cls_last(key):
-    embedding = sm.Embedding(d=8, symbol_scale=3.0, position_scale=0.5)
-    task = sm.draw_task(key, embedding, T=6, sparsity=3)
-    zero, one, cls = sm.draw_symbols(jax.random.split(key)[0], embedding)
-    bits = jnp.array([[True, False, True, True, False, False]])
-    tokens = sm.embed(task, bits)
-    position = 0.5 * sm.positional_code(7, 8)
-    for t in range(6):
-        expected = (one if bits[0, t] else zero) + position[t]
-        np.testing.assert_allclose(tokens[0, t], expected, atol=1e-6)
-    np.testing.assert_allclose(tokens[0, 6], cls + position[6], atol=1e-6)
+def test_tokens_are_symbol_plus_position_with_cls_last(drawn):
+    _, bits, _, tokens, (zero, one, cls), position = drawn
+    for row, sample in zip(tokens[:3], bits):
+        for t in range(12):
+            expected = (one if sample[t] else zero) + position[t]
+            np.testing.assert_allclose(row[t], expected, atol=1e-6)
+        np.testing.assert_allclose(row[12], cls + position[12], atol=1e-6)
 
 
-@pytest.mark.parametrize("hidden", [0, 5])
-def test_cls_reduction_is_the_dense_network_with_its_gradient(hidden, key):
-    with enable_x64(True):
+def test_cls_reduction_is_the_dense_network_with_its_gradient(key):
+    """Without a hidden layer; test_fast_path trains a network that has one."""
+
+    @jax.jit
+    def draw(key):
         task = sm.draw_task(key, sm.Embedding(d=8, symbol_scale=3.0), T=7, sparsity=3)
         bits = sm.draw_bits(jax.random.key(1), n=9, T=7)
-        labels = sm.majority_label(bits, task.relevant)
-        net = mm.MajorityTransformer(d_k=4, hidden=hidden)
+        return task, bits, sm.majority_label(bits, task.relevant)
+
+    with enable_x64(True):
+        task, bits, labels = draw(key)
+        net = mm.MajorityTransformer(d_k=4, hidden=0)
         shapes = jax.eval_shape(net.init, key, jnp.ones((1, 1, 8), jnp.float32))["params"]
         rng = np.random.default_rng(0)
-        params = jax.tree.map(lambda s: jnp.asarray(0.3 * rng.normal(size=s.shape)), shapes)
+        params = jax.tree.map(lambda s: 0.3 * rng.normal(size=s.shape), shapes)
         dense = lambda p: jnp.mean(
             mm.softmax_loss(net.apply({"params": p}, sm.embed(task, bits)), labels)
         )
         reduced = lambda p: jnp.mean(mm.softmax_loss(mm.reduced_logits(p, task, bits), labels))
-        plain, plain_slope = jax.jit(jax.value_and_grad(dense))(params)
-        short, short_slope = jax.jit(jax.value_and_grad(reduced))(params)
+        both = jax.jit(lambda p: [jax.value_and_grad(loss)(p) for loss in (dense, reduced)])
+        (plain, plain_slope), (short, short_slope) = both(params)
         assert float(short) == pytest.approx(float(plain), rel=1e-12)
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12), short_slope, plain_slope
@@ -85,17 +104,18 @@ def test_public_network_has_the_reported_size_and_limits():
     kernel = np.abs(params["attention"]["query"]["kernel"])
     assert 0.99 * mm.glorot_limit((64, 2, 64)) < kernel.max() <= mm.glorot_limit((64, 2, 64))
     total = sum(np.abs(leaf).sum() for leaf in jax.tree.leaves(params))
-    assert float(mm.total_l1(params)) == pytest.approx(total, rel=1e-5)
+    assert float(jax.jit(mm.total_l1)(params)) == pytest.approx(total, rel=1e-5)
 
 
-def test_losses_against_their_definitions(key):
-    logits, labels = jax.random.normal(key, (6, 2)), jnp.array([0, 1, 1, 0, 1, 0])
-    z, y = np.asarray(logits, float), np.asarray(labels)
+def test_losses_against_their_definitions():
+    z, y = np.random.default_rng(0).normal(size=(6, 2)), np.array([0, 1, 1, 0, 1, 0])
+    both = jax.jit(lambda z, y: (mm.softmax_loss(z, y), mm.sigmoid_loss(z, y)))
+    softmax, sigmoid = both(z.astype(np.float32), y.astype(np.int32))
     p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(mm.softmax_loss(logits, labels), -np.log(p[range(6), y]), rtol=1e-5)
+    np.testing.assert_allclose(softmax, -np.log(p[range(6), y]), rtol=1e-5)
     s, target = 1 / (1 + np.exp(-z)), np.eye(2)[y]
     binary = -(target * np.log(s) + (1 - target) * np.log(1 - s)).mean(axis=1)
-    np.testing.assert_allclose(mm.sigmoid_loss(logits, labels), binary, rtol=1e-5)
+    np.testing.assert_allclose(sigmoid, binary, rtol=1e-5)
 
 
 @pytest.mark.parametrize("sparsity, T", [(4, 10), (11, 10), (-1, 10)])
