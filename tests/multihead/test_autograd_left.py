@@ -50,11 +50,12 @@ BOUNDS = [s for s in PAPER.statements if s.is_bound]
 
 def _instance(statement, size):
     if statement.id in SMALL:
-        return jax.tree.map(np.asarray, loss_generic(jax.random.key(0), size))
-    if statement.samplers:
+        sampler = loss_generic
+    elif statement.samplers:
         sampler = next(iter(statement.samplers.values()))
-        return jax.tree.map(np.asarray, sampler(jax.random.key(0), size))
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[0], statement.cases(size))
+    else:
+        return jax.tree.map(lambda leaf: np.asarray(leaf)[0], statement.cases(size))
+    return jax.tree.map(np.asarray, jax.jit(lambda key: sampler(key, size))(jax.random.key(0)))
 
 
 def _sides(statement, instance, size):

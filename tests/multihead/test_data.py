@@ -1,5 +1,6 @@
 """DM1 and DM2 meet their definitions; bad data are refused with a reason."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ def test_sparse_context_meets_assumption_3(key, x64):
     )
     patterns = np.asarray(model.patterns())
     np.testing.assert_allclose(patterns @ patterns.T, 4 * np.eye(5))
-    data = model.sample(key, 200)
+    data = jax.jit(model.sample, static_argnums=1)(key, 200)
     tokens, labels = np.asarray(data["X"]), np.asarray(data["y"])
     assert set(labels) == {-1, 1} and model.sparsity == pytest.approx(1 / 3)
     for sequence, label in zip(tokens, labels):
@@ -30,9 +31,15 @@ def test_sparse_context_meets_assumption_3(key, x64):
 
 def test_planted_attention_keeps_clear_labels(key, x64):
     model = PlantedAttention(tokens=4, dimension=3)
-    teacher = model.teacher(key)
-    data = model.sample(key, teacher, 100)
-    outputs = [float(head_output(teacher["U"], teacher["W"], x)) for x in data["X"]]
+
+    @jax.jit
+    def drawn(key):
+        teacher = model.teacher(key)
+        data = model.sample(key, teacher, 100)
+        own = jax.vmap(lambda x: head_output(teacher["U"], teacher["W"], x))
+        return data, own(data["X"])
+
+    data, outputs = drawn(key)
     assert np.min(np.abs(outputs)) > 0.2
     np.testing.assert_array_equal(np.sign(outputs), data["y"])
 

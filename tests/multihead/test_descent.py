@@ -50,15 +50,16 @@ C = 4 / (3 * math.sqrt(3))
 
 def _instance(step):
     """Three heads in two groups, written down rather than drawn: compiling a sampler is slow."""
-    entries = lambda *shape: jnp.sin(jnp.arange(1.0, math.prod(shape) + 1.0)).reshape(shape)
-    return {
+    entries = lambda *shape: np.sin(np.arange(1.0, math.prod(shape) + 1.0)).reshape(shape)
+    problem = {
         "X": entries(3, 3, 2),
-        "y": jnp.asarray([1, -1, 1]),
+        "y": np.asarray([1, -1, 1]),
         "U0": entries(2, 3, 2),
         "W0": 2 * entries(2, 2, 2),
-        "copies": jnp.asarray([2.0, 1.0]),
-        "step": jnp.asarray(step),
+        "copies": np.asarray([2.0, 1.0]),
+        "step": np.asarray(step),
     }
+    return jax.tree.map(jnp.asarray, problem)
 
 
 def _certificates(distance, **changed):
@@ -276,7 +277,7 @@ def test_regret_recursion_simulated_at_its_worst(x64):
 def test_a_run_is_gradient_descent_on_all_heads_written_out(x64):
     # Oracle: plain numpy, every head separately, gradients by central differences.
     instance = _instance(0.3)
-    run = descend(instance)
+    run = jax.tree.map(np.asarray, descend(instance))
     tokens, labels = np.asarray(instance["X"]), np.asarray(instance["y"])
     group = [0, 0, 1]
 
@@ -307,7 +308,7 @@ def test_a_run_is_gradient_descent_on_all_heads_written_out(x64):
         run.slopes[1] * 0.3,
         math.sqrt(
             sum(
-                float(jnp.sum((run.params[name][2, g] - run.params[name][1, g]) ** 2))
+                np.sum((run.params[name][2, g] - run.params[name][1, g]) ** 2)
                 for name in ("U", "W")
                 for g in group
             )
@@ -329,16 +330,17 @@ def test_leaving_one_out_is_a_run_on_fewer_samples_with_a_shorter_step(x64):
 
 def test_the_class_direction_realizes_every_level(x64, key):
     instance = jax.jit(lambda key: realizable(key, Size({"n": 8})))(key)
+    realize = jax.jit(realizer)
     for level in (1.0, 0.01):
-        params = realizer(level, instance["copies"])
+        params = realize(level, instance["copies"])
         # Zero attention weights average the tokens: a linear classifier, evaluated by hand.
-        root = math.sqrt(float(jnp.sum(instance["copies"])))
+        root = math.sqrt(np.sum(np.asarray(instance["copies"])))
         outputs = np.einsum("td,nsd->n", params["U"][0], instance["X"]) / 3 * root
         losses = np.logaddexp(0.0, -np.asarray(instance["y"]) * outputs)
         assert np.max(losses) <= level
     np.testing.assert_allclose(
         np.asarray(target_of(instance)["U"]),
-        np.asarray(realizer(1 / instance["K"].astype(float), instance["copies"])["U"]),
+        np.asarray(realize(1 / float(instance["K"]), instance["copies"])["U"]),
     )
 
 

@@ -145,9 +145,7 @@ def test_hypotheses_by_hand():
 
 def test_alignment_is_that_of_the_concatenated_heads():
     rng = np.random.default_rng(0)
-    U, W, A, B = (
-        rng.normal(size=shape).astype(np.float32) for shape in ((4, 3), (3, 3)) * 2
-    )
+    U, W, A, B = (rng.normal(size=shape).astype(np.float32) for shape in ((4, 3), (3, 3)) * 2)
     alignments = jax.jit(planted.alignments)
     got = alignments({"U": U, "W": W}, {"U": A[None], "W": B[None]})
     for name, planted_part, trained in (("U", U, A), ("W", W, B)):

@@ -268,7 +268,9 @@ def test_global_margin_is_feasible_and_reaches_the_saturated_one(key, x64):
     data = _drawn(model, key, 8)
     initial = oracle_direction(model.patterns(), 4)
     sought = {"starts": 2, "steps": 200, "initial": initial}
-    found = {norm: search_global_margin(key, data, norm, **sought) for norm in ("both", "projection")}
+    found = {
+        norm: search_global_margin(key, data, norm, **sought) for norm in ("both", "projection")
+    }
     both, free = found["both"], found["projection"]
     assert sum(np.sum(np.asarray(x) ** 2) for x in both.params.values()) == pytest.approx(2)
     assert np.sum(np.asarray(free.params["U"]) ** 2) == pytest.approx(1)

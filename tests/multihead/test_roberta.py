@@ -24,13 +24,17 @@ from jaxbounds.multihead.roberta_files import draw_classifier, load_roberta, sav
 
 FOLDER = Path(__file__).parent / "tiny_roberta"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf8"))
+KEY = jax.eval_shape(lambda: jax.random.key(0))
 TOKENS, MASK = np.asarray(EXPECTED["tokens"], np.int32), np.asarray(EXPECTED["mask"], bool)
 SMALL = RobertaShape(
     vocabulary=11, width=6, layers=2, heads=5, head_width=3, inner=7, positions=12, gain=5**-0.5
 )
 
 
-_init = jax.jit(init_roberta, static_argnums=0)
+def _drawn(shape):
+    """Parameters of this shape from NumPy: compiling `init_roberta` takes longer."""
+    rng, tree = np.random.default_rng(0), jax.eval_shape(lambda key: init_roberta(shape, key), KEY)
+    return jax.tree.map(lambda leaf: 0.5 * rng.normal(size=leaf.shape).astype(leaf.dtype), tree)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -51,9 +55,9 @@ def tiny():
 
 def test_the_stored_network_gives_the_numbers_of_transformers(x64, tiny):
     shape, params = tiny
-    for heads, logits in EXPECTED["logits"].items():
-        got = _logits(recut_heads(shape, int(heads)), params)
-        np.testing.assert_allclose(got, logits, rtol=0, atol=1e-12)
+    for heads in (1, 4):
+        got = _logits(recut_heads(shape, heads), params)
+        np.testing.assert_allclose(got, EXPECTED["logits"][str(heads)], rtol=0, atol=1e-12)
     # Heads matter here: the re-cut network is another function.
     assert np.abs(np.subtract(EXPECTED["logits"]["1"], EXPECTED["logits"]["4"])).max() > 0.1
 
@@ -95,15 +99,13 @@ def _numpy_roberta(shape, params, tokens, mask):
     return dense(first, params["classifier_out"])
 
 
-def test_heads_of_a_fixed_width_are_summed_with_their_gain(x64, key):
+def test_heads_of_a_fixed_width_are_summed_with_their_gain(x64):
     """NumPy, head by head, one sentence at a time."""
-    noise = lambda leaf: 0.3 * np.sin(1.7 * np.arange(leaf.size)).reshape(leaf.shape)
-    params = jax.tree.map(lambda leaf: np.asarray(leaf) + noise(leaf), _init(SMALL, key))
+    params = _drawn(SMALL)
     tokens = np.asarray([[0, 4, 9, 7, 2, 1, 1], [0, 3, 2, 1, 1, 1, 1]], np.int32)
     got = _logits(SMALL, params, tokens, tokens != 1)
-    plain = jax.tree.map(np.asarray, params)
     for row, logits in zip(tokens, got):
-        expected = _numpy_roberta(SMALL, plain, row, row != 1)
+        expected = _numpy_roberta(SMALL, params, row, row != 1)
         np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-12)
 
 
@@ -154,13 +156,13 @@ def test_first_weights_of_the_output_do_not_depend_on_how_heads_are_cut(key):
         first = jax.jit(lambda key, shape=shape: init_roberta(shape, key)["layer0"]["attention"])
         kernel = first(key)["output"]["kernel"]
         fan = 3 if shape.heads == 5 else 15
-        assert np.std(kernel) * np.sqrt(fan) == pytest.approx(1.0, abs=0.06)
+        assert np.std(np.asarray(kernel)) * np.sqrt(fan) == pytest.approx(1.0, abs=0.06)
 
 
-def test_dropout_acts_in_training_only(key):
+def test_dropout_acts_in_training_only():
     shape = replace(SMALL, dropout=0.5)
-    params, tokens = _init(SMALL, key), jnp.asarray([[0, 4, 9, 2]])
-    mask = jnp.ones_like(tokens, bool)
+    params, tokens = _drawn(SMALL), jnp.asarray(np.array([[0, 4, 9, 2]], np.int32))
+    mask = jnp.asarray(np.ones((1, 4), bool))
     apply = lambda train, key: Roberta(shape).apply(
         {"params": params}, tokens, mask, train=train, rngs={"dropout": key}
     )
@@ -170,7 +172,7 @@ def test_dropout_acts_in_training_only(key):
     assert not np.array_equal(first[1], second[1])
 
 
-def test_sizes_that_are_no_network_are_refused(unannotated, key):
+def test_sizes_that_are_no_network_are_refused(unannotated):
     with pytest.raises(ValueError, match="heads = 0"):
         replace(SMALL, heads=0)
     with pytest.raises(ValueError, match="positions > pad"):
@@ -178,7 +180,7 @@ def test_sizes_that_are_no_network_are_refused(unannotated, key):
     with pytest.raises(ValueError, match="dropout"):
         replace(SMALL, dropout=1.0)
     with pytest.raises(ValueError, match="expected at most 10"):
-        _logits(SMALL, _init(SMALL, key), np.zeros((1, 11), np.int32), np.ones((1, 11), bool))
+        _logits(SMALL, _drawn(SMALL), np.zeros((1, 11), np.int32), np.ones((1, 11), bool))
 
 
 # Files ------------------------------------------------------------------------------------------
@@ -284,7 +286,7 @@ def test_damaged_and_missing_files_are_refused(tmp_path):
 def test_what_is_saved_is_loaded(tmp_path, key):
     pytest.importorskip("safetensors")
     shape = replace(SMALL, heads=2, gain=1.0, labels=3)
-    params = _init(shape, key)
+    params = _drawn(shape)
     found, loaded = load_roberta(save_roberta(tmp_path, shape, params), key)
     assert found == shape
     _same(loaded, params)

@@ -18,16 +18,7 @@ STATEMENTS = {s.id: s for s in load_paper("multihead").statements}
 BUDGET = Budget(samples=96, restarts=0, steps=0, batch=96)
 
 
-@pytest.mark.slow_cases("multihead.lem11")
-@pytest.mark.parametrize("name", ["multihead.thm3", "multihead.lem11"])
-def test_verdicts_are_as_expected_and_controls_rejected(name):
-    for verdict in falsify(STATEMENTS[name], seed=1, budget=BUDGET):
-        assert verdict.as_expected, (verdict.form, verdict.reason)
-        assert verdict.control["status"] == "fails"
-        assert verdict.instances >= 10
-
-
-@pytest.mark.slow_cases("multihead.lem8-(68)")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, hypothesis", [("multihead.lem8", "(68)"), ("multihead.prop4", "eq. (18)")]
 )
@@ -107,7 +98,7 @@ def test_the_error_of_lemma_7_covers_the_rounding():
     statement = STATEMENTS["multihead.lem7"]
     size, (sampler,) = statement.sizes[0], statement.samplers.values()
     with float64_on_cpu():
-        keys = jax.random.split(jax.random.key(0), 24)
+        keys = jax.random.split(jax.random.key(0), 16)
         drawn = jax.jit(jax.vmap(lambda key: sampler(key, size)))(keys)
 
         @jax.jit
@@ -118,7 +109,7 @@ def test_the_error_of_lemma_7_covers_the_rounding():
 
         every = jax.tree.map(np.asarray, (dict(drawn), *described(drawn)))
     worst, used = 0.0, 0.0
-    for i in range(24):
+    for i in range(16):
         instance, run, error = jax.tree.map(lambda leaf, i=i: leaf[i], every)
         exact = np.array([_long_loss(instance, run.params, k) for k in range(61)])
         off = np.abs(run.losses - exact).astype(float)
