@@ -16,16 +16,24 @@ N, d, q, de = 8, 3, 2, 12
 def test_labels_are_the_link_of_the_relevant_tokens(name, key, x64):
     """Independent: a numpy loop over positions gathers the tokens by hand."""
     link = find_link(name)
-    parameters = link.init(key, q, d)
-    prompts = data.sample_prompts(key, link, parameters, shape=(4,), N=N, d=d, q=q)
-    x, t = np.asarray(prompts.x), np.asarray(prompts.t)
+
+    @jax.jit
+    def drawn(key):
+        parameters = link.init(key, q, d)
+        return parameters, data.sample_prompts(key, link, parameters, shape=(4,), N=N, d=d, q=q)
+
+    @jax.jit
+    def values(parameters, tokens):
+        found = [link.apply(parameters, tokens)]
+        return found + ([link.two_layer(parameters)(tokens)] if link.two_layer else [])
+
+    parameters, prompts = drawn(key)
+    x, t, y = map(np.asarray, (prompts.x, prompts.t, prompts.y))
     for b in range(4):
         for i in range(N):
-            tokens = jnp.asarray(np.stack([x[b, j] for j in t[b, i]]))
-            np.testing.assert_allclose(link.apply(parameters, tokens), prompts.y[b, i], atol=1e-12)
-            if link.two_layer is not None:
-                value = link.two_layer(parameters)(tokens)
-                np.testing.assert_allclose(value, prompts.y[b, i], atol=1e-12)
+            tokens = np.stack([x[b, j] for j in t[b, i]])
+            for value in values(parameters, tokens):
+                np.testing.assert_allclose(value, y[b, i], atol=1e-12)
 
 
 def test_linear_link_has_the_radii_of_assumption_2(key, x64):
@@ -56,14 +64,18 @@ def test_simple_prompts_share_their_positions(key):
 
 
 def test_encoding_layout_and_norm(key, x64):
-    key_x, key_t, key_w = jax.random.split(key, 3)
-    x = jax.random.normal(key_x, (N, d))
-    t = data.sample_positions(key_t, (), N, q)
-    omega = encodings.rademacher_encodings(key_w, N, de).astype(jnp.float64)
-    z = np.asarray(data.encode(x, t, omega))
+
+    @jax.jit
+    def drawn(key):
+        key_x, key_t, key_w = jax.random.split(key, 3)
+        x = jax.random.normal(key_x, (N, d))
+        t = data.sample_positions(key_t, (), N, q)
+        omega = encodings.rademacher_encodings(key_w, N, de).astype(jnp.float64)
+        return x, t, omega, data.encode(x, t, omega), data.encode(x, t, omega, scale=False)
+
+    x, t, omega, z, plain = map(np.asarray, drawn(key))
     assert z.shape == (N, d + (q + 1) * de)
     np.testing.assert_allclose(np.sum(z[:, d:] ** 2, axis=1), d * (1 + 1 / q), rtol=1e-6)
-    plain = np.asarray(data.encode(x, t, omega, scale=False))
     for i in range(N):
         parts = [x[i], omega[i], *(omega[j] for j in t[i])]
         np.testing.assert_array_equal(plain[i], np.concatenate(parts))
@@ -91,10 +103,13 @@ def test_coherence_by_double_loop(key, x64):
 def test_greedy_encodings_meet_assumption_3_where_rademacher_ones_do_not(key):
     omega = encodings.greedy_encodings(key, 16, 14)
     assert encodings.satisfies_assumption_3(omega)
-    draws = jax.vmap(lambda k: encodings.rademacher_encodings(k, 12, 12))(
-        jax.random.split(key, 500)
-    )
-    assert jnp.mean(jax.vmap(encodings.satisfies_assumption_3)(draws)) < 0.2
+
+    @jax.jit
+    @jax.vmap
+    def meets(key):
+        return encodings.satisfies_assumption_3(encodings.rademacher_encodings(key, 12, 12))
+
+    assert np.mean(np.asarray(meets(jax.random.split(key, 500)))) < 0.2
     with pytest.raises(ValueError, match="larger de, target or patience"):
         encodings.greedy_encodings(key, 40, 3, patience=500)
     with pytest.raises(ValueError, match=r"\[0, 1\)"):

@@ -37,8 +37,8 @@ def numpy_direction(cell, tokens, W_i, W_h, b_i, b_h):
 
 
 @pytest.fixture
-def sequences(key, x64):
-    return jax.random.normal(key, (B, N, De))
+def sequences(x64):
+    return np.random.default_rng(0).normal(size=(B, N, De))
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
@@ -57,14 +57,15 @@ def test_bidirectional_matches_the_documented_formulas(cell, sequences, key, x64
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_hand_written_gradient_matches_that_of_a_plain_loop(cell, sequences, key, x64):
+def test_hand_written_gradient_matches_that_of_a_plain_loop(cell, x64):
     """Independent of the custom rule: autograd through an unrolled Python loop."""
     step, gates, parts = CELLS[cell]
-    keys = jax.random.split(key, 5)
-    draw = lambda k, *shape: 0.7 * jax.random.normal(keys[k], shape)
+    rng = np.random.default_rng(0)
+    draw = lambda *shape: jnp.asarray(0.7 * rng.normal(size=shape))
     N = 3  # the loop below is compiled token by token
-    start, inputs = tuple(draw(0, parts, 2, h, B)), tuple(draw(1, gates, N, 2, h, B))
-    W, b, weights = draw(2, 2, gates * h, h), draw(3, 2, gates * h), draw(4, N, 2, h, B)
+    start = tuple(draw(2, h, B) for _ in range(parts))
+    inputs = tuple(draw(N, 2, h, B) for _ in range(gates))
+    W, b, weights = draw(2, gates * h, h), draw(2, gates * h), draw(N, 2, h, B)
 
     def plain(start, inputs, W, b):
         carry, states = start, []
@@ -80,13 +81,14 @@ def test_hand_written_gradient_matches_that_of_a_plain_loop(cell, sequences, key
     ours = jax.grad(loss(lambda *args: recur(step, *args)), argnums=(0, 1, 2, 3))
     reference = jax.grad(loss(plain), argnums=(0, 1, 2, 3))
     arguments = start, inputs, W, b
-    both = (jax.tree.leaves(jax.jit(f)(*arguments)) for f in (ours, reference))
-    for got, want in zip(*both, strict=True):
+    both = jax.jit(lambda *arguments: [f(*arguments) for f in (ours, reference)])(*arguments)
+    for got, want in zip(*map(jax.tree.leaves, both), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
 
 
 def test_parameters_start_in_pytorchs_law(key):
-    params = BidirectionalGated(64).init(key, jnp.zeros((1, 2, 3)))["params"]
+    init = jax.jit(BidirectionalGated(64).init)
+    params = jax.tree.map(np.asarray, init(key, np.zeros((1, 2, 3), np.float32))["params"])
     for name in ("W_input", "W_hidden", "b_input", "b_hidden"):
         values = np.asarray(params[name])
         assert np.abs(values).max() <= 1 / 8
@@ -97,11 +99,12 @@ def test_parameters_start_in_pytorchs_law(key):
 
 
 @pytest.mark.parametrize("heads", [1, 2])
-def test_attention_matches_a_loop_over_queries(heads, sequences, key, x64):
-    keys = jax.random.split(key, 4)
-    W_in, W_out = jax.random.normal(keys[0], (3 * De, De)), jax.random.normal(keys[1], (De, De))
-    b_in, b_out = jax.random.normal(keys[2], (3 * De,)), jax.random.normal(keys[3], (De,))
-    got = np.asarray(multi_head_attention(sequences, W_in, b_in, W_out, b_out, heads=heads))
+def test_attention_matches_a_loop_over_queries(heads, sequences, x64):
+    shapes = (3 * De, De), (3 * De,), (De, De), (De,)
+    given = [np.random.default_rng(k).normal(size=shape) for k, shape in enumerate(shapes)]
+    W_in, b_in, W_out, b_out = given
+    attention = jax.jit(multi_head_attention, static_argnames="heads")
+    got = np.asarray(attention(sequences, *given, heads=heads))
     W, c = np.asarray(W_in).reshape(3, De, De), np.asarray(b_in).reshape(3, De)
     size = De // heads
     for b in range(B):

@@ -36,7 +36,7 @@ class OfNnx(nnx.Module):
 
 def in_all_libraries(W):
     """The network a relu(W x + b) + c in every form, with these rows."""
-    variables = Linen().init(jax.random.key(0), jnp.ones((1, N * d)))
+    variables = jax.jit(Linen().init)(jax.random.key(0), np.ones((1, N * d), np.float32))
     params = variables["params"]
     params["hidden"]["kernel"], params["out"]["kernel"] = jnp.asarray(W.T), jnp.asarray(SECOND.T)
     module = OfNnx()
@@ -53,13 +53,22 @@ def in_all_libraries(W):
     }
 
 
-@pytest.mark.parametrize("form", in_all_libraries(IN_SPAN))
-def test_one_network_in_every_form_has_one_answer(form):
+@pytest.fixture(scope="module")
+def networks():
+    """A network in the span and another off it, each in every form."""
+    return in_all_libraries(IN_SPAN), in_all_libraries(OFF_SPAN)
+
+
+FORMS = ("linen", "params", "nnx", "nnx state", "pure", "weight", "layers")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_one_network_in_every_form_has_one_answer(form, networks):
     u = np.array([1.0, 0.0, 0.0])
-    yes = span.applicable(in_all_libraries(IN_SPAN)[form], X, u)
+    yes = span.applicable(networks[0][form], X, u)
     assert yes.reasons == () and yes.off_span < 1e-12
     chex.assert_trees_all_equal(yes.bound._asdict(), span.feedforward_certificate(X, u)._asdict())
-    no = span.applicable(in_all_libraries(OFF_SPAN)[form], X, u)
+    no = span.applicable(networks[1][form], X, u)
     # Independent: what least squares on the prompts leaves of each row.
     A = X.reshape(n, N * d).T
     left = OFF_SPAN.T - A @ np.linalg.lstsq(A, OFF_SPAN.T)[0]
@@ -98,7 +107,8 @@ def trained(penalty, optimiser, steps=600):
         return (optax.apply_updates(state[0], updates), inner), None
 
     with jax.numpy_dtype_promotion("standard"):  # optax counts in integers
-        return jax.lax.scan(step, (params, optimiser.init(params)), None, length=steps)[0][0]
+        descend = lambda p: jax.lax.scan(step, (p, optimiser.init(p)), None, length=steps)[0][0]
+        return jax.jit(descend)(params)
 
 
 def test_what_training_puts_into_the_span(x64):

@@ -50,7 +50,7 @@ def test_the_papers_transformer_with_these_weights_is_the_shortcut(omega, key, x
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("L", [2.0, 5.0, 10.0])
+@pytest.mark.parametrize("L", [2.0, 10.0])
 def test_error_stays_below_every_tail_on_every_draw(L, omega, key, x64):
     alpha, mu = 2 * q * L / d, coherence(omega)
 
@@ -65,7 +65,7 @@ def test_error_stays_below_every_tail_on_every_draw(L, omega, key, x64):
 
     measured = jax.jit(jax.vmap(measure))(jax.random.split(key, 200))
     error, row, ours, paper = map(np.asarray, measured)
-    assert mu <= 0.5 + 1e-9
+    assert float(mu) <= 0.5 + 1e-9
     assert np.all(error <= row * (1 + 1e-9) + 1e-12)
     assert np.all(row <= ours * (1 + 1e-9))
     assert np.all(ours <= paper * (1 + 1e-9))
@@ -73,34 +73,34 @@ def test_error_stays_below_every_tail_on_every_draw(L, omega, key, x64):
 
 
 def test_coherent_encodings_need_the_measured_coherence(x64):
-    omega = rademacher_encodings(jax.random.key(5), 12, 12).astype(jnp.float64)
-    mu = coherence(omega)
-    assert 0.5 < mu < 1
-    x = jnp.asarray(np.random.default_rng(0).normal(size=(12, d)))
-    t = jnp.arange(12, dtype=jnp.int32)[:, None]
-    bound = lambda x, mu: retrieval.retrieval_error_bound(x, omega, 8.0, q=1, coherence=mu)
-    asked = jax.jit(
-        lambda x: (retrieval.retrieval_error(x, t, omega, 8.0), bound(x, mu), bound(x, 0.5))
-    )
-    error, measured, half = map(float, asked(x))
-    assert half < error <= measured
+    t = np.arange(12, dtype=np.int32)[:, None]
+
+    @jax.jit
+    def asked(key, x, t):
+        omega = rademacher_encodings(key, 12, 12).astype(jnp.float64)
+        bound = lambda mu: retrieval.retrieval_error_bound(x, omega, 8.0, q=1, coherence=mu)
+        mu = coherence(omega)
+        return mu, retrieval.retrieval_error(x, t, omega, 8.0), bound(mu), bound(0.5)
+
+    x = np.random.default_rng(0).normal(size=(12, d))
+    mu, error, measured, half = map(float, asked(jax.random.key(5), x, t))
+    assert 0.5 < mu < 1 and half < error <= measured
 
 
-@pytest.mark.parametrize("eps", [1e-6])
-def test_alpha_of_lemma_11_buys_the_accuracy(eps, omega, key, x64):
-    link = find_link("linear")
-    parameters = link.init(key, q, d)
-    network = link.two_layer(parameters)
+def test_alpha_of_lemma_11_buys_the_accuracy(omega, key, x64):
+    link, eps = find_link("linear"), 1e-6
     x, t = jax.jit(jax.vmap(draw))(jax.random.split(key, 50))
     r_x = float(np.max(np.linalg.norm(x, axis=-1)))
     alpha = retrieval.inverse_temperature(N=N, q=q, d=d, r_a=2.0, r_w=1.0, r_x=r_x, eps=eps)
 
     @jax.jit
-    def both(x, t):
+    def both(key, x, t):
+        parameters = link.init(key, q, d)
+        network = link.two_layer(parameters)
         got = jax.vmap(lambda x, t: network(retrieval.retrieve(x, t, omega, alpha)))(x, t)
         return got, link.apply(parameters, data.relevant_tokens(x, t))
 
-    got, want = map(np.asarray, both(x, t))
+    got, want = map(np.asarray, both(key, x, t))
     assert 0 < np.max(np.abs(got - want)) <= np.sqrt(eps)
 
 
@@ -140,20 +140,23 @@ def test_coinciding_encodings_are_refused_in_float32_too(key):
 
 def test_values_by_hand(x64):
     """Two tokens 1 and 4 with orthonormal encodings, q = d = 1: weights 3/4 and 1/4."""
-    x, omega, alpha = jnp.array([[1.0], [4.0]]), jnp.eye(2), jnp.log(jnp.array(3.0))
-    t = jnp.array([[0], [1]], dtype=jnp.int32)
-    got = retrieval.retrieve(x, t, omega, alpha)
-    np.testing.assert_allclose(got[:, 0, 0], [1.75, 3.25])
-    assert float(retrieval.retrieval_error(x, t, omega, alpha)) == pytest.approx(0.75)
-    row = retrieval.retrieval_error_bound_by_row(x, t, omega, alpha)
-    assert float(row) == pytest.approx(3 / 3)  # |x_1 - x_0| e^{-log 3}
-    half = retrieval.retrieval_error_bound(x, omega, alpha, q=1, coherence=0.5)
-    assert float(half) == pytest.approx(2 * 4 / np.sqrt(3))
-    measured = retrieval.retrieval_error_bound(x, omega, alpha, q=1)
-    assert float(measured) == pytest.approx(2 * 4 / 3)
-    # Encodings of norm 2: <w_t, w_j> - |w_t|^2 = -4; d/q = 1/2; two slots add up in the square.
-    twice = jnp.array([[0, 0], [1, 1]], dtype=jnp.int32)
-    row = retrieval.retrieval_error_bound_by_row(x, twice, 2 * omega, alpha)
-    assert float(row) == pytest.approx(np.sqrt(2) * 3 / 9)
+    t, twice = (np.array(rows, np.int32) for rows in ([[0], [1]], [[0, 0], [1, 1]]))
+
+    @jax.jit
+    def asked(x, t, twice, omega, alpha):
+        by_row, bound = retrieval.retrieval_error_bound_by_row, retrieval.retrieval_error_bound
+        tokens = retrieval.retrieve(x, t, omega, alpha)
+        return tokens[:, 0, 0], retrieval.retrieval_error(x, t, omega, alpha), (
+            by_row(x, t, omega, alpha), bound(x, omega, alpha, q=1, coherence=0.5),
+            bound(x, omega, alpha, q=1), by_row(x, twice, 2 * omega, alpha),
+        )  # fmt: skip
+
+    got, error, bounds = asked(np.array([[1.0], [4.0]]), t, twice, np.eye(2), np.log(3.0))
+    np.testing.assert_allclose(got, [1.75, 3.25])
+    assert float(error) == pytest.approx(0.75)
+    # |x_1 - x_0| e^{-log 3}; two bounds at coherence 1/2 and as measured. Last encodings of norm 2:
+    # <w_t, w_j> - |w_t|^2 = -4; d/q = 1/2; two slots add up in the square.
+    by_hand = [3 / 3, 2 * 4 / np.sqrt(3), 2 * 4 / 3, np.sqrt(2) * 3 / 9]
+    np.testing.assert_allclose(bounds, by_hand, rtol=1e-6)
     sizes = {"N": 2, "q": 4, "d": 2, "r_a": 1.0, "r_w": 0.5, "r_x": 2.0, "eps": 0.04}
     assert float(retrieval.inverse_temperature(**sizes)) == pytest.approx(4 * np.log(40))

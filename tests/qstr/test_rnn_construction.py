@@ -1,5 +1,7 @@
 """The constructed RNN: exact pieces, Corollary 27's cases, error growth, where it fails."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from jaxbounds.qstr import data, relu_networks, rnn_construction
 from jaxbounds.qstr.encodings import greedy_encodings
-from jaxbounds.qstr.links import find_link, sphere
+from jaxbounds.qstr.links import find_link
 from jaxbounds.qstr.recurrent import exclusive_states
 
 d, q, de = 3, 2, 16
@@ -40,26 +42,26 @@ def wanted(x, t):
 def test_exact_transition_gates_exactly(key, x64):
     x, t, z = prompt(key, 12, simple=False)
     network = rnn_construction.exact_transition(q=q, d=d, de=de, radius=RADIUS)
-    np.testing.assert_allclose(relu_networks.evaluate(network, z), wanted(x, t), atol=1e-14)
-    t = jnp.tile(jnp.arange(12, dtype=jnp.int32)[:, None], (1, q))  # every gate open
-    omega = z[:, d : d + de]
-    z = data.encode(x, t, omega, scale=False)
-    np.testing.assert_allclose(relu_networks.evaluate(network, z), np.tile(x, (1, q)), atol=1e-14)
+    evaluate = jax.jit(lambda z: relu_networks.evaluate(network, z))
+    np.testing.assert_allclose(evaluate(z), wanted(x, t), atol=1e-14)
+    t = np.tile(np.arange(12, dtype=np.int32)[:, None], (1, q))  # every gate open
+    omega = np.asarray(z)[:, d : d + de]
+    z = jax.jit(functools.partial(data.encode, scale=False))(x, t, omega)
+    np.testing.assert_allclose(evaluate(z), np.tile(x, (1, q)), atol=1e-14)
 
 
-def test_interpolated_transition_works_for_any_unit_encodings(key, x64):
-    key_w, key_x = jax.random.split(key)
-    omega = sphere(key_w, 12, 24)
-    mu = float(jnp.max(jnp.abs(omega @ omega.T - jnp.eye(12))))
-    x = jnp.clip(jax.random.normal(key_x, (12, d)), -5.0, 5.0)
-    t = data.sample_positions(key, (), 12, q)
-    z = data.encode(x, t, omega, scale=False)
+def test_interpolated_transition_works_for_any_unit_encodings(x64):
+    omega, x = (np.random.default_rng(0).normal(size=(12, size)) for size in (24, d))
+    omega /= np.linalg.norm(omega, axis=1, keepdims=True)
+    mu = np.max(np.abs(omega @ omega.T - np.eye(12)))
+    t = np.random.default_rng(1).integers(0, 12, (12, q), dtype=np.int32)
+    z = np.asarray(jax.jit(functools.partial(data.encode, scale=False))(x, t, omega))
     errors = []
     for knots in (8, 32):
         network = rnn_construction.interpolated_transition(
             q=q, d=d, de=24, radius=RADIUS, knots=knots, coherence=(1 + mu) / 2
         )
-        out = np.asarray(relu_networks.evaluate(network, z))
+        out = np.asarray(jax.jit(lambda z, net=network: relu_networks.evaluate(net, z))(z))
         errors.append(np.abs(out - wanted(x, t)).max())
         closed = wanted(np.ones_like(x), t) == 0
         assert np.abs(out[closed]).max() < 1e-15  # zero but for the order of the summation
@@ -103,31 +105,36 @@ def test_the_three_cases_of_corollary_27(key, x64):
             np.testing.assert_allclose(backward[i, l], token if j > i else zero, atol=1e-13)
 
 
-@pytest.mark.parametrize("N", [8, 64])
-def test_constructed_rnn_is_exact_at_every_length(N, key, x64):
-    link = find_link("two_layer")
-    parameters = link.init(key, q, d)
-    x, t, z = prompt(key, N, dim=24)
+def predicted(link, key, x, t, z):
+    """What the constructed network predicts, and the labels."""
     network = rnn_construction.exact_transition(q=q, d=d, de=24, radius=RADIUS)
-    predict = lambda z: rnn_construction.constructed_rnn(network, link.two_layer(parameters), z)
-    got = jax.jit(predict)(z)
-    want = link.apply(parameters, data.relevant_tokens(x, t))
+
+    @jax.jit
+    def both(key):
+        parameters = link.init(key, q, d)
+        got = rnn_construction.constructed_rnn(network, link.two_layer(parameters), z)
+        return got, link.apply(parameters, data.relevant_tokens(x, t))
+
+    return map(np.asarray, both(key))
+
+
+def test_constructed_rnn_is_exact_on_a_long_prompt(key, x64):
+    got, want = predicted(find_link("two_layer"), key, *prompt(key, 64, dim=24))
     np.testing.assert_allclose(got, want, atol=1e-12)
 
 
 def test_biased_increments_accumulate_and_rectified_ones_do_not(key, x64):
     eps, errors = 0.01, {}
-    noise = eps * jax.random.uniform(key, (q * d,), minval=0.5, maxval=1.0)
+    noise = jnp.asarray(eps * np.random.default_rng(0).uniform(0.5, 1.0, q * d))
+    prompts = {N: prompt(key, N, dim=32) for N in (10, 100)}
     for rectified in (False, True):
         network = rnn_construction.biased_transition(
             noise, rectified=rectified, eps=eps, q=q, d=d, de=32, radius=RADIUS
         )
-        for N in (10, 100):
-            x, t, z = prompt(key, N, dim=32)
-            step = jax.jit(lambda z, net=network: relu_networks.evaluate(net, z))(z)
-            sums = np.asarray(jnp.sum(step, axis=0)).reshape(q, d)
-            error = np.abs(sums - np.asarray(data.relevant_tokens(x, t))[0]).max()
-            errors[rectified, N] = error
+        for N, (x, t, z) in prompts.items():
+            step = np.asarray(jax.jit(lambda z, net=network: relu_networks.evaluate(net, z))(z))
+            sums = step.sum(axis=0).reshape(q, d)
+            errors[rectified, N] = np.abs(sums - np.asarray(x)[np.asarray(t)[0]]).max()
     assert 5 < errors[False, 100] / errors[False, 10] < 20
     assert max(errors[True, 10], errors[True, 100]) <= 2 * eps  # noise, and the shrinkage
     with pytest.raises(ValueError, match="noise of shape="):
@@ -136,14 +143,8 @@ def test_biased_increments_accumulate_and_rectified_ones_do_not(key, x64):
 
 def test_it_fails_on_general_qstr(key, x64):
     """Position-blind sums mix up the tokens of different positions: risk of order one."""
-    link = find_link("linear")
-    parameters = link.init(key, q, d)
-    x, t, z = prompt(key, 24, simple=False, dim=24)
-    network = rnn_construction.exact_transition(q=q, d=d, de=24, radius=RADIUS)
-    predict = lambda z: rnn_construction.constructed_rnn(network, link.two_layer(parameters), z)
-    got = jax.jit(predict)(z)
-    want = link.apply(parameters, data.relevant_tokens(x, t))
-    assert jnp.mean((got - want) ** 2) > 0.5 * jnp.var(want)
+    got, want = predicted(find_link("linear"), key, *prompt(key, 24, simple=False, dim=24))
+    assert np.mean((got - want) ** 2) > 0.5 * np.var(want)
 
 
 def test_bad_options_are_refused():
