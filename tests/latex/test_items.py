@@ -1,6 +1,5 @@
 """The numbered items of a paper from its LaTeX: all of them, with their printed numbers."""
 
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -211,15 +210,11 @@ def test_several_documents_are_told_apart(tmp_path):
         items_in(tmp_path / "none", "t")
 
 
-def test_without_the_extra_an_error_names_it(tmp_path):
-    written(tmp_path / "p", "\\begin{theorem}x\\end{theorem}")
-    code = (
-        "import sys; sys.modules['pylatexenc'] = None\n"
-        "from jaxbounds.cli import main\n"
-        f"sys.exit(main(['new', {str(tmp_path / 'fresh')!r}, '--from', {str(tmp_path / 'p')!r}]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 2 and "jaxbounds[latex]" in done.stderr, done.stderr
+def test_without_the_extra_an_error_names_it(tmp_path, capsys, monkeypatch):
+    folder = written(tmp_path / "p", "\\begin{theorem}x\\end{theorem}")
+    monkeypatch.setitem(sys.modules, "pylatexenc", None)
+    assert main(["new", str(tmp_path / "fresh"), "--from", str(folder)]) == 2
+    assert "jaxbounds[latex]" in capsys.readouterr().err
     assert not (tmp_path / "fresh").exists()
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -80,10 +81,14 @@ def test_the_printed_transition_is_zero_where_closed(key, x64):
     x = np.random.default_rng(1).uniform(-3, 3, (N, d))
     network = gates.printed_transition(q=q, d=d, de=de, radius=3.0, eps=eps)
     assert len(network) == 4
+
+    @jax.jit
+    def through(x, t, omega):
+        z = data.encode(x, t, omega, scale=False)
+        return relu_networks.evaluate(network, z).reshape(N, q, d)
+
     for slot in itertools.product(range(N), repeat=q):
-        t = jnp.tile(jnp.asarray(slot, jnp.int32), (N, 1))
-        z = data.encode(jnp.asarray(x), t, omega, scale=False)
-        out = np.asarray(relu_networks.evaluate(network, z)).reshape(N, q, d)
+        out = np.asarray(through(x, np.tile(np.array(slot, np.int32), (N, 1)), omega))
         for i, l in itertools.product(range(N), range(q)):
             if slot[l] == i:
                 assert np.abs(out[i, l] - x[i]).max() <= eps

@@ -1,5 +1,6 @@
 """The Transformer of Section 2.6, perturbation bounds, and the masked-word loss."""
 
+import functools
 import itertools
 import math
 
@@ -117,40 +118,36 @@ def test_lemma_e_2_fails_on_the_first_layer_as_printed(B_x):
     assert output / corrected == pytest.approx(0.5, rel=1e-2)
 
 
-def test_lemma_e_2_holds_inside_the_unit_ball(key):
-    def ratios(key):
-        a, b, c, e = jax.random.split(key, 4)
-        one = lambda tree: {name: leaf[0] for name, leaf in tree.items()}
-        scale = 10.0 ** jax.random.uniform(e, minval=-1.0, maxval=1.0)
-        layer, noise = one(_weights(a, scale)), one(_weights(b, 1.0))
-        moved = {name: layer[name] + 0.1 * noise[name] for name in layer}
-        g, ghat = jax.random.normal(c, (2, 4, 3))
-        unit = lambda g: g / jnp.maximum(1.0, jnp.linalg.norm(g, axis=1, keepdims=True))
-        parts = perturbation.block_perturbation(
-            unit(g), unit(ghat), layer, moved, activation=jnp.tanh
-        )
+def test_lemma_e_2_holds_inside_the_unit_ball():
+    rng = np.random.default_rng(0)
+    scales = 10.0 ** rng.uniform(-1.0, 1.0, (300, 1, 1))
+    draw = lambda shape: rng.normal(size=(300, *shape[1:]))
+    layer = {name: scales * draw(shape) for name, shape in SHAPES.items()}
+    moved = {name: layer[name] + 0.1 * draw(shape) for name, shape in SHAPES.items()}
+    tokens = rng.normal(size=(2, 300, 4, 3))
+    tokens /= np.maximum(1.0, np.linalg.norm(tokens, axis=-1, keepdims=True))
+
+    def ratios(g, ghat, layer, moved):
+        parts = perturbation.block_perturbation(g, ghat, layer, moved, activation=jnp.tanh)
         norms = perturbation.spectral_norms(layer, moved)
         sharp = perturbation.lemma_e_2(parts, norms, 1.0, softmax_constant=1.0)
         return parts.output / perturbation.lemma_e_2(parts, norms, 1.0), parts.output / sharp
 
     with enable_x64(True):
-        printed, sharp = map(np.asarray, jax.jit(jax.vmap(ratios))(jax.random.split(key, 300)))
+        printed, sharp = map(np.asarray, jax.jit(jax.vmap(ratios))(*tokens, layer, moved))
     assert 0.05 < printed.max() <= 1 and sharp.max() <= 1
 
 
-def test_chain_is_below_its_corrected_bound(key):
-    def sides(key):
-        a, b, c, e = jax.random.split(key, 4)
-        layers, noise = _weights(a, 0.7), _weights(b, 0.05)
-        moved = {name: layers[name] + noise[name] for name in layers}
-        X = 4.0 * jax.random.normal(c, (5, 3))
-        w, w_moved = jax.random.normal(e, (2, 3))
-        return perturbation.chain_perturbation(
-            X, layers, moved, w, w_moved, 0, activation=jax.nn.relu, L_sigma=1.0
-        )
-
+def test_chain_is_below_its_corrected_bound():
+    rng = np.random.default_rng(0)
+    draw = lambda scale, *shape: scale * rng.normal(size=(100, *shape))
+    layers = {name: draw(0.7, *shape) for name, shape in SHAPES.items()}
+    moved = {name: leaf + draw(0.05, *leaf.shape[1:]) for name, leaf in layers.items()}
+    given = draw(4.0, 5, 3), layers, moved, draw(1.0, 3), draw(1.0, 3)
+    chain = functools.partial(perturbation.chain_perturbation, activation=jax.nn.relu, L_sigma=1.0)
     with enable_x64(True):
-        found = jax.tree.map(np.asarray, jax.jit(jax.vmap(sides))(jax.random.split(key, 100)))
+        found = jax.jit(jax.vmap(lambda *given: chain(*given, 0)))(*given)
+    found = jax.tree.map(np.asarray, found)
     assert (found.output <= found.sharpened).all()
     assert (found.sharpened <= found.corrected).all()
     assert (found.printed < found.corrected).all()

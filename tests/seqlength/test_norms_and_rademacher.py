@@ -28,15 +28,20 @@ def test_both_orientations_on_a_rectangular_matrix():
     # Column l_2 norms sqrt 17, sqrt 29, sqrt 45; row l_2 norms sqrt 14, sqrt 77.
     columns = math.sqrt(17) + math.sqrt(29) + math.sqrt(45)
     rows = math.sqrt(14) + math.sqrt(77)
+
+    @jax.jit
+    def asked(W):
+        both = norms.column_norm, norms.row_norm
+        of = lambda q, p: [norm(W, q, p) for norm in both]
+        return of(2, 1), of(1, math.inf), norms.literal_norm(W, 2)
+
     with enable_x64(True):
-        np.testing.assert_allclose(norms.column_norm(jnp.asarray(W), 2, 1), columns, rtol=1e-14)
-        np.testing.assert_allclose(norms.row_norm(jnp.asarray(W), 2, 1), rows, rtol=1e-14)
-        # Sums of small whole numbers are exact in any order.
-        assert norms.column_norm(jnp.asarray(W), 1, math.inf) == 9.0
-        assert norms.row_norm(jnp.asarray(W), 1, math.inf) == 15.0
-        # The literal reading of Section 2.1 (erratum E14) differs.
-        literal = norms.literal_norm(jnp.asarray(W), 2)
-        np.testing.assert_allclose(literal, math.sqrt(17 + 29 + 45), rtol=1e-14)
+        sums, most, literal = asked(W)
+    np.testing.assert_allclose(sums, [columns, rows], rtol=1e-14)
+    # Sums of small whole numbers are exact in any order.
+    assert most == [9.0, 15.0]
+    # The literal reading of Section 2.1 (erratum E14) differs.
+    np.testing.assert_allclose(literal, math.sqrt(17 + 29 + 45), rtol=1e-14)
 
 
 @pytest.mark.parametrize("q, p", [(1, 3), (4, math.inf), (2, 2), (math.inf, 1.5)])

@@ -34,19 +34,17 @@ def test_naive_chain(x64, d):
 
 
 def test_linear_model_and_head(x64):
-    rng = np.random.default_rng(2)
+    rng, margin = np.random.default_rng(2), jax.jit(margins.linear_margin)
     for _ in range(5):
         w, b, x = rng.normal(size=3), rng.normal(), rng.normal(size=3)
         y = float(w @ x + b > 0)
         signed = lambda d, w=w, b=b, x=x, y=y: (2 * y - 1) * ((w + d[:3]) @ x + b + d[3])
-        arrays = [jnp.asarray(v) for v in (w, b, x)]
-        assert margins.linear_margin(*arrays, jnp.asarray(y)) == pytest.approx(
-            smallest(signed, 4), rel=1e-6
-        )
-        assert margins.linear_margin(*arrays, jnp.asarray(1 - y)) == 0
-    on, off = jnp.array([1.0, 0, 0]), jnp.zeros(3)
-    assert margins.head_margin(on, jnp.asarray(1.0)) == pytest.approx(1 / np.sqrt(2))
-    assert margins.head_margin(off, jnp.asarray(0.0)) == 1.0
+        b = np.asarray(b)
+        assert float(margin(w, b, x, y)) == pytest.approx(smallest(signed, 4), rel=1e-6)
+        assert margin(w, b, x, 1 - y) == 0
+    head = jax.jit(margins.head_margin)
+    assert float(head(np.array([1.0, 0, 0]), 1.0)) == pytest.approx(1 / np.sqrt(2))
+    assert head(np.zeros(3), 0.0) == 1.0
 
 
 def test_losses(x64):

@@ -71,16 +71,10 @@ def test_the_mean_of_equal_values_is_exact(k):
     assert np.asarray(uneven) == pytest.approx(2.5)
 
 
-@pytest.mark.parametrize("name", ["equal_blocks"])
-@pytest.mark.parametrize(
-    "correction, precision, exact", [(THIRDS, "float32", 1e-6), (None, "float64", 0)]
-)
-def test_ripple_adder(name, correction, precision, exact):
-    example = LIBRARY[name]()
-    compiled = compile_machine(
-        example.machine, example.steps(4), adder="ripple", correction=correction
-    )
-    check(compiled, words(example.machine, 4), exact, precision=precision)
+def test_ripple_adder():
+    example = LIBRARY["equal_blocks"]()
+    compiled = compile_machine(example.machine, example.steps(4), adder="ripple", correction=None)
+    check(compiled, words(example.machine, 4), 0, precision="float64")
 
 
 def test_full_network_and_padding_change_nothing():
@@ -318,6 +312,7 @@ def test_module_takes_compiled_weights(key):
     assert np.asarray(output) == pytest.approx(-1.0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_share_of_the_corrections_in_the_norm_falls_with_the_length():
     # The remark on the norms of the corrections: per adder the ends at T = 7 and 2^19 - 1.
     def share(name, adder, T):

@@ -169,8 +169,8 @@ def test_runs_are_what_a_pass_over_all_steps_keeps(correction):
 @pytest.mark.parametrize("straight_through", [False, True])
 def test_learned_tables_have_the_dense_values_and_derivatives(key, straight_through):
     machine = LIBRARY["parity"]().machine
-    compiled = compile_machine(machine, 4, tape="one_way", correction=None)
-    problem, where = learned.task(compiled, words(machine, 3)), learned.places(compiled)
+    compiled = compile_machine(machine, 3, tape="one_way", correction=None)
+    problem, where = learned.task(compiled, words(machine, 2)), learned.places(compiled)
     logits = jax.random.normal(key, (len(where.pairs), len(where.states)))
     of_table = lambda table: learned.soft_table(
         problem.params, where, table, straight_through=straight_through

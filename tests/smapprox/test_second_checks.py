@@ -8,6 +8,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -231,6 +232,7 @@ def test_margins_of_shared_layers_by_search(x64):
     """Lemma D.9, independent: SciPy looks for the smallest delta with F <= 0."""
     rng = np.random.default_rng(1)
     reads = ((0, 1, 2), (2, 3, 0), (4, 5))
+    sharing = jax.jit(lambda given: appendix_d_sharing._sharing(given, Size({"p": 6})))
     for _ in range(5):
         c, a = rng.normal(size=(3, 3)), rng.uniform(0.5, 2, 3)
         rows = [c[k, : len(r)] for k, r in enumerate(reads)]
@@ -238,8 +240,7 @@ def test_margins_of_shared_layers_by_search(x64):
         F = lambda d: 1 - sum(row @ d[list(r)] for row, r in zip(rows, reads)) / whole  # noqa: B023
         flipped = {"type": "ineq", "fun": lambda d: -F(d)}  # noqa: B023
         rho = minimize(lambda d: d @ d, np.ones(6), constraints=flipped).fun ** 0.5
-        instance = {"c": jnp.asarray(c), "a": jnp.asarray(a), "delta": jnp.ones(6)}
-        sides = appendix_d_sharing._sharing(instance, Size({"p": 6}))
+        sides = sharing({"c": c, "a": a, "delta": np.ones(6)})
         assert sides.rhs["printed shared"] == pytest.approx(rho, rel=1e-4) and rho >= a.min()
 
 

@@ -202,17 +202,19 @@ def test_an_unfinished_sweep_is_not_begun_anew_unless_asked(tmp_path, monkeypatc
 
 def test_two_sweeps_at_once_in_one_folder(tmp_path):
     """An equal one waits; another one is refused, and disturbs nothing."""
-    began, others = threading.Event(), []
+    began, refused, others = threading.Event(), threading.Event(), []
 
     def slow(step, metrics):
         began.set()
-        time.sleep(0.2)
+        refused.wait(60)
+        time.sleep(0.02)
 
     first = threading.Thread(target=lambda: others.append(run(tmp_path, on_record=slow)))
     first.start()
     began.wait(60)
     with pytest.raises(ValueError, match="another run uses the folder"):
         run(tmp_path, lanes=lanes(rate=0.5), fresh=True)
+    refused.set()
     same(run(tmp_path, resume=True), run())
     first.join(60)
     same(others[0], run())
