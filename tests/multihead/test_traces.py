@@ -13,6 +13,7 @@ from jaxbounds.multihead.loss import empirical_risk
 from jaxbounds.multihead.tied import tied_risk
 
 CONFIG = sparse_context.SparseContextCurves(tokens=4)
+DRAW = jax.jit(sparse_context.draw, static_argnums=(0, 2))
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +23,7 @@ def counted_anew():
 
 
 def _lane(seed, heads, rate, n=6):
-    part = sparse_context.draw(CONFIG, jax.random.key(seed), n)
+    part = DRAW(CONFIG, jax.random.key(seed), n)
     return {
         "train": part,
         "test": part,

@@ -53,7 +53,7 @@ def test_signs_of_one_row_refute_corollary_f_0_2(d, p):
         assert np.linalg.norm(W_QK, axis=0).sum() == pytest.approx(1.0)
         assert np.linalg.norm(W_QK, axis=1).sum() <= 1.0
         values = []
-        for i in range(2, min(d, 30)):
+        for i in range(2, min(d, 12)):
             pair = B_x * (e[1] + e[i]) / 2
             X = np.stack([B_x * e[0], pair, -pair])
             assert np.abs(X).sum(axis=1).max() <= B_x

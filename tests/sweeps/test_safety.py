@@ -250,6 +250,7 @@ TYPES = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "float32", "comp
          "int8", "uint8", "int16", "uint16", "int32", "uint32"]  # fmt: skip
 
 
+@pytest.mark.default_cases("bfloat16", "float8_e5m2", "complex64", "bool", "uint8")
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_is_stored_and_goes_on_bit_for_bit(name, tmp_path, monkeypatch):
     kind = jnp.dtype(name)
@@ -271,6 +272,7 @@ def test_every_type_is_stored_and_goes_on_bit_for_bit(name, tmp_path, monkeypatc
     assert records_in(tmp_path)[1]["x"].dtype == kind
 
 
+@pytest.mark.slow_cases("int64", "complex128")
 @pytest.mark.parametrize("name", ["float64", "int64", "complex128"])
 def test_wide_types_too(name, tmp_path, monkeypatch, x64):
     test_every_type_is_stored_and_goes_on_bit_for_bit(name, tmp_path, monkeypatch)
