@@ -50,9 +50,11 @@ def least_root(
     *,
     stability: bool = False,
 ) -> ArrayLike:
-    """Return the least certified sqrt(H).
+    """Return the least sqrt(H), for the number of heads H, at which the theorem is certified.
 
-    The target has ||theta||_{2,infinity} <= s.size + spread / sqrt(H).
+    The theorem is Theorem 3, or Theorem 4 if `stability` is set. Its target theta has
+    ||theta||_{2,infinity} <= `s.size` + `spread` / sqrt(H), where `s` holds the quantities of the
+    target and the run.
     """
     threshold = lambda extra: descent.root_heads(
         s.of_size(s.size + extra), constants, stability=stability

@@ -80,7 +80,7 @@ def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
     """Return the gradient that a single head receives, from the gradient in the groups' parameters.
 
     This function computes the gradient in closed form. The statements do not use this function; the
-    statements differentiate `tied_risk` in `single`.
+    statements differentiate `tied_risk` in its argument `single`.
     """
     return jax.tree.map(lambda g: g / copies.reshape(-1, *[1] * (g.ndim - 1)), slope)
 

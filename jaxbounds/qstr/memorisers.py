@@ -96,9 +96,9 @@ class Memorised(NamedTuple):
 
     Attributes:
         network: a two-layer network that passes through the points.
-        price: the largest value of a unit neuron at the linear program's dual, among the neurons
-            that the restarts found; at least 1. If no neuron has a larger value, the least
-            variation is at least V / price.
+        price: the largest left side of a neuron's constraint in the dual linear program (the
+            constraint is at most 1), among the unit neurons that the restarts found; at least 1. If
+            no neuron has a larger left side, the least variation is at least V / price.
     """
 
     network: TwoLayer

@@ -236,7 +236,7 @@ def applicable(
     lipschitz: float = 1.0,
     delta: float = 0.05,
 ) -> Applicability:
-    """Bound a model of any library, or list every reason why no bound applies.
+    """Bound the generalization gap of a model of any JAX library, or list why no bound applies.
 
     Args:
         model: variables of linen, a module or state of `flax.nnx`, an Equinox module, or nested

@@ -56,8 +56,9 @@ def sparsity_needed(x: ArrayLike, /) -> Values | Array:
 def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.3's bound d x^2 ln(2k + 1).
 
-    The bound holds for x = B_w B_x / epsilon, if ||W||_{1,infinity} <= B_w (columns) and inputs
-    have l_1 norm at most B_x. All constants are explicit.
+    The result bounds the log covering number for the argument x = B_w B_x / epsilon, if
+    ||W||_{1,infinity} <= B_w (columns) and inputs have l_1 norm at most B_x. All constants are
+    explicit.
 
     Raises:
         Refused: if k or d is below 1, or x is negative or not finite. Every function of this
@@ -82,9 +83,9 @@ def lemma_3_3_sharp(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute x^2 ln(dk), the leading term of Lemma 3.4 with hidden constant 1.
 
-    The value is not certified. To leading order, the value is a bound for x = B_w B_x / epsilon, if
-    ||W^T||_{2,1} <= B_w (rows) and inputs have l_1 norm at most B_x. With the printed orientation,
-    the value is no bound (erratum E3).
+    The value is not certified. Let ||W^T||_{2,1} <= B_w (rows), and let inputs have l_1 norm at
+    most B_x. To leading order, the value at x = B_w B_x / epsilon then bounds the log covering
+    number. If the norm is over columns, as printed, the value is no bound (erratum E3).
     """
     return _checked(x, k=k, d=d) ** 2 * log(d * k, x)
 
@@ -92,9 +93,9 @@ def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.4 with constants: `lemma_3_5_explicit` at the d points B_x e_i, q = 2.
 
-    The bound holds for x = B_w B_x / epsilon, if ||W^T||_{2,1} <= B_w (rows) and inputs have l_1
-    norm at most B_x. `linear_covers.cover_by_truncation` builds another cover for Lemma 3.4,
-    without Lemma 3.5.
+    The result bounds the log covering number for the argument x = B_w B_x / epsilon, if
+    ||W^T||_{2,1} <= B_w (rows) and inputs have l_1 norm at most B_x.
+    `linear_covers.cover_by_truncation` builds another cover for Lemma 3.4, without Lemma 3.5.
     """
     return lemma_3_5_explicit(x, k=k, points=d)
 
@@ -104,9 +105,10 @@ def lemma_3_5_explicit(
 ) -> Values | Array:
     """Compute Lemma 3.5 with constants: floor(q x^2) ln(2 k N levels + 1), and 0 for x < 1.
 
-    The bound holds for x = B_w B_x / epsilon, if ||W^T||_{2,1} <= B_w (rows) and N input points
-    have l_2 norm at most B_x. Here q = `ratio` > 1 and levels = ceil(log_q(q x^2)) + 1. The module
-    `correction_covers` builds the cover and contains the proof. All constants are explicit.
+    The result bounds the log covering number for the argument x = B_w B_x / epsilon, if
+    ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. Here q = `ratio` > 1
+    and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` builds the cover and
+    contains the proof. All constants are explicit.
     """
     scale, xp = _checked(x, k=k, points=points), array_module(x, k, points)
     corrections = ratio * xp.maximum(scale, 1.0) ** 2
@@ -116,10 +118,10 @@ def lemma_3_5_explicit(
 
 
 RATIOS = (2.0, 1.5, 1.25, 1.1, 1.05, 1.02)
-"""The ratios q of neighbouring levels that `lemma_3_5_sharp` tries.
+"""The ratios q of neighbouring levels (ranges of the rows' norms) that `lemma_3_5_sharp` tries.
 
-A smaller q needs fewer corrections, whose number is a factor of the bound. A smaller q also needs
-more levels, whose number enters the bound through a logarithm.
+A smaller q needs fewer corrections, and the bound is proportional to the number of corrections. A
+smaller q also needs more levels, and the bound grows with the logarithm of the number of levels.
 """
 
 
@@ -150,9 +152,10 @@ def lemma_3_5_corrected_leading(
 ) -> Values | Array:
     """Compute hidden_constant x^2 ln(k N), the bound of Edelman et al. for N = m T tokens.
 
-    The bound holds for x = B_w B_x / epsilon, if ||W^T||_{2,1} <= B_w (rows) and N input points
-    have l_2 norm at most B_x. It grows with the sequence length T. The paper does not state the
-    hidden constant. The default 1 gives the leading term, which is not certified.
+    The result bounds the log covering number for the argument x = B_w B_x / epsilon, if
+    ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. It grows with the
+    sequence length T. The paper does not state the hidden constant. The default 1 gives the leading
+    term, which is not certified.
     """
     return hidden_constant * _checked(x, k=k, points=points) ** 2 * log(k * points, x)
 
@@ -160,8 +163,8 @@ def lemma_3_5_corrected_leading(
 def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.6's bound x^2 ln(2dk + 1).
 
-    The bound holds for x = B_w B_x / epsilon, if ||W||_{1,1} <= B_w and inputs have l_2 norm at
-    most B_x. All constants are explicit.
+    The result bounds the log covering number for the argument x = B_w B_x / epsilon, if ||W||_{1,1}
+    <= B_w and inputs have l_2 norm at most B_x. All constants are explicit.
     """
     return _checked(x, k=k, d=d) ** 2 * log(2 * d * k + 1, x)
 

@@ -1,7 +1,8 @@
 """Two alternatives of Section 3 with constants: bounds by VC dimension and by products of norms.
 
 Both bounds are from the literature. The bound by VC dimension depends on the number of parameters.
-The bound by norms depends on a product over layers, which grows with the depth.
+The bound by norms depends on the product of the layers' norms, and this product grows with the
+depth.
 """
 
 import math

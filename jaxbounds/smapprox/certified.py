@@ -131,8 +131,8 @@ def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array
     """
     if len(set(reads)) < len(reads):
         raise Refused(
-            f"reads={list(reads)}, expected each parameter once (Definition D.5). Try to remove"
-            " the repeated parameter"
+            f"a layer reads the parameters reads={list(reads)}, expected each once"
+            " (Definition D.5). Try to remove the repeated parameter"
         )
     return jnp.sqrt((delta[jnp.array(reads)] ** 2).sum())
 

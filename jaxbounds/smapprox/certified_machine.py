@@ -135,11 +135,12 @@ def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[Layer
 
     The bound holds for k states (the compiler's own state included) and the lookahead adder. |W1|^2
     is at most the largest row sum times the largest column sum of |W1|. The largest row sum and
-    column sum are k|A| and 3 for the transition, and w_pos and 2 w_pos - 1 for the carries. Both
-    sums are 3 for the halves of the XOR. All other layers have smaller sums. Layers that attend
-    compute nothing and only copy. The query and key matrices of these layers are twice a partial
-    permutation; the value matrices are a partial permutation. The null keys have norms of at most 2
-    w_pos - 1 in the decoder and w_pos - 1 in the encoder. All constants are explicit.
+    column sum are k|A| and 3 for the transition, and w_pos and 2 w_pos - 1 for the carries. For the
+    halves of the XOR, the largest row sum and the largest column sum are 3. In all other layers,
+    the row sums and column sums of |W1| are smaller. Layers that attend compute nothing and only
+    copy. The query and key matrices of these layers are twice a partial permutation; the value
+    matrices are a partial permutation. The null keys have norms of at most 2 w_pos - 1 in the
+    decoder and w_pos - 1 in the encoder. All constants are explicit.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)

@@ -220,10 +220,11 @@ def random_circuit(
 
     The fraction of inputs with output 1 lies in [balance, 1 - balance].
 
-    Most deep random circuits are constant. The function draws again until a circuit is balanced.
+    Most deep random circuits are constant, so the function draws circuits until this fraction lies
+    in the interval.
 
     Raises:
-        Refused: if no balanced circuit was found in `tries` draws.
+        Refused: if the fraction lies outside the interval for all of the first `tries` circuits.
     """
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
     x = all_inputs(inputs)

@@ -97,7 +97,8 @@ def position_bits(T: int, /, *, tape: str = "two_way") -> int:
 
     On a two-way tape these cells are 1-T..1+T, and 2T + 1 consecutive integers need ceil(log2(2T +
     1)) bits. On a one-way tape these cells are 1..T+1. Cell T + 1 may have the code of cell 0,
-    which the head never reaches. So the bit length of T is enough, also for the timesteps 1..T.
+    because the head never reaches cell 0. So the bit length of T is enough, also for the timesteps
+    1..T.
     """
     return max(2, (2 * T).bit_length() if tape == "two_way" else T.bit_length())
 

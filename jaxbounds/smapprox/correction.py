@@ -61,7 +61,8 @@ class Correction:
     def weights(self, width: int, live: int, /) -> dict[str, np.ndarray]:
         """Return W2, b2, W3, b3 with zeta(h) = relu(W3 relu(W2 h + b2) + b3) on `live` coordinates.
 
-        The other coordinates (padding) become zero. W2 has shape (2 width, width).
+        The number `live` counts the first coordinates, which the correction rounds; the other
+        coordinates (padding) become zero. W2 has shape (2 width, width).
         """
         on = np.zeros(width)
         on[:live] = 1.0

@@ -60,7 +60,10 @@ def task(compiled: Compiled, words: Sequence[str], /) -> Task:
     labels = execute.simulated(compiled, words).decision
     if not labels.all():
         late = [word for word, label in zip(words, labels) if not label]
-        raise Refused(f"T={compiled.T} steps give no verdict on {late[:5]}. Try a larger T")
+        raise Refused(
+            f"the machine does not halt within T={compiled.T} steps on words={late[:5]}. Try a"
+            " larger T"
+        )
     cast = lambda a: jnp.asarray(a, bool if a.dtype == bool else jnp.float32)
     inputs = execute.encode(compiled, words)
     return Task(*jax.tree.map(cast, (compiled.params, *inputs, labels)))

@@ -1,13 +1,13 @@
 """Run a compiled network by its structure: by small products, and by look-ups for hard attention.
 
-The result equals that of `transformer.run` with the dense weights. The products omit only zeros.
-Each attention head finds its position by comparing position codes. All search layers look for the
-last visit of a cell, so one table is enough: for each cell, the last step at which the head was
-there. A key with the leading timestep bits p exists if the last visit has the leading bits p. No
-key with these bits exists if the last visit's leading bits are smaller. If the last visit's leading
-bits are larger than p, the table cannot decide. If the table cannot decide or a code is not binary,
-the word is not `certain`, and the dense network has to run the word. The last axis of each array
-counts the words.
+The result equals that of `transformer.run` with the dense weights. The products of weights and
+states omit only zero weights. Each attention head finds its position by comparing position codes.
+All search layers look for the last visit of a cell, so one table is enough: for each cell, the last
+step at which the head was there. A key with the leading timestep bits p exists if the last visit
+has the leading bits p. No key with these bits exists if the last visit's leading bits are smaller.
+If the last visit's leading bits are larger than p, the table cannot decide. If the table cannot
+decide or a code is not binary, the word is not `certain`, and the dense network has to run the
+word. The last axis of each array counts the words.
 """
 
 import math

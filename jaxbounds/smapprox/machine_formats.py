@@ -22,7 +22,8 @@ _shown = _SHORT.repr
 MOVES = {"L": -1, "R": 1, "S": 0}
 ACCEPTING = ("accept", "yes", "halt", "done")
 REJECTING = ("reject", "no", "error")
-"""The usual names of terminal states, which need no row and no entry in "accept" or "reject"."""
+"""The common names of terminal states; a state so named needs no row and no "accept" or "reject".
+"""
 
 
 def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
@@ -136,8 +137,9 @@ def from_description(
     otherwise.
 
     The function refuses a next state as a slip unless one of three conditions holds. The next state
-    has an entry in the table (empty for a terminal state), or "accept" or "reject" names it, or it
-    has a usual name. The usual names are accept, yes, halt, done, reject, no and error.
+    has an entry in the table (empty for a terminal state), or "accept" or "reject" names the next
+    state, or the next state has a common name. The common names of terminal states are accept, yes,
+    halt, done, reject, no and error.
 
     Args:
         data: the parsed description.

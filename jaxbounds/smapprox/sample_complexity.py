@@ -114,9 +114,9 @@ def margin_generalization_bound(
 ) -> Float[Array, ""]:
     """Compute Corollary A.1: C alpha sqrt(log p / n) sqrt(mean 1/rho_i^2) + xi.
 
-    Here xi = C' (log(1/delta) + log n)/sqrt n. The paper hides both constants. The bound is valid
-    (for suitable constants) with the margins themselves or certified lower bounds on them. If the
-    margins are upper estimates from an attack, the result may be too small.
+    Here xi = C' (log(1/delta) + log n)/sqrt n. The paper hides the constants C and C'. The bound is
+    valid (for suitable constants) with the margins themselves or certified lower bounds on them. If
+    the margins are upper estimates from an attack, the result may be too small.
     """
     n = margins.shape[0]
     _positive(alpha=alpha, p=p, delta=delta)

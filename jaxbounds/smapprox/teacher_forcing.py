@@ -113,7 +113,8 @@ def every_step_by_look_up(
 
 
 COLUMNS = 2**14
-"""The number of states that go through the layers at once; a larger number may exceed the cache.
+"""The number of states that go through the layers at once; a larger number may need more memory
+than the processor's cache holds.
 
 A batch with more states runs in chunks of words.
 """

@@ -130,7 +130,8 @@ def along_heads(
         dataset: the recorded quantities, from `run_curves`.
         name: the name of the quantity in the data set.
         text: the text of the claim.
-        panel: the index of the panel.
+        panel: which panel (optimiser and step size) of the data set the claim is about, counted
+            from 0.
         steps: the steps that the claim is about; only recorded steps count.
         rising: whether the claim says that the quantity rises; False means that it falls.
         heads: the least and the largest H that the claim is about.

@@ -278,7 +278,7 @@ training.
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw -lambda_min / L of the attention (at the start) against H, of the network against L."""
+    """Draw the ratio -lambda_min / L against H (attention at the start) and against L (network)."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

@@ -1,4 +1,4 @@
-"""The short names in this paper's forms and notes, each explained.
+"""The short names in this paper's statements and notes, each explained.
 
 P1 to P3, DM1 and DM2 are the paper's names. S1 to S16 number our sharpenings: smaller bounds that
 we prove in place of the paper's bounds.

@@ -160,8 +160,8 @@ EXPECTED_GAP = Statement(
         ),
         Form(
             name=SHARP,
-            note="The bound is 2 beta_1# times the bound of the sharpened Lemma 11 at D = "
-            "sqrt(2) G and L(theta) = 1/K. It takes the least certified H and the largest "
+            note="The bound on the gap is 2 beta_1# times the bound of the sharpened Lemma 11 at D "
+            "= sqrt(2) G and L(theta) = 1/K. The check takes the least certified H and the largest "
             "eta. Here the bound is below the loss.",
         ),
     ),

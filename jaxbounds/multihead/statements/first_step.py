@@ -268,14 +268,15 @@ LEMMA_17 = on_sequences(
         ),
         Form(
             name="sharpened S13",
-            note="The bound is P# = (R/2)(1 + sqrt(2 log(1/delta))) / sqrt(n1), where p is "
-            "measured about (zeta/4) u*. The mean of the norm is at most R / (2 sqrt(n1)), "
+            note="The bound on ||p|| is P# = (R/2)(1 + sqrt(2 log(1/delta))) / sqrt(n1), where p "
+            "is measured about (zeta/4) u*. The mean of the norm is at most R / (2 sqrt(n1)), "
             "and McDiarmid's inequality bounds the deviation from the mean.",
         ),
         Form(
             name="sharpened S15",
             note=(
-                "The bound is R sqrt(log(2/delta) / (2 n1)), from Pinelis' inequality. The test's "
+                "The bound on ||p|| is R sqrt(log(2/delta) / (2 n1)), from Pinelis' inequality. "
+                "The test's "
                 "data sets have 30 sequences without noise, one relevant token of 32 and one "
                 "distractor. There p is .97 R / 2 times the mean of n1 signs. For 1.6% of the "
                 "data sets ||p|| exceeds the bound, and delta = 10% allows 10% of the data sets "

@@ -212,8 +212,8 @@ THEOREM_4 = on_population(
             name=SHARP,
             expected="vacuous",
             hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
-            note="The bound is 2 beta_1# times the bound of the sharpened Lemma 11; # marks a "
-            "sharpened constant.",
+            note="The bound on the gap is 2 beta_1# times the bound of the sharpened Lemma 11; # "
+            "marks a sharpened constant.",
         ),
     ),
     control="no generalization gap",
@@ -250,8 +250,8 @@ COROLLARY_4 = on_population(
             name=SHARP,
             expected="vacuous",
             hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
-            note="The bound is 2 beta_1# times the bound of the sharpened Lemma 11 with L(theta) "
-            "= 1/K and D = g_0(1/K); # marks a sharpened constant.",
+            note="The bound on the gap is 2 beta_1# times the bound of the sharpened Lemma 11 with "
+            "L(theta) = 1/K and D = g_0(1/K); # marks a sharpened constant.",
         ),
     ),
     control="no generalization gap",

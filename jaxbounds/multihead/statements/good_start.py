@@ -145,7 +145,10 @@ FACT_2 = Statement(
                 instance={"H": 3, "plus": 3}, ratio=1.1204222642232498, meets=_bounded
             ),
         ),
-        Form(name="corrected", note="The bound is Hoeffding's inequality with log(2/delta)."),
+        Form(
+            name="corrected",
+            note="The bound on the deviation of the mean is Hoeffding's, with log(2/delta).",
+        ),
         Form(
             name="derived, one-sided",
             note="Lemma 14 uses only one side of the inequality, and "
@@ -199,8 +202,9 @@ PROPOSITION_2_P1 = searched_sequence(
             cites="the display of Appendix D.2.1",
             equality="p parallel to u*",
             note=(
-                "The bound is sqrt(T) (zeta S / sqrt(2) + P), since ||u*|| = sqrt(2) S. This "
-                "version of the claim centres the rows of U^(1) at the printed (zeta / 2) u*."
+                "The bound on a head's norm is sqrt(T) (zeta S / sqrt(2) + P), since ||u*|| = "
+                "sqrt(2) S. This version of the claim centres the rows of U^(1) at the printed "
+                "(zeta / 2) u*."
             ),
         ),
         Form(
@@ -211,8 +215,8 @@ PROPOSITION_2_P1 = searched_sequence(
         Form(
             name="sharpened",
             equality="p parallel to u*, or p = 0",
-            note="The bound is sqrt(T) (zeta S / (2 sqrt 2) + P), where P is measured about the "
-            "true centre (zeta / 4) u*.",
+            note="The bound on a head's norm is sqrt(T) (zeta S / (2 sqrt 2) + P), where P is "
+            "measured about the true centre (zeta / 4) u*.",
         ),
     ),
     control="the larger of both terms in place of their sum",
@@ -358,13 +362,13 @@ LEMMA_12 = on_signs(
         Form(
             name="corrected",
             note=(
-                "The bound has log(2/delta) in place of the printed logarithm, and p is the "
-                "distance from the true centre (zeta/4) u*."
+                "The bound on |Phi| has log(2/delta) in place of the printed logarithm, and p is "
+                "the distance from the true centre (zeta/4) u*."
             ),
         ),
         Form(
             name="sharpened",
-            note="The bound has |<(zeta/4) u* + p, sum_t x_t>| in place of T R (S + P).",
+            note="The bound on |Phi| has |<(zeta/4) u* + p, sum_t x_t>| in place of T R (S + P).",
         ),
         _ORDERED,
     ),
@@ -397,13 +401,14 @@ PROPOSITION_2_P2 = on_signs(
         ),
         Form(
             name="corrected",
-            note="The bound has log(2/delta) for every n, and p is measured about the true "
-            "centre (zeta/4) u*. Since W^(1) = 0, each output is a multiple of the same sum of "
-            "signs, so no union bound is needed.",
+            note="The bound on |Phi| has log(2/delta) for every n, and p is measured about the "
+            "true centre (zeta/4) u*. Since W^(1) = 0, each output is a multiple of the same sum "
+            "of signs, so no union bound is needed.",
         ),
         Form(
             name="sharpened",
-            note="The bound has max_i |<(zeta/4) u* + p, sum_t x_it>| in place of T R (S + P).",
+            note="The bound on |Phi| has max_i |<(zeta/4) u* + p, sum_t x_it>| in place of T R (S "
+            "+ P).",
         ),
         _ORDERED,
     ),

@@ -125,8 +125,8 @@ THEOREM_3 = on_runs(
             name="printed, (80)",
             cites="eq. (80), Appendix B.4",
             hypotheses=certified(descent.PRINTED),
-            note="The bound is 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K), with D = "
-            "||theta - theta_0||.",
+            note="The bound on the mean loss is 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 "
+            "K), with D = ||theta - theta_0||.",
         ),
         *_guaranteed(
             LARGEST,
@@ -277,8 +277,9 @@ COROLLARY_3 = on_runs(
             name=MEAN,
             hypotheses=_sharp_conditions,
             note=(
-                "The bound is Lemma 9 with the factor q of sharpening S8, L(theta) = 1/K and D = "
-                "g_0(1/K). The check takes H and eta as these sharpened constants allow."
+                "The bound on the loss is that of Lemma 9 with the factor q of sharpening S8, "
+                "L(theta) = 1/K and D = g_0(1/K). The check takes H and eta as these sharpened "
+                "constants allow."
             ),
         ),
     ),

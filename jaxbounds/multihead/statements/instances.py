@@ -58,7 +58,7 @@ def _head(key: jax.Array, T: int, d: int, radius: Array) -> dict[str, Array]:
 def single_generic(key: jax.Array, size: Size) -> Instance:
     """Draw one head, with scales of U and W from e^-4 to e^3.
 
-    For each bound, the ratio of the two sides is largest at a different scale.
+    Each bound on a head is nearest to an equality at its own scale of U and W.
     """
     token_key, head_key = jax.random.split(key)
     T, d = size["T"], size["d"]

@@ -136,8 +136,8 @@ BEST_MARGIN = Statement(
     forms=(
         Form(
             name="derived",
-            note="The check compares both certified bounds with the least "
-            "distance over all faces of the convex hull.",
+            note="The check compares the certified lower and upper bounds on the best margin with "
+            "sqrt(2) times the least distance of a face of the convex hull from the origin.",
         ),
     ),
     control="the shortest of the gradients",

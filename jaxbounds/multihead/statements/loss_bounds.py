@@ -308,8 +308,8 @@ COROLLARY_1_2 = on_loss(
         Form(
             name="sharpened S6",
             note=(
-                "The bound is beta_3# / sqrt(H) + beta_1#^2 / 4. The proof is the proof of "
-                "Corollary 1 (3), with |l'| <= 1, l'' <= 1/4 and sharpening S2."
+                "The bound on ||Hess L|| is beta_3# / sqrt(H) + beta_1#^2 / 4. The proof is the "
+                "proof of Corollary 1 (3), with |l'| <= 1, l'' <= 1/4 and sharpening S2."
             ),
             equality="two opposite tokens of one head, W = 0, U along them and large",
         ),

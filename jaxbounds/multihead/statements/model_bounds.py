@@ -273,8 +273,8 @@ PROP_5_A2 = on_model(
         Form(
             name="sharpened S6",
             equality=NOTHING,
-            note="Since (C + sqrt(C^2 + 4 B^2)) / 2 <= C + B, the bound is sqrt(T) R^3 (c* R^2 "
-            "||U||_F + 1).",
+            note="Since (C + sqrt(C^2 + 4 B^2)) / 2 <= C + B, the bound on ||Hess Phi|| is "
+            "sqrt(T) R^3 (c* R^2 ||U||_F + 1).",
         ),
     ),
     control="S5 times 0.9",

@@ -249,14 +249,14 @@ EQ_114 = searched_sequence(
         Form(
             name="sharpened S13",
             note=(
-                "The bound uses ||X^T R_0 X|| <= R^2 for R_0 = phi'(0), ||sum_t x_t|| <= T R and "
-                "||W*|| = S^2 sqrt(2 M + 1)."
+                "The bound on Term II uses ||X^T R_0 X|| <= R^2 for R_0 = phi'(0), ||sum_t x_t|| "
+                "<= T R and ||W*|| = S^2 sqrt(2 M + 1)."
             ),
         ),
         Form(
             name="printed, as in (7)",
             cites="eq. (7), Section 5.1; eq. (116)",
-            note="The bound is P T^{5/2} (S + Z)^3 times ||W*||_F.",
+            note="The bound on Term II is P T^{5/2} (S + Z)^3 times ||W*||_F.",
         ),
     ),
     control="the sharpened bound over T^2",

@@ -97,7 +97,8 @@ THEOREM_1_RHO = as_it_grows(
             erratum="E11",
             sense="at most",
             exponent=(1.3, 1.37),
-            note="The term (T R^2 / 4) alpha^2 grows as T^2, and it has no factor 1 / sqrt(H).",
+            note="Theorem 3's rho contains the term (T R^2 / 4) alpha^2, which grows as T^2 and "
+            "has no factor 1 / sqrt(H). The printed order of rho grows more slowly.",
         ),
         Form(
             name="corrected",

@@ -90,8 +90,8 @@ LAST = on_model(
         Form(
             name="sharpened",
             note=(
-                "For the readout from the last token, the bound is R, because the number 1 "
-                "replaces T everywhere in the printed bound."
+                "For the readout from the last token, the bound on the gradient in u is R, "
+                "because the number 1 replaces T everywhere in the printed bound."
             ),
             equality=IDENTICAL,
         ),
@@ -172,8 +172,8 @@ POOLING_INNER = on_model(
         ),
         Form(
             name="sharpened S1",
-            note="The bound is R^2 T ||X u||_inf, because each of the T terms x_t Cov_t u is at "
-            "most R^2 ||X u||_inf.",
+            note="The bound on the gradient in W is R^2 T ||X u||_inf, because each of the T "
+            "terms x_t Cov_t u is at most R^2 ||X u||_inf.",
         ),
     ),
     control="half of the bound of the form 'sharpened S1'",

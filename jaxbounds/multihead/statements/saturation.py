@@ -366,7 +366,7 @@ PROPOSITION_3_MARGIN = on_quiet(
         Form(
             name="sharpened S14",
             hypotheses=noise_eighth,
-            note="The factor 16/7 replaces 8/3 in Gamma.",
+            note="In the condition on Gamma, the factor 16/7 replaces 8/3.",
             equality="no noise, eps to 0",
         ),
         Form(

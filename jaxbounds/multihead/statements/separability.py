@@ -310,7 +310,7 @@ LEMMA_15 = searched_sequences(
             cites="Lemma 15, Appendix D.2.3",
             note=(
                 "Here alpha is a sign, and the rows of U^(1) have the printed centre (zeta/2) u*. "
-                "The bound holds with certainty."
+                "The lower bound on the margin holds with certainty."
             ),
         ),
         Form(

@@ -81,8 +81,7 @@ SMOOTHNESS = on_runs(
             note="The constant added to the norms is one, because a gradient step has a length of "
             "at "
             "most eta beta_1(theta_k) <= 4 beta_1 / (T R^2 alpha^2) < 1. The last inequality uses "
-            "alpha >= 3 beta_1 and "
-            "alpha >= 6.",
+            "alpha >= 3 beta_1 and alpha >= 6.",
         ),
         Form(
             name="printed, beta_3",
@@ -96,13 +95,14 @@ SMOOTHNESS = on_runs(
         Form(
             name=SHARP,
             hypotheses=certified(descent.LARGEST_HEAD),
-            note="The bound is rho#, the smoothness constant rho as sharpened by S10.",
+            note="The bound on beta_2 along the run is rho#, the smoothness constant rho as "
+            "sharpened by S10.",
         ),
         Form(
             name=SHARPEST,
             hypotheses=certified(descent.SHARPEST),
-            note="The bound is rho#, the smoothness constant rho as sharpened by S10, with the "
-            "root mean square of the heads' norms (S2).",
+            note="The bound on beta_2 along the run is rho#, the smoothness constant rho as "
+            "sharpened by S10, with the root mean square of the heads' norms (S2).",
         ),
     ),
     control="rho / 1000",

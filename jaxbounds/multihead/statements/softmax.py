@@ -93,7 +93,7 @@ AT_ZERO = Statement(
             name="printed",
             cites="Section 5.2: 'Note that phi'(0) ='",
             erratum="E15",
-            note="The printed formula lacks the factor 1/T in front.",
+            note="The printed formula for phi'(0) lacks the factor 1/T in front.",
             counterexample=Counterexample(
                 instance={"v": [0.0, 0.0]}, size=TWO, ratio=0.5, meets=_in_the_proof
             ),

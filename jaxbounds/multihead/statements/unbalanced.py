@@ -127,7 +127,8 @@ UNBALANCED = Statement(
         Form(name="corrected", note="This version of the claim has the distance g_0 = sqrt(2) G."),
         Form(
             name=SHARP,
-            note="The bound is the sharpened Theorem 3 at D = sqrt(2) G, as in multihead.cor5.",
+            note="The bound on the loss is that of the sharpened Theorem 3 at D = sqrt(2) G, as "
+            "in multihead.cor5.",
         ),
     ),
     control="2/K alone",

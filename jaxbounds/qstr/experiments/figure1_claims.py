@@ -89,7 +89,8 @@ SETTINGS = {
 """The settings in the caption of Figure 1, by panel."""
 
 HONEST = "_honest"
-"""The ending of a variable's name if its test prompts have the law of the training prompts."""
+"""The ending of the names of variables for test prompts that follow the law of the training
+prompts."""
 
 
 def panel_of(dataset: xr.Dataset, /) -> str:
@@ -162,7 +163,11 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
 
 
 def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> Iterator[Finding]:
-    """Decide whether our mean is near the published mean, and whether the task explains the gap."""
+    """Compare our runs' mean number of samples with the mean in the paper's figure.
+
+    The first finding says whether the two means are near. If there are several tasks, a second
+    finding says whether the random choice of the task is enough to explain the difference.
+    """
     samples, censored = _at_least(dataset, name, N)
     means, published = samples.groupby("task").mean().values, PUBLISHED[panel][name][N]
     error = OCCLUDED.get((panel, name, N), READ_ERROR[panel])
@@ -330,7 +335,7 @@ def _of(dataset: xr.Dataset, start: str) -> str:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's conclusions from the figure on this dataset, as far as its grid allows."""
+    """Decide the paper's conclusions from the figure on this dataset, as far as the runs allow."""
     present = {
         (name, N)
         for name in dataset.architecture.values.tolist()

@@ -58,8 +58,8 @@ DECAY = Statement(
             sense="at least",
             exponent=(1.0, 1.05),
             note=(
-                "The bound is the function `truncated_risk`. For links that a network of the "
-                "class fits, this bound has no term of order 1/sqrt n."
+                "The bound on the gap is the function `truncated_risk`. For links that a network "
+                "of the class fits, this bound has no term of order 1/sqrt n."
             ),
         ),
     ),

@@ -50,7 +50,7 @@ THEOREM_6 = searched(
         Form(
             name="sharpened",
             equality="(1/N) sum_k P_kk a multiple of the identity",
-            note="The rank of the n prompts replaces n in the bound.",
+            note="The rank of the n prompts replaces n in the lower bound on the risk.",
         ),
     ),
     control="n - 1 in place of n",
@@ -110,19 +110,24 @@ EXACT_RISK = Statement(
         Form(
             name="printed",
             cites="Theorem 6, proof: Var(<P_{t_1} u, x> | u, t_1, V x) = 1 - |V P_{t_1} u|^2",
-            note="The identity holds at every t_1, because E[<u, x_k> | P x] = <u, (P x)_k>.",
+            note="The identity holds at every t_1, because E[<u, x_k> | P x] = <u, (P x)_k> for "
+            "the projection P onto the span of the prompts.",
         ),
         Form(
             name="derived mean",
-            note="The least risk at the direction u is the mean over t_1 of the conditional "
-            "variance.",
+            note="The least risk at the direction u is the mean over t_1 of the label's variance "
+            "given t_1 and P x, where P projects onto the span of the prompts.",
         ),
         Form(
             name="derived worst",
             note="The check computes the directions u of largest and least risk, and the average "
             "risk over all u, with a pseudo-inverse.",
         ),
-        Form(name="derived attained", note="The predictions E[y | t, P x] attain the least risk."),
+        Form(
+            name="derived attained",
+            note="The predictions E[y | t, P x] attain the least risk; P projects onto the span "
+            "of the prompts.",
+        ),
     ),
     control="the average 1 - n/(Nd) at every u",
     sizes=({"n": 4, "N": 3, "d": 2},),

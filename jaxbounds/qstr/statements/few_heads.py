@@ -205,7 +205,8 @@ DIRECTION = cases_on_host(
     forms=(
         Form(
             name="derived",
-            note="A linear program finds v, and v has exactly the margin that the program reports.",
+            note="A linear program finds a vector v with <v, w_j> = 1 for j <= q, and v has "
+            "exactly the margin to the other encodings that the program reports.",
         ),
         Form(
             name="derived shortest",

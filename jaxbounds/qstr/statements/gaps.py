@@ -139,7 +139,7 @@ GAPS = Statement(
         ),
         Form(
             name="sharpened roots",
-            note="The bound is sqrt R_tau - sqrt R-hat_tau <= 2 eps + sqrt(2 tau (log C + "
+            note="The claim is sqrt R_tau - sqrt R-hat_tau <= 2 eps + sqrt(2 tau (log C + "
             "log(1/delta))/n).",
         ),
     ),

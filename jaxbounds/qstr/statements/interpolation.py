@@ -52,7 +52,7 @@ INTERPOLATING_NORM = Statement(
     forms=(
         Form(
             name="derived",
-            note="The bound is the paper's O(n^3) with the constant 20. The "
+            note="The bound on the squared norm is the paper's O(n^3) with the constant 20. The "
             "network uses one random direction v.",
         ),
     ),
@@ -208,7 +208,8 @@ INTERPOLATOR_NORM = searched_on_a_line(
         ),
         Form(
             name="sharpened",
-            note="The constant is C = 2 sqrt(48) = 13.9 if the layers are balanced optimally.",
+            note="The constant of (C.16) is C = 2 sqrt(48) = 13.9 if the layers are balanced "
+            "optimally.",
         ),
     ),
     control="C = 1",

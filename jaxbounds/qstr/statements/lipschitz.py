@@ -92,8 +92,8 @@ LIPSCHITZ = Statement(
         Form(
             name="derived Lemma 14",
             equality=_ALIGNED,
-            note="The bound is for the two-layer network alone, for fixed outputs of the "
-            "attention.",
+            note="The bound on |yhat - yhat'| is for the two-layer network alone, for fixed "
+            "outputs of the attention.",
         ),
         Form(
             name="derived",

@@ -140,21 +140,21 @@ RETRIEVAL_TAIL = searched(
         ),
         Form(
             name="sharpened N - 1",
-            note="The wanted token itself causes no error, so N - 1 replaces N.",
+            note="The wanted token itself causes no retrieval error, so the factor N - 1 replaces "
+            "N.",
             domains=(THREE_TOKENS,),
         ),
         Form(
             name="sharpened coherence",
-            note="The bound has the factor exp(-alpha (1 - mu) d / "
-            "q), where mu is the measured largest inner "
-            "product, with its sign.",
+            note="The bound on the retrieval error has the factor exp(-alpha (1 - mu) d / q), "
+            "where mu is the measured largest inner product, with its sign.",
         ),
         Form(
             name="sharpened rows",
             equality="alpha to infinity, one other token nearest to each wanted one",
-            note="The bound is sum_j exp(alpha (d/q)(<w_t, w_j> - 1)) |x_j - x_t| for each "
-            "relevant token. The bound uses that the softmax normaliser is at least the weight of "
-            "the wanted token.",
+            note="The bound on the retrieval error is sum_j exp(alpha (d/q)(<w_t, w_j> - 1)) |x_j "
+            "- x_t| for each relevant token. The bound uses that the softmax normaliser is at "
+            "least the weight of the wanted token.",
             domains=(THREE_TOKENS,),
         ),
     ),

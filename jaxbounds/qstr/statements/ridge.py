@@ -67,15 +67,17 @@ DISC = Statement(
             cites="Lemma 42, Appendix D",
             sense="at most",
             exponent=(0.2, 1.0),
-            note="The constant C_1 = 1 is enough at all of these eps.",
+            note="In the bound on the width m, the constant C_1 = 1 is enough at all eps of the "
+            "check.",
         ),
         Form(
             name="printed |a|",
             cites="Lemma 42, Appendix D",
             sense="at most",
             exponent=(0.5, 1.0),
-            note="The constant C_2 = 1 is enough, and the least constant falls with eps. Bach's "
-            "Propositions 1 and 6 prove the lemma, but do not give C_d.",
+            note="In the bound on |a|_2 sqrt(m), the constant C_2 = 1 is enough, and the least "
+            "possible constant falls with eps. Bach's Propositions 1 and 6 prove the lemma, but "
+            "do not give C_d.",
         ),
     ),
     control="|a| at most of the order of eps^{-1/2}",

@@ -112,7 +112,8 @@ PREDICTION = searched(
         Form(
             name="sharpened",
             equality=_ALIGNED,
-            note="The operator norm of W replaces the Frobenius norm.",
+            note="In the bound on a prediction, the operator norm of W replaces the Frobenius "
+            "norm.",
         ),
     ),
     control="sqrt(H) dropped",
@@ -225,8 +226,8 @@ ASSEMBLY = searched_on_host(
         ),
         Form(
             name="derived Theorem 10",
-            note="This version of the claim takes H = q, De = d + q and r_QK = q/d, and logarithms "
-            "of at least 1.",
+            note="This version of the claim takes H = q, De = d + q and r_QK = q/d, and assumes r "
+            ">= 2, so that the logarithms are at least 1.",
         ),
         Form(
             name="derived Lemma 32",

@@ -118,7 +118,7 @@ def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
 
 
 def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide whether gaps are below bounds, and whether a bound depends on T only by norms."""
+    """Decide whether generalization gaps are below bounds, and bounds depend on T only by norms."""
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0
     number = f"least bound {bound:.3g}, largest gap {gap:.3g}" + ", vacuous" * vacuous

@@ -135,8 +135,8 @@ RANGE = draw.inequality(
         Form(
             name="sharpened S5",
             note=(
-                "The bound is the largest entry max |X_tj|, which becomes the upper end of "
-                "Dudley's integral."
+                "The bound on an output entry of the attention is the largest entry max |X_tj| of "
+                "the tokens. This number becomes the upper end of Dudley's integral."
             ),
             equality="all tokens B_x s e_j",
         ),

@@ -245,14 +245,15 @@ FIRST_BLOCK = draw.inequality(
         ),
         Form(
             name="corrected",
-            note="The bound's term for W_QK has one more factor B_x^2 than the printed term, where "
-            "B_x is the largest token norm.",
+            note="In the bound on the change of the block's output, the term for W_QK has one "
+            "more factor B_x^2 than the printed term, where B_x is the largest token norm.",
             equality=_ONLY_W_C,
         ),
         Form(
             name="sharpened S4",
-            note="The bound's term for W_QK has the factor B_x^2, where B_x is the largest token "
-            "norm. The coefficient is 1, because softmax has the Lipschitz constant 1.",
+            note="In the bound on the change of the block's output, the term for W_QK has the "
+            "factor B_x^2, where B_x is the largest token norm. The numerical coefficient of the "
+            "term is 1, because softmax has the Lipschitz constant 1.",
             equality=_ONLY_W_C,
         ),
     ),

@@ -130,8 +130,9 @@ NETWORK = random_search_on_host(
     forms=(
         Form(
             name="derived",
-            note="The bound extends Appendix C's peeling to biases and several layers. For one "
-            "sequence and a network with biases only, the two sides would be equal.",
+            note="The bound on the complexity extends Appendix C's peeling to biases and several "
+            "layers. For one sequence and a network with biases only, the two sides would be "
+            "equal.",
         ),
     ),
     control="a tenth of the right side",
@@ -229,8 +230,8 @@ CERTIFICATE = random_search_on_host(
         Form(
             name="derived union",
             note=(
-                "This version of the claim checks by how much the union bound enlarges the tail "
-                "term."
+                "This version of the claim checks by how much the union bound over all rounded "
+                "norms enlarges the certificate's tail term."
             ),
             equality="always",
         ),

@@ -172,8 +172,8 @@ CHAIN = on_networks(
         ),
         Form(
             name="corrected",
-            note="The bound's W_QK term of layer 1 has one more factor B_x^2 than the printed "
-            "term, where B_x is the largest token norm.",
+            note="In the bound on the change of the output, the W_QK term of layer 1 has one more "
+            "factor B_x^2 than the printed term, where B_x is the largest token norm.",
             equality=_ALONG,
         ),
         Form(

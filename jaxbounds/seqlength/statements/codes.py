@@ -14,8 +14,8 @@ CODES = {
     "constant 2.",
     "S5": "The largest absolute entry of the tokens replaces one factor B_x (the largest norm of "
     "a token) in Theorem 4.1.",
-    "S6": "The smallest of three bounds replaces Dudley's integral: two-term chaining, one cover "
-    "with Massart's lemma, and the integral itself.",
+    "S6": "The smallest of three bounds replaces Dudley's integral: a chaining sum over covers at "
+    "several scales, one cover with Massart's lemma, and the integral itself.",
     "S7": "We first subtract uniform attention, so the range in Dudley's integral is small if the "
     "matrix W_QK is small.",
     "S9": "For two words, the loss is a logistic function of the difference of the outputs. "

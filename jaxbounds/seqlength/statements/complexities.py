@@ -251,30 +251,30 @@ DUDLEY = draw.random_search_on_host(
         ),
         Form(
             name="sharpened",
-            note="The bound is 4 delta plus 12 times Dudley's integral over the scales above "
-            "delta.",
+            note="The bound on Rad is 4 delta plus 12 times Dudley's integral over the scales "
+            "above delta.",
         ),
         Form(
             name="sharpened grid",
-            note="An upper sum on a geometric grid replaces the integral, and the bound is at "
-            "most the range B.",
+            note="An upper sum on a geometric grid replaces Dudley's integral, and the bound on "
+            "Rad is at most the range B.",
             equality=ALL_SIGNS,
         ),
         Form(
             name="sharpened S6 chaining",
-            note="The bound comes from two-term chaining of the covers, in place of Dudley's "
-            "integral.",
+            note="A chaining sum bounds Rad in place of Dudley's integral; each term of the sum "
+            "uses the covers at two neighbouring scales.",
             equality=ALL_SIGNS,
         ),
         Form(
             name="sharpened S6 one scale",
-            note="The bound uses one cover (one scale) and Massart's lemma.",
+            note="The bound on Rad uses one cover (one scale) and Massart's lemma.",
             equality=ALL_SIGNS,
         ),
         Form(
             name="sharpened S6",
-            note="The bound is the smallest of four values: B, Dudley's integral on a grid, the "
-            "chaining bound, and the bound from one cover.",
+            note="The bound on Rad is the smallest of four values: B, Dudley's integral on a "
+            "grid, the chaining sum, and the bound from one cover.",
             equality=ALL_SIGNS,
         ),
     ),

@@ -174,7 +174,7 @@ LINKS = draw.random_search_on_host(
         Form(
             name="derived, separated",
             note="Step 2 in the docstring of `vector_contraction` proves this bound, the lemma of "
-            "Alon et al. (1997) with the factor (b-1)(b-2) for functions with b levels.",
+            "Alon et al. (1997) with the factor (b-1)(b-2) for functions with b possible values.",
         ),
         Form(
             name="derived, scalar",
@@ -229,14 +229,15 @@ WITH_CONSTANTS = draw.random_search_on_host(
         Form(
             name="printed",
             cites="Theorem 5.1, proof, the display",
-            note="The bound is the leading term 2 sqrt K max_s Rad(F_s) with the hidden constant "
-            "1. K is the number of words, and F_s is the class of the scores of word s.",
+            note="The bound on the loss's complexity is the leading term 2 sqrt K max_s Rad(F_s) "
+            "with the hidden constant 1. K is the number of words, and F_s is the class of the "
+            "scores of word s.",
         ),
         Form(
             name="derived",
             note=(
-                "The bound has the factor sqrt(K) for K words, with every constant and every "
-                "logarithm explicit."
+                "The bound on the loss's complexity has the factor sqrt(K) for K words, with "
+                "every constant and every logarithm explicit."
             ),
         ),
         Form(

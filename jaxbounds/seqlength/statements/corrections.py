@@ -22,14 +22,16 @@ from jaxbounds.seqlength.linear_bounds import (
 from jaxbounds.seqlength.statements import instances as draw
 
 FINE = 1.1
-"""The ratio q of neighbouring levels in the sharpened form.
+"""The ratio q of neighbouring levels (ranges of the rows' norms) in the sharpened version of the
+claim.
 
-A smaller q needs fewer corrections and more levels.
+The cover approximates a matrix by at most q x^2 corrections. A smaller q therefore allows fewer
+corrections, but needs more levels.
 """
 
 
 def _cases(size: Size) -> Instance:
-    """Return the maps that need the most corrections.
+    """Return the maps that need the most corrections, the steps of the cover's approximation.
 
     On orthonormal points, the errors of these maps are only slightly above the threshold for a
     correction.
@@ -86,8 +88,8 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
         ),
         Form(
             name="derived, norm",
-            note="Each correction is followed by a projection onto the class, so the cover is "
-            "internal.",
+            note="Each correction is followed by a projection onto the class, so every member of "
+            "the cover is in the class.",
             equality="a code that ends on the sphere",
         ),
         Form(
@@ -102,8 +104,8 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
         ),
         Form(
             name="sharpened, norm",
-            note="Each correction is followed by a projection onto the "
-            "class, so the cover is internal.",
+            note="Each correction is followed by a projection onto the class, so every member of "
+            "the cover is in the class.",
             equality="a code that ends on the sphere",
         ),
         Form(
@@ -214,8 +216,8 @@ LEMMA_3_5_SIZE = draw.random_search_on_host(
         ),
         Form(
             name="sharpened",
-            note="The bound is the smallest value over six ratios q of neighbouring levels, and is "
-            "nearly x^2 ln(2 k N levels + 1) for N points.",
+            note="The bound on ln N is the smallest value over six ratios q of neighbouring "
+            "levels, and is nearly x^2 ln(2 k N levels + 1) for N points.",
         ),
     ),
     control="a tenth of the sharpened size",

@@ -80,7 +80,8 @@ COLUMN_SIZES = draw.on_host(
         Form(name="printed", cites="Lemma 3.3, its display", equality=K_IS_ONE),
         Form(
             name="sharpened S2",
-            note="The formula equals the number of members that the check lists.",
+            note="The formula for the cover's size equals the number of members that the check "
+            "lists.",
             equality="always",
         ),
         Form(
@@ -122,7 +123,8 @@ COVER_SIZES = draw.on_host(
         ),
         Form(
             name="sharpened S2",
-            note="The formula equals the number of members that the check lists.",
+            note="The formula for the cover's size equals the number of members that the check "
+            "lists.",
             equality="always",
         ),
         Form(

@@ -199,7 +199,8 @@ INTEGRAL = draw.on_host(
     forms=(
         Form(
             name="corrected",
-            note="Both terms have the factor 1/m (E6), and the bound is clipped at B_x (E5).",
+            note="Both terms under the root of Dudley's integral have the factor 1/m (E6), and "
+            "the bound is clipped at B_x (E5).",
             equality="delta = B_x, both sides B_x",
         ),
         Form(

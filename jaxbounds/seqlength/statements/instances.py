@@ -1,7 +1,8 @@
 """The samplers of instances, and settings that many statements share.
 
-Samplers return scales, points of norm balls, and extreme points of norm balls. NumPy builds the
-extremal instances (a statement's `cases`, written by hand), which need no compiled sampler.
+The samplers draw the parts of an instance: random positive factors (scales), points of norm balls,
+and extreme points of norm balls. NumPy builds the extremal instances (a statement's `cases`,
+written by hand), which need no compiled sampler.
 """
 
 import functools

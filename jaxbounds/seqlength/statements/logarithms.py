@@ -290,7 +290,8 @@ ORDERS = Statement(
             name="printed, B_x",
             exponent=(0.95, 1.001),
             cites=SHOWN,
-            note="The bound of the printed Theorem 4.2 has this order in B_x.",
+            note="The printed Theorem 4.2's bound on eps^2 ln N has the order in B_x that Section "
+            "4.3 prints.",
         ),
         _rate(name="printed, B_w", exponent=(0.95, 1.001), cites=SHOWN),
         _rate(
@@ -311,7 +312,7 @@ ORDERS = Statement(
             name="printed, d k",
             exponent=(0.9, 1.001),
             cites=SHOWN,
-            note="The bound grows with the dimensions d and k like ln(dk).",
+            note="The bound on eps^2 ln N grows with the dimensions d and k like ln(dk).",
         ),
         Form(
             name="printed, B_c2 below one",
@@ -339,7 +340,7 @@ ORDERS = Statement(
         _rate(
             name="corrected, d k",
             exponent=(0.9, 1.001),
-            note="The bound grows with the dimensions d and k like ln(dk).",
+            note="The bound on eps^2 ln N grows with the dimensions d and k like ln(dk).",
         ),
     ),
     control="of order B",

@@ -100,8 +100,8 @@ LIPSCHITZ = gradient_search(
         ),
         Form(
             name="sharpened S11",
-            note="The constant is 2 (1 - 1/(1 + (K-1) e^{2M})) for K words and logits in [-M, M]. "
-            "A corner of the cube of logits approaches the constant.",
+            note="The Lipschitz constant of the loss is 2 (1 - 1/(1 + (K-1) e^{2M})) for K words "
+            "and logits in [-M, M]. A corner of the cube of logits approaches the constant.",
             domains=(TWO_WORDS,),
         ),
     ),
@@ -154,8 +154,9 @@ THEOREM_5_1 = on_words(
         Form(
             name="printed",
             cites="Theorem 5.1, proof, the display",
-            note="The bound is the leading term 2 sqrt K max_s Rad(F_s) with the hidden constant "
-            "1. K is the number of words, and F_s is the class of the scores of word s.",
+            note="The bound on the loss's complexity is the leading term 2 sqrt K max_s Rad(F_s) "
+            "with the hidden constant 1. K is the number of words, and F_s is the class of the "
+            "scores of word s.",
         ),
     ),
     control="half of Rad, without sqrt K",

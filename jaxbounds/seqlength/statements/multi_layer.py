@@ -205,7 +205,9 @@ SHAPES = draw.identity_on_host(
     forms=(
         Form(name="corrected (F.0.1)"),
         Form(
-            name="corrected (F.0.2)", note="The check compares the leading terms of the two bounds."
+            name="corrected (F.0.2)",
+            note="The check compares the constants C of the library with B^2 ln(ab), the leading "
+            "term of Lemma 3.4.",
         ),
     ),
     control="in reverse order",
@@ -243,13 +245,13 @@ RADEMACHER = draw.identity_on_host(
     forms=(
         Form(
             name="derived",
-            note="For covers with ln N = A / eps^2, the minimum is B if b = sqrt(A/m) is at least "
-            "B. The paper leaves this computation to the reader.",
+            note="For covers with ln N = A / eps^2, the minimum of Dudley's bound over delta is B "
+            "if b = sqrt(A/m) is at least B. The paper leaves this computation to the reader.",
         ),
         Form(
             name="derived clipped",
-            note="The bound has the factor c = 12 in front of Dudley's "
-            "integral and never exceeds B = B_w.",
+            note="The bound on the network's Rademacher complexity has the factor c = 12 in front "
+            "of Dudley's integral and never exceeds B = B_w.",
         ),
     ),
     control="A doubled",

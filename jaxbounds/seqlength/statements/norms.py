@@ -236,7 +236,8 @@ CONVERTED = draw.random_search_on_host(
         Form(
             name="printed (Lemma 3.4)",
             cites=STRONGER,
-            note="The check compares the leading terms of the two bounds.",
+            note="The check compares the bound of Lemma 3.3 with the leading term of Lemma 3.4's "
+            "bound.",
         ),
         Form(name="printed (Lemma 3.6)", cites=STRONGER),
     ),

@@ -153,14 +153,18 @@ THEOREM_4_2 = draw.random_search_on_host(
             cites="Theorem 4.2, its two displays",
             erratum="E10",
             note="The printed gamma lacks the term (B_w alpha_1)^{2/3}, which belongs to the "
-            "first layer's W_c. Only this term matters for the four networks.",
+            "first layer's W_c. Only this term matters for the four networks, because they differ "
+            "only in W_c.",
             counterexample=Counterexample(
                 instance=FOUR | {"epsilon": 0.49},  # at .5 the networks are 2 epsilon apart exactly
                 ratio=11.371390252427005,
                 meets=_meets_4_2,
             ),
         ),
-        Form(name="derived", note="The bound uses the list of terms that the paper's proof gives."),
+        Form(
+            name="derived",
+            note="The bound on ln N uses the list of terms that the paper's proof gives.",
+        ),
     ),
     control="a fifteenth of the proof's number",
     source="Theorem 4.2",

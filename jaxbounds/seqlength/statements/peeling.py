@@ -127,7 +127,8 @@ PEELING = inequality(
         ),
         Form(
             name="corrected",
-            note="The bounds use the column norms of W_c and W_v.",
+            note="The right side has the column norms of W_c and W_v in place of the printed "
+            "norms of the transposes.",
             equality="nonnegative columns",
         ),
     ),

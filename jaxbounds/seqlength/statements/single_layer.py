@@ -129,13 +129,14 @@ THEOREM_4_1 = Statement(
     forms=(
         Form(
             name="corrected chaining",
-            note="The right side is the two-term chaining bound on the Rademacher complexity. "
-            "Gradient ascent estimates the left side from below.",
+            note="The right side is a chaining bound on the Rademacher complexity; each term of "
+            "the sum uses the covers at two neighbouring scales. Gradient ascent estimates the "
+            "left side from below.",
         ),
         Form(
             name="sharpened",
-            note="The bound uses 1 as the Lipschitz constant of softmax (S4), exact counts (S2) "
-            "and chaining (S6).",
+            note="The chaining bound on Rad uses 1 as the Lipschitz constant of softmax (S4), "
+            "exact counts of the covers' members (S2) and S6.",
         ),
     ),
     control="a tenth of 1 / sqrt m",
@@ -216,8 +217,8 @@ THEOREM_4_1_CLASS = Statement(
         Form(
             name="corrected",
             note=(
-                "The bound is 2 B min(B_x, 12 E) with explicit constants, at m = 2^20. Here E "
-                "bounds Dudley's integral for the attention class."
+                "The bound on Rad is 2 B min(B_x, 12 E) with explicit constants, at m = 2^20. "
+                "Here E bounds Dudley's integral for the attention class."
             ),
         ),
     ),
@@ -316,22 +317,29 @@ CONSTANT_TOKENS = draw.random_search_on_host(
     forms=(
         Form(
             name="corrected",
-            note="The bound is that of Theorem 4.1, with the factor c = 12 in front of Dudley's "
-            "integral.",
+            note="The bound on Rad is that of Theorem 4.1, with the factor c = 12 in front of "
+            "Dudley's integral.",
         ),
         Form(
-            name="corrected chaining", note="The bound combines Lemma 3.6 with two-term chaining."
+            name="corrected chaining",
+            note="The bound uses the covers of Lemma 3.6 in a chaining sum, each term of which "
+            "has the covers at two neighbouring scales.",
         ),
         Form(
             name="sharpened",
-            note="The bound uses the exact sizes of the covers (numbers of sparsifications).",
+            note="The bound on Rad uses the exact sizes of the covers (numbers of "
+            "sparsifications).",
         ),
         Form(
             name="sharpened S7",
-            note="The bound uses the exact sizes of the covers, and bounds uniform attention "
-            "separately with Massart's lemma.",
+            note="The bound on Rad uses the exact sizes of the covers, and treats uniform "
+            "attention separately with Massart's lemma.",
         ),
-        Form(name="derived counting", note="The bound uses a volumetric cover of W_QK."),
+        Form(
+            name="derived counting",
+            note="The bound on Rad uses a cover of all matrices W_QK that a comparison of volumes "
+            "gives (parameter counting).",
+        ),
         Form(
             name="derived (2.5)",
             note="Wherever the log(T) bound is below the trivial value, the bound of the same "

@@ -127,9 +127,9 @@ MAUREY = Statement(
         ),
         Form(
             name="corrected",
-            note="The bound is (gamma b^2 - ||f||^2)/k, where gamma is the sum of the weights a_i "
-            "and b bounds the norms of the V_i. The proof draws V_i with probability a_i, and 0 "
-            "with probability 1 - gamma.",
+            note="The bound on the squared error is (gamma b^2 - ||f||^2)/k, where gamma is the "
+            "sum of the weights a_i and b bounds the norms of the V_i. The proof draws V_i with "
+            "probability a_i, and 0 with probability 1 - gamma.",
             equality="one vector, gamma = 1/2, k = 1",
         ),
         Form(
@@ -192,12 +192,12 @@ GREEDY = draw.inequality(
     forms=(
         Form(
             name="derived",
-            note="The approximation is (1/k) sum k_i V_i.",
+            note="The approximation of f is (1/k) sum k_i V_i.",
             equality="one vector, gamma = 1/2, k = 1",
         ),
         Form(
             name="derived rescaled",
-            note="The approximation is (gamma/k) sum k_i V_i with sum k_i = k.",
+            note="The approximation of f is (gamma/k) sum k_i V_i with sum k_i = k.",
             equality=OPPOSITE,
         ),
     ),

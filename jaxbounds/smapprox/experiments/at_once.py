@@ -64,7 +64,8 @@ The function has two arguments: the amount of work done since the function's las
 about this work.
 """
 CHUNKS = 20
-"""The number of reports for all the work; a larger number reports sooner and less reliably."""
+"""The number of progress reports for the whole work. A larger number gives the first estimate of
+the remaining time sooner and less reliably."""
 
 
 @contextmanager

@@ -53,8 +53,8 @@ def build(config: Machine, /) -> Compiled:
     """Compile the machine of a configuration.
 
     Raises:
-        Refused: if the machine or the word is not accepted, T is too small for the machine to
-            halt or to read its input, or a name is unknown.
+        Refused: if the machine or the word is invalid, T is too small for the machine to halt or to
+            read its input, or a name is unknown.
     """
     if config.correction not in CORRECTIONS:
         raise Refused(

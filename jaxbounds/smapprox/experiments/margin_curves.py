@@ -42,7 +42,7 @@ KINDS = {"uncorrected": None, "corrected": THIRDS}
 def chain_margins(
     depths: Sequence[int], refinements: int, /
 ) -> tuple[Float[np.ndarray, "2 depths"], Float[np.ndarray, "depths"]]:
-    """Bound margins of identity chains at input 1, from above and below.
+    """Bound margins of chains of identity gates at input 1, from above and below.
 
     The upper bounds are for networks with and without corrections. The layers of a shallow chain
     are the last layers of the deepest chain, and the states of these layers are equal in both
@@ -52,7 +52,8 @@ def chain_margins(
 
     Args:
         depths: the numbers of gates in the chains, in increasing order.
-        refinements: the number of refinements of each attack.
+        refinements: the number of refinements of each attack; a refinement moves along the decision
+            boundary.
     """
     lower = np.zeros(len(depths))
     deepest = circuits.identity_chain(depths[-1])
@@ -79,9 +80,10 @@ class Attack(NamedTuple):
     """An attack that estimates a margin from above.
 
     Attributes:
-        search: the function `margin_upper`; only the arguments `starts` and `refinements` are open.
+        search: the function `margin_upper` with all arguments fixed except `starts` and
+            `refinements`.
         blocks: the number of blocks of parameters that the search visits.
-        refinements: the number of refinements.
+        refinements: the number of refinements; a refinement moves along the decision boundary.
     """
 
     search: Callable[..., UpperEstimate]
@@ -158,7 +160,8 @@ def machine_margins(
         times: the numbers of steps T, in increasing order, each at least the machine's halting time
             on the word.
         bits: the number w_pos of position bits, equal for all T.
-        refinements: the number of refinements of each attack.
+        refinements: the number of refinements of each attack; a refinement moves along the decision
+            boundary.
 
     Raises:
         Refused: if the machine has not halted on a word within its T.

@@ -31,7 +31,8 @@ class Margins:
         times: for each word, the number of steps T, at least the machine's halting time.
         bits: the number of position bits. The number is equal for all T, so a perturbation found at
             one T can be tried at another.
-        refinements: the number of refinements after each attack.
+        refinements: the number of refinements of each attack; a refinement moves along the decision
+            boundary.
     """
 
     depths: tuple[int, ...] = (3, 9, 17, 33)

@@ -191,7 +191,8 @@ NORM = Statement(
             cites='Appendix B, proof of Theorem 3.1: "The total ||.||_1-norm of the parameters so '
             'far is at most s"',
             erratum="E7",
-            note="A circuit of one OR gate has norm 5, but its size s is 3.",
+            note="The network of a single OR gate has parameters of l_1 norm 5, but the circuit's "
+            "size s is 3: two inputs and one gate.",
             counterexample=Counterexample(
                 instance={"operation": [[1]], "left": [[0]], "right": [[1]]},
                 size={"inputs": 2},

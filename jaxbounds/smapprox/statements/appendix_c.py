@@ -132,10 +132,10 @@ LEMMA_C2 = in_c2(
         ),
         Form(
             name="derived lookahead",
-            note="The lookahead adder has three layers. The carry into bit t is relu(right + sum "
-            "of lower bits - t), and the borrow is relu(left - sum of lower bits). The move sets "
-            "the bit right or left to 1. The network "
-            "computes XOR as a sum of two terms.",
+            note="The lookahead adder has three layers. A move to the right sets right = 1 and "
+            "left = 0, and a move to the left the opposite. The carry into bit t is relu(right + "
+            "sum of lower bits - t), and the borrow is relu(left - sum of lower bits). The "
+            "network computes XOR as a sum of two terms.",
         ),
     ),
     control="the head does not move",

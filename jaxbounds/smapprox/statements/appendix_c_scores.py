@@ -69,7 +69,7 @@ CASE_2 = Statement(
             'bit 0"',
             erratum="E9",
             note="In binary, i' = 4 is 100 and t = 3 is 011. Bit 2 of i' is 0, but bit 2 of t is "
-            "1.",
+            "1, and the printed claim says 0.",
             counterexample=Counterexample(
                 instance={"last": 4, "j": 1, "t": 3}, ratio=1.0, meets=_claim_c5
             ),

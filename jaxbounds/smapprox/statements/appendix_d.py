@@ -52,8 +52,8 @@ DEFINITION_D1 = Statement(
         Form(
             name="printed",
             cites="Definition D.1 with the radius of Section 3.1: |h' - h|_2 <= 1/3",
-            note="The check allows an error of 1/3 in every coordinate, which is more than the "
-            "definition allows.",
+            note="The check allows an error of 1/3 in every coordinate of h. The definition "
+            "allows less, an l_2 norm of 1/3 for the whole error.",
             domains=(
                 Domain(
                     name="h = (0, 1), errors within 1/3",

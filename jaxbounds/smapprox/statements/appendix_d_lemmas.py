@@ -66,8 +66,8 @@ def _radii() -> tuple[Radii, float]:
     radii = perturbation_radii(constants)._replace(first=perturbation_radii(first).first)
     if radii.first > first.trust or max(radii[1:]) > constants.trust:
         raise AssertionError(
-            f"radii={radii} exceed the radius {TRUST} within which the constants were measured. Try"
-            " smaller radii"
+            f"perturbation radii={radii} exceed the radii {TRUST} of the balls on which the"
+            " constants were measured. Try smaller radii"
         )
     return radii, min(constants.norm, constants.sigma_zeta)
 

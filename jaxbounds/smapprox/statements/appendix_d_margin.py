@@ -49,9 +49,10 @@ THEOREM_D6 = on_cases(
         ),
         Form(
             name="sharpened",
-            note="The bound avoids the factors 1/2 of the paper. A perturbation of norm r needs "
-            "only kappa_theta lambda r + mu kappa_xi (lambda + sigma_zeta) r <= sigma_zeta. The "
-            "estimate |g| <= lambda + sigma_zeta replaces the paper's 2 lambda.",
+            note="This lower bound on the margin avoids the factors 1/2 of the paper. A "
+            "perturbation of norm r needs only kappa_theta lambda r + mu kappa_xi (lambda + "
+            "sigma_zeta) r <= sigma_zeta. The estimate |g| <= lambda + sigma_zeta replaces the "
+            "paper's 2 lambda.",
         ),
         Form(
             name="sharpened joint",

@@ -78,7 +78,7 @@ LEMMA_D9 = in_appendix_d(
         Form(
             name="printed shared",
             cites="Lemma D.9, last sentence, with (D.4)",
-            note="The indices inside a layer are distinct, but many layers may read the same "
+            note="Each layer reads a parameter at most once, but many layers may read the same "
             "parameter.",
             equality="two layers that read the same parameters alike",
         ),

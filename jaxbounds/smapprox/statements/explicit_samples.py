@@ -70,9 +70,9 @@ THEOREM_31 = on_circuits(
         ),
         Form(
             name="sharpened",
-            note="The bound uses one gamma/2 cover of log size (2 alpha/gamma)^2 log 2p, for p "
-            "parameters of l_1 norm alpha and margin gamma. The check widens the network 2^30 "
-            "times.",
+            note="The bound on the risk uses one gamma/2 cover of log size (2 alpha/gamma)^2 log "
+            "2p, for p parameters of l_1 norm alpha and margin gamma. The check widens the "
+            "network 2^30 times.",
         ),
         Form(
             name="sharpened counting",
@@ -136,7 +136,8 @@ ALTERNATIVES = Statement(
     forms=(
         Form(
             name="derived vc",
-            note="The VC bound grows polynomially with the width, even if the width is padding.",
+            note="The VC bound grows polynomially with the width, even if the additional weights "
+            "are zero.",
         ),
         Form(
             name="derived vc, used up",

@@ -87,8 +87,8 @@ THEOREM_41 = by_machine(
             name="corrected",
             note="The network also executes timestep 0 (E4), starts at cell l_0 = 1 (E5) and has "
             "enough position bits for a two-way tape (E3). The float32 run uses the lookahead "
-            "adder and dyadic rounding. The float64 run uses the paper's ripple adder and "
-            "rounding at thirds.",
+            "adder and corrections of slope 2, whose weights float32 represents exactly. The "
+            "float64 run uses the paper's ripple adder and the paper's corrections, of slope 3.",
         ),
     ),
     control="the machine one step late",

@@ -115,8 +115,8 @@ MARGIN = Statement(
     forms=(
         Form(
             name="corrected",
-            note="The bound uses Condition D.3 at the unperturbed parameters only (E11), with "
-            "measured norms.",
+            note="The lower bound on the margin uses Condition D.3 at the unperturbed parameters "
+            "only (E11), with measured norms.",
         ),
     ),
     control="3000 times the radius",
@@ -181,7 +181,7 @@ MARGIN_RATE = Statement(
             cites="Appendix C.2, proof of Theorem 4.1: margin lower bound 1/poly(k, |A|, log T)",
             sense="at most",
             exponent=(0.3, 0.4),
-            note="The check uses one polynomial for which the bound holds.",
+            note="The check takes one explicit polynomial for poly(k, |A|, log T).",
         ),
         Form(
             name="printed log T",
@@ -282,25 +282,26 @@ SOFTMAX = Statement(
         Form(
             name="derived thirds",
             note=(
-                "The softmax weight off the best key is at most T e^-b/(1 + T e^-b), where b is "
-                "the inverse temperature and e^b = 2(T + 1)."
+                "The softmax weight on all keys but the best is at most T e^-b/(1 + T e^-b), "
+                "where b is the inverse temperature and e^b = 2(T + 1)."
             ),
         ),
         Form(
             name="derived dyadic",
-            note="If the corrections repair errors up to 1/4, the machine works at an inverse "
-            "temperature b with e^b = 3(T + 1).",
+            note="If the corrections repair errors up to 1/4, the compiled machine with softmax "
+            "attention is exact at an inverse temperature b with e^b = 3(T + 1).",
         ),
         Form(
             name="derived least",
-            note="The machine fails at each inverse temperature b with e^b < 2T.",
+            note="With softmax attention, the compiled machine makes errors at each inverse "
+            "temperature b with e^b < 2T.",
             equality=ALL_ONE_BELOW,
         ),
         Form(
             name="derived no match",
             note=(
-                "If no key matches the query, the softmax weight off the null key is at most T "
-                "e^-b/(1 + T e^-b) at inverse temperature b."
+                "If no key matches the query, attention must select the null key, and the softmax "
+                "weight on all other keys is at most T e^-b/(1 + T e^-b) at inverse temperature b."
             ),
             equality=ALL_ONE_BELOW,
         ),
@@ -313,7 +314,7 @@ SOFTMAX = Statement(
         Form(
             name="derived values",
             note="If the values lie in {0, 1}, the error of the output is at most the softmax "
-            "weight off the best key.",
+            "weight on all keys but the best.",
             equality=ALL_ONE_BELOW,
         ),
     ),

@@ -30,7 +30,8 @@ from jaxbounds.smapprox.feedforward import (
 )
 
 THEOREM_D6 = {"printed": theorem_d6, "sharpened": without_halvings, "sharpened joint": joint_budget}
-"""A dictionary from each version's name of Theorem D.6 to the function that computes the bound."""
+"""A dictionary from the name of each version of Theorem D.6 to the function that computes its
+bound."""
 INPUTS = 4
 """The number of input bits of the random circuit; a larger number gives more inputs to check.
 
@@ -61,7 +62,7 @@ def times(tree: Any, c: Any) -> Any:
 
 @functools.cache
 def margin_networks() -> Any:
-    """Return an identity chain and a random circuit as networks of one shape, stacked.
+    """Return a chain of identity gates and a random circuit as networks of one shape, stacked.
 
     The result also holds the networks' truth tables and certified bounds. Each version of Theorem
     D.6 (`THEOREM_D6`) gives one bound for each network.
@@ -86,7 +87,7 @@ def margin_networks() -> Any:
 
 
 def margin_cases(size: Size) -> Instance:
-    """Return the instances: the identity chain on both inputs, the random circuit on all inputs."""
+    """Return the instances: both networks (identity gates, random circuit) on all their inputs."""
     every = circuits.all_inputs(size["inputs"])
     bits = np.concatenate([every[[0, len(every) // 2]], every])
     return {"circuit": np.repeat([0, 1], [2, len(every)]), "x": bits.astype(int)}

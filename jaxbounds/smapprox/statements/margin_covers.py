@@ -85,8 +85,8 @@ L1_COVER = Statement(
         ),
         Form(
             name="derived",
-            note="The check uses the nearest centre; the centres are the shrunk means of K "
-            "vertices of the l_1 ball.",
+            note="The check measures each point's distance to the nearest centre of the cover; "
+            "the centres are the shrunk means of K vertices of the l_1 ball.",
         ),
         Form(name="derived size", equality="always, where Maurey's count is below the volume's"),
         Form(name="derived order", equality="scale 1: 2p vertices"),
@@ -94,7 +94,7 @@ L1_COVER = Statement(
             name="derived interval",
             note=(
                 "For p = 1 parameter, the smallest cover consists of floor(scale) + 1 open "
-                "intervals, with scale = alpha / radius."
+                "intervals of the given radius, with scale = alpha / radius."
             ),
             equality="scale 1",
         ),
@@ -171,12 +171,14 @@ RADEMACHER = Statement(
         ),
         Form(
             name="derived",
-            note="The bound chains covers at scales e_j of ratio 4. Their log sizes h_j are at "
-            "most A / e_j^2 with A = (alpha/gamma)^2 log 2p.",
+            note="The bound on Rad chains covers at scales e_j, each a quarter of the scale "
+            "before. The log sizes h_j of the covers are at most A / e_j^2 with A = "
+            "(alpha/gamma)^2 log 2p.",
         ),
         Form(
             name="sharpened",
-            note="The bound is the chaining sum itself, with the actual sizes of the covers.",
+            note="The bound on Rad is the sum over the scales itself, with the actual sizes of "
+            "the covers.",
         ),
     ),
     control="a tenth of 1/sqrt n",

@@ -16,8 +16,8 @@ from jaxbounds.smapprox.statements.margin_covers import ALPHA
 from jaxbounds.smapprox.statements.margin_samples import LEVEL, law, outputs_of, points
 
 PRINTED_A1, PRINTED_XI = 12.5, 16.0
-"""The values that replace the constants hidden in the paper's O(). The note of the printed form
-derives the values.
+"""The values that replace the constants hidden in the paper's O(). The note of the printed version
+of the claim derives these values.
 """
 
 
@@ -68,8 +68,8 @@ PROFILE = Statement(
         ),
         Form(
             name="derived",
-            note="Each step of the proof, from the bound P_k at one scale to the closed form, "
-            "makes the bound slightly larger.",
+            note="Each step of the proof, from the risk bound P_k at one scale gamma_k to the "
+            "closed form, makes the bound on the risk slightly larger.",
         ),
     ),
     control="a twentieth of the printed bound",
@@ -116,12 +116,13 @@ COROLLARY = Statement(
     forms=(
         Form(
             name="derived",
-            note="The bound is the printed bound with explicit constants and without log n.",
+            note="The bound on the risk is the printed bound with explicit constants and without "
+            "log n.",
         ),
         Form(
             name="sharpened",
-            note="The bound is the smallest over all scales gamma_k. At each scale, Chernoff's "
-            "bound allows a fraction of margins below gamma_k.",
+            note="The bound on the risk is the smallest over all scales gamma_k. At each scale, "
+            "Chernoff's bound allows a fraction of margins below gamma_k.",
         ),
     ),
     control="a thousandth of the sharpened bound",

@@ -133,24 +133,26 @@ REALIZABLE = Statement(
     forms=(
         Form(
             name="derived",
-            note="The bound is 4 Rad + 2 sqrt(log(2/delta)/n), from Proposition 2.3.",
+            note="The bound on the risk is 4 Rad + 2 sqrt(log(2/delta)/n), from Proposition 2.3.",
         ),
         Form(
             name="sharpened",
-            note="The bound has 2 Rad in place of 4 Rad, because the proof needs only one side of "
-            "the supremum. Chaining of covers bounds Rad.",
+            note="The bound on the risk has 2 Rad in place of 4 Rad, because the proof needs only "
+            "one side of the supremum. Chaining of covers bounds Rad.",
         ),
         Form(
             name="sharpened one cover",
-            note="This bound uses no complexity measure. It takes a gamma/2 cover and a union "
-            "bound with (1 - risk)^n for each member.",
+            note="This bound on the risk uses no complexity measure. It takes a gamma/2 cover and "
+            "a union bound with (1 - risk)^n for each member.",
         ),
         Form(
             name="sharpened coupons",
-            note="With p = 1, gamma = 1/10 and 200 samples, the model errs on each of 21 inputs at "
-            "one parameter. The 21 parameters are pairwise gamma apart. If the sample misses an "
-            "input, no data contradict the model that errs on this input. The input's mass is .1% "
-            "above the bound, so the bound fails with about half of the allowed probability.",
+            note="The class has p = 1 parameter and gamma = 1/10. Each of 21 inputs has its own "
+            "parameter at which the model errs on this input, and the 21 parameters are pairwise "
+            "gamma apart. A sample has 200 points. If the sample misses an input, no data "
+            "contradict the model that errs on this input. The input's mass is .1% above the "
+            "bound, so the bound on the risk fails with about half of the probability that the "
+            "lemma allows. The lemma therefore holds.",
         ),
     ),
     control="one event in place of a cover's, for the coupons",

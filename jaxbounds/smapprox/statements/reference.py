@@ -88,4 +88,5 @@ UNJUDGED = {
         "learned_table.task",
     ),
 }
-"""The reasons why no statement judges some public functions, each with these functions."""
+"""A dictionary from each reason why no statement judges a public function to the names of the
+functions."""

@@ -112,7 +112,8 @@ COROLLARY_A1 = Statement(
     forms=(
         Form(
             name="derived",
-            note="The bound equals the bound of Lemma 2.4 at gamma = (mean 1/rho_i^2)^(-1/2).",
+            note="Apart from log n and xi, the corollary's bound is Lemma 2.4's bound on Rad at "
+            "gamma = (mean 1/rho_i^2)^(-1/2).",
         ),
     ),
     control="the mean of the margins for gamma",
@@ -162,9 +163,9 @@ THEOREM_31 = on_circuits(
     forms=(
         Form(
             name="derived",
-            note="Lemma B.1 gives alpha <= 14 s + 3 <= 15 s. In Theorem D.6, |W1| <= 2 sqrt r, "
-            "lambda <= sqrt r and kappa_xi < 6.5, so gamma >= sigma_zeta / (20 r) = 1/(60 "
-            "r). The number of parameters is p <= 2 w^2 d.",
+            note="Lemma B.1 bounds the parameter norm by alpha <= 14 s + 3 <= 15 s. In Theorem "
+            "D.6, |W1| <= 2 sqrt r, lambda <= sqrt r and kappa_xi < 6.5, so gamma >= sigma_zeta / "
+            "(20 r) = 1/(60 r). The number of parameters is p <= 2 w^2 d.",
         ),
     ),
     control="90 for 900",
@@ -218,9 +219,9 @@ ALTERNATIVES = on_circuits(
     forms=(
         Form(
             name="derived vc",
-            note="The VC bound grows polynomially with the width, even if the width is padding, "
-            "because p >= w^2 (d - 1). The VC bound gets worse for wider and deeper networks. In "
-            "the limit of large width w and depth d, the two sides become equal.",
+            note="The VC bound grows polynomially with the width, even if the additional weights "
+            "are zero, because p >= w^2 (d - 1). The VC bound gets worse for wider and deeper "
+            "networks. In the limit of large width w and depth d, the two sides become equal.",
         ),
         Form(
             name="derived norms",

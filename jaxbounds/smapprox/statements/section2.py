@@ -33,7 +33,8 @@ wrong on the rarest point.
 """
 DEVIATION_LEVEL, ERM_LEVEL = 0.1, 0.01
 THREE_POINTS = np.array([0.5, 0.3, 0.2])
-"""The probabilities of three points; with so few points, Rad is exact even for large samples."""
+"""The probabilities of three points; with so few points, the check computes Rad exactly even for
+large samples."""
 THREE_LOSSES = np.array(
     [
         [0.0, 0.0, 1.0],
@@ -128,12 +129,13 @@ DEVIATION = Statement(
             name="derived coin",
             note="The class has one model, which is wrong half of the time, so Rad = 0. With the "
             "printed constant, the level sqrt(2 delta) in place of delta already gives "
-            "probability 1 - delta. The check finds samples on which the bound fails.",
+            "probability 1 - delta. The bound fails on some drawn samples, but not on more than "
+            "delta allows.",
         ),
         Form(
             name="sharpened coin",
             note="The bound has McDiarmid's own constant, for one model that is wrong half of the "
-            "time. The check finds samples on which the bound fails.",
+            "time. The bound fails on some drawn samples, but not on more than delta allows.",
         ),
     ),
     control="no Rademacher term, and a tenth of the other",

@@ -24,7 +24,10 @@ Larger numbers check more circuits.
 
 @functools.cache
 def sampled_circuits() -> tuple[Circuit, ...]:
-    """Return balanced random circuits of BITS inputs, width GATES and depths 1 to LAYERS."""
+    """Return random circuits of BITS inputs, width GATES and depths 1 to LAYERS.
+
+    Each circuit outputs 1 on a quarter to three quarters of its inputs.
+    """
     with ensure_compile_time_eval():
         keys = jax.random.split(jax.random.key(40), CIRCUITS)
         return tuple(
@@ -129,9 +132,10 @@ LEMMA_32 = Statement(
         ),
     ),
     control="the output gate swapped for another one",
-    assumptions="40 balanced random circuits (6 inputs, width 10, depth 1 to 8), every coordinate "
-    "on all 64 inputs, with and without corrections, padded in width and depth; Lemma B.1 for the "
-    "h that occur (all h in the first layer only)",
+    assumptions="40 random circuits that output 1 on a quarter to three quarters of all inputs (6 "
+    "inputs, width 10, depth 1 to 8), every coordinate on all 64 inputs, with and without "
+    "corrections, padded in width and depth; Lemma B.1 for the h that occur (all h in the first "
+    "layer only)",
     tolerance=1e-12,
     budget=Budget(batch=10),
     source="Section 3.1, Appendix B",
