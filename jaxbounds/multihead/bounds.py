@@ -141,8 +141,8 @@ def inner_hessian_sharp(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
 def mixed_hessian_sharp(radius: ArrayLike, /, *, T: int) -> ArrayLike:
     """Return the bound sqrt(T) R^3 on ||Hess_UW Phi|| (sharpening S5).
 
-    The square of the norm is at most sum_t ||x_t||^2 ||Cov_t||^2, where Cov_t is the covariance of
-    the tokens under the attention weights of query t.
+    The square of ||Hess_UW Phi|| is at most sum_t ||x_t||^2 ||Cov_t||^2, where Cov_t is the
+    covariance of the tokens under the attention weights of query t.
     """
     return math.sqrt(T) * radius**3
 

@@ -209,7 +209,7 @@ class Pipeline(NamedTuple):
 
 @jax.jit
 def _started(first: Data, second: Data) -> tuple[Params, Array, Array]:
-    """Return theta^(1) for one head of each sign, and its loss and R >= 1 on the second phase."""
+    """Return theta^(1) with a head of each sign of alpha, the second phase's loss, and R >= 1."""
     params, tokens = first_step(first, balanced_signs(2)), second["X"]
     radius = jnp.maximum(max_row_norm(tokens.reshape(-1, tokens.shape[-1])), 1.0)
     return params, tied_risk(params, jnp.ones(2), second), radius

@@ -87,7 +87,7 @@ class SparseContext:
     noise: Noise = "uniform"
 
     def __post_init__(self) -> None:
-        """Check the sizes against Assumption 3."""
+        """Check that the numbers of relevant tokens and of dimensions satisfy Assumption 3."""
         if self.noise not in get_args(Noise):
             raise Refused(
                 f"noise={self.noise!r} is unknown, expected one of {', '.join(get_args(Noise))}."

@@ -14,7 +14,7 @@ CONSTANTS = {
     "sharpened": descent.LARGEST_HEAD,
     "sharpened S8": descent.SHARPEST,
 }
-"""A dictionary from each name of a set of constants to the set; `descent_certificate` uses it."""
+"""A dictionary from names to sets of constants; `descent_certificate` has a result for each set."""
 
 
 class DescentCertificate(NamedTuple):

@@ -34,7 +34,7 @@ class GlobalMargin(NamedTuple):
 
 
 def feasible(params: Head, norm: Norm, /) -> Head:
-    """Return the multiple of `params` (for "projection": of U) that satisfies the constraint."""
+    """Return the multiple of `params` (for "projection": of U) with the constraint's norm."""
     squares = jnp.sum(params["U"] ** 2)
     if norm == "projection":
         return {"U": params["U"] / jnp.sqrt(squares), "W": params["W"]}

@@ -30,9 +30,9 @@ from jaxbounds.multihead.certificate import GoodInitialisation, realized_distanc
 from jaxbounds.multihead.descent import STABILITY, TRAINING, Setting
 
 HEADS, ALPHA = 13.0, 42.0
-"""Theorem 1's factors, which bound (9 D + 3 s + 1) / (s D) and 3 (9 D + 3 s + 2) / (s D)."""
+"""Theorem 1's numbers: bounds on (9 D + 3 s + 1) / (s D) and 3 (9 D + 3 s + 2) / (s D)."""
 GOOD_HEADS, GOOD_ALPHA = 16.0, 51.0
-"""Corollary 2's factors: bounds on (12 g_0 + 3 B_2 + 1) / (B_2 g_0) and 3 (12 g_0 + 3 B_2 + 2) /
+"""Corollary 2's numbers: bounds on (12 g_0 + 3 B_2 + 1) / (B_2 g_0) and 3 (12 g_0 + 3 B_2 + 2) /
 g_0.
 """
 

@@ -44,7 +44,7 @@ class NTKMargin(NamedTuple):
 
     @property
     def gap(self) -> float | Array:
-        """The difference of the upper and the lower bound, divided by the upper bound."""
+        """The upper bound on the best margin minus the lower bound, divided by the upper bound."""
         return (self.upper - self.lower) / self.upper if self.upper > 0 else 0.0
 
 

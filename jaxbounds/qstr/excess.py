@@ -144,10 +144,11 @@ def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> floa
     """Bound the truncation error R - R_tau, Lemmas 20 and 34. All constants are explicit.
 
     R is the risk, and R_tau is the risk with the loss truncated at tau. Let A = |yhat - y|. The
-    error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the label radius plus the
-    largest prediction on prompts whose tokens stay within their radius. Therefore A exceeds sqrt
-    tau only if a token or the label exceeds its radius; each event has probability at most
-    exp(-tail). Finally |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <= `fourth`.
+    truncation error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the label radius
+    plus the largest prediction on prompts whose tokens stay within their radius. Therefore A
+    exceeds sqrt tau only if a token or the label exceeds its radius; each event has probability at
+    most exp(-tail). Finally |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <=
+    `fourth`.
     """
     both = math.sqrt(setting.C_y * 4.0**setting.s) + fourth
     return both**2 * math.sqrt(2.0) * math.exp(-0.5 * tail)

@@ -1,9 +1,9 @@
 """Two-layer networks of Assumption 2 for the smooth links that have no exact network.
 
-Each network interpolates functions of one variable at equally spaced knots. The error is therefore
-at most spacing^2/8 times the largest second derivative, and eps_2NN is this bound squared. A unit
-relu(1) represents a constant. The link `xor` jumps between -1 and 1, so every continuous network
-has an error of at least 1, the zero network's error.
+Each network interpolates functions of one variable at equally spaced knots. The network's error is
+therefore at most spacing^2/8 times the function's largest second derivative, and eps_2NN is the
+square of this bound. A unit relu(1) represents a constant. The link `xor` jumps between -1 and 1,
+so every continuous network has an error of at least 1, the zero network's error.
 """
 
 import math
@@ -43,8 +43,8 @@ def mean_network(u: Float[Array, "d"], /, *, q: int) -> Approximation:
 def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int) -> Approximation:
     """Interpolate the link sin<u, (x_1; ..; x_q)>, |u| = 1, on [-sqrt(q) r, sqrt(q) r].
 
-    Since |sin''| <= 1, the error is at most h^2/8 for knots at distance h. All constants are
-    explicit.
+    Since |sin''| <= 1, the network's error is at most h^2/8 for knots at distance h. All constants
+    are explicit.
 
     Raises:
         Refused: if there is no knot or the radius is not positive.
@@ -64,8 +64,8 @@ def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approxima
     """Approximate the link (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd) by ReLUs of each coordinate.
 
     Each interpolant of x_lk^2 exceeds the square by at least 0 and at most h^2/4, with h = r /
-    knots. Subtracting a constant halves the error, so |g - network| <= sqrt(qd) h^2/8. All
-    constants are explicit.
+    knots. Subtracting a constant from the network halves the largest error, so |g - network| <=
+    sqrt(qd) h^2/8. All constants are explicit.
 
     Raises:
         Refused: if there is no knot or the radius is not positive.

@@ -20,9 +20,9 @@ from jaxbounds.qstr.links import TwoLayer
 ROUNDING = 1e-6
 """Two encodings count as equal if their inner product (signed coherence) exceeds 1 - ROUNDING.
 
-A larger value refuses more encodings. The constant is a relative difference. The functions
-`inverse_temperature` and those of `rnn_construction` use this constant. Float32 cannot resolve
-smaller differences.
+A larger value refuses more encodings. `ROUNDING` is a relative difference of inner products. The
+functions `inverse_temperature` and those of `rnn_construction` use this constant. Float32 cannot
+resolve smaller differences.
 """
 
 

@@ -211,7 +211,7 @@ class Applicability(NamedTuple):
     unseen: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return a text with the reasons, or the bound and the norms, and the unseen parts."""
+        """Return a text: the reasons against a bound, or the bound and norms, and unseen parts."""
         shown = ["does not apply:"] if self.reasons else ["applies"]
         shown += map(str, self.reasons)
         if self.certificate:

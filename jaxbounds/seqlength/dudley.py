@@ -114,7 +114,7 @@ def dudley(
 ) -> float:
     """Bound inf_delta (near delta + far int_delta^B sqrt(ln N / m)) from above; at most B.
 
-    An upper Riemann sum on a geometric grid replaces the integral. The sum is at least the
+    An upper Riemann sum on a geometric grid replaces the integral. The upper sum is at least the
     integral, because ln N decreases in epsilon. The value is therefore certified if `log_covering`
     is certified.
 

@@ -63,7 +63,7 @@ class AttentionNetwork:
     cls: int
 
     def __call__(self, X: Float[np.ndarray, "n T d"], /) -> Float[np.ndarray, "n outputs"]:
-        """Compute the outputs from the folded weights in float64."""
+        """Compute the network's outputs from its folded weights in float64."""
         X = np.asarray(X, np.float64)
         query = np.concatenate([X[:, self.cls], np.ones((len(X), 1))], axis=1)
         keys = np.einsum("hde,ne->hnd", self.maps, query)

@@ -50,7 +50,7 @@ class LogarithmicEntropy(NamedTuple):
     letters: float
 
     def argument(self, epsilon: float) -> float:
-        """Compute s(epsilon), the argument of the logarithm, for epsilon <= kappa."""
+        """Compute s(epsilon), the argument of the bound's logarithm, for epsilon <= kappa."""
         return self.letters * (2.0 * math.log2(self.kappa / epsilon) + 3.0) + 1.0
 
 

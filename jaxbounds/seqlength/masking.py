@@ -33,7 +33,7 @@ def gradient_l1(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> Sc
 def lipschitz_constant(K: int, bound: ArrayLike = math.inf, /) -> Array:
     """Compute the l_infinity Lipschitz constant of the cross entropy over [-bound, bound]^K.
 
-    The constant is 2 (1 - 1 / (1 + (K - 1) exp(2 bound))), and 2 without a bound.
+    The Lipschitz constant is 2 (1 - 1 / (1 + (K - 1) exp(2 bound))), and 2 without a bound.
 
     Raises:
         Refused: if K < 2 or the bound is negative.

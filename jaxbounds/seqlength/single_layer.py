@@ -61,7 +61,7 @@ class OuterNorms:
 
     @property
     def peeled(self) -> float:
-        """The factor of E, the attention class's complexity: B if sigma is odd, else 2 B."""
+        """The bounds' factor of the attention class's complexity E: B if sigma is odd, else 2 B."""
         return self.product * (1.0 if self.odd else 2.0)
 
 
@@ -90,7 +90,8 @@ def entropy_terms(
     """Return (a, b, range) of Appendix C's bracket delta + (range - delta) a + b ln(range / delta).
 
     The term a = sqrt(ln 2d / m) comes from the 2d signs and coordinates. The term b =
-    `attention_lipschitz` sqrt(C / m) comes from the cover of W_QK. The range is B_inf.
+    `attention_lipschitz` sqrt(C / m) comes from the cover of W_QK. The third value, `range`, is
+    B_inf.
     """
     xp = array_module(B_x, C, m, d, B_inf, softmax_constant)
     C, m, d = (xp.asarray(value, float) for value in (C, m, d))

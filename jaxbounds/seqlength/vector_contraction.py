@@ -67,7 +67,7 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
 
     This is the bound on the log size of a 2-separated set in the module's docstring, with b =
     `levels` and d = `shattered`. The value is 0 if b <= 2 or d = 0, and infinite if d is infinite.
-    For d above 1000, (e n (b-2) / d)^d bounds the sum.
+    For d above 1000, (e n (b-2) / d)^d bounds the sum over i.
     """
     b, d = np.broadcast_arrays(np.asarray(levels, float), np.asarray(shattered, float))
     some = (b > 2) & (d > 0)

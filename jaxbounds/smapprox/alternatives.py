@@ -82,9 +82,10 @@ def norm_product_log_samples(
     """Return log n for the sample size n at which 2 Rad + 2 sqrt(log(2/delta)/(2n)) = epsilon.
 
     The output margin is 1. Golowich, Rakhlin, Shamir (2018, Theorem 1) prove Rad <= radius (sqrt(2
-    L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. The function includes a bias b
-    in the weights, as [W b; 0 1]. The inputs are (x, 1), with norm at most `radius`. The function
-    returns log n because n itself would overflow. All constants are explicit.
+    L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. The function includes a layer's
+    bias b in the layer's weight matrix, as [W b; 0 1]. The inputs are (x, 1), with norm at most
+    `radius`. The function returns log n because n itself would overflow. All constants are
+    explicit.
     """
     L = len(weights)
     squares = [np.sum(np.square(W)) + np.sum(np.square(b)) for W, b in zip(weights, biases)]

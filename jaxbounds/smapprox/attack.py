@@ -27,9 +27,7 @@ The radii are multiples of the smallest known radius that flips the decision.
 BISECTIONS = 24
 """The number of bisections of a ray; a larger number finds the flipping radius more exactly."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
-"""The step lengths of a refinement, as fractions of the way to the decision boundary, which the
-search linearises.
-"""
+"""The step lengths of a refinement, as fractions of the way to the linearised decision boundary."""
 
 
 class UpperEstimate(NamedTuple):

@@ -1,8 +1,8 @@
 """Certified lower bounds on the all-layer margin by corrections (Appendix D, Theorem D.6).
 
-All constants are explicit. The constants come from measured spectral norms of the weights, and from
-measured norms of the states on the given inputs. The paper's Lipschitz constants hold near theta;
-here they hold within a trust radius r of theta. The bound is maximised over r.
+All constants are explicit. The Lipschitz constants come from measured spectral norms of the
+weights, and from measured norms of the states on the given inputs. The paper's Lipschitz constants
+hold near theta; here they hold within a trust radius r of theta. The bound is maximised over r.
 """
 
 import math

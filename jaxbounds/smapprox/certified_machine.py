@@ -162,7 +162,7 @@ def machine_margin_by_counts(
 def _largest_safe(
     norms: list[LayerNorms], bits: float, head: float, correction: Correction, /
 ) -> float:
-    """Return the largest r at which the head is right and the slack of every layer is positive."""
+    """Return the largest r at which the network's head is right and every slack is positive."""
     zeta, different = (correction.slope, correction.radius), set(norms)
 
     def least(r: float) -> float:

@@ -71,7 +71,7 @@ class Compiled:
 
     @property
     def used(self) -> tuple[Segment, ...]:
-        """The same network without the attentions and values that have only zero weights."""
+        """The compiled network without the attentions and values that have only zero weights."""
         uses = [("dec" in layer.attends, "enc" in layer.attends) for layer in self.layers]
         bounds = [0, *(i for i in range(1, self.depth) if uses[i] != uses[i - 1]), self.depth]
         targets = lambda i, j: None if self.together else self._targets(i, j)

@@ -62,11 +62,11 @@ def l1_log_covering(
         E |c V-bar - theta|^2 <= (1-c)^2 |theta|^2 + c^2 (alpha^2 - |theta|^2) / K
                               <= alpha^2 / (1 + sqrt K)^2,
 
-    and there are C(2p + K - 1, K) <= (2p)^K such means. The error is less than r if K =
-    floor((scale - 1)^2) + 1. This K is at most scale^2, so the cover's size N satisfies log N <=
-    scale^2 log 2p. If the volume bound p log(1 + 2 scale) is smaller, the function returns the
-    volume bound. One ball is enough for scale < 1. Covers are strict: all distances are < r. All
-    constants are explicit.
+    and there are C(2p + K - 1, K) <= (2p)^K such means. The distance of some c V-bar from theta is
+    less than r if K = floor((scale - 1)^2) + 1. This K is at most scale^2, so the cover's size N
+    satisfies log N <= scale^2 log 2p. If the volume bound p log(1 + 2 scale) is smaller, the
+    function returns the volume bound. One ball is enough for scale < 1. Covers are strict: all
+    distances are < r. All constants are explicit.
 
     Raises:
         Refused: if scale or p is not positive. The other bounds of this module check their

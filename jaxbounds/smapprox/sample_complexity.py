@@ -1,8 +1,8 @@
 """Sample sizes and generalization bounds from all-layer margins (Section 2.1, Appendix A).
 
-The paper leaves absolute constants open. In this module the constants are arguments, with default
-one. The values therefore show the shape of a bound and are no certificates. Ratios of two such
-values, and invariances, do not depend on the constants.
+The paper leaves absolute constants open. In this module the absolute constants are arguments, with
+default one. The values therefore show the shape of a bound and are no certificates. Ratios of two
+such values, and invariances, do not depend on the constants.
 """
 
 import math
@@ -23,7 +23,7 @@ def log_covering_number(
     """Bound log N_inf(epsilon, L_G) <= log N_2(gamma epsilon, Theta) (proof of Lemma 2.4).
 
     The bound is constant * floor(alpha^2 log p / (gamma epsilon)^2), for a cover of an l1 ball of
-    radius alpha in p dimensions. The paper hides the constant.
+    radius alpha in p dimensions. The paper hides the constant factor of this bound.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
     return constant * math.floor(alpha**2 * math.log(p) / (gamma * epsilon) ** 2)

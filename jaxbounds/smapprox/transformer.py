@@ -84,7 +84,7 @@ class Attention:
         """Return an unnormalised attention weight (mass) for each key, and the sum of all masses.
 
         A forbidden key has the mass zero. The attention weight of a key is its mass divided by the
-        sum.
+        sum of all masses.
         """
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)

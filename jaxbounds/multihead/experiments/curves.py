@@ -106,7 +106,9 @@ class Curves:
             Refused: if a setting is wrong; the message names the setting.
         """
         if not self.panels:
-            raise Refused("panels=() is empty, expected at least one. Try panels=(Panel(),)")
+            raise Refused(
+                "panels=() is empty, expected at least one optimiser. Try panels=(Panel(),)"
+            )
         refuse_unless_increasing(self, "heads")
         refuse_unless_positive(self, "trials", "every", "n", "test")
         if self.steps < 1 or self.steps % self.every or self.opening < 0:

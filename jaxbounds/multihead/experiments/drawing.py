@@ -98,7 +98,7 @@ def draw_curves(
 
 
 def _about(dataset: xr.Dataset, apart_label: str) -> str:
-    """Return a text about the lines and the run, for the place above the legend."""
+    """Return a text about the figure's lines and the run's settings, to print above the legend."""
     trials = dataset.sizes["trial"]
     lines = "one trial"
     if trials > 1:

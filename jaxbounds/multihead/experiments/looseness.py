@@ -114,7 +114,7 @@ def _network(
 
 
 def _run_of_figure_2(config: Looseness, key: jax.Array) -> list[tuple[Any, Any]]:
-    """Return the parameters of all heads, and the data, at each of `config.steps`."""
+    """Return all heads' parameters after each number of steps in `config.steps`, and the data."""
     with enable_x64(False):  # the figure's data are float32
         drawn = draw(FIGURE_2, key, config.n)
     part = {name: jnp.asarray(np.asarray(leaf), float) for name, leaf in drawn.items()}
@@ -133,7 +133,10 @@ def _run_of_figure_2(config: Looseness, key: jax.Array) -> list[tuple[Any, Any]]
 
 
 def run(config: Looseness, key: jax.Array, /) -> xr.Dataset:
-    """Measure both sides of each bound on random and aligned networks, and along a run.
+    """Measure both sides of each bound on networks of two families, and along a run.
+
+    The module `looseness_networks` describes the two families, random networks and aligned
+    networks.
 
     The measurements on networks have the axes (family of networks, point, seed, quantity). The
     measurements along the run have the axes (step, seed, quantity). All numbers are float64.

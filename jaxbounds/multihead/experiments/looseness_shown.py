@@ -29,7 +29,7 @@ SETTINGS = default_settings(
     others="The question is ours: an exponent is asked of the sizes of the default or larger ones. "
     "Lemma 6, Corollary 1 and the sharpened bounds speak of every network, at any size.",
 )
-"""The least sizes at which the experiment decides the claims about exponents and about the run."""
+"""The least settings (sizes, seeds, steps) at which the experiment decides its claims."""
 
 
 def _bent(axis: str, power: float) -> Control:

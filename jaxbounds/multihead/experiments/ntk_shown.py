@@ -50,7 +50,10 @@ def _heads(name: str) -> int:
 
 
 def _least(values: xr.DataArray, threshold: float) -> str:
-    """Return a text: the least value, its start and seed, and how many are below `threshold`."""
+    """Return a text: the least value, its start and seed, and how many values are too small.
+
+    A value is too small if it is below `threshold`.
+    """
     table = values.transpose("start", "seed")
     start, seed = np.unravel_index(np.argmin(table.values), table.shape)
     where = f"{table.start.values[start]}, seed {table.seed.values[seed]}"

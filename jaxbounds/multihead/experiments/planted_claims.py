@@ -55,7 +55,7 @@ The function exchanges heads or panels, lowers the final alignment, or halves th
 
 
 def found_teacher(dataset: xr.Dataset, panel: int) -> np.ndarray:
-    """Return, for each (H, trial), whether the run ends near the teacher."""
+    """Return, for each (H, trial), whether the run ends with an attention W near the teacher's."""
     last = dataset.alignment_W.isel(panel=panel, step=-1).transpose("H", "trial")
     return last.values > FOUND
 

@@ -67,7 +67,7 @@ class EqualHeads(nn.Module):
 
     @nn.compact
     def parameters(self, tokens: Float[Array, "T d n"]) -> Params:
-        """Return U and W; `init(..., method="parameters")` then needs no forward pass."""
+        """Return the parameters U and W; `init` with this method needs no forward pass."""
         length, d, _ = tokens.shape
         drawn = entries(self.scale)
         W = self.param("W", drawn, (1, d, d), tokens.dtype)

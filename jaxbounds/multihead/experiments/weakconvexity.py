@@ -1,11 +1,11 @@
 """Measure whether a real network is self-bounded weakly convex, with a constant like 1/sqrt(H).
 
 The paper proves lambda_min(Hess L) >= -kappa L / sqrt(H) for its model. This experiment measures
--lambda_min / L on a pre-LN Transformer (residuals, layer norms, a GELU layer). The ratio is
-measured at initialisation and along training, on all parameters and on the attention's parameters
-alone. There are two arms (ways to make heads): the heads split the width, or the heads have a fixed
-width. In the second arm, the sum of the heads is divided by sqrt(H), as in the paper. All ratios
-are lower estimates, since Lanczos gives upper estimates of lambda_min.
+-lambda_min / L on a pre-LN Transformer (residuals, layer norms, a GELU layer). The experiment
+measures the ratio at initialisation and along training, on all parameters and on the attention's
+parameters alone. There are two arms (ways to make heads): the heads split the width, or the heads
+have a fixed width. In the second arm, the sum of the heads is divided by sqrt(H), as in the paper.
+All ratios are lower estimates, since Lanczos gives upper estimates of lambda_min.
 
 If the output is linear in the heads (preset "linear"), the Hessian contains the heads' second
 derivatives divided by sqrt(H). Layers after the attention add J^T (Hess of the later layers) J to
@@ -256,7 +256,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _law(power: float) -> Control:
-    """Return a function that makes false data, in which the ratios follow a power of H."""
+    """Return a function that makes false data, in which -lambda_min / L follows a power of H."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         ratio = (0 * dataset.ratio + 1) * dataset.H.astype(float) ** power
@@ -272,8 +272,8 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-The function gives an arm (way to make heads) the other arm's exponent, or makes the ratio grow in
-training.
+The function gives an arm (way to make heads) the other arm's exponent, or makes the ratio
+-lambda_min / L grow in training.
 """
 
 

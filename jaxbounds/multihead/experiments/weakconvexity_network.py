@@ -40,8 +40,8 @@ class HeadSum(nn.Module):
         d = x.shape[-1]
         if self.arm not in get_args(Arm):
             raise Refused(
-                f"arm={self.arm!r} is unknown, expected one of {', '.join(get_args(Arm))}. Try"
-                " arm='split'"
+                f"arm={self.arm!r} is no way to make heads, expected one of"
+                f" {', '.join(get_args(Arm))}. Try arm='split'"
             )
         if self.arm == "split" and d % self.heads:
             raise Refused(

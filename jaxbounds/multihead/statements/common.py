@@ -84,5 +84,5 @@ def unrestricted(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def tight(lhs: ArrayLike, rhs: Mapping[str, ArrayLike], *, error: ArrayLike = 0.0) -> Sides:
-    """Return the sides of the claim, and as control a bound that must fail: 0.9 times the last."""
+    """Return the claim's sides, and a control that must fail: 0.9 times the last bound."""
     return Sides(lhs=lhs, rhs={**rhs, "control": 0.9 * list(rhs.values())[-1]}, error=error)

@@ -3,9 +3,10 @@
 The statements of Section 5 and Appendices D and E use these instances.
 
 Noise has independent scales along mu, along nu and outside the patterns' span. A noise coordinate
-is uniform, equal to plus or minus the scale, or zero. The constants Z_mu, Z_nu and Z of Assumption
-3 are the least constants that an instance's noise allows. At the least constants, every bound is
-strongest. M = d - 3 of the d dimensions are distractors, so one dimension is outside the span.
+is uniform within plus or minus its scale, equal to plus or minus its scale, or zero. The constants
+Z_mu, Z_nu and Z of Assumption 3 are the least constants that an instance's noise allows. At the
+least constants, every bound is strongest. M = d - 3 of the d dimensions are distractors, so one
+dimension is outside the span.
 """
 
 import functools

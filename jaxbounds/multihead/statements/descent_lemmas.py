@@ -53,8 +53,8 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
     """Return a bound on the rounding errors of L(theta_k) and of the next step, for every k.
 
     A margin is a sum over H heads divided by sqrt(H). Each head has an error of eps times the
-    head's terms. The outputs of different groups of heads may cancel, so the error is eps times
-    sqrt(H) max_h sum_t |u_t| |x_t| and not eps times the margin.
+    head's terms. The outputs of different groups of heads may cancel, so the rounding error of the
+    margin is eps times sqrt(H) max_h sum_t |u_t| |x_t| and not eps times the margin.
     """
     _, largest, _ = sizes_along(run, instance["copies"])
     s = setting(instance)

@@ -79,7 +79,7 @@ def _several_steps(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _guaranteed(
     name: str, constants: descent.Constants, note: str, moved: str
 ) -> tuple[Form, Form]:
-    """Return a form (version of the claim) for the loss and a form for the distance.
+    """Return two forms (versions of the claim): for the loss, and for ||theta_K - theta_0||.
 
     `constants` determine the conditions on H and eta of both forms.
     """

@@ -212,7 +212,7 @@ def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _both_in_regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check the assumptions of `_regime`, and the order of the margins at both sparsities."""
+    """Check `_regime`'s assumptions and gamma_lin <= gamma* <= gamma_attn at both sparsities."""
     at = {"zeta": instance, "zeta'": {**instance, "zeta": instance["less"]}}
     met: dict[str, ArrayLike] = {"zeta' < zeta": instance["less"] < instance["zeta"]}
     for name, setting in at.items():

@@ -74,7 +74,10 @@ def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Ar
 def _target(
     start: Params, direction: Params, copies: Array, alone: Array, distance: Array
 ) -> Params:
-    """Return the point at this distance from theta_0; if `alone`, only the first group differs."""
+    """Return the target, in the given direction and at the given distance from theta_0.
+
+    If `alone` is true, the target differs from theta_0 only in the first group of heads.
+    """
     mask = jnp.stack([jnp.ones(()), jnp.where(alone, 0.0, 1.0)])[:, None, None]
     direction = jax.tree.map(lambda leaf: leaf * mask, direction)
     move = lambda leaf, way: leaf + distance / tied_norm(direction, copies) * way

@@ -96,7 +96,10 @@ def retrieval_errors(config: Constructions, key: Array, /, *, d: int = 10, q: in
 
 
 def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int = 2) -> dict:
-    """Measure the RNN's largest error on a recovered token, for each variant and length N."""
+    """Measure the RNN's largest error on a recovered token, for each variant and length N.
+
+    The variants are the exact, the biased and the rectified transition.
+    """
     found = np.zeros((3, len(config.lengths)))
     for column, N in enumerate(config.lengths):
         key_w, key_x, key_t, key_n = jax.random.split(jax.random.fold_in(key, N), 4)
@@ -217,7 +220,7 @@ SETTINGS = default_settings(
     others="(A.2), Proposition 28 and Theorem 1 speak of every prompt, N and q > H: one size "
     "decides. Rates in N and n are asked of the default's lengths or larger ones.",
 )
-"""The claims infer a rate only if the grids reach these lengths and numbers."""
+"""The least lengths N and numbers of points that the grids must contain for claims about rates."""
 
 
 def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:

@@ -146,7 +146,7 @@ def _jobs(
 
 
 def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) -> dict[str, tuple]:
-    """Train every cell (architecture and N) with one protocol, and return the variables."""
+    """Train every cell (architecture and N) with one protocol; return the result's variables."""
     protocol, seeds = config.protocols()[ending], config.seeds
     shape = (len(config.architectures), len(config.lengths), config.draws * seeds)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)

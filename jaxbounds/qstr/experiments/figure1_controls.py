@@ -27,7 +27,7 @@ def _times(factor: float, start: str) -> Control:
 
 
 def _linear(start: str) -> Control:
-    """Return false data, in which samples grow like N from the samples at the least N."""
+    """Return false data, in which numbers of samples grow like N from the number at the least N."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         first = dataset.samples.isel(N=0) * dataset.N / dataset.N[0]
@@ -38,7 +38,7 @@ def _linear(start: str) -> Control:
 
 
 def _exchanged(one: str, other: str) -> Control:
-    """Return false data, in which two networks exchange their samples."""
+    """Return false data, in which two networks exchange their numbers of samples."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         names = dataset.architecture.values.tolist()

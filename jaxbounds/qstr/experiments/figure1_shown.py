@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # slow to import
 
 
 def in_words(protocol: Protocol, /) -> str:
-    """Describe the settings that decide the numbers, in one line."""
+    """Describe, in one line, the settings on which the figure's numbers depend."""
     law = "simple-qSTR" if protocol.simple else "qSTR"
     test = "simple" if protocol.test_on == "simple" else "the same"
     goal = f"risk < {protocol.threshold:g} on {test} data"
@@ -32,9 +32,9 @@ def in_words(protocol: Protocol, /) -> str:
 def _cells(
     dataset: xr.Dataset, name: str, ending: str
 ) -> tuple[np.ndarray, Float[np.ndarray, "N S"], Bool[np.ndarray, "N S"]]:
-    """Return the lengths, the samples of each run, and a mask of the censored runs.
+    """Return the prompt lengths, each run's number of samples, and a mask of the censored runs.
 
-    The samples of a censored run are a lower bound.
+    The number of samples of a censored run is a lower bound.
     """
     part = dataset.sel(architecture=name).dropna("N", how="all", subset=["samples" + ending])
     values, seen = part["samples" + ending].values, part["seen" + ending].values

@@ -186,7 +186,7 @@ CONTROLS: dict[str, Control] = {
     "the block's diagonal": valued(0.4, "diagonal_energy"),
     "its own token highest": valued(-1.0, "margin"),
 }
-"""False data: from an untrained run, or with energy and scores outside the block of (A.2)."""
+"""False data: an untrained run's risk, or small shares of the matrix's squares in (A.2)'s block."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:

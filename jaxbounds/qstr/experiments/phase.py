@@ -96,7 +96,7 @@ def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
 
 
 def _masks(q: int, config: Phase) -> dict:
-    """Return masks of the heads and of the entries of W_QK in use, for each class and H."""
+    """Return masks of the used heads and entries of W_QK, for each attention class and H."""
     De, H = 1 + (q + 1) * (2 * q + 2), max(config.heads)
     block = np.ones((2, De, De), dtype=np.float32)
     block[1, :1, 1:] = block[1, 1:, :1] = 0.0
@@ -163,7 +163,7 @@ A larger number accepts worse runs.
 
 
 def _short_of_the_bound(dataset: xr.Dataset) -> xr.Dataset:
-    """Return false data: training works, but coupled runs of two heads stay above the bound."""
+    """Return false data: training works, but two heads with free W_QK stay above the bound."""
     coupled, H = dataset.attention == "coupled", dataset.H
     bound = dataset.bound.sel(attention="decoupled")
     risk = dataset.risk.where(~(coupled & (H == 2)), 1.2 * bound)
@@ -175,11 +175,11 @@ CONTROLS: dict[str, Control] = {
     "no decoupled run": shifted(-0.5, "risk", attention="decoupled"),
     "coupled H = 2 < q": _short_of_the_bound,
 }
-"""Data for which a claim is false: decoupled runs below their bound, coupled runs above it."""
+"""Data for which a claim is false: block-diagonal W_QK below the bound, or free W_QK above it."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide whether only coupled attention trains to a risk below the lower bound 1 - H/q."""
+    """Decide whether only free ("coupled") W_QK train to a risk below the lower bound 1 - H/q."""
     apart = (dataset.risk - dataset.bound).sel(attention="decoupled").values.ravel()
     text = "no decoupled run is below (1 + 2/N)(1 - H/q) by more than 5% of the label's variance"
     least = float(apart.min())

@@ -32,7 +32,7 @@ def _repeated(key: Array, size: Size) -> dict[str, Array]:
 
 
 def _best(size: Size) -> Instance:
-    """Return an instance with the estimate P u, which a pseudo-inverse computes."""
+    """Return an instance with the estimate P u of u; a pseudo-inverse computes P u."""
     key_x, key_u = jax.random.split(jax.random.key(3))
     instance = _prompts(key_x, size) | {"u": sphere(key_u, size["q"] * size["d"])}
     x, t, u = map(np.asarray, instance.values())

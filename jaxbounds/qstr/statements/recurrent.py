@@ -103,7 +103,7 @@ ACCUMULATION = Statement(
 
 
 def bounded(A: Array, limit: float) -> Array:
-    """Scale A so that its Frobenius norm, and so its operator norm, is at most the limit."""
+    """Scale A so that the Frobenius norm, and so the operator norm, is at most `limit`."""
     square = jnp.sum(A**2, axis=(-2, -1), keepdims=True)
     return limit * A / jnp.maximum(jnp.sqrt(square), 1.0)
 

@@ -100,7 +100,7 @@ def run(config: Comparison, key: Array, /) -> xr.Dataset:
 
 
 def _words(winners: np.ndarray, line: np.ndarray) -> str:
-    """Name the least bound along a line, for example "trivial, sharpened from 1e+04"."""
+    """Name the smallest bound along a line of settings: "trivial, sharpened from 1e+04"."""
     label = lambda name: BOUNDS[name].label if name in BOUNDS else name
     changes = [i for i in range(1, len(line)) if winners[i] != winners[i - 1]]
     parts = [f"{label(winners[i])} from {line[i]:.3g}" for i in changes]
@@ -153,7 +153,8 @@ SETTINGS = default_settings(
     others="The paper names no point: which bound is least depends on it, and is asked of the "
     "default's lines. A bound that does not depend on T does so at every point.",
 )
-"""The settings at which the claims are decided; lines that end earlier leave the claims open."""
+"""The settings at which the claims are decided; lines of settings that end earlier leave the claims
+open."""
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
@@ -217,7 +218,7 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _setting(data: xr.Dataset) -> str:
-    """Describe the setting that all lines contain; "" if the data do not record this setting."""
+    """Describe the setting that all lines of settings contain; "" if the data lack this setting."""
     one = data.attrs.get("config", {}).get("setting")
     if not one:
         return ""

@@ -1,4 +1,4 @@
-"""Decide whether runs at several lengths show a trend, and estimate the runs needed for it."""
+"""Decide whether runs at several lengths show a trend, and estimate how many runs would decide."""
 
 from typing import NamedTuple
 

@@ -93,7 +93,7 @@ def draw_data(key: Array, config: SparseMajority, T: int, /) -> Data:
 
 
 def draw_params(keys: Array, config: SparseMajority, /) -> Any:
-    """Draw one set of initial parameters for each key; no shape depends on the length."""
+    """Draw a set of initial parameters for each key; no parameter's shape depends on T."""
     net = MajorityTransformer(hidden=config.hidden)
     one = jnp.zeros((1, 1, config.embedding.d))
     return jax.vmap(lambda key: net.init(key, one)["params"])(keys)

@@ -73,7 +73,7 @@ def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     """Return the sums of signs at each point, their probabilities, and each sample's first row.
 
     If a sample contains a point c times, k of its signs are -1 with probability C(c, k) / 2^c. The
-    sum is then c - 2 k.
+    sum of the point's signs is then c - 2 k.
     """
     sums: list[list[float]] = []
     probability: list[float] = []

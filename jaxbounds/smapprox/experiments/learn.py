@@ -78,7 +78,7 @@ CONTROLS: dict[str, Control] = {
 }
 """Changes of the data after which the paper's claims must fail.
 
-In the changed data the tables are not learned, or noise has another effect on the errors.
+In the changed data the tables are not learned, or noise has another effect on the test errors.
 """
 
 

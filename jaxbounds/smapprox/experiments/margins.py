@@ -42,7 +42,7 @@ class Margins:
     refinements: int = 2
 
     def __post_init__(self) -> None:
-        """Refuse unequal lists and depths or times out of order."""
+        """Refuse lists of unequal length, and depths or times that do not increase."""
         if len(self.words) != len(self.times):
             raise Refused(
                 f"words={len(self.words)} and times={len(self.times)}, expected one time for each"

@@ -81,8 +81,8 @@ class Figure6:
         """
         if not self.arms or len(set(self.arms)) < len(self.arms) or set(self.arms) - _ARMS:
             raise Refused(
-                f"arms={self.arms}, expected one or more of {', '.join(sorted(_ARMS))}, each at"
-                " most once. Try a shorter list"
+                f"arms={self.arms}, expected one or more ways to make heads from"
+                f" {', '.join(sorted(_ARMS))}, each at most once. Try a shorter list"
             )
         refuse_unless_increasing(self, "heads")
         positive = (
@@ -134,4 +134,4 @@ PUBLISHED = Figure6(
 SNIPPETS = Figure6(
     source="file", n=8568, test=2000, epochs=4, code="byte-pairs", inner=256, heads=(1, 2, 4, 16)
 )
-"""Real film-review sentences, with networks trained from scratch."""
+"""A preset that trains networks from scratch on real film-review sentences."""

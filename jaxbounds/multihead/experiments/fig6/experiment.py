@@ -21,7 +21,7 @@ from jaxbounds.multihead.roberta import RobertaShape
 
 
 def _refuse_what_cannot_run(config: Figure6, data: Prepared) -> None:
-    """Check every pair of an arm (way to make heads) and a head count before the first run."""
+    """Check, before any run, that each arm (way to make heads) has a network at each head count."""
     for arm in config.arms:
         for heads in config.heads:
             network(config, arm, heads, data.vocabulary)
@@ -52,9 +52,9 @@ def run(
     missing = [arm for arm in config.arms if arm in PRETRAINED and not config.weights]
     if missing:
         raise Refused(
-            f"arm={missing[0]} starts from pretrained weights, but no weights are given. Try"
-            " --weights FOLDER, with config.json, model.safetensors and tokenizer.json of"
-            " roberta-base"
+            f"the networks of arm={missing[0]} start from pretrained weights, but no weights"
+            " are given. Try --weights FOLDER, with config.json, model.safetensors and"
+            " tokenizer.json of roberta-base"
         )
     data = prepare(config, key)
     _refuse_what_cannot_run(config, data)

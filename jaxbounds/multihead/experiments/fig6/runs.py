@@ -80,7 +80,7 @@ def network(config: Figure6, arm: str, heads: int, vocabulary: int, /) -> Robert
 
 
 def _first_weights(config: Figure6, arm: str, heads: int, key: Array) -> dict:
-    """Return the pretrained weights of one trial; draw a classifier if the weights have none."""
+    """Return the pretrained weights of a trial, and draw the classifier that a folder may lack."""
     shape, params = load_roberta(
         config.weights, key, labels=2, memory_limit=config.memory_gib * 2**30
     )
@@ -204,7 +204,7 @@ def _cross_entropy(logits: Any, labels: Array) -> Array:
 
 
 def _judged(net: Roberta, params: dict, groups: dict[str, Array]) -> tuple[Array, Array]:
-    """Compute the mean loss and accuracy over the rows with a label."""
+    """Compute the mean loss and accuracy over the sentences that have a label."""
 
     def one(group: dict[str, Array]) -> tuple[Array, Array]:
         logits: Any = net.apply({"params": params}, group["tokens"], group["mask"])
