@@ -101,7 +101,7 @@ def inner_gradient_sharp(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
 
 
 def gradient_bound(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
-    """Return the sum of the bounds (43) and (37), which bounds ||grad Phi||, eq. (44)."""
+    """Return the sum of the bounds (43) and (37); the sum bounds ||grad Phi||, eq. (44)."""
     return inner_gradient_bound(radius, scores) + outer_gradient_bound(radius, T=T)
 
 

@@ -105,7 +105,7 @@ def head_hessian(
 def hessian_certificate(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> Float[Array, ""]:
-    """Return sharpening S11's bound on ||Hess Phi||, which is at least as sharp as the bound S5.
+    """Return sharpening S11's bound on ||Hess Phi||; it is at most the bound of sharpening S5.
 
     The bound uses ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t ||x_t||^2
     ||K3_t(u_t)||. Here Cov_t is the tokens' covariance under the attention weights of query t, and

@@ -1,4 +1,4 @@
-"""Self-bounded weak convexity of any network's logistic loss, which includes Corollary 1 (3).
+"""Self-bounded weak convexity of any network's logistic loss; Corollary 1 (3) is a special case.
 
 For any twice differentiable f, the Hessian of L = (1/n) sum l(y_i f_i) is
 

@@ -35,9 +35,9 @@ def tied_output(
         params: one head for each group.
         copies: the number of heads in each group.
         tokens: one sequence of tokens, shape (T, d).
-        single: the parameters of one head of each group, which may differ from the group's; None
-            stands for `params`. At `single` = `params`, the gradient in `single` is the gradient of
-            one head.
+        single: the parameters of one head of each group; they may differ from the group's
+            parameters. None stands for `params`. At `single` = `params`, the gradient in `single`
+            is the gradient of one head.
 
     Raises:
         AssertionError: if the parameters and `copies` have different numbers of groups.

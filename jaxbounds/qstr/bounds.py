@@ -126,7 +126,7 @@ def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De
 def query_key_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int
 ) -> float:
-    """Return the rate of Lemma 16's second bound (Maurey) as printed, which is false.
+    """Return the rate of Lemma 16's second bound (Maurey) as printed; this bound is false.
 
     The value is r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2. The paper's source [BFT17] proves the bound
     for the l_2 norm over the data, not for the supremum over prompts and positions.

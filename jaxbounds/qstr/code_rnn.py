@@ -1,4 +1,4 @@
-"""A random-code RNN whose |U|_op does not grow with N, which refutes Proposition 8's second bound.
+"""A random-code RNN that refutes Proposition 8's second bound: its |U|_op does not grow with N.
 
 The RNN quantises the scalars <u, x_j> to b bits. The RNN's state encodes the bits of all tokens so
 far by a linear code of length D = 8 b N, as a unit vector. A transition decodes the state, appends
@@ -56,7 +56,7 @@ class CodeRNN(NamedTuple):
         distance: the smallest distance between two states, which lie on the unit sphere.
         lipschitz: Lipschitz constant L of the readout as a function of (h->, h<-), for r_h = 1.
         operator_norm: |U|_op of U = [I I].
-        frobenius_norm: |U|_F of U = [I I], which grows with N.
+        frobenius_norm: |U|_F of U = [I I]; it grows with N.
         width: the dimension d_h = D of a state.
     """
 

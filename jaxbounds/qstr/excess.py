@@ -206,8 +206,8 @@ def minimiser_risk(
         delta: probability that the statistical bound fails.
         form: the name of the bound: "symmetrised" (the paper's chain of inequalities), "covered"
             (`truncated_risk`), or "clipped". The bound "clipped" is `truncated_risk` for
-            predictions clipped to the label radius, which replaces `largest` and `fourth` (first
-            remark after Theorem 4).
+            predictions clipped to the label radius (first remark after Theorem 4). The label radius
+            then replaces `largest` and `fourth`.
 
     Raises:
         Refused: if the form is unknown.

@@ -39,7 +39,7 @@ def label_limit(n: int, /, *, q: int, d: int) -> float:
     """Return the risk 1 - n/(qd) that n labels leave on average over u. All constants are explicit.
 
     Some u has at least the average risk. The average of `hidden_risk` over the sphere is 1 -
-    rank/(qd). So a learner with risk r needs (1 - r) q d labels, which is Omega(qd) as the paper
+    rank/(qd). So a learner with risk r needs (1 - r) q d labels, the order Omega(qd) that the paper
     states. A prompt gives one label in (2.3) or in simple-qSTR. The averaged risk (2.2) of other
     models has up to N labels for each prompt.
 

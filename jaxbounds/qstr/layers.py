@@ -1,4 +1,4 @@
-"""Layers with PyTorch's initialisation, which the published protocol uses, and a ReLU network."""
+"""Layers with PyTorch's initialisation, as in the published protocol, and a ReLU network."""
 
 import math
 from collections.abc import Callable

@@ -146,10 +146,10 @@ def least_variation(
     """Find a network of small variation V through n points, by linear programs over neurons.
 
     The first dictionary holds the affine interpolant (if it exists), Lemma 38's neurons along one
-    direction, and random neurons. The random neurons are in the span of the data, which contains
-    the best neurons. Each round adds neurons, found by ascent, that violate a constraint of the
-    dual program. The result has n neurons, of which some may be zero. Compute in float64 if there
-    are many points or close points, as for Lemma 38's network.
+    direction, and random neurons. The random neurons are in the span of the data, because the span
+    contains the best neurons. Each round adds neurons, found by ascent, that violate a constraint
+    of the dual program. The result has n neurons, of which some may be zero. Compute in float64 if
+    there are many points or close points, as for Lemma 38's network.
 
     Args:
         x: the points through which the network must pass, shape (n, d).

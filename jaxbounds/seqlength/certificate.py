@@ -37,7 +37,7 @@ class GeneralizationCertificate(NamedTuple):
     Attributes:
         gap: min(bound, trivial), a bound on |population loss - training loss|.
         bound: the bound on the gap, not clipped at the trivial value.
-        trivial: the range of the loss, which the gap never exceeds.
+        trivial: the range of the loss; the gap never exceeds the range.
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the Rademacher complexity of the network's scalar output.
         tail: the term of the bound that depends on the failure probability delta.

@@ -1,8 +1,8 @@
 """A cover of linear maps on given points in l_2, by corrections (Lemma 3.5, explicit constants).
 
 The class is W in R^{k x d} with ||W^T||_{2,1} <= B (rows), on x_1, .., x_N with ||x_i||_2 <= B_x.
-Let x = B B_x / epsilon and q > 1. As in Zhang (2002), whose constant is 36, the code of W lists the
-corrections of a perceptron that starts at 0 and approaches W.
+Let x = B B_x / epsilon and q > 1. As in the proof of Zhang (2002), who has the constant 36, the
+code of W lists the corrections of a perceptron that starts at 0 and approaches W.
 
 Row j of norm r_j has level l_j = ceil(log_q(B / r_j)) and weight rho_j = B q^{-l_j} in (r_j / q,
 r_j]. Its resolution epsilon_j has epsilon_j^2 = epsilon^2 rho_j / B, so that sum_j epsilon_j^2 <=

@@ -31,8 +31,8 @@ def _check(n: int, K: float) -> None:
 def count_nonnegative(n: int, K: int, /) -> int:
     """Count the k in Z_{>=0}^n with sum k <= K: C(n + K, K).
 
-    Section 3 says "less than or equal to n^K", which is false (erratum E2). The number (n + 1)^K is
-    an upper bound.
+    Section 3 says that the number is "less than or equal to n^K"; the claim is false (erratum E2).
+    The number (n + 1)^K is an upper bound.
 
     Raises:
         Refused: if n < 1 or K < 0.

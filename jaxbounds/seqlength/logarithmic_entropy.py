@@ -105,8 +105,8 @@ def entropy_D_0_2(
 ) -> LogarithmicEntropy:
     """Return the entropy of {X -> e_j^T X^T softmax(X W_QK^T x_cls)} for ||W_QK||_{2,1} <= B_QK.
 
-    The norm is over columns of W_QK, which are the rows of the map x -> W_QK^T x (erratum E3). CLS
-    tokens have ||x||_1 <= B_x.
+    The norm is over columns of W_QK; the columns are the rows of the map x -> W_QK^T x (erratum
+    E3). CLS tokens have ||x||_1 <= B_x.
     """
     kappa = float(attention_lipschitz(B_x, B_inf, softmax_constant=softmax_constant)) * B_QK * B_x
     return LogarithmicEntropy(2.0 * kappa**2, kappa, 2.0 * d**2)

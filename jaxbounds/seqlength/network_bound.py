@@ -158,8 +158,8 @@ def network_rademacher(
     """Bound the complexity U of the output units layer by layer, as in this module's docstring.
 
     The bound is certified for all networks of this shape with norms at most `norms`, on samples
-    with token norms at most `tokens`. `coverings` is a result of `map_coverings`, which does not
-    depend on the sample size.
+    with token norms at most `tokens`. `coverings` is a result of `map_coverings`; this result does
+    not depend on the sample size.
     """
     heads, d, _ = network.maps.shape
     coverings = coverings or map_coverings(network, norms, tokens)

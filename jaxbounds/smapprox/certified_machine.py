@@ -79,8 +79,8 @@ def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float,
     If the slack is not negative, the layer tolerates the perturbation. eta (`state_error`) bounds
     the error of a corrected state whose correction is perturbed. K and mu are the layer's Lipschitz
     constants in its parameters and in its state. The layer's output error K r + mu eta must stay
-    within the correction's radius. The attention scores of decoder and encoder, which differ by at
-    least 1, must keep their order.
+    within the correction's radius. Distinct attention scores of a decoder or encoder differ by at
+    least 1 and must keep their order.
     """
     one = lambda v: math.hypot(v, 1.0)
     lam, eta = state_norm(bits), state_error(bits, slope, radius, r)

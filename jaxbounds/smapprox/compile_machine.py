@@ -177,7 +177,7 @@ def compile_together(
     adder: str = "lookahead",
     correction: Correction | None = DYADIC,
 ) -> list[Compiled]:
-    """Build several machines as networks of one shape, which share one compilation when they run.
+    """Build several machines as networks of one shape; their runs share one compilation.
 
     The function pads narrower networks with zeros. For a machine with few symbols, the embedding
     also has columns for symbols that never occur.

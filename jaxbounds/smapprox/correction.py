@@ -86,4 +86,4 @@ class Correction:
 THIRDS = Correction(3.0)
 """The paper's rounding (Proposition 3.4), with radius 1/3."""
 DYADIC = Correction(2.0)
-"""The rounding with radius 1/4, whose weights float32 represents exactly."""
+"""The rounding function with radius 1/4; float32 represents its weights exactly."""

@@ -95,8 +95,8 @@ def _keep_on_tape(machine: TuringMachine, word: Sequence[str], T: int) -> None:
     if heads.min() < 1:
         raise Refused(
             f"machine={machine.name!r} goes to cell {heads.min()} on the word {''.join(word)!r}"
-            f" at step {int(heads.argmax() if heads.max() < 1 else (heads < 1).argmax())}, which"
-            " lies left of the promised one-way tape. Try compiling with tape='two_way'"
+            f" at step {int(heads.argmax() if heads.max() < 1 else (heads < 1).argmax())}, left of"
+            " the promised one-way tape. Try compiling with tape='two_way'"
         )
 
 

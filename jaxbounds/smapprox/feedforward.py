@@ -1,7 +1,8 @@
 """The feedforward ReLU networks of Section 3, and Boolean circuits compiled to them (Lemma B.1).
 
 Parameters are {"first": {"W" (w, m), "b" (w,)}, "hidden": {"W" (d-1, w, w), "b" (d-1, w)}, "head":
-{"W" (w,), "b" ()}}. The network has d hidden layers of width w, which one `scan` computes.
+{"W" (w,), "b" ()}}. The network has d hidden layers of width w; one `scan` computes all hidden
+layers.
 """
 
 from typing import Any

@@ -38,8 +38,7 @@ class NTK:
         relevant: zeta T, the number of relevant tokens.
         distractors: M, the number of distractors; the dimension is d = M + 2.
         signal: S, the norm of every pattern.
-        noise: the bound on every noise coordinate, which is uniform between plus and minus the
-            bound.
+        noise: the bound b on every noise coordinate; a coordinate is uniform on [-b, b].
         samples: the numbers of samples n; a smaller data set consists of the first samples of a
             larger one.
         heads: the numbers of heads H of the random starts.

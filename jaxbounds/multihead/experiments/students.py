@@ -19,7 +19,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.multihead.model import MultiHeadAttention
 
 EQUAL_HEADS = "equal-heads"
-"""The name of the paper's model with equal heads, which `student.EqualHeads` implements.
+"""The name of the paper's model with equal heads; `student.EqualHeads` is this model.
 
 The number of heads H is an input of each lane, which is one trial at one H.
 """

@@ -201,7 +201,7 @@ def around_descent(size: Size) -> Instance:
     The n sequences are equal, and one of the labels differs from the other labels. Both step sizes
     are close to the largest one that (68) allows. Let a = eta T ||x||^2. After the step, the loss
     is (2 l(z) + l(-z)) / 3 at z = a / 6. Eq. (68) says that this loss is at most log 2 - a / 72,
-    which is true up to a = 4.0760.
+    and the inequality is true up to a = 4.0760.
     """
     n, T, d = size["n"], size["T"], size["d"]
     twice = lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape))

@@ -99,7 +99,7 @@ def _hoeffding(instance: Instance, size: Size) -> Sides:
 def _bounded(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Check the hypotheses of Fact 2 for random signs: B = 1 and mu = 0.
 
-    The check lists all 2^H vectors of signs, which are equally likely.
+    The check lists all 2^H equally likely vectors of signs.
     """
     heads, plus = (jnp.asarray(instance[name]).astype(float) for name in ("H", "plus"))
     count = int(instance["H"])

@@ -29,7 +29,7 @@ A larger number takes more time.
 """
 
 TIGHT_LOGIT = math.log((3 + math.sqrt(3)) / (3 - math.sqrt(3)))
-"""The logit log((1 - p) / p) = 1.317 at p = (3 - sqrt 3) / 6, which maximises |kappa_3| in S3.
+"""The logit log((1 - p) / p) = 1.317 at the p = (3 - sqrt 3) / 6 that maximises |kappa_3| in S3.
 
 Sharpening S3 bounds the third cumulant kappa_3, and a variable with two values attains the bound.
 """

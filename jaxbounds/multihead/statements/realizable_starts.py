@@ -118,7 +118,7 @@ def enough_for_proposition_7(
 
 
 def even(heads: ArrayLike) -> Array:
-    """Return the next even number of heads, which divides into two equal groups."""
+    """Return the next even number of heads, so that the heads divide into two equal groups."""
     return 2 * jnp.ceil(heads / 2)
 
 

@@ -81,7 +81,8 @@ def together(
             instances.
         id: the id of the new statement.
         label: the label of the new statement.
-        tex: the formula of the new statement, which may be short; each part states its own in full.
+        tex: the formula of the new statement; it may be short, because each part states its own in
+            full.
         sample: samplers of instances; every part must be able to evaluate these instances.
         sizes: the sizes of the instances on which all parts are evaluated.
         budget: the number of drawn instances; the check does not search.

@@ -22,7 +22,7 @@ class Exponent(NamedTuple):
         slope: the maximum-likelihood estimate of the exponent.
         low: lower end, from the 2.5% quantile of the resampled exponents or from Student's law.
         high: upper end, from the 97.5% quantile or from Student's law.
-        censored: the number of runs that did not learn, which entered the fit as "more than the
+        censored: the number of runs that did not learn; they entered the fit as "more than the
             budget".
     """
 
@@ -35,8 +35,8 @@ class Exponent(NamedTuple):
 def _fit(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
     """Fit a line and return its slope, by least squares or the normal (Tobit) likelihood.
 
-    The function uses the likelihood if some y are censored, which means that only a lower bound of
-    y is known.
+    The function uses the likelihood if some y are censored. The data give only a lower bound of a
+    censored y.
     """
     design = np.stack([np.ones_like(x), x], axis=1)
     first = np.linalg.lstsq(design, y, rcond=None)[0]

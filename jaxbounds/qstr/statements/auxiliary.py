@@ -229,8 +229,8 @@ PACKING = searched_on_host(
         Form(
             name="corrected",
             note=(
-                "The corrected bound is the first branch of the printed minimum, which compares "
-                "volumes."
+                "The corrected bound is the first branch of the printed minimum; this branch "
+                "compares volumes."
             ),
             equality="equally spaced points on a segment",
         ),

@@ -118,7 +118,7 @@ def tokens_of(i: Instance, size: Size) -> tuple[Array, dict[str, Any]]:
 def _gated(i: Instance, size: Size) -> tuple[Array, Array]:
     """Return two arrays with q slots per token: x_i in every slot, and x_i if t_il = i, else 0.
 
-    A slot is a block of d numbers, which holds one relevant token.
+    A slot is a block of d numbers that holds one relevant token.
     """
     N, q, d = size["N"], size["q"], size["d"]
     here = i["t"] == jnp.arange(N, dtype=i["t"].dtype)[:, None]

@@ -99,7 +99,7 @@ def _meets_lemma_12(i: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the hypotheses of Lemma 12, and whether the example meets each hypothesis.
 
     In the example, x is uniform on the sphere of radius sqrt(d), n = N = 1 and y = <u, x>. The
-    example violates q < N (Section 2), which the proof of Lemma 34 also does not use.
+    example violates q < N (Section 2), and the proof of Lemma 34 does not use q < N.
     """
     d = size["d"]
     orders = np.array([1.0, 1.5, 2.0, 4.0, 16.0, 256.0])

@@ -186,7 +186,7 @@ CONTROLS: dict[str, Control] = {
     "where each wins, by norm": turned("B_QK", "winner_over_B_QK"),
     "smaller cover": valued(np.inf, "crossover"),
 }
-"""False variants of the data, which the claims must reject.
+"""False variants of the data; the claims must reject all of them.
 
 In these variants, bounds that should be constant grow, growing bounds are constant, or other bounds
 are the least.

@@ -185,7 +185,7 @@ CONTROLS: dict[str, Control] = {
     "at fixed norms": _with_slope("bound_fixed", 0.1),
     "its trend is that": _with_slope("bound", 3.0),
 }
-"""False variants of the data, which the claims must reject.
+"""False variants of the data; the claims must reject all of them.
 
 The variants have false trends, runs that have not learned, or a gap above the bound.
 """

@@ -2,8 +2,8 @@
 
 One step of the sweep consists of several epochs and one validation. Each training run (lane of the
 sweep) has its own learning rates and data, so one compiled program trains all runs of a length.
-Training uses the network's short form in `majority_model`, which gives equal outputs without
-embedded tokens.
+Training uses the network's short form in `majority_model`. The short form gives equal outputs
+without embedded tokens.
 """
 
 from dataclasses import replace

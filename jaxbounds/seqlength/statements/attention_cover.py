@@ -140,13 +140,14 @@ ATTENTION_STEP = draw.gradient_search(
         Form(
             name="printed",
             cites=CHAIN,
-            note="The first line of the chain bounds one coordinate of the attention's output.",
+            note="The first line of Appendix C's inequalities bounds one coordinate of the "
+            "attention's output.",
         ),
         Form(
             name="printed, l_2 norm",
             cites=CHAIN,
-            note="From its second line on, the chain bounds the l_2 norm of the whole output "
-            "vector.",
+            note="From the second line on, Appendix C's inequalities bound the l_2 norm of the "
+            "whole output vector.",
         ),
         Form(
             name="sharpened S5",

@@ -163,7 +163,7 @@ LEMMA_E_2 = draw.inequality(
             name="printed",
             cites="Lemma E.2, its display",
             note="The inputs of all blocks but the first are in the unit ball. The check uses the "
-            "activation sigma(z) = a z + b tanh(z) + c relu(z), whose Lipschitz constant is "
+            "activation sigma(z) = a z + b tanh(z) + c relu(z) with the Lipschitz constant "
             "L_sigma = a + b + c.",
             equality=_ONLY_W_C,
         ),

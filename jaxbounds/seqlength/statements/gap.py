@@ -124,7 +124,7 @@ TAIL = draw.identity_on_host(
         Form(
             name="sharpened S10",
             note="The proof divides delta among three events: the two signs of the gap, and the "
-            "deviation of Rad, which enters the bound twice.",
+            "deviation of Rad. The deviation of Rad enters the bound twice.",
         ),
     ),
     control="half of delta",

@@ -100,7 +100,7 @@ ORIENTATION = draw.random_search_on_host(
             erratum="E3",
             reading="columns",
             note="The definition of Y_[CLS] has the map W_QK^T x. The norm ||W_QK||_{1,inf} "
-            "bounds the columns of W_QK, which are the rows of this map.",
+            "bounds the columns of W_QK, and the columns of W_QK are the rows of this map.",
             counterexample=_at(256, 1.7270307750957843),
         ),
         Form(

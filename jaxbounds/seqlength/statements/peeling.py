@@ -152,7 +152,7 @@ def _sign_removal(instance: Instance, size: Size) -> Sides:
 
 
 def _one_linear(size: Size) -> Instance:
-    """Return the class {0, f} with sigma = identity, which is odd and linear."""
+    """Return the class {0, f} and the activation sigma(z) = z, which is odd and linear."""
     F = np.zeros((8, size["functions"], size["m"]))
     F[:, 0] = np.random.default_rng(0).normal(size=(8, size["m"]))
     return {"F": F, "slopes": np.tile([1.0, 0.0, 0.0], (8, 1))}

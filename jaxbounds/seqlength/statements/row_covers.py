@@ -85,7 +85,7 @@ LEMMA_3_4 = draw.random_search(
         ),
         Form(
             name="sharpened S3 code",
-            note="The code of a matrix has at most 2x^2 letters, which gives ln N <= floor(2x^2) "
+            note="The code of a matrix has at most 2x^2 letters, so ln N <= floor(2x^2) "
             "ln(2kd levels + 1). Here `levels` counts the possible levels (ranges of the norm) of "
             "a row.",
             equality="two rows just below B / 2 with entries at their steps",
@@ -209,7 +209,7 @@ LEMMA_3_4_SIZE = by_columns(
         Form(
             name="sharpened S3",
             note="The norms are over rows. The check compares the bound with the packing of the "
-            "2kd matrices +-B_w e_j e_i^T, which are pairwise at least B_w B_x apart.",
+            "2kd matrices +-B_w e_j e_i^T; any two of these matrices are at least B_w B_x apart.",
         ),
     ),
     control="a tenth of the explicit bound",

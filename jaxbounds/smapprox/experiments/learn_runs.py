@@ -49,8 +49,8 @@ class Learn:
     """The configuration: the machines to learn, and the number of samples.
 
     Attributes:
-        machines: the names of machines in the library, whose writes and moves do not depend on the
-            state.
+        machines: the names of machines in the library; the machines' writes and moves do not depend
+            on the state.
         length: the largest length of training words, drawn uniformly from all words up to it.
         longer: the largest length of further test words. Learned tables are also tested on all
             words of lengths `length` + 1 .. `longer`.
@@ -162,7 +162,7 @@ def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
 
 
 def _log_loss(problem: Task, F: Array) -> Array:
-    """Compute -log of the right answer's probability (1 + y F)/2, which is kept away from zero."""
+    """Compute -log of the right answer's probability (1 + y F)/2, kept away from zero."""
     return -jnp.log(0.001 + 0.999 * (1 + problem.labels * F) / 2)
 
 

@@ -63,8 +63,8 @@ THEOREM_D6 = on_cases(
         ),
     ),
     control="10 times the bound",
-    assumptions="an identity chain and a random circuit; rho from above, by attack; (D.5) without "
-    "shared weights; with them: smapprox.lemmad.9",
+    assumptions="a chain of identity gates and a random circuit; rho from above, by attack; (D.5) "
+    "without shared weights; with them: smapprox.lemmad.9",
     kind="inequality",
     source="Appendix D",
 )

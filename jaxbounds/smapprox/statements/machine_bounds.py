@@ -215,9 +215,8 @@ NORMS = Statement(
         ),
         Form(
             name="derived count",
-            note="A state has at most 4 w_pos + 5 nonzero entries, which "
-            "is of the order of log T. So lambda has the order that "
-            "the paper claims.",
+            note="A state has at most 4 w_pos + 5 nonzero entries, and 4 w_pos + 5 is of the "
+            "order of log T. So lambda has the order that the paper claims.",
         ),
     ),
     control="sqrt(w_pos)",

@@ -206,7 +206,7 @@ MARGIN_RATE = Statement(
 
 
 def _memories(size: Size) -> Instance:
-    """Return memories of T keys: their values, and the entry `extra`, which gives their scores.
+    """Return memories of T keys: the keys' values, and the entry `extra` for their scores.
 
     A key's score is 1 + extra below the best score. Keys with equal scores have equal values.
     """

@@ -96,7 +96,8 @@ def margin_cases(size: Size) -> Instance:
 on_cases = functools.partial(
     Statement,
     cases=margin_cases,
-    enumerates="both inputs of an identity chain, all sixteen of a random circuit of four bits",
+    enumerates="both inputs of a chain of identity gates, all sixteen of a random circuit of four "
+    "bits",
     host=True,
     sizes=({"inputs": INPUTS},),
 )

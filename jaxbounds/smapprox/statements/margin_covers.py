@@ -1,6 +1,6 @@
 """Appendix A, proof of Lemma 2.4, with its constants: covers and Rademacher complexity.
 
-The class is F = theta . x on unit vectors, |theta|_1 <= 1, whose margin is |theta . x|.
+The class is F = theta . x on unit vectors, |theta|_1 <= 1; the margin of F is |theta . x|.
 """
 
 import functools

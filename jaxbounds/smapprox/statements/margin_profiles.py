@@ -1,6 +1,6 @@
 """Corollary A.1 with its constants.
 
-The class is F = theta . x on unit vectors, |theta|_1 <= 1, whose margin is |theta . x|.
+The class is F = theta . x on unit vectors, |theta|_1 <= 1; the margin of F is |theta . x|.
 """
 
 from typing import Any

@@ -174,7 +174,7 @@ SURROGATE = on_balls(
 
 
 def _rounding(i: Instance) -> Array:
-    """Bound the rounding error of a margin, which is a difference of a distance and a radius."""
+    """Bound the rounding error of a margin; the margin is a distance minus a radius."""
     entries = (i["theta"], i["move"], i["centres"], jnp.exp(i["log_radii"]))
     return 1e-13 * jnp.max(jnp.stack([jnp.max(jnp.abs(leaf)) for leaf in entries]))
 

@@ -29,7 +29,7 @@ def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
 
     If F' errs, the margin is 0. If F' is right, the bound is the norm of the row of weights and the
     bias that compute the output. A perturbation that makes the row and the bias zero gives F' = 0,
-    which counts as an error.
+    and an output of 0 counts as an error.
     """
     output = feedforward(params, x.astype(float))[1][-3, 0]
     row, bias = params["hidden"]["W"][-3, 0], params["hidden"]["b"][-3, 0]
@@ -121,8 +121,8 @@ LEMMA_33 = on_cases(
         ),
     ),
     control="the attack's radius divided by 10",
-    assumptions="the circuits are an identity chain and a random circuit; attacks give upper "
-    "estimates of the margin; smapprox.lemma3.3.rate checks how the bound falls with s",
+    assumptions="the circuits are a chain of identity gates and a random circuit; attacks give "
+    "upper estimates of the margin; smapprox.lemma3.3.rate checks how the bound falls with s",
     source="Section 3.1",
 )
 

@@ -1,4 +1,4 @@
-"""Section 3.1: rounding, and the chain that rounding protects (Proposition 3.4, Claim 3.5)."""
+"""Section 3.1: rounding, and the deep product that rounding protects (Prop. 3.4, Claim 3.5)."""
 
 import math
 
@@ -62,7 +62,7 @@ ROUNDING = Statement(
 
 
 def _chain(i: Instance, size: Size) -> Sides:
-    """Perturb the chain's factors until their product is one half, the decision boundary."""
+    """Perturb the factors of F(x) = w_d ... w_1 x - 0.5 until their product is one half."""
     u, d = i["log_factors"], size["d"]
     delta = jnp.expm1(u - u.mean() - math.log(2) / d)
     root = math.sqrt(d)

@@ -100,7 +100,7 @@ def softmax_derivative(w: Witness) -> Sides:
     "printed",
     ("phi'(0)", "=", "I - (1/T) 1 1^T"),
     formula="phi'(0) = I - (1/T) 1 1^T",
-    text="55003796ad0a744ee207ef5fe3ae65cc",
+    text="16d23be33c120390d348ff5101783415",
     size="T",
     leaves={"v": "f T"},
 )

@@ -18,7 +18,7 @@ def relu(x: int) -> int:
     "printed",
     ("|theta|_1 of the network of one OR gate", "<=", "s"),
     formula="|theta|_1 of the uncorrected network <= s, of each layer = O(r_i)",
-    text="a7ef93b7c06436bcd730823ba23a5d86",
+    text="0be7b6256e5468873397817b6004812f",
     size="inputs=2",
     leaves={"operation": "i 1 1", "left": "i 1 1", "right": "i 1 1"},
 )

@@ -27,7 +27,7 @@ def position_bits(T: int) -> int:
     "printed",
     ("bit j + 1 of t", "=", "0"),
     formula="t <= i' and bit j+1 of i' zero  =>  bit j+1 of t zero",
-    text="8f0a741c102517c199e2037e4eea3105",
+    text="9f605db30fbdfd25591129c6cbbc789c",
     size="bits=3",
     leaves={"j": "i", "last": "i", "t": "i"},
 )
