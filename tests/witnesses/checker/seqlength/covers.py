@@ -53,7 +53,7 @@ ORIENTATION: Any = {
     "derived (D.0.1), W_QK^T x",
     ("ln(least cover of x -> W_QK^T x, by volume)", "<=", "d x^2 ln(2 d + 1), x = 4 / sqrt(d)"),
     size="largest=1024",
-    text="7c0858e3ad18bf751bce801196a37703",
+    text="3a67483f8bc8d18e09114c5419582726",
     **ORIENTATION,
 )
 def rows_for_columns(w: Witness) -> Sides:
