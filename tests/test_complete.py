@@ -12,9 +12,8 @@ import pytest
 
 import jaxbounds as jb
 from jaxbounds.claims.records import VALUES, read_records
-from jaxbounds.claims.statements.statement import SCALED, Kind
+from jaxbounds.claims.statements.kinds import BY_INSTANCE, ON_AVERAGE, TRAITS, Kind
 from jaxbounds.cli.guide import TOPICS
-from jaxbounds.falsification.decide import BY_INSTANCE, ON_AVERAGE
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import load_papers
 from jaxbounds.programs.balls.coverage import coverage
@@ -94,14 +93,15 @@ def test_each_statement_has_values_on_record(paper):
     assert {s.id for s in paper.statements} == {*read_records(paper, VALUES)}
 
 
-def test_each_kind_is_decided_by_its_instances_or_on_average():
+def test_each_kind_has_its_traits():
+    assert sorted(TRAITS) == sorted(get_args(Kind)), "TRAITS of claims/statements/kinds.py"
     assert sorted((*BY_INSTANCE, *ON_AVERAGE)) == sorted(get_args(Kind))
-    assert {*BY_INSTANCE} <= {*SCALED}, "the engine makes a control for such a kind"
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
-def test_each_kind_has_a_line_in_the_page_on_verdicts(kind):
-    assert re.search(rf"^\| {kind} \|", (GUIDE / "verdicts.md").read_text(), re.MULTILINE)
+@pytest.mark.parametrize("kind, traits", TRAITS.items())
+def test_the_page_on_verdicts_says_what_decides_a_kind(kind, traits):
+    rows = re.findall(r"^\| (\w+) \| .* \| (.*) \|$", (GUIDE / "verdicts.md").read_text(), re.M)
+    assert dict(rows).get(kind) == traits.decider, "guide/verdicts.md, How it decides"
 
 
 def test_each_kind_that_is_an_average_says_its_words_on_the_page():

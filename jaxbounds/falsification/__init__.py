@@ -5,10 +5,10 @@ ball arithmetic (arithmetic with rigorous error bounds) about violations as smal
 errors.
 """
 
+from jaxbounds.claims.statements import ON_AVERAGE
 from jaxbounds.falsification.bench import counterexample_of, fitted, refuse_other_shapes
 from jaxbounds.falsification.binding import bindings, is_bound_to
 from jaxbounds.falsification.can_fail import can_fail, forms_that_cannot_fail
-from jaxbounds.falsification.decide import ON_AVERAGE
 from jaxbounds.falsification.engine import replay, unmeasured, verdicts_on
 from jaxbounds.falsification.examples import Examples
 from jaxbounds.falsification.intervals import clopper_pearson, fitted_exponent

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Instance, Size, Statement
+from jaxbounds.claims.statements import ON_AVERAGE, Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, Column, Pool, take
-from jaxbounds.falsification.decide import ON_AVERAGE, Decision, decide, violation
+from jaxbounds.falsification.decide import Decision, decide, violation
 from jaxbounds.falsification.scales import flat_sides, parts_of, traced_reading
 from jaxbounds.programs.interpreted import NotInterpreted
 from jaxbounds.programs.interpreted.whole import with_whole_numbers

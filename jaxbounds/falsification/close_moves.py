@@ -11,9 +11,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Budget, Instance, Size
+from jaxbounds.claims.statements import ON_AVERAGE, Budget, Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, length, take
-from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.move_search import (
     FoundByMoves,
     Place,

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Statement, Status
+from jaxbounds.claims.statements import BY_INSTANCE, DRAWN, Form, Statement, Status
 from jaxbounds.claims.statements.two_sides import TwoSides
 from jaxbounds.falsification.averages import Group, judged_expectation, judged_probability
 from jaxbounds.falsification.bench import Column
@@ -22,10 +22,6 @@ class Decision(NamedTuple):
     reason: str
 
 
-ON_AVERAGE = ("probability", "expectation", "rate", "limit")
-"""The kinds of statements that no single instance can refute."""
-BY_INSTANCE = ("inequality", "identity", "construction", "trajectory")
-"""The kinds of statements that a single instance can refute."""
 REACHES_ONE = "the worst ratio is one up to rounding, and the form names no equality case"
 NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form, which says where both sides agree'
 NUMERICAL = 1e-3
@@ -183,7 +179,7 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
         NotImplementedError: if the function has no rule for the kind of the statement.
     """
     keep = column.measured.counted
-    if statement.kind in ("probability", "expectation"):
+    if statement.kind in DRAWN:
         keep = column.measured.met  # an undecided draw counts against the claim
     if not np.any(keep) and np.any(column.measured.met):
         hidden = int(np.sum(column.measured.met))
@@ -193,7 +189,7 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
         return Decision("vacuous", float("nan"), "no instance met the hypotheses")
     rows = lambda chosen: Measured(*(np.asarray(field)[chosen] for field in column.measured))
     counted = rows(keep)
-    if statement.kind in ("probability", "expectation"):
+    if statement.kind in DRAWN:
         drawn = [keep & (column.sizes == size) for size in np.unique(column.sizes[keep])]
         groups = [
             Group(rows(chosen), len(np.unique(column.labels[chosen])), column.reach)
@@ -218,8 +214,8 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
         return Decision(*judged_limit(statement, counted, column.sizes[keep], rounding))
     if statement.kind not in BY_INSTANCE:
         raise NotImplementedError(
-            f"kind={statement.kind!r} has no rule in `decide`. Try to add a rule there, or the "
-            "kind to BY_INSTANCE"
+            f"kind={statement.kind!r} has no rule in `decide`. Try to add a rule there, or let "
+            "each instance decide the kind in TRAITS"
         )
     if statement.relation == "=":
         return _equal(statement, counted)

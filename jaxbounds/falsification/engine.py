@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.renamed import current_form
-from jaxbounds.claims.statements import FITTED, Budget, Form, Instance, Size, Statement
+from jaxbounds.claims.statements import FITTED, ON_AVERAGE, Budget, Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import (
     Bench,
     Column,
@@ -25,7 +25,7 @@ from jaxbounds.falsification.bench import (
 )
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.deadline import OutOfTime
-from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.evaluation import Reals, form_names
 from jaxbounds.falsification.evidence import bounded_mean, by_size, distinct_counted, evidence
 from jaxbounds.falsification.examples import NONE, SOURCE, Examples, remember

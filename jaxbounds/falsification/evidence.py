@@ -5,9 +5,9 @@ from typing import Literal
 
 import numpy as np
 
-from jaxbounds.claims.statements import FITTED, Size, Statement
+from jaxbounds.claims.statements import FITTED, ON_AVERAGE, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool, labelled, length
-from jaxbounds.falsification.decide import ON_AVERAGE, Decision, edge
+from jaxbounds.falsification.decide import Decision, edge
 from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import Searched, agreeing

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Instance, Size, Statement
+from jaxbounds.claims.statements import ON_AVERAGE, Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, Pool, batch_of
-from jaxbounds.falsification.decide import ON_AVERAGE, edge
+from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.origins import source_digest
 from jaxbounds.falsification.storage import StoredInstance, load_instance, save_instance

@@ -14,7 +14,15 @@ import numpy as np
 
 from jaxbounds.claims.renamed import drawn_as
 from jaxbounds.claims.sets.base import MOST
-from jaxbounds.claims.statements import CONTROL, Budget, Instance, Sampler, Size, Statement
+from jaxbounds.claims.statements import (
+    CONTROL,
+    ON_AVERAGE,
+    Budget,
+    Instance,
+    Sampler,
+    Size,
+    Statement,
+)
 from jaxbounds.claims.statements.over import Drawn
 from jaxbounds.falsification.bench import (
     Bench,
@@ -28,7 +36,7 @@ from jaxbounds.falsification.bench import (
 )
 from jaxbounds.falsification.close_moves import look_between, search_close
 from jaxbounds.falsification.deadline import is_limited
-from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.discrete import LARGE, all_points, is_little_work
 from jaxbounds.falsification.evaluation import NO_SLOPES, form_names
 from jaxbounds.falsification.measure import Measured

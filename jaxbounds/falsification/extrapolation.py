@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Instance, Size
+from jaxbounds.claims.statements import ON_AVERAGE, Instance, Size
 from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, concatenate, take
 from jaxbounds.falsification.cancellation import NOISE, is_cancellation, largest_entry
-from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.explore import Searched
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float

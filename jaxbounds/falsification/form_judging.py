@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Form
+from jaxbounds.claims.statements import ON_AVERAGE, Form
 from jaxbounds.falsification.approached import approached
 from jaxbounds.falsification.as_coded import Wrapped, without_wrapped
 from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
-from jaxbounds.falsification.decide import ON_AVERAGE, UNNAMED, Decision, decide, violation
+from jaxbounds.falsification.decide import UNNAMED, Decision, decide, violation
 from jaxbounds.falsification.doubted import (
     ask_about_rounding,
     beside_zero,

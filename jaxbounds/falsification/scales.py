@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.statements import Instance, Size, Statement
+from jaxbounds.claims.statements import ON_AVERAGE, Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, length, take
 from jaxbounds.falsification.cancellation import largest_entry
-from jaxbounds.falsification.decide import ON_AVERAGE, edge, violation
+from jaxbounds.falsification.decide import edge, violation
 from jaxbounds.falsification.evaluation import Reading, of_form, read
 from jaxbounds.falsification.measure import UNITS, Measured
 from jaxbounds.falsification.summands import MOVED, has_jumps, shaken, terms

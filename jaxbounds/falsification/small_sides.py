@@ -14,10 +14,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Instance, Size, Statement
+from jaxbounds.claims.statements import ON_AVERAGE, Form, Instance, Size, Statement
 from jaxbounds.claims.statements.instance import Hypotheses
 from jaxbounds.falsification.bench import Bench, Column, Pool
-from jaxbounds.falsification.decide import ON_AVERAGE, violation
+from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 LEAST = 1e-3

@@ -9,9 +9,8 @@ import functools
 import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Size
+from jaxbounds.claims.statements import ON_AVERAGE, Size
 from jaxbounds.falsification.bench import Bench, Pool, concatenate, take
-from jaxbounds.falsification.decide import ON_AVERAGE
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, is_float
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbounds.claims.sets import Simplex
 from jaxbounds.claims.statements import Statement
-from jaxbounds.claims.statements.statement import FITTED
+from jaxbounds.claims.statements.kinds import FITTED
 from jaxbounds.falsification.bench import Column, Pool
 from jaxbounds.falsification.found_equality import in_words
 

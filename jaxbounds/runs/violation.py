@@ -12,8 +12,9 @@ import numpy as np
 
 from jaxbounds.claims.statements import Budget
 from jaxbounds.claims.statements.instance import Hypotheses
+from jaxbounds.claims.statements.kinds import Relation
 from jaxbounds.claims.statements.line import Axes, Sets, Side, line_of
-from jaxbounds.claims.statements.statement import ALONE, Relation
+from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification import load_instance, verdicts_on
 from jaxbounds.falsification.deadline import TIMEOUT, refuse_other_limits
 from jaxbounds.falsification.decide import NAME_EQUALITY

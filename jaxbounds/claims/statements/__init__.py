@@ -4,13 +4,24 @@ from jaxbounds.claims.statements.domain import Domain
 from jaxbounds.claims.statements.form import Counterexample, Form, Sense, Status
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size, stacked
 from jaxbounds.claims.statements.judged import Judged, full_name, owner_of
+from jaxbounds.claims.statements.kinds import (
+    BY_INSTANCE,
+    DRAWN,
+    FITTED,
+    ON_AVERAGE,
+    Kind,
+    Relation,
+)
 from jaxbounds.claims.statements.paper import Erratum, Paper
 from jaxbounds.claims.statements.sides import CONTROL, Sides
-from jaxbounds.claims.statements.statement import FITTED, Budget, Kind, Relation, Search, Statement
+from jaxbounds.claims.statements.statement import Budget, Search, Statement
 
 __all__ = [
+    "BY_INSTANCE",
     "CONTROL",
+    "DRAWN",
     "FITTED",
+    "ON_AVERAGE",
     "Budget",
     "Counterexample",
     "Domain",

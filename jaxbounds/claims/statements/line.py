@@ -8,7 +8,8 @@ from typing import Any
 from jaxbounds.claims.sets import Over, Set
 from jaxbounds.claims.sets.words import declared
 from jaxbounds.claims.statements.form import Form
-from jaxbounds.claims.statements.statement import Budget, Relation, Statement
+from jaxbounds.claims.statements.kinds import Relation
+from jaxbounds.claims.statements.statement import Budget, Statement
 from jaxbounds.claims.statements.two_sides import (
     PRINTED,
     Side,

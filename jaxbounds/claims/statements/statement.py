@@ -23,15 +23,19 @@ from jaxbounds.claims.statements.declared import refuse_other_types
 from jaxbounds.claims.statements.form import LONGEST, REJECTED, Form
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size
 from jaxbounds.claims.statements.judged import Judged, full_name, owner_of
+from jaxbounds.claims.statements.kinds import (
+    DRAWN,
+    EXACT,
+    FITTED,
+    SCALED,
+    TRAITS,
+    Kind,
+    Relation,
+)
 from jaxbounds.claims.statements.over import Drawn, Projected, Within
 from jaxbounds.claims.statements.sides import CONTROL, Sides
 from jaxbounds.ground.exceptions import Refused
 
-Kind = Literal[
-    "identity", "inequality", "probability", "expectation", "construction", "trajectory", "rate",
-    "limit",
-]  # fmt: skip
-Relation = Literal["=", "<=", ">=", "->"]
 Estimate = Literal["below", "above"]
 FEWEST = 3
 """A limit needs at least this many values of the parameter that tends to its limit. A larger number
@@ -41,12 +45,6 @@ Search = Literal["gradient", "random", "none"]
 Witness = Callable[..., Any] | Mapping[str, Any] | float
 """The entries that a claim only promises (`there_is`), or a function that returns them."""
 
-FITTED = ("rate", "limit")
-"""The kinds of claims that the engine decides by a trend over sizes. The best status of a claim
-about a trend is `consistent`."""
-SCALED = ("inequality", "identity", "construction", "trajectory", "rate", "limit")
-"""The kinds of claims for which the engine makes a control (a deliberately false variant) if the
-statement names no control."""
 ENGINES_CONTROL: Mapping[bool | str, str] = {
     True: "the right side, scaled until the worst instance exceeds it by 1%",
     False: "the right side, scaled by 1%",
@@ -260,14 +258,12 @@ class Statement(metaclass=Careful):
         fill("sizes", tuple(map(Size, self.sizes)))
         fill("forms", tuple(_filled(form, usual, self.sizes) for form in self.forms))
         if self.budget is None:
-            many = self.kind in ("probability", "expectation")
-            fill("budget", Budget(samples=2000) if many else Budget())
+            fill("budget", Budget(samples=2000) if self.kind in DRAWN else Budget())
         if self.search is None:
             searched = self.kind == "inequality" and not self.host and not self.enumerates
             fill("search", "gradient" if searched else "none")
         if self.relation is None:
-            usual_for = {"identity": "=", "construction": "=", "limit": "->"}
-            fill("relation", usual_for.get(self.kind, "<="))
+            fill("relation", TRAITS[self.kind].relation if self.kind in TRAITS else "<=")
         if self.tolerance is None:
             fill("tolerance", 1e-9 if self.is_bound else 1e-10)
         problems = list(_problems(self))
@@ -395,7 +391,7 @@ def _take_sets(s: Statement) -> None:
     if not parts:
         return
     sets = Over({name: one for part in parts for name, one in part.items()})
-    law = s.kind in ("probability", "expectation")
+    law = s.kind in DRAWN
     # In a copy (`dataclasses.replace`) the fields are filled already, perhaps from other sets.
     bare: Callable[[Any], Any] = lambda own: (
         own.own if isinstance(own, Drawn | Within | Projected) else own
@@ -445,7 +441,7 @@ def _problems(s: Statement) -> Iterable[str]:
     if not s.sizes:
         yield "sizes is empty, expected at least one size. Try ({'T': 2, 'd': 2},)"
     if not s.sample and s.cases is None:
-        law = s.kind in ("probability", "expectation") and s.over
+        law = s.kind in DRAWN and s.over
         why = "sample={}: a set has no law, and this kind needs one. Try sample=..." if law else (
             "it has neither sample nor cases nor over, so it has no instance. Try over={...}, or "
             "over={} for a claim about its sizes alone"
@@ -508,8 +504,7 @@ def _problems(s: Statement) -> Iterable[str]:
             continue
         if form.expected == "fails" and not (form.note or form.erratum):
             yield f"form {form.name!r} is expected to fail but no note says why. Try note=..."
-        exact = s.kind in ("identity", "inequality", "construction")
-        if form.expected == "fails" and exact and form.counterexample is None:
+        if form.expected == "fails" and s.kind in EXACT and form.counterexample is None:
             yield f"form {form.name!r} is expected to fail but stores no counterexample"
 
 
