@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.claims.records import RATIOS, read_records
 from jaxbounds.claims.statements import Size
 from jaxbounds.constants import AtSize, SharpConstant, constants_on_record, on_record
 from jaxbounds.falsification.evaluation import in_order, pick
@@ -64,3 +65,42 @@ def _is_leaf(part):
 def test_constants_on_record_are_of_forms_that_are_declared():
     declared = {(s.id, form.name) for p in load_papers() for s in p.statements for form in s.forms}
     assert {(one.id, one.form) for one in RECORDED} <= declared
+
+
+SETTLED = ("attained", "every instance", "enumerated", "limit")
+"""Words for a supremum that the stored instance shows, apart from the rounding for display."""
+SHOWN = 1e-3
+"""The largest relative difference of the ratio of a stored instance, which is rounded."""
+
+
+def _slips(found, worst):
+    """Yield what cannot be of a constant at one size; no statement is evaluated."""
+    if found.low and found.digits:
+        low, high = float(found.low), float(found.high)
+        near = pytest.approx(found.ratio, rel=max(1e-9, 10.0 ** (1 - found.digits)))
+        if not (low == near and found.ratio <= high * (1 + 1e-9)):
+            yield f"ratio {found.ratio} is not within {low} ... {high}"
+    if found.where in SETTLED and found.instance:
+        if found.instance_ratio != pytest.approx(found.ratio, rel=SHOWN):
+            yield f"ratio {found.ratio}, and its instance has {found.instance_ratio}"
+    elif found.where != "none" and not found.low and found.ratio < 0.9 * worst:
+        yield f"ratio {found.ratio}, and `verify` has {worst} on record"
+
+
+@pytest.mark.parametrize("paper", load_papers(), ids=lambda paper: paper.id)
+def test_a_constant_on_record_agrees_with_what_stands_beside_it(paper):
+    """Halves, copied lines and changed sizes are seen without any evaluation."""
+    worst = read_records(paper, RATIOS)
+    for one in constants_on_record(paper):
+        statement, name = find_statement(one.id), f"{one.id} {one.form}"
+        sizes = [Size(found.size) for found in one.sizes]
+        assert sorted(map(repr, sizes)) == sorted(map(repr, statement.sizes)), name
+        several = len(sizes) > 1
+        for found in one.sizes:
+            there = worst[one.id][one.form]
+            known = there.get(repr(Size(found.size)), 0 if several else there["worst"])
+            assert [*_slips(found, known)] == [], f"{name} at {found.size}"
+            for entry, chosen in (statement.over or {}).items():
+                if entry in found.instance:
+                    shape = np.shape(found.instance[entry])
+                    assert shape == chosen.shape_at(Size(found.size)), f"{name}, {entry}"
