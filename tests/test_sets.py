@@ -164,6 +164,26 @@ def test_the_projection_is_one(chosen):
     np.testing.assert_allclose(on_host, np.asarray(project(near))[0], rtol=1e-9, atol=1e-9)
 
 
+@each
+def test_what_the_projection_moves_is_not_in_the_set(chosen):
+    """A condition that `meets` forgets and `project` enforces shows at points outside.
+
+    Some points break one condition alone: a member with the sign of an entry turned or with a
+    larger entry, points beyond a member on the line from another one, and points near the middle.
+    """
+    drawn = _drawn(chosen, 12).astype(float)
+    flipped, grown = drawn.copy(), drawn.copy()
+    flipped.reshape(12, -1)[:, 0] *= -1
+    grown.reshape(12, -1)[:, -1] += 0.25
+    beyond = 1.5 * drawn - 0.5 * drawn[::-1]
+    middle = drawn.mean(axis=0) + 0.01 * _outside(chosen)
+    points = np.concatenate([_outside(chosen), flipped, -drawn, grown, beyond, middle])
+    found = np.asarray(_run(jax.vmap(lambda x: chosen.project(x, SIZE)), points))
+    moved = np.max(np.abs(found - points).reshape(len(points), -1), axis=1)
+    kept = _met(chosen, points[moved > 1e-6])
+    assert not kept.any(), points[moved > 1e-6][kept][:1]
+
+
 def _nearest(chosen):
     if isinstance(chosen, jb.Each):
         return _nearest(chosen.one)
