@@ -116,7 +116,7 @@ class _Left(ProgressColumn):
         super().__init__()
         self._screen = screen
 
-    def render(self, task: Task) -> Text:
+    def render(self, task: Task) -> Text:  # noqa: ARG002 (the screen knows its task)
         """Return the words for the remaining time, as the progress line shows them."""
         return Text(self._screen.left())
 

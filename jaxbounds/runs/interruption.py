@@ -90,7 +90,7 @@ def grant(seconds: float, /) -> None:
     _clock.seconds, _clock.granted = seconds, True
 
 
-def _take(number: int, frame: FrameType | None) -> None:
+def _take(number: int, _frame: FrameType | None) -> None:
     if number == signal.SIGTERM and not _clock.late and stopping.ask():
         return
     _came.append(signal.Signals(number))
