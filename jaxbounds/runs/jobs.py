@@ -62,8 +62,9 @@ class Jobs(concurrent.futures.Executor):
         while running or not self._over.is_set():
             self._over.wait(POLL)
             if self._cancelled:
-                for _, job in running:
+                for future, job in running:
                     job.cancel(check=False)
+                    future.set_exception(concurrent.futures.CancelledError())
                 return
             running += self._sent()
             ended = self._ended([job for _, job in running])
@@ -130,7 +131,14 @@ class Jobs(concurrent.futures.Executor):
             return [self._submitit.submit(work, *args, **kwargs) for work, args, kwargs in calls]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the executor: wait for the jobs, or cancel the jobs if `wait` is False."""
+        """End the executor: wait for the jobs, or cancel the jobs if `wait` is False.
+
+        If `wait` is False or `cancel_futures` is True, a call that is no job yet never becomes one.
+        """
+        if cancel_futures or not wait:
+            with self._lock:
+                for future, _ in self._new:
+                    future.cancel()
         self._cancelled = not wait
         self._over.set()
         self._watcher.join()
