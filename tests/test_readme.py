@@ -150,14 +150,19 @@ def _runs(text):
     return [shlex.split(match[1], comments=True) for match in found if match]
 
 
-@pytest.mark.parametrize("name", ["README", "figures", "engines", "curvature"])
+@pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if _runs(text)])
 def test_runs_are_asked_as_they_can_be(name):
     """Their flags, presets and fields, read as the command does; nothing is run."""
     runs = [words for words in _runs(TEXTS[name]) if not {"--import", "--help"} & set(words)]
-    assert runs
     for experiment, *flags in runs:
         asked = running._asked(experiment, tuple(flags))
         assert asked.request.experiment.id == experiment
+
+
+def test_runs_are_found_in_blocks_and_in_sentences():
+    text = "Try `jaxbounds run a.b --seed 1`.\n\n```\njaxbounds run a.c  # a remark\n```\n"
+    assert _runs(text) == [["a.c"], ["a.b", "--seed", "1"]]
+    assert len([name for name in TEXTS if _runs(TEXTS[name])]) >= 5
 
 
 def test_every_experiment_is_in_the_table():
