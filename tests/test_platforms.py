@@ -26,12 +26,12 @@ PLACE = "jaxbounds/ground/jax_internals.py"
 LOOPS = ("num_consts", "num_carry", "ft_in", "ft_out", "cond_nconsts", "body_nconsts", "branches")
 
 
-def _lines(*folders, names):
+def _lines(*folders, names, but=(PLACE,)):
     for folder in folders:
         for file in sorted((ROOT / folder).rglob("*.py")):
             place = file.relative_to(ROOT).as_posix()
             for number, line in enumerate(file.read_text().splitlines(), 1):
-                if place != PLACE and names.search(line):
+                if place not in but and names.search(line):
                     yield f"{place}:{number}: {line.strip()}"
 
 
@@ -46,6 +46,25 @@ def test_one_module_touches_what_jax_does_not_promise():
 def test_each_way_to_import_the_inside_of_jax_is_found(line):
     assert INSIDE.search(line)
     assert not INSIDE.search("from jax import lax, numpy as library, random as experimental_draws")
+
+
+TEXT = r"""((jax|jaxlib)\.__version__|version\(["']jax(lib)?["']\))"""
+COMPARED = re.compile(rf"{TEXT}\s*([<>]|[=!]=)|([<>]|[<>=!]=)\s*([\w.]+\.)?{TEXT}")
+
+
+def test_no_version_of_jax_is_compared_as_a_text():
+    """As texts 0.10 comes before 0.9; `jax.__version_info__` holds the numbers."""
+    places = ("jaxbounds", "colab", "benchmarks", ".ci", ".github")
+    assert not [*_lines(*places, names=COMPARED, but=())]
+
+
+@pytest.mark.parametrize("line, found", [
+    ('if jax.__version__ >= "0.9":', True), ('NEW = jax.__version__ < "0.10"', True),
+    ('if "0.9" <= jax.__version__:', True), ('if version("jax") > "0.9":', True),
+    ("if jax.__version_info__ >= (0, 9):", False), ("found = jax.__version__", False),
+])  # fmt: skip
+def test_a_comparison_of_texts_is_seen(line, found):
+    assert bool(COMPARED.search(line)) == found
 
 
 def test_one_module_reads_the_parameters_of_loops_and_calls():
