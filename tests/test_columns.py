@@ -65,6 +65,34 @@ def test_a_new_column_is_everywhere(folder):
         assert re.search(r"(<|&lt;)printed!", text), name
 
 
+DISTINCT = Verdict(
+    id="mine.id", paper="mine", label="Label", kind="inequality", relation="<=", form="printed one",
+    expected="fails", status="holds", reason="reason", worst_ratio=0.25, instances=101,
+    searches=102, recorded=True, evidence="searched", accepted=103, distinct=104,
+    by_size={"n=105": 0.106, "n=107": 0.108}, sensitivity=0.109, horizon=110,
+    enumerates="enumerates", drawn=0.111, counterexample_ratio=0.112, worst_file="worst",
+    shrunk_ratio=0.113, shrunk_file="shrunk", size={"n": 114}, sides=(1.15, 4.6), tolerance=0.116,
+    seconds=117.5, seed=118, source="source",
+)  # fmt: skip
+"""A verdict whose fields all differ, so that a column that shows another field is seen."""
+CELLS = {
+    "statement": "mine.id",
+    "kind": "inequality",
+    "form": "printed one",
+    "verdict": "holds (recorded: fails)",
+    "how close": "x4 loose",
+    "evidence": "searched",
+    "draws": "",
+    "samples": "101",
+    "largest size": "n=107",
+}
+"""The text of each column for the verdict `DISTINCT`; `draws` is a picture of the page."""
+
+
+def test_each_column_shows_its_field():
+    assert {column.name: column.text(DISTINCT) for column in COLUMNS} == CELLS
+
+
 def test_each_row_of_the_page_has_as_many_cells_as_there_are_heads(folder):
     jb.verify(str(folder / "columned.py"), out=folder / "out", jobs=1)
     page = (folder / "out" / "report.html").read_text()
@@ -79,6 +107,12 @@ def test_each_row_of_the_page_has_as_many_cells_as_there_are_heads(folder):
         spanned = len(re.findall("rowspan", own)) or spanned
     assert len(rows) == 2
     assert f'colspan="{len(COLUMNS)}"' in table
+    script = (Path(columns.__file__).with_name("page.js")).read_text(encoding="utf8")
+    sorted_by = re.findall(r"Number\(dataset\.(\w+)\)", script)
+    assert "samples" in sorted_by
+    for name in sorted_by:
+        texts = [re.search(rf'data-{name}="(.*?)"', row)[1] for row in rows]
+        assert all(float(text) >= 0 for text in texts), "the page sorts these as numbers"
 
 
 def test_the_page_sorts_by_each_key_that_a_column_names():
