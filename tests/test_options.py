@@ -107,6 +107,45 @@ RUN_DEFAULTS = {"out": None, "on": None}
 """Defaults of `jb.run` that differ: it writes no folder, and takes None for the usual engine."""
 
 
+WORKERS_LACK = {
+    "deadline": "the engine ends its workers",
+    "out": "a worker writes into a folder of its own, whose files the command unpacks",
+    "verbose": "the command that merges the shares prints the claims",
+    "resume": "a share of `run --shards` is computed as a whole",
+    "shard": "the worker is told its share",
+    "shards": "the worker is told its share",
+    "on": "the command opens the engine",
+    "together": "a run with shares on an engine has no other processes",
+}
+"""Fields of the options of `run` that a worker of `run --shards` does without, with the reason."""
+ASKED = {"preset": "published", "seed": 7, "precision": "high", "imports": ("math",)}
+"""For each option that a worker needs, a value that is no default."""
+
+
+def test_workers_of_shards_get_each_option_of_run():
+    """A worker makes its request from flags; an option that they lack would be lost there."""
+    assert {*RUN_FIELDS} == {*WORKERS_LACK} | {*ASKED}
+    taken = _parameters(requested)
+    assert {*ASKED} == {name for name, p in taken.items() if p.kind is p.KEYWORD_ONLY}
+    for name, value in ASKED.items():
+        usual, asked = requested("qstr.fig2"), requested("qstr.fig2", **{name: value})
+        assert asked._replace(flags=()) != usual._replace(flags=()), name
+        assert again("qstr.fig2", asked.flags) == asked, name
+
+
+@pytest.mark.parametrize("name", sorted({*Request._fields} - {"flags"}))
+def test_each_part_of_a_request_is_read_by_its_run(name):
+    read = re.compile(rf"\b(request|self)\.{name}\b")
+    sources = map(inspect.getsource, (compute, Request.key.fget, Request.about.fget))
+    assert any(map(read.search, sources))
+
+
+@pytest.mark.parametrize("name", RUN_FIELDS)
+def test_the_command_run_reads_each_of_its_options(name):
+    source = inspect.getsource(inspect.getmodule(Running))
+    assert re.search(rf"\boptions\.{name}\b", source)
+
+
 def test_the_command_run_and_its_face_have_the_same_options_and_defaults():
     face = {name: p.default for name, p in _parameters(jb.run).items()}
     own = {name for name, p in _parameters(jb.run).items() if p.kind is p.KEYWORD_ONLY}
@@ -152,42 +191,3 @@ def test_a_page_of_the_guide_fits_a_narrow_terminal(monkeypatch):
     )
     for topic in TOPICS:
         assert page(topic_text(topic)).split() == topic_text(topic).split()
-
-
-WORKERS_LACK = {
-    "deadline": "the engine ends its workers",
-    "out": "a worker writes into a folder of its own, whose files the command unpacks",
-    "verbose": "the command that merges the shares prints the claims",
-    "resume": "a share of `run --shards` is computed as a whole",
-    "shard": "the worker is told its share",
-    "shards": "the worker is told its share",
-    "on": "the command opens the engine",
-    "together": "a run with shares on an engine has no other processes",
-}
-"""Fields of the options of `run` that a worker of `run --shards` does without, with the reason."""
-ASKED = {"preset": "published", "seed": 7, "precision": "high", "imports": ("math",)}
-"""For each option that a worker needs, a value that is no default."""
-
-
-def test_workers_of_shards_get_each_option_of_run():
-    """A worker makes its request from flags; an option that they lack would be lost there."""
-    assert {*RUN_FIELDS} == {*WORKERS_LACK} | {*ASKED}
-    taken = _parameters(requested)
-    assert {*ASKED} == {name for name, p in taken.items() if p.kind is p.KEYWORD_ONLY}
-    for name, value in ASKED.items():
-        usual, asked = requested("qstr.fig2"), requested("qstr.fig2", **{name: value})
-        assert asked._replace(flags=()) != usual._replace(flags=()), name
-        assert again("qstr.fig2", asked.flags) == asked, name
-
-
-@pytest.mark.parametrize("name", sorted({*Request._fields} - {"flags"}))
-def test_each_part_of_a_request_is_read_by_its_run(name):
-    read = re.compile(rf"\b(request|self)\.{name}\b")
-    sources = map(inspect.getsource, (compute, Request.key.fget, Request.about.fget))
-    assert any(map(read.search, sources))
-
-
-@pytest.mark.parametrize("name", RUN_FIELDS)
-def test_the_command_run_reads_each_of_its_options(name):
-    source = inspect.getsource(inspect.getmodule(Running))
-    assert re.search(rf"\boptions\.{name}\b", source)
