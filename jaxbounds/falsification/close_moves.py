@@ -14,6 +14,7 @@ import numpy as np
 from jaxbounds.claims.statements import ON_AVERAGE, Budget, Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, length, take
 from jaxbounds.falsification.decide import violation
+from jaxbounds.falsification.measure import ranked
 from jaxbounds.falsification.move_search import (
     FoundByMoves,
     Place,
@@ -157,7 +158,7 @@ def search_close(
 
     def score(instances: Instance) -> tuple[Instance, np.ndarray, np.ndarray]:
         moved, measured, leads = measured_at(instances)
-        value = measured.value
+        value = ranked(measured, bench.statement.is_bound)
         with np.errstate(invalid="ignore"):
             width = measured.high - measured.low
             clear = width <= statement.tolerance * np.maximum(np.abs(value), 1.0)

@@ -39,7 +39,7 @@ from jaxbounds.falsification.deadline import is_limited
 from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.discrete import LARGE, all_points, is_little_work
 from jaxbounds.falsification.evaluation import NO_SLOPES, form_names
-from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.measure import Measured, ranked
 from jaxbounds.falsification.move_search import (
     FoundByMoves,
     InRange,
@@ -261,8 +261,9 @@ def _starts(
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
     if not len(counted):
         return np.zeros(0, int), np.zeros(0, str)
-    order = counted[np.argsort(-measured.value[counted, form], kind="stable")]
-    value = measured.value[order, form]
+    rank = ranked(measured, equality)[:, form]
+    order = counted[np.argsort(-rank[counted], kind="stable")]
+    value = rank[order]
     apart = np.append(True, value[1:] < value[:-1] - ALIKE * np.abs(value[:-1]))
     reached = equality and abs(value[0] - 1) <= ALIKE
     half = (restarts + 1) // 2
@@ -505,6 +506,7 @@ def _climb(
 
     def score(moved: Instance) -> tuple[Instance, np.ndarray, np.ndarray]:
         there, measured, leads = measured_at(moved)
-        return there, np.where(leads, measured.value, -np.inf), np.asarray(measured.met)
+        rank = ranked(measured, statement.is_bound)
+        return there, np.where(leads, rank, -np.inf), np.asarray(measured.met)
 
     return random_search(score, batch, steps)(np.random.default_rng([seed, index, 2]), instances)

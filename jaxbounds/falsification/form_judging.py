@@ -90,6 +90,7 @@ class FormJudge:
         near: whether the rules rejected the near-control (a slightly wrong variant).
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         wrapped: the instances at which integers of the form overflow.
+        rounding: the reason why rounding may hide a violation; empty if the judge excludes one.
         along: a sentence about a sequence of instances on which the ratio approaches one without
             reaching one; else empty.
         sharp: whether the form has an equality case (instance with equal sides), named or found.
@@ -108,6 +109,7 @@ class FormJudge:
     near: bool
     left_out: dict[str, int]
     wrapped: Wrapped
+    rounding: str = ""
     along: str = ""
     sharp: bool = False
     steep: bool = False
@@ -142,7 +144,7 @@ class FormJudge:
                 self.column = confirmed(pool, self.column, self.index, said.row)
                 decision = decide(bench.statement, form, self.column)
             else:
-                self.doubt = self.doubt or said.doubt
+                self.rounding = said.doubt
         if decision.status == "vacuous" and self.left_out:
             missed = ", ".join(f"{count} missed {name!r}" for name, count in self.left_out.items())
             decision = decision._replace(reason=f"{decision.reason}: {missed}")
@@ -181,6 +183,7 @@ class FormJudge:
             said = cleared(*given)
             self.sharp = said.attained
             if said.reason:
+                self.rounding = ""
                 return Decision("holds", decision.ratio, said.reason)
         return decision
 
@@ -199,9 +202,9 @@ class FormJudge:
         if statement.strict and decision.status == "holds" and not self.along:
             decision = strictly(pool, self.column, decision)
         if decision.status in ("holds", "consistent"):
-            missed = form.equality and self.by_instance and not self.near
+            missed = bool(form.equality) and self.by_instance and not self.near
             words = f"no instance came near the named equality case: {form.equality}"
-            if reason := self.ill or self.doubt or (words if missed else ""):
+            if reason := self.ill or self.doubt or self.rounding or words * missed:
                 decision = unsure(reason)
         if decision.reason == UNNAMED:
             decision = decision._replace(reason=with_equality(pool, self.column))

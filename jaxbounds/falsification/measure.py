@@ -99,6 +99,20 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
     return xp.where(ordered, 1.0 + xp.sign(lhs - rhs), found)
 
 
+def ranked(m: "Measured", bound: bool, /) -> Any:
+    """Return the numbers by which searches rank instances, the worst instance last.
+
+    The numbers are the ratios. If the sides of a bound have opposite signs, or one is zero, the
+    ratio ranks no instance; the difference of the sides then gives a number between -1 and 0.
+    """
+    if not bound:
+        return m.value
+    with np.errstate(invalid="ignore"):
+        gap = np.asarray(m.lhs) - np.asarray(m.rhs)
+        opposite = (m.lhs <= 0) & (m.rhs >= 0) & np.isfinite(gap) & ~np.isnan(m.value)
+    return np.where(opposite, gap / (1 + np.abs(gap)), m.value)
+
+
 Compared = tuple[Any, Any, Any, Any, Any, Any]
 """The tuple (value, low, high, hidden, lhs, rhs); `hidden` is whether the error exceeds both
 sides."""

@@ -12,7 +12,7 @@ from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, le
 from jaxbounds.falsification.cancellation import is_noise, largest_entry
 from jaxbounds.falsification.discrete import finite_sets, leaves_of
 from jaxbounds.falsification.evaluation import projection
-from jaxbounds.falsification.measure import Measured
+from jaxbounds.falsification.measure import Measured, ranked
 from jaxbounds.falsification.moves import (
     can_move,
     climb,
@@ -109,7 +109,9 @@ def spread_out(bench: Bench, pool: Pool, at: Place, /) -> Instance:
     return projected(bench, Size(bench.statement.sizes[index]))(_changed(wide, drawn, rng))
 
 
-def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[Instance, np.ndarray]:
+def _starts(
+    pool: Pool, at: Place, targets: np.ndarray, *, again: bool, bound: bool
+) -> tuple[Instance, np.ndarray]:
     """Return the starting points of chains (sequences of moves), and the kinds of these points.
 
     Every form (version of the claim) gets all kinds in turn.
@@ -117,7 +119,8 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray, again: bool) -> tuple[In
     seed, index = at
     rng = np.random.default_rng([seed, index, 2])
     batch, measured = pool.of_size(index)
-    value = np.where(measured.counted & ~np.isnan(measured.value), measured.value, -np.inf)
+    rank = ranked(measured, bound)
+    value = np.where(measured.counted & ~np.isnan(rank), rank, -np.inf)
     names = ("worst", "drawn", "vertex", "sparse") + (() if again else ("wide", "grown"))
     turn = np.arange(len(targets)) // (1 + max(targets))
     orders = np.argsort(-value, axis=0, kind="stable")
@@ -195,7 +198,7 @@ def search_by_moves(
 
     def score(instances: Instance) -> tuple[Instance, np.ndarray, np.ndarray]:
         moved, measured, leads = measured_at(instances)
-        value = measured.value
+        value = ranked(measured, bench.statement.is_bound)
         # Without this rule, chains drift to instances whose error exceeds both sides.
         with np.errstate(invalid="ignore"):
             width = measured.high - measured.low
@@ -204,7 +207,7 @@ def search_by_moves(
         return moved, np.where(counts, value, -np.inf), np.asarray(measured.met)
 
     rng, steps = np.random.default_rng([seed, index, 3 + again]), budget.steps // STEPS[again]
-    starts, kinds = _starts(pool, at, targets, again)
+    starts, kinds = _starts(pool, at, targets, again=again, bound=bench.statement.is_bound)
     discrete = leaves_of(finite_sets(bench.statement, size), starts)
     leaves = list(enumerate(jax.tree.leaves(starts)))
     movable = any(can_move(i, leaf, discrete) for i, leaf in leaves)

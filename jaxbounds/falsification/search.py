@@ -39,6 +39,9 @@ Slopes = tuple[Any, Any, list[Any]]
 """The tuple (score of a claim, its evaluated or compared sides, gradient along the float leaves).
 """
 
+LOWEST = 1e3
+"""The score falls by this number if the ratio is not positive. The number exceeds the logarithm of
+every positive float64 ratio; a smaller number would rank some positive ratios lower."""
 LEARNING_RATE = 0.1
 """Length of the first step of gradient ascent, relative to the root mean square of each leaf
 (array). A larger step moves faster and overshoots narrow maxima.
@@ -51,7 +54,7 @@ def _is_float(leaf: Any) -> bool:
 
 def _score(ratio: Float[Array, ""]) -> Float[Array, ""]:
     positive = ratio > 1e-300
-    return jnp.where(positive, jnp.log(jnp.where(positive, ratio, 1.0)), ratio - 1e3)
+    return jnp.where(positive, jnp.log(jnp.where(positive, ratio, 1.0)), ratio - LOWEST)
 
 
 def _better(score: Any, counted: Any, best: Any) -> Any:
@@ -77,8 +80,13 @@ def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
         floats = [value.astype(float) for value in part]
         return floats[0] if len(part) == 1 else jax.lax.select_n(form.astype(jnp.int32), *floats)
 
-    def of_form(seen: Any, form: Int[Array, ""]) -> Float[Array, ""]:
-        return ratio(*(side(part, form) for part in seen[:2])) if bound else seen.value[form]
+    def score_of(seen: Any, form: Int[Array, ""]) -> Float[Array, ""]:
+        if not bound:
+            return _score(seen.value[form])
+        lhs, rhs = (side(part, form) for part in seen[:2])
+        opposite = (lhs <= 0) & (rhs >= 0)  # the ratio has no useful slope
+        gap = jnp.where(opposite, lhs - rhs, 0.0)
+        return jnp.where(opposite, jnp.arcsinh(gap) - LOWEST, _score(ratio(lhs, rhs)))
 
     def along(instance: Instance, form: Int[Array, ""]) -> Slopes:
         leaves, structure = jax.tree.flatten(instance)
@@ -86,7 +94,7 @@ def slopes(statement: Statement, size: Size, /) -> Callable[..., Slopes]:
 
         def objective(floats: list[Array]) -> tuple[Array, Any]:
             seen = look(jax.tree.unflatten(structure, _replaced(leaves, moving, floats)))
-            return _score(of_form(seen, form)), seen
+            return score_of(seen, form), seen
 
         floats = [leaves[i] for i in moving]
         (score, seen), slope = jax.value_and_grad(objective, has_aux=True)(floats)
