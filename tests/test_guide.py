@@ -78,7 +78,8 @@ def test_the_guide_lists_its_topics(capsys):
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_a_topic_fits_a_terminal(topic, capsys):
+def test_a_topic_fits_a_terminal(topic, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     assert main(["guide", topic]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == (FOLDER / f"{topic}.md").read_text(encoding="utf8").splitlines()

@@ -185,12 +185,14 @@ def test_a_reason_names_no_size_where_there_is_none():
 STRICT = {
     "far below": (lambda k: k, "<", 2.0, {}, "holds"),
     "at an infinite end": (lambda x: jnp.tanh(x), "<", 1.0, {"over": {"x": jb.Reals()}}, "holds"),
-    "equal at an end": (lambda k: k, "<", 1.0, {}, "inconclusive"),
-    "equal at zero": (lambda k: -k, "<", 0.0, {}, "inconclusive"),
+    "equal at an end": (lambda k: k, "<", 1.0, {}, "fails"),
+    "equal at zero": (lambda k: -k, "<", 0.0, {}, "fails"),
+    "far above zero": (lambda x: x**2 + 10, ">", 0.0, {"over": {"x": jb.Reals()}}, "holds"),
+    "a whole number": (lambda n: n, "<", 5, {"over": {"n": jb.Integers(0, 5)}}, "fails"),
     "above zero": (lambda k: 1 + k, ">", 0.0, {}, "holds"),
-    "at least zero": (lambda k: k**2, ">", 0.0, {}, "inconclusive"),
+    "at least zero": (lambda k: k**2, ">", 0.0, {}, "fails"),
     "zero at one point": (lambda k: (k - 1 / 3) ** 2, ">", 0.0, {}, "inconclusive"),
-    "an equality": (lambda k: 2 * k, "<", lambda k: k + k, {}, "inconclusive"),
+    "an equality": (lambda k: 2 * k, "<", lambda k: k + k, {}, "fails"),
     "false": (lambda k: 2 * k, "<", lambda k: k + 0.5, {}, "fails"),
 }  # fmt: skip
 
@@ -200,6 +202,8 @@ def test_a_strict_inequality_holds_only_if_the_sides_differ_everywhere(name):
     *sides, named, status = STRICT[name]
     found = _of(*sides, **named)
     assert found.status == status, found.reason
+    if status == "fails" and name != "false":
+        assert "the inequality is strict, and both sides are equal at " in found.reason
     if status == "inconclusive":
         assert "the inequality is strict, but" in found.reason and "Try the rel" in found.reason
 
@@ -243,3 +247,16 @@ def test_a_number_without_a_formula_costs_only_the_file_of_the_theorem():
                      over={"A": jb.Reals((2, 2))}, false=[twin], budget=FEW)  # fmt: skip
     printed, false = jb.verify(claim, jobs=1, certify=True)
     assert (printed.status, false.status) == ("holds", "fails"), false.reason
+
+
+@pytest.mark.parametrize("d, below", [(1, 1e-6), (5, 1e-4), (12, 1e-3)])
+@pytest.mark.parametrize("form", ["f >= 0", "0 <= f", "-f <= 0", "f >= -below/2"])
+def test_a_bound_by_zero_is_searched_along_the_difference(d, below, form):
+    """The ratio of zero to f is zero wherever f is positive, so the ratio leads no search."""
+    f = lambda x: jnp.sum((x - 1 / 3) ** 2) - below
+    sides = {
+        "f >= 0": (f, ">=", 0.0), "0 <= f": (0.0, "<=", f), "-f <= 0": (lambda x: -f(x), "<=", 0.0),
+        "f >= -below/2": (f, ">=", -below / 2),
+    }[form]  # fmt: skip
+    found = _of(*sides, over={"x": jb.Box(0, 1, d)})
+    assert found.status == "fails", found.reason

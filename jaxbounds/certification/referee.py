@@ -16,7 +16,8 @@ def referee(statement: Statement, form: Form, instance: Instance, size: Size, /)
     smaller, larger = (found.lhs, found.rhs)[:: -1 if statement.relation == ">=" else 1]
     equal = found.lhs is not None and len({*found.lhs, *(found.rhs or ())}) == 1
     return Referee(
-        found.word, found.reason, strict=_are_apart(smaller, larger), equal=equal,
+        found.word, found.reason, equal=equal,
+        strict=statement.is_bound and _are_apart(smaller, larger),
         meeting=_meet(smaller, larger),
     )  # fmt: skip
 

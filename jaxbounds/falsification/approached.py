@@ -1,4 +1,4 @@
-"""Find suprema of a ratio of sides that a sequence of instances approaches and no instance reaches.
+"""Find suprema of a ratio of sides that a sequence of instances approaches without reaching them.
 
 The search starts from an instance whose sides nearly agree. The search tries several ways from one
 start. A way is a sequence of instances that scales arrays up or down, or brings two arrays
@@ -170,10 +170,13 @@ def _said(way: _Way, start: Instance, last: Instance) -> str:
         moves = {n: max(after[n] / before[n], before[n] / after[n]) >= FAR if after[n] else True
                  for n in before if before[n]}  # fmt: skip
     if arrived := [name for name, moved in moves.items() if moved]:
-        return f"the ratio comes to one with {way.words(arrived)}, and no instance reaches it"
+        return (
+            f"the ratio comes to one with {way.words(arrived)}, and no measured instance reaches it"
+        )
     where = " and ".join(before)
     return (
-        f"the ratio comes close to one at an end of the set of {where}, and no instance reaches it"
+        f"the ratio comes close to one at an end of the set of {where}, and no measured instance "
+        "reaches it"
     )
 
 
@@ -231,7 +234,8 @@ def _along(
         measured = out[~np.isnan(out)]
         tends = len(measured) > 0 and np.all(measured >= 1 - CLOSE) and measured[-1] >= 1 - left
         if tends and np.nanmin(back, initial=np.inf) < 1 - FALLS:
-            words = _said(way, instance, take(batch, first + len(STEPS) - 1))
+            counted = int(np.flatnonzero(~np.isnan(out))[-1])
+            words = _said(way, instance, take(batch, first + counted))
     return words, at_ends
 
 

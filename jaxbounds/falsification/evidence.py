@@ -20,9 +20,9 @@ Evidence = Literal[
 
 "sampled": random draws only. "searched": draws, and a search that found a worse instance.
 "enumerated": all instances of a finite set. "approached": the ratio tends to one along a sequence
-of instances, and no instance reaches one. "attained": both sides of an instance were equal up to
-rounding, so the claim is sharp. "violated": the claim fails. "not seen": a fit shows another rate
-than the claim.
+of instances, and no measured instance reaches one. "attained": both sides of an instance were equal
+up to rounding, so the claim is sharp. "violated": the claim fails. "not seen": a fit shows another
+rate than the claim.
 """
 
 SHRUNK = 0.01

@@ -200,7 +200,7 @@ class FormJudge:
             hidden = hidden_violation(statement, pool, self.column, form, self.referee)
             decision = unsure(hidden) if hidden else decision
         if statement.strict and decision.status == "holds" and not self.along:
-            decision = strictly(pool, self.column, decision)
+            decision = strictly(statement, pool, self.column, form, decision, self.referee)
         if decision.status in ("holds", "consistent"):
             missed = bool(form.equality) and self.by_instance and not self.near
             words = f"no instance came near the named equality case: {form.equality}"

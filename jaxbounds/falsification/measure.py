@@ -102,8 +102,8 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
 def ranked(m: "Measured", bound: bool, /) -> Any:
     """Return the numbers by which searches rank instances, the worst instance last.
 
-    The numbers are the ratios. If the sides of a bound have opposite signs, or one is zero, the
-    ratio ranks no instance; the difference of the sides then gives a number between -1 and 0.
+    The numbers are usually the ratios. A ratio ranks nothing if the sides of a bound have opposite
+    signs, or one is zero. The difference of such sides gives a number between -1 and 0.
     """
     if not bound:
         return m.value

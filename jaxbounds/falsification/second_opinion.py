@@ -97,7 +97,7 @@ class Referee(NamedTuple):
     @property
     def is_true(self) -> bool:
         """Whether the claim is certainly true on the instance."""
-        return self.reason == TRUE
+        return self.reason == TRUE or self.strict
 
     @property
     def clears(self) -> bool:

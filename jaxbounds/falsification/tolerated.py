@@ -7,7 +7,6 @@ import numpy as np
 from jaxbounds.claims.statements import Form, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool
 from jaxbounds.falsification.decide import BELOW_ONE, Decision
-from jaxbounds.falsification.evidence import falls_to_zero
 from jaxbounds.falsification.found_equality import in_words
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.second_opinion import Asked
@@ -19,6 +18,9 @@ TOLERATED = 1e-12
 """If the tolerance covers a violation, the engine asks the referee (ball arithmetic) only about a
 relative violation above this value. Rounding causes smaller violations. A larger value trusts the
 tolerance more often."""
+NEAR_ZERO = 1e-6
+"""A strict bound by zero is inconclusive if the other side comes nearer to zero than this share of
+its median. A larger share leaves more true claims undecided."""
 USUAL = 1e-9
 """A tolerance up to this value covers rounding alone. The author of a larger tolerance accepts a
 difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger value
@@ -54,18 +56,33 @@ def hidden_violation(
     return ""
 
 
-def strictly(pool: Pool, column: Column, decision: Decision, /) -> Decision:
+def strictly(
+    statement: Statement,
+    pool: Pool,
+    column: Column,
+    form: Form,
+    decision: Decision,
+    asked: Asked,
+    /,
+) -> Decision:
     """Let a strict inequality hold only if the sides differ at every instance.
 
-    A strict inequality whose ratio only approaches one gets its status from another function.
+    The inequality fails if ball arithmetic finds both sides equal at an instance. A ratio that
+    approaches one, while no measured instance reaches one, keeps its decision elsewhere.
     """
     m = column.measured
     with np.errstate(invalid="ignore"):
         equal = np.flatnonzero(m.counted & (m.lhs >= m.rhs))
+    searched = statement.there_is is not None or statement.estimates
+    for row in () if statement.host or searched else map(int, equal[:ASKED]):
+        instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
+        if asked(statement, form, instance, size).equal:
+            words = f"the inequality is strict, and both sides are equal at {in_words(instance)}"
+            return Decision("fails", decision.ratio, words)
     if len(equal):
         at = in_words(pool.instance(int(equal[0])))
         reason = f"both sides are equal, at least in floats, at {at}"
-    elif falls_to_zero(Measured(*(np.asarray(field)[m.counted] for field in m))):
+    elif _nearly_zero(m):
         reason = "one side is zero, and the other side comes near zero"
     elif decision.reason == BELOW_ONE:
         return decision
@@ -73,3 +90,11 @@ def strictly(pool: Pool, column: Column, decision: Decision, /) -> Decision:
         reason = decision.reason
     words = f"the inequality is strict, but {reason}. Try the relation '<=' or '>='"
     return Decision("inconclusive", decision.ratio, words)
+
+
+def _nearly_zero(m: Measured) -> bool:
+    """Return whether one side is zero, and the other side comes near zero at some instance."""
+    gap = np.abs(m.lhs - m.rhs)[m.counted]
+    zero = bool(np.all((m.lhs == 0) | (m.rhs == 0) | ~m.counted))
+    gap = gap[np.isfinite(gap)]
+    return zero and len(gap) > 0 and float(np.min(gap)) <= NEAR_ZERO * float(np.median(gap))

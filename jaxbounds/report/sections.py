@@ -18,7 +18,7 @@ EVIDENCE = {
     "sampled": "draws only, and named cases.",
     "searched": "draws, and a search from the worst draws that found worse instances.",
     "enumerated": "all instances of the stated finite set.",
-    "approached": "the ratio tends to one along a scale, and no instance reaches one.",
+    "approached": "the ratio tends to one along a scale, and no measured instance reaches one.",
     "attained": "an equality case was reached: a right side 1% smaller is rejected.",
     "violated": "an instance violates the claim, in float64.",
     "not seen": "a fit shows another rate than the claimed rate.",

@@ -59,7 +59,7 @@ class _Fake(Bench):
         value = np.stack([x, -x, 0 * x], axis=1)
         flag = lambda given: np.array([given(row) for row in x])[:, None] & np.ones(3, bool)
         width = self.width * np.maximum(np.abs(value), 1.0)
-        return measured(value, low=value - width / 2, high=value + width / 2,
+        return measured(value, low=value - width / 2, high=value + width / 2, rhs=-1.0,
                         counted=flag(self.counts) & flag(self.met), met=flag(self.met))  # fmt: skip
 
     def mapped(self, function, what, size):

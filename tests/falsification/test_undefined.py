@@ -72,7 +72,7 @@ def test_a_ratio_that_comes_to_one_is_not_said_to_be_attained():
     found = _judged(lambda x: jnp.sin(x) / x, "<=", 1.0, {"x": jb.Box(-1, 1)}, equality="x to 0",
                     hypotheses=not_zero)  # fmt: skip
     assert (found.status, found.evidence) == ("holds", "approached")
-    assert "no instance reaches it" in found.reason and "attained" not in found.reason
+    assert "no measured instance reaches it" in found.reason and "attained" not in found.reason
 
 
 def _pasted(reason):
