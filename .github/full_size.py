@@ -39,15 +39,16 @@ from jaxbounds.papers.full_size import (
 
 HEAD = """# results: figures at quick presets, their cost, their claims one by one
 
-A quick preset tries a figure out. The list names the preset, the seconds of processor time of a
-first run (compiling included), and the machine. A second line gives the settings in which the
-preset differs from the paper: each with the preset's value, and the paper's value in brackets. For
-a figure without a paper's settings the brackets hold the default's value. Each claim follows with
-its answer. "open (yes)" means: these settings decide nothing about the paper, and the answer here
-is yes. `--preset published` decides, and `jaxbounds guide figures` has runs at full size.
+A quick preset is a small configuration of a figure's experiment. For each figure the list names the
+preset, the processor time of a first run (compiling included), and the machine. A second line gives
+the settings in which the preset differs from the paper: each with the preset's value, and the
+paper's value in brackets. If the paper has no settings for a figure, the brackets hold the
+library's default value. Each claim follows with its answer. "open (yes)" means that the data agree
+with the claim, but that the preset cannot decide a claim of the paper. `--preset published` decides
+the claims; `jaxbounds guide figures` has runs at full size.
 
-`python .github/full_size.py FIGURE` runs a figure again and writes this page. It keeps the numbers
-behind each answer in `<paper>/records/quick.json`.
+`python .github/full_size.py FIGURE` runs a figure again and writes this page. The script stores the
+numbers behind each answer in `<paper>/records/quick.json`.
 
 """
 PAGE = Path(jaxbounds.__file__).parent / "guide" / "results.md"
