@@ -47,12 +47,13 @@ class Crosscheck:
     Attributes:
         id: the id of the statement.
         form: the name of the form; empty if no part of the statement could run.
-        finding: the result. "agrees": no contradiction. "violated" and "hypothesis missed": ball
-            arithmetic contradicts a verdict. "error too small": the float difference of the sides
-            is wrong by more than the error that `evaluate` states. "apart": the sides of an
-            identity certainly differ, by `amount`. "not run": the check could not run; see
-            `reason`.
-        amount: the size of the contradiction, relative to the larger side.
+        finding: the result. "agrees": float64 and ball arithmetic do not contradict each other.
+            "violated" and "hypothesis missed": ball arithmetic contradicts a verdict. "error too
+            small": the float difference of the sides is wrong by more than the error that
+            `evaluate` states. "apart": the sides of an identity certainly differ, by `amount`. "not
+            run": the check could not run; see `reason`.
+        amount: the size of the contradiction between float64 and ball arithmetic, relative to the
+            larger side.
         reason: the reason, in one sentence.
         seconds: the time that the check took, in seconds.
     """

@@ -65,8 +65,8 @@ disproof need an exact point more often.
 """
 POINTS = 64
 """The referee (ball arithmetic) tries at most this many values of entries that a claim promises in
-finite sets (`there_is`). Ball arithmetic needs tenths of seconds for each value. A larger number
-decides more claims and takes longer.
+finite sets (`there_is`). Ball arithmetic needs tenths of seconds for each value. A larger number of
+tries decides more claims and takes longer.
 """
 SECONDS = 20.0
 """Seconds after which the referee (ball arithmetic) leaves an instance undecided; a larger number
@@ -201,14 +201,14 @@ def hypotheses_of(
 
 
 class Gap(NamedTuple):
-    """The distance between two sides that ball arithmetic guarantees.
+    """The guaranteed distance between the two sides, as ball arithmetic encloses them.
 
     Attributes:
-        amount: a lower bound on the distance minus the error that `evaluate` states, relative to
-            the larger side; negative if the sides certainly satisfy a `<=`.
+        amount: a lower bound on the distance of the sides minus the error that `evaluate` states,
+            relative to the larger side; negative if the sides certainly satisfy a `<=`.
         entry: the index of the entry of the flattened sides that shows the distance.
-        lhs: the left side at that entry.
-        rhs: the right side at that entry.
+        lhs: the left side at the entry that shows the distance.
+        rhs: the right side at the entry that shows the distance.
         most: the greatest distance of any entry, relative to the larger side; None if unknown.
     """
 
@@ -597,7 +597,7 @@ def _attempting(
             reason = "only if the constants of the program are exactly its floats"
             return known | {"word": "disproved as coded", "reason": reason}
         if met.computed or enclosed.taken(statement.host):
-            reason = "numbers that were computed on the host are taken as they are"
+            reason = "numbers that were computed on the host count as exact"
             return known | {"word": "disproved as coded", "reason": reason}
         return known | {"word": "disproved"}
 

@@ -25,8 +25,8 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
-"""A float point may be a point of equality if its margin (rhs - lhs), relative to the larger side,
-is below this value. A larger value makes the search try more points.
+"""A point of floats may be a point of equality if its margin (rhs - lhs), relative to the larger
+side, is below this value. A larger value makes the search try more points.
 """
 SMALL = 1e-6
 """The search divides a margin at least by this share of the largest side, so that margins relative

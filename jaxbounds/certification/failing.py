@@ -1,6 +1,7 @@
 """Find the forms that fail and their instances, and add certificates to verdicts.
 
-A form is one version of a claim. A certificate is a result of ball arithmetic.
+A form is one version of a claim. A certificate is a proof or disproof of a claim in ball
+arithmetic.
 """
 
 import contextlib
@@ -34,7 +35,7 @@ class Failing(NamedTuple):
 
     Attributes:
         form: the name of the form that fails.
-        instance: the stored counterexample, or the shrunk instance of a search.
+        instance: the stored counterexample, or the shrunk failing instance of a search.
         size: the static part of the instance (its shapes and other Python numbers, by name).
     """
 

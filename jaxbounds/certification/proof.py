@@ -63,7 +63,7 @@ class Proof:
         left: the boxes that are undecided at the end of the budget; `prove(start=left)` continues
             the proof.
         touching: the points of equality around which a Taylor polynomial proves the form.
-        looked: the number of points at which float64 measurements checked the proof.
+        looked: the number of points at which float64 measurements confirmed the proof.
         bits: the precision of ball arithmetic in bits.
         seconds: the processor time in seconds.
     """
@@ -112,7 +112,7 @@ class Proof:
 
 
 def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
-    """Return a function from a point to (margin, larger side, error, whether the point counts).
+    """Return a function from a point to (margin, larger side, error, whether hypotheses hold).
 
     The margin is `rhs - lhs`, minus the error that `evaluate` states, plus the relative slack. The
     claim holds up to the absolute slack (an allowed excess) if margin + slack >= 0. A point counts

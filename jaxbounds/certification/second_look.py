@@ -41,7 +41,7 @@ class Doubt(NamedTuple):
     Attributes:
         reason: the contradiction in one sentence; empty without a doubt.
         point: the point of the box at which float64 contradicts the proof.
-        looked: the number of measured points.
+        looked: the number of points at which the check measured the claim.
     """
 
     reason: str

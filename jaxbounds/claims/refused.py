@@ -16,7 +16,7 @@ _collecting: contextvars.ContextVar[bool] = contextvars.ContextVar("collecting",
 
 @contextlib.contextmanager
 def collecting() -> Iterator[None]:
-    """Make constructors return placeholders for refused arguments in a `with` block."""
+    """Let constructors return placeholders for arguments that they refuse, in a `with` block."""
     token = _collecting.set(True)
     try:
         yield

@@ -164,7 +164,7 @@ def current_form(statement: str, form: str, /) -> str:
     A form is one version of the claim.
 
     Args:
-        statement: the current id of the form's statement.
+        statement: the current id of the statement that has the form.
         form: the name of the form in a stored file.
     """
     return FORMS.get((statement, form), form)

@@ -49,8 +49,8 @@ def answer(**fields: Any) -> None:
     """Add fields to the command's answer; do nothing if the command was called without --json.
 
     Args:
-        fields: the values, with names from `FIELDS`. Each value is a JSON value, or a dataclass
-            that holds JSON values.
+        fields: the values to add to the answer, with names from `FIELDS`. Each value is a JSON
+            value, or a dataclass that holds JSON values.
     """
     held = _answer.get()
     if held is not None:

@@ -87,8 +87,8 @@ def show(
         words: the id of the statement, a pattern, or an item as the papers number it ("seqlength
             Theorem 4.1"); or a code of a paper; or a figure. Python files that hold a PAPER may
             follow.
-        code: also print the Python code of the statement: the declaration, and the functions that
-            judge it.
+        code: also print the Python code of the statement: its declaration, and the functions that
+            it judges.
         kind: show only statements of this kind; may be repeated.
         json: print JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.

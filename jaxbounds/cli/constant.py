@@ -61,9 +61,9 @@ def constant(
 
     Args:
         patterns: ids, the beginning of ids, shell patterns, or Python files that hold a PAPER.
-        sizes: the values of some size parameters (axes), for example T=2,4,8 d=2,4. The search runs
-            at all combinations. Other axes keep their values from the statement's first size.
-            Without `sizes`, the search runs at the sizes that the statement declares.
+        sizes: the values of some sizes (axes) of the statement, for example T=2,4,8 d=2,4. The
+            search runs at all combinations. Other axes keep their values from the statement's first
+            size. Without `sizes`, the search runs at the sizes that the statement declares.
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
         seed: the seed of the random instances.

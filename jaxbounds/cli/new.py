@@ -1,4 +1,4 @@
-"""`jaxbounds new`: write a folder for a user's own paper, whose claims pass `verify` at once."""
+"""`jaxbounds new`: write a folder for a user's paper, with example claims that pass `verify`."""
 
 import dataclasses
 import importlib.util

@@ -88,7 +88,7 @@ def _can_draw() -> bool:
 
 
 def _draw(figure: Callable[[], Any], folder: Place, *names: str) -> None:
-    """Write a figure into a folder, in the formats of the files' names."""
+    """Write a figure into a folder, in the file formats that the files' endings name."""
     import matplotlib.pyplot
 
     matplotlib.use("Agg")

@@ -40,7 +40,7 @@ class Screen:
     """The screen of a run, which prints rows in the order of the statements, and the progress.
 
     Args:
-        console: the console of the rows; progress goes to standard error.
+        console: the console for the rows of verdicts; progress goes to standard error.
         names: the ids of the statements.
         every: show every row, not only the rows with verdicts that differ from the record.
     """

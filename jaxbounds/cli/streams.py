@@ -54,7 +54,7 @@ class Stream:
         return len(text)
 
     def flush(self) -> None:
-        """Flush the stream, unless the file accepts no more text."""
+        """Flush the stream, unless the stream's file accepts no more text."""
         if self.problem is None:
             try:
                 self._stream.flush()

@@ -62,7 +62,7 @@ def verify(
             files that hold a PAPER. For a statement of such a file, a part of the id is enough:
             "one" for "mine.one".
         out: the folder for verdicts.json, report.html, worst instances and counterexamples.
-        judging: the options of judging.
+        judging: the options with which the run judges statements.
         jobs: the number of processes; 0 means one for each core.
         record: write the worst ratios, and the values of all judged functions, into the papers'
             records/, for comparison with later runs; the output names the changes.

@@ -100,7 +100,7 @@ def judge_changed(watched: Watched, before: Round, /) -> Round:
 
     Args:
         watched: the statements and options of the watch.
-        before: the results of the previous round.
+        before: the results of the previous round of judging.
     """
     stamps = stamps_of(_imported(watched.imports))
     try:

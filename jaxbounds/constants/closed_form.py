@@ -55,7 +55,7 @@ def closed_form(
     """Return the simplest formula that agrees with all known digits of a number, or None.
 
     Args:
-        digits: the number, written in decimal digits.
+        digits: the number to explain by a formula, written in decimal digits.
         known: the number of leading digits that are certain.
         axes: the size (shapes) at which the constant was found; a formula may contain logarithms of
             the size's integers.

@@ -1,4 +1,4 @@
-"""The sharp constant of an inequality: a search finds, polishes and certifies it at each size."""
+"""The sharp constant of an inequality: a search finds and certifies it at each size."""
 
 import contextlib
 import itertools

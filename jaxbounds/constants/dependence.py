@@ -23,7 +23,7 @@ class Exponent:
     """The fit of log C (C is the constant) to the log of one axis (such as T).
 
     Attributes:
-        axis: the name of the axis.
+        axis: the name of the axis (the size on which the constant depends, such as T).
         value: the exponent, from one fit of all axes together.
         low: the lower end of the exponent's 99% interval (Student). `low` and `high` are None
             unless the number of sizes exceeds the number of fitted parameters.
@@ -55,8 +55,8 @@ def dependence(
         constants: the positive constant C at each size, of shape (sizes,).
 
     Returns:
-        An exponent for each axis that varies, and the largest residual in log C (0 if no axis
-        varies).
+        An exponent for each size axis that varies, and the largest residual of the fit to log C (0
+        if no axis varies).
     """
     if not sizes:
         return (), 0.0

@@ -1,7 +1,8 @@
 """Compute the ratio lhs/rhs and its slopes in ball arithmetic, at an instance of exact numbers.
 
 The certified digits belong to lhs/rhs at this instance, so they prove a lower estimate of the
-supremum. Slopes, neighbours and other starts only suggest that no instance has a larger ratio.
+supremum. Slopes, neighbours and other starts only suggest, but do not prove, that no instance has a
+larger ratio.
 """
 
 import itertools
@@ -84,7 +85,7 @@ class Ratio:
         if self._host:
             found = enclosures(self._program, instance, reading=reading, bits=BITS, seconds=left)
             if found.taken(True):
-                raise Undecided("numbers that were computed on the host are taken as they are")
+                raise Undecided("numbers that were computed on the host count as exact")
             return found.ways
         closed, structure = self._traced
         run = Interpreter(reading, seconds=left)
@@ -154,12 +155,13 @@ class Ascended(NamedTuple):
 def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray, /) -> Ascended:
     """Take Newton's steps in ball arithmetic, and estimate the remaining gain of the ratio.
 
-    In a curved direction the estimate is slope^2 / (2 curvature), in a flat direction |slope|. The
-    estimate is zero in a direction along which the ratio falls on both sides of the point.
+    The estimated further gain of the ratio is slope^2 / (2 curvature) in a curved direction, and
+    |slope| in a flat direction. The estimated gain is zero in a direction along which the ratio
+    falls on both sides of the point.
 
     Args:
         ratio: the ratio as a function of instances; the function projects an instance first.
-        point: a stationary point in float64.
+        point: a stationary point of the ratio in float64.
         directions: directions of the point's values, as columns, of shape (k, k).
         bent: the curvature -d^2 log(ratio) along each direction, of shape (k,).
     """

@@ -45,8 +45,8 @@ A larger value makes more suprema count as attained.
 EXACT, READABLE = 2e-14, 1e-3
 """The largest relative loss of the ratio lhs/rhs when the search rounds an instance.
 
-EXACT is the limit for the instance that ball arithmetic certifies, READABLE the limit for the
-displayed instance. A larger loss gives rounder numbers.
+EXACT limits this loss for the instance that ball arithmetic certifies, READABLE for the displayed
+instance. A larger allowed loss of the ratio gives rounder numbers.
 """
 BY_FLOATS = 1e-14
 """Far along a scale, float64 cannot decide whether the other coordinates may still raise the ratio
@@ -92,7 +92,7 @@ class Best(NamedTuple):
     Attributes:
         point: the point with the largest ratio.
         ball: an interval around lhs/rhs at the point; None if ball arithmetic could not run.
-        reason: the reason why the ball or the slopes are missing.
+        reason: the reason why the ball or the slopes of the ratio are missing.
         gain: the further relative gain of the ratio that slopes predict; None if it is unknown.
         far: a scale along which the ratio rises further; None if no scale is known.
         promise: the relative amount by which the supremum may exceed the ratio's ball.
@@ -208,7 +208,7 @@ def _best_of(
 def said(
     problem: Problem, best: Best, points: Sequence[Point], /, where: Where | None = None
 ) -> AtSize:
-    """Return the finding about the best point.
+    """Return the finding about the point with the largest ratio.
 
     Args:
         problem: the inequality at its size.
@@ -354,8 +354,8 @@ def _within(ratio: float, ball: Any) -> float:
 def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
     """Return the point at the given values of the coordinates, rounded to float64.
 
-    The values come from a climb (ascent of lhs/rhs) in ball arithmetic. The result is `point`
-    itself if the rounded instance violates a hypothesis.
+    The values of the coordinates come from a climb (ascent of lhs/rhs) in ball arithmetic. The
+    result is `point` itself if the rounded instance violates a hypothesis.
     """
     there = np.array([float(v) for v in values])
     instance = unflat(point.instance, point.ties.expand(there))
@@ -389,7 +389,8 @@ def _at_the_end(
     """Return the ball of lhs/rhs at a limit, and the fraction by which the supremum may exceed it.
 
     Far along the scale, float64 may be too coarse to compute the gain that other coordinates allow.
-    If the point's ratio is near the limit, the function uses the gain `own` at the point instead.
+    If the point's ratio is near the limit, the function uses `own`, the gain that other coordinates
+    allow at the point.
     """
     if not far.settled:
         return far.certain, far.left

@@ -19,8 +19,9 @@ STEPS = (0, 1, 3, 6, 12, 24, 50, 80, 100)
 family (path of scaled instances).
 """
 FARTHER = tuple(2**k for k in (8, 10, 12, 14, 17, 20, 30, 40, 50, 60, 80, 100, 120))
-"""The binary logarithms of scales beyond those of `STEPS`. Ball arithmetic (interval arithmetic)
-measures a family (path of scaled instances) at these scales too, as long as the balls stay narrow.
+"""The binary logarithms of further scales, larger than the scales of `STEPS`. Ball arithmetic
+(interval arithmetic) measures a family (path of scaled instances) at these scales too, as long as
+the balls stay narrow.
 """
 STILL = arb("1e-12")
 """A ratio lhs/rhs counts as settled (converged) if the relative change between two scales is below
@@ -48,7 +49,7 @@ The search tests whether a rise up to this value follows a power of the scale. A
 the search test more rises.
 """
 BEFORE = (-16, -8, 0, 8)
-"""The binary logarithms of the scales near 1 at which `_lawful` measures the ratio lhs/rhs."""
+"""The binary logarithms of those scales near 1 at which `_lawful` measures the ratio lhs/rhs."""
 STEADY, STEADY_FAR = 0.98, 0.9
 """Local exponents of the growth of lhs/rhs count as not decaying if the last exponent divided by an
 earlier exponent is at least this value. STEADY applies to scales up to 2^100, STEADY_FAR above. A
@@ -63,11 +64,12 @@ class Growth(NamedTuple):
         ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
         certain: the ratio at the largest accepted scale, with balls (intervals) for the program's
             constants.
-        left: the relative change of the ratio between the last two scales.
-        settled: whether `left` is below 1e-12.
-        endless: whether the ratio grows without bound. The ratio does so if the local exponents
-            d log(ratio)/d log(scale), or d log(ratio)/d log(log(scale)), do not decay.
-        rise: the relative rise of the ratio from the start to the last scale.
+        left: the relative change of the ratio lhs/rhs between the last two scales.
+        settled: whether `left`, the relative change of the ratio between the last two scales, is
+            below 1e-12.
+        endless: whether the ratio grows without bound. A ratio grows without bound if the local
+            exponents d log(ratio)/d log(scale), or d log(ratio)/d log(log(scale)), do not decay.
+        rise: the relative rise of the ratio lhs/rhs from the start of the walk to the last scale.
         lawful: whether, at scales near 1, the last ratio minus the ratio is a power of the scale. A
             rise with a power law is not an effect of rounding, even if the rise is small.
     """
@@ -103,8 +105,8 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
     """Describe a ratio along a scale; return None unless the ratio is largest at the last scale.
 
     Args:
-        value: a function that returns the ratio at the scale 2^m. The function's arguments are m
-            and the meaning of the program's constants ("exact" or "ulp"). The function raises
+        value: a function that returns the ratio lhs/rhs at the scale 2^m. The function's arguments
+            are m and the meaning of the program's constants ("exact" or "ulp"). The function raises
             `Undecided` or `NotSupported` if ball arithmetic gives no ratio.
     """
     start = [(0, value(0, "exact"))]

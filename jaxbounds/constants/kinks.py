@@ -46,7 +46,7 @@ ratio. A larger distance tests a larger neighbourhood."""
 
 
 class Piece(NamedTuple):
-    """A smooth piece of lhs/rhs: its slope, the offset of a point in it, and its multiplier."""
+    """A smooth piece of lhs/rhs: its slope, its offset at a point, and its multiplier."""
 
     slope: np.ndarray
     offset: np.ndarray
@@ -78,8 +78,8 @@ def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | 
     """Certify the ratio lhs/rhs at the point where the active (equal) smooth pieces meet.
 
     Returns:
-        An enclosing ball (interval) of the ratio, and the further gain that slopes predict. None if
-        no piece is active, or the active pieces do not meet.
+        A ball (interval) that contains the ratio, and the further gain of the ratio that its slopes
+        predict. None if no piece is active, or the active pieces do not meet.
 
     Raises:
         Undecided: if ball arithmetic cannot decide a hypothesis or a side.
@@ -134,7 +134,7 @@ def _equal(
 ) -> tuple[list[arb], float] | None:
     """Return the point at which all active smooth pieces are equal, and the last step's size.
 
-    The result is None if Newton's method finds no point at which the pieces are equal.
+    The result is None if Newton's method finds no point at which the smooth pieces are equal.
     """
     first, *others = active
     ways = [p.offset / max(np.max(np.abs(p.offset)), 1e-300) for p in active]

@@ -11,7 +11,8 @@ from jaxbounds.constants.relations import HIGHEST, polynomial_text, product_text
 from jaxbounds.constants.result import AtSize
 
 WRITTEN = 28
-"""The number of decimal digits of the ratio's lower end, `AtSize.low`, that `_over` trusts.
+"""The number of decimal digits that `_over` trusts in `AtSize.low`, the certified lower bound of
+the ratio.
 
 Later digits are rounded, so a larger number would trust wrong digits.
 """
@@ -105,7 +106,7 @@ def law(found: Sequence[AtSize], exponents: Sequence[Exponent], /) -> str:
     """Return a formula for the constant in the axes ("sqrt(T d)"); empty if no formula fits.
 
     Args:
-        found: the constant at each size.
+        found: the constant C at each size.
         exponents: the exponents of the axes, each within a millionth of a multiple of 1/2.
     """
     if not all(f.closed for f in found):

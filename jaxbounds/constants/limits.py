@@ -61,15 +61,17 @@ class Limit(NamedTuple):
     """A family (path of scaled instances) along which the ratio lhs/rhs still rises.
 
     Attributes:
-        words: the name of the limit, such as "W -> infinity" or "a - b -> 0".
+        words: the name of the limit, such as "W -> infinity" (an entry grows) or "a - b -> 0" (two
+            entries meet).
         instance: an instance far along the family, in float64.
         ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
         certain: the ratio at the largest accepted scale, with balls (intervals) for the program's
             constants.
-        settled: whether `left` is below 1e-12.
+        settled: whether `left`, the relative change of the ratio between the last two scales, is
+            below 1e-12.
         endless: whether the ratio grows without bound. If `settled` and `endless` are both False,
-            the limit of the ratio is unknown.
-        left: the relative change of the ratio between the last two scales.
+            the search does not know the limit of the ratio.
+        left: the relative change of the ratio lhs/rhs between the last two scales.
         rise: the relative rise of the ratio from the point to the last scale.
         lawful: whether, at scales near 1, the last ratio minus the ratio is a power of the scale.
         family: the function from a scale to the family's instance, in float64.
@@ -153,7 +155,7 @@ class Look(NamedTuple):
 
     Attributes:
         family: the index of the family.
-        high: the largest ratio at the measured scales.
+        high: the largest ratio lhs/rhs at the measured scales.
         first: the instance at the smallest scale with the ratio `high`.
         last: the ratio at the largest scale; `high` if float64 overflows before the largest scale.
         rises: whether the ratio still rises at the largest scale.

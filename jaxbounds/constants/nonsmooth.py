@@ -61,7 +61,7 @@ def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.
     """Minimise by BFGS with weak Wolfe conditions, until no step makes the loss smaller.
 
     Args:
-        loss: the function to minimise.
+        loss: the function that the search minimises.
         x: the start, of shape (n,).
         steps: the largest number of steps.
         until: the value of `time.process_time()` at which the walk stops.
@@ -134,10 +134,10 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
 
     Args:
         cuts: the point, value and slope of each cut.
-        x: the middle of the cube.
-        f: the loss at x. The function lowers a cut that exceeds f at x until it equals f at x. If f
-            is None, the function leaves all cuts unchanged.
-        radius: half the side of the cube.
+        x: the middle of the cube, the trust region.
+        f: the loss at x. The function lowers a cut (linear bound) that exceeds f at x until the cut
+            equals f at x. If f is None, the function leaves all cuts unchanged.
+        radius: half the side of the cube, the trust region.
 
     Returns:
         The step (None if the program has no solution), the predicted decrease below f (below the

@@ -72,7 +72,7 @@ def at(
 
     Args:
         problem: the inequality at its size.
-        instance: the instance to convert.
+        instance: the instance to convert to a vector.
         tolerance: the largest distance, relative to the largest entry of a leaf, at which two
             entries are tied.
         basis: the basis of the coordinates; None means that each entry is a coordinate.
@@ -101,7 +101,7 @@ def _by_leaf(ties: Ties, values: np.ndarray, instance: Instance) -> np.ndarray:
 
 
 Scaling = Callable[[Ties, np.ndarray, Instance], np.ndarray]
-"""A function that returns the scales of the values, of shape (k,)."""
+"""A function that returns a scale (a typical size) for each value, as an array of shape (k,)."""
 
 
 def _climbed(
@@ -196,8 +196,8 @@ def polished(
         until: the value of `time.process_time()` after which no further climb begins. The climb
             from the first start begins even after this time.
         snap: whether to tie nearly equal coordinates too; if False, only equal ones are tied.
-        reach: a known ratio. After a climb has reached this ratio, the function tries no other ties
-            of its start.
+        reach: a known ratio lhs/rhs. After a climb has reached this ratio, the function tries no
+            other sets of tied (equal) coordinates for the climb's start.
     """
     found: list[Point] = []
     for kind, start in starts:
@@ -265,8 +265,8 @@ def best_neighbour(problem: Problem, instance: Instance, seed: int, /) -> tuple[
 def curvature(problem: Problem, point: Point, /) -> tuple[np.ndarray, np.ndarray]:
     """Return directions, as columns, and -d^2 log(lhs/rhs) along each direction (0 if flat).
 
-    The second derivatives are difference quotients of slopes. The coordinates are the free values
-    divided by their absolute values at the point.
+    The second derivatives of lhs/rhs are difference quotients of its slopes. The coordinates are
+    the free values divided by their absolute values at the point.
     """
     scale, step = np.abs(point.values), 1e-5
     slope = lambda z: scale * problem.slope(scale * z, point.ties, point.instance)[1]

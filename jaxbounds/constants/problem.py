@@ -16,18 +16,20 @@ from jaxbounds.falsification.measure import counts_for, measure
 from jaxbounds.falsification.programs import compiled
 
 NUDGES = (0.0, 1e-15, 1e-13)
-"""The relative lengths of moves from a point without a finite slope to a nearby point."""
+"""The relative lengths of the moves from a point where lhs/rhs has no finite slope to nearby
+points."""
 REFUSALS = (ValueError, ArithmeticError, LookupError)
 """The exceptions with which a statement in plain Python may refuse an instance.
 
 The search ignores a refused instance.
 """
 MOVED = 1e-6
-"""The projection onto the hypotheses changes entries. A change up to this value, relative to the
-leaf's largest entry, counts as rounding. A larger value makes fewer changes count as real.
+"""The projection of an instance onto the hypotheses changes entries. A change up to this value,
+relative to the leaf's largest entry, counts as rounding. A larger value makes fewer changes count
+as real changes of the instance.
 """
 CALLS = 1000
-"""A rough number of measurements in one search.
+"""A rough number of measurements of lhs/rhs in one search.
 
 A larger number makes the search compile more programs.
 """

@@ -10,10 +10,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 BASIS = ("2", "3", "5", "7", "pi", "e", "log(2)")
-"""The factors of the products that `relations` tries. An exponent is a rational number with a
+"""The numbers whose products `relations` tries as formulas. An exponent is a rational number with a
 denominator of at most 4."""
 ADDED = ("pi", "1/pi", "pi^2", "e", "1/e", "log(2)", "log(3)")
-"""The numbers c that `relations` tries in a + b c, besides the logarithms of the axes' values."""
+"""The constants c that `relations` tries in formulas a + b c, besides the logarithms of the sizes.
+"""
 HIGHEST = 100
 """The largest |coefficient| of a relation.
 
@@ -27,7 +28,7 @@ class Relation(NamedTuple):
     """An integer relation between a number x and named numbers.
 
     Attributes:
-        text: the formula for x.
+        text: the formula that the relation gives for the number x.
         numbers: the integer coefficients of the relation.
         basis: the basis (the named numbers) of the relation.
         value: a function that takes an mpmath context and returns the formula's value.

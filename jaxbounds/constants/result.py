@@ -55,10 +55,10 @@ class AtSize:
             at an instance far along the scale); empty if ball arithmetic could not run.
         high: a decimal number above `low`: the certain upper end of the same lhs/rhs, plus the gain
             that slopes or the last scales predict. A closed form lies between `low` and `high`.
-        digits: the number of certain decimal digits.
+        digits: the number of certain decimal digits of the ratio.
         gain: the further relative gain that slopes predict in ball arithmetic; None if unknown.
         reason: the reason why digits or slopes are missing, or why the supremum is not settled.
-        starts: the number of starting instances from which the search climbed.
+        starts: the number of starting instances from which the search climbed to larger ratios.
         agreeing: the number of starting instances from which a climb led to `ratio`.
         kinds: the number of starts of each kind.
         agreed: for each kind, the number of starts whose climb led to `ratio`.

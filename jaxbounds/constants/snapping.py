@@ -16,8 +16,8 @@ from jaxbounds.constants.problem import UNCOUNTED, Problem, filled, flat, floats
 
 TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
 """The search ties two entries of a leaf (makes them equal) if their distance is at most one of
-these values times the largest entry. The search tries each of these values; the value 0 ties only
-equal entries."""
+these values times the largest entry. The search tries each of these values as the largest relative
+distance between entries that it makes equal; the value 0 ties only equal entries."""
 
 COSTS = 1e3
 """The search keeps a tie (of coordinates that become equal) only if the tie makes the ratio lhs/rhs
@@ -31,7 +31,7 @@ class Basis(NamedTuple):
     The entries are x_i = own_i y_i + other_i y_(partner_i), where y are the coordinates.
 
     Attributes:
-        own: the factor of y_i in x_i, of shape (n,).
+        own: the factor of the coordinate y_i in the entry x_i, of shape (n,).
         other: the factor of the partner's coordinate in x_i, of shape (n,).
         partner: for each entry, the index of the other entry of its pair, of shape (n,).
     """

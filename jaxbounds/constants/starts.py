@@ -29,7 +29,8 @@ others become starts of the search. A larger number finds better starts and take
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
 """For each kind of instance, the number of starting instances besides the kind's best instance.
 
-A kind without an entry has one other start. A larger number starts more climbs of each kind.
+A kind without an entry here has one starting instance besides its best instance. A larger number
+starts more climbs of each kind.
 """
 SHRUNK = tuple(range(2, 310, 4))
 """The exponents k of the factors 10^-k by which `within_floats` multiplies a draw with overflowing

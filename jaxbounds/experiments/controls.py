@@ -36,7 +36,7 @@ class Controlled(NamedTuple):
 
 
 def control_of(controls: Mapping[str, Control], finding: Finding, /) -> str:
-    """Return the name of a claim's control: the longest name of a control in the claim's text."""
+    """Return the name of a claim's control: the longest control's name in the claim's text."""
     names = [name for name in controls if name in finding.text]
     return max(names, key=len, default="")
 

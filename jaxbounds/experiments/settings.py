@@ -1,6 +1,6 @@
 """Name the settings at which a figure's claims are decided.
 
-A run at other settings leaves the claims undecided (open).
+If a run has other settings than the required ones, its claims remain undecided (open).
 """
 
 import re
@@ -61,7 +61,7 @@ class Settings:
         Args:
             dataset: a data set with its configuration in the attribute "config".
             findings: the findings on the data set.
-            more: further differences from the needed settings, in words.
+            more: further differences of the run's settings from the needed settings, in words.
         """
         changed = (*self.changed(dataset), *more)
         return tuple(opened(one, changed, self.decides) for one in findings)
@@ -91,7 +91,7 @@ def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding
 
     Args:
         finding: the finding at the present settings.
-        changed: the differences from the needed settings, in words.
+        changed: the differences of the run's settings from the needed settings, in words.
         decides: the options of a run that decides the claim.
     """
     why = "; ".join(changed)

@@ -2,10 +2,10 @@
 
 The search starts from an instance whose sides nearly agree. The search tries several ways from one
 start. A way is a sequence of instances that scales arrays up or down, or brings two arrays
-together. A way counts as an approach to the supremum under four conditions. The ratio comes closer
-to one along the way, up to rounding. The ratio falls if the arrays change in the direction opposite
-to the way. The sides differ at the end of every way. Ball arithmetic confirms the difference of the
-sides.
+together. A way counts as an approach to the supremum under four conditions. Along a way (a sequence
+of instances), the ratio of the sides comes closer to one, up to rounding. The ratio falls if the
+arrays change in the direction opposite to the way. The sides differ at the end of every way. Ball
+arithmetic confirms the difference of the sides.
 """
 
 import contextlib
@@ -38,8 +38,8 @@ STEPS = (1, 2, 4, 8)
 """Binary logarithms of the scale factors along a way (a sequence of instances with scaled arrays);
 more factors find slower approaches."""
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
-"""Binary logarithms of the scale factors that lead from a way's start in the opposite direction;
-more factors find slower approaches. A way is a sequence of instances with scaled arrays."""
+"""Binary logarithms of the inverse scale factors, which lead from a way's start away from the way's
+end; more factors find slower approaches. A way is a sequence of instances with scaled arrays."""
 CLOSE, FALLS = 1e-6, 1e-5
 """Two distances of a ratio from one. A way (a sequence of instances with scaled arrays) counts only
 if its last ratios are within CLOSE of one. If the arrays are scaled in the opposite direction, the

@@ -23,8 +23,8 @@ MOST = 2048
 A larger number finds rarer overflows of integers and takes seconds longer.
 """
 APART = 1e-9
-"""Relative difference above which the two computed values of a side count as different. A smaller
-value may mistake rounding for a wrapped integer.
+"""The computed values of a side count as different if they differ by more than this relative
+amount. A smaller value may mistake rounding for a wrapped integer.
 """
 
 

@@ -26,8 +26,8 @@ class Group(NamedTuple):
     """The draws (random instances) of one size that meet the hypotheses.
 
     Attributes:
-        measured: the measurements of the draws. A draw counts here even if the error stated by
-            `evaluate` exceeds both sides.
+        measured: the measured sides of the random instances (draws). A draw counts here even if the
+            error stated by `evaluate` exceeds both sides.
         distinct: the number of different instances; a repeated instance is no further evidence.
         reach: the least and the largest difference of the sides at any measured instance, drawn or
             not; NaN if the engine measured only the draws.
@@ -80,7 +80,8 @@ class _Side(NamedTuple):
     """The upper confidence bound on the sides' mean difference, from random draws of one size.
 
     Attributes:
-        bound: the upper confidence bound on the mean of lhs - rhs, or of rhs - lhs.
+        bound: the upper confidence bound on the mean of lhs - rhs (for a claim with `>=`, of rhs -
+            lhs).
         heavy: the exponent of a power-law tail, if the tail's unseen values could make the mean
             positive; otherwise infinity.
     """

@@ -165,7 +165,7 @@ def refuse_other_shapes(
 
 
 def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, /) -> None:
-    """Refuse a chart that gives other entries, shapes or types than the samplers at its size.
+    """Refuse a chart with other entries, shapes or types than the samplers at its size.
 
     A chart maps coordinates of a box to instances.
 
@@ -445,7 +445,7 @@ class Column(NamedTuple):
     The control is a deliberately false variant of the claim.
 
     Attributes:
-        measured: the measurements, of shape (instances,).
+        measured: the measurements of each instance, of shape (instances,).
         sizes: the index of each instance's size.
         sources: the source of each instance: the name of a sampler, "cases" or "search".
         labels: a number for each instance, equal for equal instances of one size.

@@ -131,8 +131,8 @@ def bindings(
 
     A change of a ratio counts if it exceeds the statement's tolerance. The ratio is the worst
     ratio, the recorded mean over the random draws (`Verdict.drawn`), or the ratio of a
-    counterexample. An evaluation that raises counts as a change. All variants are measured on the
-    instances that the correct functions give.
+    counterexample. An evaluation that raises counts as a change. All variants (copies with a wrong
+    function) are measured on the instances that the correct functions give.
 
     Args:
         statement: a statement of any kind.

@@ -58,7 +58,7 @@ def closer(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
 
 
 def beside(own: Leaf, other: Leaf, rng: Rng, /) -> Leaf:
-    """Turn the second point around the first, toward a direction with few nonzero entries."""
+    """Turn one of two points around the other, toward a direction with few nonzero entries."""
     flat = (other - own).reshape(len(own), -1)
     far = np.sqrt(np.sum(flat**2, axis=1, keepdims=True))
     chosen = rng.random(flat.shape) < rng.choice([1.0, 0.5, 1 / flat.shape[1]])

@@ -35,7 +35,7 @@ LARGE = 1e100
 """If the smaller side exceeds this value, an infinite larger side may be an overflow. A larger
 value counts more bounds with an infinite side as vacuous."""
 BELOW_ONE = "every ratio stays below one"
-"""Reason that a verdict gives for a bound that holds with distance."""
+"""The reason that a verdict gives for a bound that holds with a distance between its sides."""
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
 """Reason that a verdict gives for a bound with a worst ratio near one and no named equality case
 (an instance with equal sides)."""

@@ -46,7 +46,7 @@ to this value. Entries with a ratio this small satisfy the claim well enough. A 
 more rounds on very loose claims.
 """
 ODD = "chain"
-"""The name of an extra entry of the instance.
+"""The name of an entry that the search adds to the instance.
 
 The extra entry tells the program whether a chain (one run of the search) minimises the ratio, or
 the gap between the sides.
@@ -66,7 +66,7 @@ FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
 tuple. More exponents take longer."""
 TINY = 1e-9
 """Before the search evaluates a gradient at a point of a simplex, it raises smaller entries to this
-share of their sum. A larger value hides more of the function near a vertex."""
+share of their sum. A larger value hides more of the function near a vertex of the simplex."""
 EXACT = 1e-3
 """For an `=`, the search for promised entries (`there_is`) ends when the sides differ by at most
 this share of the tolerance. A larger share accepts entries at which the sides agree less
@@ -101,7 +101,7 @@ def rows_of(batch: Any, /) -> int:
 
 
 def taken(batch: Any, index: Any, /) -> Any:
-    """Return the chosen rows (instances) of a batch."""
+    """Return the chosen rows (instances) of a batch of instances."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[index], batch)
 
 
@@ -245,7 +245,7 @@ class Descent:
     ) -> None:
         """Try gradient steps and random moves in each chain (run of the search).
 
-        Keep the best points in `held`.
+        Keep each chain's best points in `held`.
         """
         here = [leaf[:, rows] for leaf in held.leaves]
         some, last = taken(batch, rows), length[:, rows]

@@ -186,8 +186,8 @@ def verdicts_on(
         referee: the function that asks ball arithmetic about violations as small as rounding
             errors.
         timeout: the seconds after which draws and searches end, checked between two batches. A form
-            that no instance has refuted within this time is inconclusive. The default None sets no
-            time limit.
+            that no instance has refuted within this time is inconclusive. The default None means
+            that the work has no time limit.
     """
     started = time.perf_counter()
     budget = budget or statement.budget

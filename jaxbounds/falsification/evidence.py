@@ -20,9 +20,9 @@ Evidence = Literal[
 
 "sampled": random draws only. "searched": draws, and a search that found a worse instance.
 "enumerated": all instances of a finite set. "approached": the ratio tends to one along a sequence
-of instances, and no measured instance reaches one. "attained": both sides of an instance were equal
-up to rounding, so the claim is sharp. "violated": the claim fails. "not seen": a fit shows another
-rate than the claim.
+of instances, and no instance reaches one. "attained": both sides of an instance were equal up to
+rounding, so the claim is sharp. "violated": an instance violates the claim, so the claim fails.
+"not seen": a fit shows another rate than the claim.
 """
 
 SHRUNK = 0.01
@@ -71,7 +71,7 @@ def near_control(statement: Statement, column: Column, /) -> bool:
 
 
 def falls_to_zero(m: Measured, /) -> bool:
-    """Return whether one side is zero at every instance, and the other side comes near zero.
+    """Return whether one side is zero at every instance, while the other side comes near zero.
 
     A share of a zero side is zero, so the near-control (a slightly wrong variant) cannot test a
     claim with a zero side.

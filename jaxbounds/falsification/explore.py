@@ -325,7 +325,7 @@ class End(NamedTuple):
     Attributes:
         kind: the kind of each search's starting point, such as "worst" or "drawn".
         form: the index of the form (version of the claim) that each search maximises.
-        value: the ratio of the sides at the end; -inf if no instance counted.
+        value: the ratio of the sides at the end of the search; -inf if no instance counted.
     """
 
     kind: np.ndarray
@@ -334,7 +334,7 @@ class End(NamedTuple):
 
 
 def agreeing(searched: Searched, form: int, /) -> dict[str, tuple[int, int]]:
-    """Return (searches that reached the worst ratio, all searches) for each kind of start.
+    """Return, for each kind of start, (searches that reached the worst ratio, all searches).
 
     A start is the starting point of a search. The function counts only searches at the size with
     the worst ratio.
@@ -385,7 +385,8 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
 def _points_tried(bench: Bench, size: Size) -> int | None:
     """Return how many values of the promised entries (`there_is`) a measurement tries.
 
-    The result is 1 without promised entries, and None if a search looks for them.
+    The number is 1 for a claim without promised entries, and None if a search looks for the
+    promised entries.
     """
     return 1 if bench.statement.there_is is None else bench.promises(size).points
 

@@ -16,8 +16,8 @@ CHANGES = (
 )
 SLOW = 1.0
 """If a measurement takes more than this many seconds, the check of repeatability measures the
-instance again once instead of twice. A larger value notices more functions that change at every
-other call, and takes longer.
+instance again once instead of twice. A larger value notices more functions whose results change
+only at every other call, and takes longer.
 """
 
 

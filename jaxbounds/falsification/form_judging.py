@@ -121,7 +121,7 @@ class FormJudge:
 
     @property
     def by_instance(self) -> bool:
-        """Whether one instance can refute the claim, unlike a claim about means or trends."""
+        """Whether one instance can refute the claim, which is false for means and for trends."""
         return self.bench.statement.kind not in ON_AVERAGE
 
     def judged(self) -> tuple[Decision, float | None]:

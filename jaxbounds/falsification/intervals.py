@@ -68,7 +68,7 @@ def upper_mean(
 ) -> float:
     """Return an upper confidence bound on a mean of values up to `most`, without a lower limit.
 
-    The function replaces values below a floor by the floor. Raising values to a floor cannot lower
+    The function raises values below a floor to the floor. Raising values to a floor cannot lower
     the mean, and gives the values a finite range. The result is the least of the bounds for several
     floors.
     """

@@ -15,30 +15,32 @@ SETTLES = 0.75
 power parameter^-SETTLES. A larger exponent calls fewer trends settled.
 """
 STAYS, GOES = 0.5, 0.1
-"""Thresholds for an extrapolated limit, as shares of the last distance. A limit of at least STAYS
-means "does not converge"; a limit of at most GOES means "converges". A larger STAYS leaves more
-trends undecided; a larger GOES calls more trends converged. A negative limit means that the sides
-are about to cross, and may be as large as the share GOES of the previous distance.
+"""Thresholds for the extrapolated limit of the distance between the sides, as shares of the last
+distance. An extrapolated limit of at least STAYS means "does not converge"; a limit of at most GOES
+means "converges". A larger STAYS leaves more trends undecided; a larger GOES calls more trends
+converged. A negative limit means that the sides are about to cross, and may be as large as the
+share GOES of the previous distance.
 """
 SAME = 0.98
-"""Two limits are extrapolated: from all distances, and from all except the last distance. If the
-first limit is below SAME times the second limit, the trend stays undecided. A larger SAME leaves
-more trends undecided. For a slow logarithmic decay, the extrapolated limits keep falling, so their
-ratio is small.
+"""The function extrapolates two limits: from all distances between the sides, and from all except
+the last distance. If the first extrapolated limit is below SAME times the second limit, the trend
+stays undecided. A larger SAME leaves more trends undecided. For a slow logarithmic decay, the
+extrapolated limits keep falling, so their ratio is small.
 """
 STEADY, FALLS = 0.97, 0.05
-"""Criteria of a slow power law. Three successive local exponents are at least FALLS, and the ratios
-of successive exponents lie between STEADY and its inverse. Larger values accept fewer power laws.
-Two steps are not enough, because for two steps, sides that are about to cross look like a slow
-power law.
+"""Criteria for a distance between the sides that falls like a slow power law. Three successive
+local exponents are at least FALLS, and the ratios of successive exponents lie between STEADY and
+its inverse. Larger values accept fewer power laws. Two steps from size to size are not enough,
+because two steps of sides that are about to cross look like a slow power law.
 """
 
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
-"""Criteria for a distance with a positive limit. Each drop of the log distance is at most ENDS
-times the drop before. From step to step, the ratio of successive drops grows by at most the factor
-FASTER. All further drops add up to at most TAIL. For a slow decay to zero, the ratio of drops rises
-to one. Larger values find a positive limit more often.
+"""Criteria for a distance between the sides that tends to a positive limit. Each drop of the log
+distance is at most ENDS times the drop before. From step to step, the ratio of successive drops of
+the log distance grows by at most the factor FASTER. All further drops of the log distance add up to
+at most TAIL. For a slow decay to zero, the ratio of drops rises to one. Larger values let the
+library find a positive limit of the distance more often.
 """
 
 
@@ -64,7 +66,7 @@ def _rises_to_a_limit(distance: Reals) -> bool:
 
 
 def _steady(slopes: Reals) -> bool:
-    """Return whether the last three local exponents agree with a single power law."""
+    """Return whether the last three local exponents are consistent with a single power law."""
     if len(slopes) < 3 or np.any(slopes[-3:] > -FALLS):
         return False
     ratios = slopes[-2:] / slopes[-3:-1]
@@ -72,9 +74,10 @@ def _steady(slopes: Reals) -> bool:
 
 
 RISES, ALIKE, SMALL = 0.6, 1.1, 0.01
-"""Criteria for a distance that rises to a positive limit. Each change is at most RISES times the
-change before. Successive ratios of changes differ at most by the factor ALIKE. The last change is
-at most the share SMALL of the distance. Larger values find a positive limit more often.
+"""Criteria for a distance between the sides that rises to a positive limit. Each change of the
+distance is at most RISES times the change before. Successive ratios of the changes of the distance
+differ at most by the factor ALIKE. The last change of the distance between the sides is at most the
+share SMALL of the distance. Larger values find a positive limit more often.
 """
 PLATEAU, FLAT = 4, 1e-3
 """The distance counts as constant if its last PLATEAU values differ at most by the share FLAT. A
@@ -92,11 +95,11 @@ PAIRS = 3
 this many pairs of sizes must agree on the limit c. A larger number requires more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
-"""Criteria as shares of the last distance, for a fitted distance c + a / log(parameter). A limit c
-up to NOTHING counts as zero, a limit of at least LEAST as positive. Each pair of sizes gives an
-estimate of c, and all estimates must agree to EXACTLY. For a decay to zero slower than 1 /
-log(parameter), the estimates differ by more than EXACTLY. A larger EXACTLY would call this slower
-decay inconsistent.
+"""Criteria for the fitted distance c + a / log(parameter) between the sides, as shares of the last
+distance. A limit c up to NOTHING counts as zero, a limit of at least LEAST as positive. Each pair
+of sizes gives an estimate of c, and all estimates must agree to EXACTLY. If the distance decays to
+zero more slowly than 1 / log(parameter), the estimates of its limit c differ by more than EXACTLY.
+A larger EXACTLY would call a decay to zero that is slower than 1 / log(parameter) inconsistent.
 """
 
 
@@ -172,8 +175,8 @@ def _as_logarithm(x: Reals, distance: Reals) -> Reals:
     """Extrapolate the limit, as a share of the last distance, by the model c + a / x.
 
     Returns:
-        The extrapolated share from each of the last `PAIRS` pairs of neighbouring sizes; an empty
-        array for fewer sizes.
+        The extrapolated limit, as a share of the last distance, from each of the last `PAIRS` pairs
+        of neighbouring sizes; an empty array for fewer sizes.
     """
     far = np.flatnonzero(x > 0)[-PAIRS - 1 :]
     if len(far) <= PAIRS:
@@ -188,10 +191,10 @@ def judged_limit(
 
     The function returns the worst of the groups' statuses.
 
-    The distance at a size is the largest distance of an instance that counts.
+    The distance at a size is the largest distance of the sides at an instance that counts.
 
     Args:
-        statement: a statement about a limit.
+        statement: a statement about a limit of its left side.
         m: the measurements of the form on all instances.
         sizes: the index of each instance's size.
         rounding: the absolute amount by which rounding may change the distance at each instance;

@@ -244,7 +244,7 @@ def counts_for(
         statement: the statement to which the reading belongs.
         reading: the readings (evaluated sides and hypotheses) of the instances, stacked.
         instances: the instances, stacked.
-        forms: the index of each instance's form.
+        forms: the index of the form to which each instance belongs.
     """
     each, axes = np.arange(len(forms)), lambda flag: tuple(range(1, flag.ndim))
     own = lambda part: np.asarray(np.stack(part)[forms, each] if len(part) > 1 else part[0], float)

@@ -23,7 +23,8 @@ def off(value: Any, factor: Any, /) -> Any:
     function, the mistake makes the results of this function wrong.
 
     Raises:
-        TypeError: if the result holds neither a number nor a boolean.
+        TypeError: if the function's result holds neither a number nor a boolean, so that no mistake
+            changes it.
     """
     if _is_function(value):
         return functools.wraps(value)(lambda *given, **named: off(value(*given, **named), factor))

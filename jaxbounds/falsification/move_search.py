@@ -37,7 +37,7 @@ integers.
 """
 FAR = 1e3
 """The entries of a search may exceed, or fall below, the drawn entries by this factor. A larger
-factor lets searches reach numbers so large that their differences are only rounding.
+factor lets searches reach numbers so large that their differences are only rounding errors.
 """
 Place = tuple[int, int]
 """A pair of the run's seed and the index of the size."""
@@ -157,7 +157,8 @@ def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) ->
 def within_range_of(batch: Instance, /) -> InRange:
     """Return a function that finds instances with nonzero entries about as large as a batch's.
 
-    Far from the batch, a difference of large numbers may be rounding, which refutes no claim.
+    Far from the batch's instances, a difference of large numbers may be rounding, which refutes no
+    claim.
     """
 
     def ends(leaf: np.ndarray) -> tuple[float, float]:

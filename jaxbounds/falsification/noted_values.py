@@ -29,9 +29,9 @@ DEEP = 4
 """The engine records values in objects nested to at most this many levels. A larger number records
 values at deeper levels of an object."""
 SMALL = 4096
-"""For an array of at most this many entries, the weights of the sums are a constant of the program.
-For a longer array, the program computes the weights itself. A larger number makes the programs that
-compute the sums larger.
+"""For an array of at most this many entries, the weights of its two recorded sums are a constant of
+the program. For a longer array, the program computes the weights itself. A larger number makes the
+programs that compute the recorded sums larger.
 """
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
@@ -113,7 +113,7 @@ def numbers(value: Any, xp: Xp, /) -> Any:
     """Return a few numbers that depend on every entry of a value; None for a value without numbers.
 
     Args:
-        value: numbers, arrays, words, and containers of them.
+        value: numbers, arrays, words, and containers that hold these values.
         xp: the array module; `jax.numpy` for a traced value.
     """
     parts = [part for leaf in _plain(value) for part in _reals(leaf, xp)]

@@ -84,7 +84,7 @@ class StoredProgram(NamedTuple):
 
         Args:
             file: the path of the file.
-            key: the key of the file's folder.
+            key: the secret key of the file's folder.
         """
         about = {"seen": self.seen, "result": self.result}
         content = json.dumps(about).encode() + b"\n" + self.program

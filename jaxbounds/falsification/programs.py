@@ -109,7 +109,7 @@ class Programs:
         Args:
             function: a function of one instance.
             name: plain values that distinguish the function from others in the folder.
-            calls: the expected number of calls with arguments of one shape.
+            calls: the expected number of calls of the function with arguments of one shape.
             watch: the watch that records the trace.
         """
         mapped = jax.vmap(function if watch is None else watch.calls(function))

@@ -49,7 +49,7 @@ class Reads(Protocol):
         """Measure instances of one size."""
 
     def reading(self, batch: Instance, size: Size) -> Any:
-        """Return the sides and hypotheses of instances without a comparison."""
+        """Return the sides and hypotheses of instances, without a comparison of the sides."""
 
     def mapped(self, function: Callable[..., Any], what: str, size: Size) -> Callable:
         """Map a function of one instance over a batch."""

@@ -37,9 +37,9 @@ LONGEST, MOST = 100_000, 2**22
 MOST, the numbers in an array. A program above a limit runs on slightly perturbed instances instead.
 A larger limit lets runs take minutes."""
 HIDDEN = 1e300
-"""The size of terms that the library assumes for a value if a run gave NaN. The assumed size gives
-the value a bar so wide that no change of the value counts; a smaller size would let some changes
-count.
+"""The size of terms that the library assumes for a recorded value if a run gave NaN. The assumed
+size gives the value a bar so wide that no change of the value counts; a smaller size would let some
+changes count.
 """
 OFTEN = 1e-8
 """Least relative error bar of the values of a program that NumPy does not run step by step. The
@@ -166,14 +166,14 @@ def _by_moves(bench: Bench, few: Few) -> Found:
 def _without_steps(value: Row, moved: Row, step: float) -> Row:
     """Return the sizes of terms that explain how the recorded values change under a perturbation.
 
-    A change that is too large for rounding counts as zero. A program on the host (outside JAX) may
-    jump at exact numbers, such as ceil(log2(4)). A perturbed instance crosses the jump, but
-    rounding on another platform does not.
+    A change that is too large for rounding gives the size zero. A program on the host (outside JAX)
+    may jump where a number is exact, such as ceil(log2(4)). A perturbed instance crosses the jump,
+    but rounding on another platform does not.
 
     Args:
         value: the recorded values of the instance.
         moved: the change of each value on the perturbed instance.
-        step: the relative amount by which the instance was perturbed.
+        step: the relative amount by which the library perturbed the instance.
     """
 
     def sizes(numbers: dict[str, Numbers], far: dict[str, Numbers]) -> dict[str, Numbers]:

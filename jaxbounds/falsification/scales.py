@@ -63,7 +63,7 @@ class Judged(NamedTuple):
     """The measurements of one form (claim version) on some instances, relative to the sides' terms.
 
     Attributes:
-        value: the comparison of the sides, as in `Measured.value`.
+        value: the comparison of the sides (their ratio, for a bound), as in `Measured.value`.
         low: the least value that the errors allow, as in `Measured.low`.
         high: the greatest value that the errors allow, as in `Measured.high`.
         tells: whether the comparison decides the claim, because the error that `evaluate` states is
@@ -149,7 +149,7 @@ def _compared(
     Args:
         statement: the statement, which declares the claim as data.
         sides: both sides, of shape (instances, entries).
-        size: the size of the terms of both sides.
+        size: the size of the terms that both sides sum.
         error: the stated error of each instance.
         spread: the amount by which other roundings change the difference of the sides.
     """
@@ -333,9 +333,10 @@ def _looked_at(
 
 
 def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Column]:
-    """Measure doubtful instances of each form again, relative to their terms; return the columns.
+    """Measure doubtful instances of each form again, relative to the terms of both sides.
 
-    A form is one version of the claim. A column holds a form's measurements.
+    Return the columns of measurements. A form is one version of the claim. A column holds a form's
+    measurements.
 
     The column of the control (a false variant) stays unchanged. All columns stay unchanged if NumPy
     cannot run the claim's program. Promised entries (`there_is`) are the best that the search

@@ -36,7 +36,8 @@ class Found(NamedTuple):
 
 
 Slopes = tuple[Any, Any, list[Any]]
-"""The tuple (score of a claim, its evaluated or compared sides, gradient along the float leaves).
+"""The tuple (the score of a claim's form, the claim's evaluated or compared sides, the score's
+gradient along the float leaves).
 """
 
 LOWEST = 1e3

@@ -350,7 +350,7 @@ def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) 
 
     A coarse operation rounds to fewer digits than float64.
 
-    The operation's error is relative to the size of the terms, which may cancel.
+    The rounding error of the operation is relative to the size of the terms, which may cancel.
 
     Args:
         bench: the bench, an object that measures instances.

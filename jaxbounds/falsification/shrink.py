@@ -124,9 +124,9 @@ def share(amount: float, /) -> float:
 def shrink(instance: Instance, judge: Judge, /, *, rounds: int = 60) -> Instance:
     """Return the simplest failing instance found.
 
-    Its violation is at least 0.1, or at least half of the original violation. A simpler instance
-    has rounder numbers and fewer nonzero entries. The shapes of the instance's arrays stay
-    unchanged.
+    The violation of the simplest instance is at least 0.1, or at least half of the original
+    violation. A simpler instance has rounder numbers and fewer nonzero entries. The shapes of the
+    instance's arrays stay unchanged.
     """
     flat = flatten(instance)
     floor = share(float(judge([unflatten(flat)])[0]))

@@ -23,8 +23,8 @@ SAME = 0.5
 """Share of the special points in which all leaves get the same kind of change. A larger share
 leaves fewer special points whose leaves get different changes."""
 KEPT = 0.25
-"""Share of the leaves (arrays) that stay as drawn, in the special points with mixed changes. A
-larger share changes fewer leaves.
+"""Among special points whose leaves (arrays) get different kinds of change: the share of the leaves
+that stay as drawn. A larger share changes fewer leaves.
 """
 
 

@@ -211,7 +211,7 @@ class Terms(NamedTuple):
     """The results of a program, and the sizes of its terms.
 
     Attributes:
-        values: the results of the program.
+        values: the results of the traced program.
         sizes: for each entry of a float result, the size of its summed terms, and never less than
             the entry's absolute value; NaN if a run gave NaN.
     """

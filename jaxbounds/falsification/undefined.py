@@ -76,7 +76,7 @@ def _ends_at_zero(one: Any) -> bool:
 
 
 def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
-    """Return a reason that names the instances with NaN sides, and a way to exclude them.
+    """Return the verdict's reason: the instances with NaN sides, and a way to exclude them.
 
     Args:
         statement: a claim that one instance decides.

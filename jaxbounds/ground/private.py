@@ -91,7 +91,10 @@ def read_signed(file: Path, /) -> bytes | None:
 
 
 def _made(file: Path) -> bytes | None:
-    """Make a new key. If two processes make keys at once, the later key stays."""
+    """Make a new secret key for the folder.
+
+    If two processes make keys at once, the later key stays.
+    """
     partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(secrets.token_bytes(LENGTH))

@@ -12,7 +12,8 @@ _asked = False
 def listening() -> Iterator[None]:
     """Declare that the code in a `with` block listens for requests to stop.
 
-    The code often calls `asked`, and calls `answer` after a request.
+    The code often calls `asked`, which tells whether somebody requested a stop, and then calls
+    `answer`.
     """
     global _listening
     _listening += 1

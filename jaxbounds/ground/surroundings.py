@@ -26,7 +26,7 @@ NUMERIC = ("JAX_", "XLA_", "TF_", "CUDA_", "OMP_", "MKL_", "OPENBLAS_", "TPU_", 
 _RUN = ("cache", "traceback_filtering", "async_dispatch")
 """Words in the names of those settings of JAX that a run sets itself.
 
-No computed number depends on a setting with one of these words in its name.
+No number that the library computes depends on a setting with one of these words in its name.
 """
 
 

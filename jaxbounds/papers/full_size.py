@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 
     Attributes:
         claim: the text of the claim.
-        answer: "yes", "NO" or "open".
+        answer: "yes", "NO" or "open": the answer to the claim.
         number: the numbers behind the answer, in words.
     """
 

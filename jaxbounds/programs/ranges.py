@@ -93,7 +93,7 @@ def _of_array(x: Any) -> Range:
 
 
 class _Look:
-    """A pass through a program that records primitives with results beyond their type."""
+    """A pass through a program that records primitives whose integer results may overflow."""
 
     def __init__(self) -> None:
         self.leaving: dict[str, None] = {}
@@ -229,7 +229,7 @@ _MAY_LEAVE = frozenset(
 
 
 def _onwards(rows: Sequence[Range], steps: int) -> Range:
-    """Extrapolate the last of `rows` by `steps` steps; None unless the rows grow evenly."""
+    """Extrapolate the last range of `rows` by `steps` steps; None unless the ranges grow evenly."""
     known = [r for r in rows if r is not None]
     if len(known) < len(rows):
         return None

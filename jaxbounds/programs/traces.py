@@ -38,7 +38,7 @@ def equations(program: Jaxpr, /) -> Iterator[JaxprEqn]:
 
 
 STEP = 2000
-"""The number of entries that NumPy computes in the time of the smallest equation.
+"""The number of array entries that NumPy computes in the time that the smallest equation takes.
 
 A larger number makes `executed` count fewer equations for large arrays.
 """
@@ -168,7 +168,8 @@ def draws(program: Jaxpr, held: list[bool], /) -> bool:
 
     Args:
         program: the traced program.
-        held: a boolean for each constant, then for each input; True marks a held value.
+        held: for each constant and then for each input of the program a boolean; True marks a held
+            value, which must not change.
     """
     found, _ = _followed(program, held)
     return found
@@ -241,7 +242,7 @@ def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> 
 
 
 def is_fixed(function: Callable, /, *arguments: Any, before: ClosedJaxpr) -> bool:
-    """Tell whether a new trace of a function gives the program `before` with equal constants.
+    """Tell whether a new trace of a function gives the program `before`, with equal constants.
 
     The new trace may differ from `before`, because JAX caches parts of traces. If the new trace
     differs, it must equal a third trace, and give the results of `before` at the arguments.

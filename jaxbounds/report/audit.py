@@ -46,7 +46,8 @@ class Audit(NamedTuple):
     Attributes:
         paper: the paper.
         verdicts: the verdicts on all statements of the paper.
-        settings: the versions, the source, the seed and other dependencies of the verdicts.
+        settings: all that the verdicts depend on: package versions, the digest of the source code,
+            the seed, and further settings.
         out: the folder that holds the stored instances and witnesses.
         imports: the arguments of the option `--import`.
     """
@@ -79,7 +80,7 @@ def markdown(audit: Audit, /) -> str:
     The commands let anyone repeat the audit.
 
     Args:
-        audit: the material of the audit.
+        audit: the data from which the audit is written.
     """
     paper, parts = audit.paper, list[str]()
     parts += [f"# {text(paper.title)}: its claims, measured"]

@@ -54,7 +54,7 @@ def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str
 
     A form is one version of a claim: printed, corrected or sharpened.
 
-    The result is "" if the forms have no codes.
+    The result is "" if the forms have no codes (short names such as S6).
 
     Args:
         forms: ids of statements, each with the name of a form.

@@ -92,7 +92,7 @@ def sides_text(relation: str, meta: Mapping[str, Any], /) -> str:
 
     Args:
         relation: the relation of the statement.
-        meta: the description of the stored instance.
+        meta: the description of the stored instance, from its file.
     """
     lhs, rhs = (meta.get(side) for side in ("lhs", "rhs"))
     if not isinstance(lhs, int | float) or not isinstance(rhs, int | float):

@@ -69,8 +69,8 @@ def shares(quantiles: Sequence[float], low: float, high: float, bins: int, /) ->
     Args:
         quantiles: the equally spaced quantiles of the ratios, from the smallest ratio to the
             largest.
-        low: log10 of the left end of the axis.
-        high: log10 of the right end of the axis.
+        low: log10 of the left end of the axis of ratios.
+        high: log10 of the right end of the axis of ratios.
         bins: the number of bins.
 
     Returns:

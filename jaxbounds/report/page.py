@@ -150,8 +150,8 @@ def html_page(
 ) -> str:
     """Return the HTML page: a table with rows that open to formulas, proofs and instances.
 
-    The page is readable without JavaScript. JavaScript sorts and filters the table, also by the
-    part of the address behind the "#" ("#paper=multihead&verdict=fails").
+    The page is readable without JavaScript. JavaScript sorts and filters the table of verdicts,
+    also by the part of the address behind the "#" ("#paper=multihead&verdict=fails").
 
     Args:
         verdicts: the verdicts on the page.

@@ -12,7 +12,7 @@ from jaxbounds.report.rows import MARKS, badge
 from jaxbounds.report.tex import prose
 
 MEANING: Mapping[str, str] = {status.value: status.meaning for status in Status}
-"""The meaning of each status in words, for pages and audits."""
+"""The meaning of each status of a verdict in words, for pages and audits."""
 
 EVIDENCE = {
     "sampled": "draws only, and named cases.",

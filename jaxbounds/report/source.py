@@ -116,7 +116,7 @@ def _source(module: str) -> _Source:
 
 @functools.lru_cache
 def _assigned(module: str) -> dict[str, Piece]:
-    """Return the assignments of a module by name."""
+    """Return the module's assignments, keyed by the assigned name."""
     source, found = _source(module), dict[str, Piece]()
     for node in source.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):

@@ -1,4 +1,4 @@
-"""The known worst ratios, from records and verdicts. Tables show no constant below these ratios."""
+"""The known worst ratios, from records and verdicts. No table shows a smaller constant."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -47,7 +47,7 @@ def ratios_of(verdict: Verdict, /) -> Ratios:
 
 
 def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: bool) -> None:
-    """Replace the recorded ratios lhs/rhs of statements by the ratios in these verdicts.
+    """Replace the recorded ratios lhs/rhs of statements by the ratios in the given verdicts.
 
     Args:
         verdicts: the verdicts on all forms (versions) of some statements.
@@ -101,7 +101,8 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
 def drifted(verdicts: Sequence[Verdict], papers: Iterable[Paper], /) -> Iterator[str]:
     """Yield a line for each form (version of a claim) whose ratios differ from its paper's records.
 
-    The lines come from `moved`. Papers without recorded ratios give no line.
+    The lines that describe changed ratios come from `moved`. Papers without recorded ratios give no
+    line.
     """
     for paper in papers:
         if recorded := read_records(paper, RATIOS):

@@ -1,4 +1,4 @@
-"""The driver computes independent pieces of work, in this process or on any executor.
+"""The driver computes pieces of work (calls of a function), in this process or on any executor.
 
 A piece of work is the argument of one call of a function.
 

@@ -80,7 +80,7 @@ def taken(request: Request, out: Place, names: Sequence[str], /, *, resume: bool
 
     Raises:
         Refused: if `resume` is True, and another run has locked the folder.
-        OSError: if the folder cannot be written.
+        OSError: if the run's folder cannot be written.
     """
     if "://" in str(out):
         held = Held(out)

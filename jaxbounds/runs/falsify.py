@@ -60,11 +60,11 @@ def falsify(
         statement: the statement, its id, or a file that holds a PAPER of one statement.
         seed: the seed of all random instances (draws). The draws also depend on the statement's
             id, and not on other statements.
-        budget: the numbers of random instances (draws) and of searches; the statement's own budget
+        budget: the numbers of random instances (draws) and of searches; the statement's own numbers
             unless given.
         timeout: seconds. If the search refutes no claim in this time, the verdict is inconclusive.
-        store: the folder for `worst/<id>.<form>.npz` (the worst instance) and, if a form fails,
-            `counterexamples/<id>.<form>.npz` (a simpler instance that still violates the form). The
+        store: the folder for the worst instance `worst/<id>.<form>.npz` and, if a form fails, for
+            `counterexamples/<id>.<form>.npz`, a simpler instance that still violates the form. The
             default is a temporary folder, which lives as long as the result.
         imports: modules or files that hold a PAPER of your own.
         programs: the store of compiled programs. All programs in the store's folder must come from

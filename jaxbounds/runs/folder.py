@@ -115,7 +115,7 @@ def _sealed(value: Any) -> str:
 
 
 def _opened(line: bytes) -> Any:
-    """Return the value of a line that `_sealed` made.
+    """Return the value that a line of the journal holds, a line that `_sealed` made.
 
     Raises:
         Refused: if the line has no value and digest, or the value does not match the digest.
@@ -212,7 +212,8 @@ def published_in(folder: Path, /) -> tuple[Verdict, ...]:
     """Read the published verdicts of a folder, and check their digest if run.json holds a digest.
 
     Raises:
-        Damaged: if somebody changed the verdicts after the run, or a file is damaged.
+        Damaged: if somebody changed the verdicts after the run that published them, or a file is
+            damaged.
         OSError: if there are no verdicts, or a file cannot be read.
     """
     file = folder / "verdicts.json"

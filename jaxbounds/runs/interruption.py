@@ -157,7 +157,7 @@ def look() -> None:
     """Raise an interruption that Python may have dropped.
 
     Raises:
-        KeyboardInterrupt: if there was a signal.
+        KeyboardInterrupt: if Ctrl-C or SIGTERM arrived.
     """
     if _came:
         raise KeyboardInterrupt(_came[-1].name)

@@ -1,8 +1,9 @@
 """Record the dependencies of a run: the files and modules that the user's code reads.
 
 The record is a file in the folder of the run. When the user's code opens a file, the run adds the
-file to the record at once. So a killed run leaves a complete record. The record leaves out
-environment variables, because they differ between the jobs of a queue that continue one run.
+file to the record at once. So even a killed run leaves a complete record of the files that it read.
+The record leaves out environment variables, because they differ between the jobs of a queue that
+continue one run.
 """
 
 import contextlib
@@ -86,7 +87,7 @@ def refuse_mixture(folders: Iterable[Place], /) -> None:
 
     Raises:
         Refused: if two shards read different contents of one file, or if a file changed after a
-            shard read it. The message names the first such file.
+            shard read it. The message names the first file whose content changed.
     """
     known: dict[str, tuple[str, Any]] = {}
     for folder in folders:

@@ -45,7 +45,7 @@ class Request(NamedTuple):
 
     @property
     def about(self) -> dict[str, Any]:
-        """Return the settings that the result depends on."""
+        """Return the settings that the result of the run depends on."""
         with asked_for(self.precision):
             return provenance(self.config, self.key) | {"experiment": self.experiment.id}
 

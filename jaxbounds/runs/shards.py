@@ -26,8 +26,8 @@ class Shard:
 
     Attributes:
         experiment: the id of the experiment.
-        flags: the options of `jaxbounds run`: preset, seed, imports and fields of the
-            configuration.
+        flags: the options of `jaxbounds run`: the preset, the seed, the imports and the fields of
+            the configuration.
         index: the index of the shard, from 1.
         count: the number of shards of the run.
         about: the result of `Request.identity` for the run.

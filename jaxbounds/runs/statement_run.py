@@ -251,7 +251,7 @@ class Verification:
 
     Args:
         selection: the statements.
-        options: the options of judging.
+        options: the options with which the run judges statements.
         out: the folder of the verdicts. If the folder holds verdicts of another run on other
             statements, the run writes into another folder beside this folder.
         on: the engine that judges the statements.

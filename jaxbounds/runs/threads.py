@@ -1,7 +1,7 @@
 """Set environment variables of a process that judges statements, before it imports JAX.
 
-The settings let a single thread compute each sum, so that results have equal bits on any number of
-cores and on any engine.
+The environment variables let a single thread compute each sum, so that results have equal bits on
+any number of cores and on any engine.
 """
 
 import gc

@@ -22,11 +22,11 @@ from jaxbounds.runs.cache import programs_for
 USUAL = 1e-12
 """The relative amount by which a value may change if its record states no bar (rounding error).
 Rounding changes most values by less than 256 units in the last place, which is less than this
-amount. A larger amount overlooks more changes."""
+amount. A larger tolerance overlooks more changes of a value."""
 SIDES = ("lhs", "rhs")
-"""The names of values that every run must measure. A judged function's value may be missing,
-because an earlier statement tabulated the function, or because a profiler hides its calls. So a
-function's value is compared only if the run measured it."""
+"""The names of the recorded values that every run must measure. A judged function's value may be
+missing, because an earlier statement tabulated the function, or because a profiler hides its calls.
+So a function's value is compared only if the run measured it."""
 Values = Mapping[str, Mapping[str, Numbers]]
 """The values of one form (a version of a claim), as in `Verdict.values`. The first key is the name
 of an instance, the second the name of a value."""

@@ -34,8 +34,8 @@ class Violation:
         found: whether an instance violates the claim, beyond rounding.
         ratio: the largest lhs/rhs (for `>=`: rhs/lhs) of all measured instances; a ratio above 1
             violates the claim.
-        instance: the worst instance. If the worst instance violates the claim, `instance` is a
-            simpler violating instance instead.
+        instance: the worst instance, with the largest violation or ratio. If the worst instance
+            violates the claim, `instance` is a simpler violating instance instead.
         instance_ratio: the ratio at `instance`.
         size: the sizes of `instance`.
         instances: the number of measured instances.

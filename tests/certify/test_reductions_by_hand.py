@@ -232,7 +232,7 @@ def test_padding_from_a_start_that_is_not_neutral_is_refused():
         fold = general_fold(act, (1, 0))
         assert are_images(only(fold, balls(2, 3), balls(neutral).reshape(())), values)
         for start in (neutral + 1, (neutral, neutral + 1), -1):
-            with pytest.raises(NotSupported, match="padding needs a neutral start"):
+            with pytest.raises(NotSupported, match="padding needs the reduction's identity"):
                 only(fold, balls(2, 3), balls(start).reshape(()))
     found = only(general_fold(lax.min, (1, 1)), balls(2, 3), balls((0, 5)).reshape(()))
     assert are_images(found, [(0, 2), (0, 2), (0, 3)])

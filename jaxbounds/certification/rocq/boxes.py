@@ -1,8 +1,8 @@
 """Write a claim on a box of parameters as one goal for `interval`, a tactic of Rocq.
 
-Both sides are written as functions of the parameters, definition by definition. The theorem unfolds
-all definitions. `interval` cuts the box until the goal is proved, with derivatives along one
-parameter.
+Both sides are written as functions of the parameters, definition by definition. The proof of the
+theorem first unfolds all definitions. `interval` cuts the box until the goal is proved, with
+derivatives along one parameter.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ class OnBox(NamedTuple):
         parameters: the coordinates of the box.
         pairs: the pairs of the left and the right side, entry by entry.
         error: the error of the sides that `evaluate` states.
-        ledger: the list of all scalar operations of the program.
+        ledger: the list of all scalar operations that the program executes.
     """
 
     parameters: list[Real]

@@ -55,7 +55,7 @@ class Contents:
 
     Attributes:
         lines: the lines so far.
-        operations: the number of operations in the lines.
+        operations: the number of scalar operations in these lines.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -107,7 +107,7 @@ class Contents:
 
 
 def digest_of(about: Translated, /) -> str:
-    """Return the SHA-256 of the statement's id, the form's name, the size, the exact instance."""
+    """Return the SHA-256 of a statement's id, a form's name, the size and the exact instance."""
     entries = {
         name: [str(x.exact) for x in values.ravel()] for name, values in about.instance.items()
     }
@@ -266,8 +266,8 @@ def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -
     Args:
         about: the translated disproof.
         citation: the paper's title.
-        margin: the relative margin of the disproof. Unless the margin is zero, the file also proves
-            that the sides differ by a relative millionth.
+        margin: the relative margin by which the instance violates the claim in the disproof. Unless
+            the margin is zero, the file also proves that the sides differ by a relative millionth.
     """
     ledger, contents = about.ledger, Contents(about.ledger)
     contents.add(*_instance(about))

@@ -17,7 +17,7 @@ from jaxbounds.ground.exceptions import Refused
 
 ROUNDING = 1e-12
 """Relative tolerance of membership: a point counts as outside if it misses the set by a larger
-share. A larger value accepts points farther outside."""
+share. A larger tolerance accepts points farther outside of the set."""
 LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
 """The membership tolerance as two factors, because ball arithmetic may read a constant like 1e-12
 as zero."""
@@ -31,7 +31,8 @@ class Chart(NamedTuple):
     """A chart: a box of coordinates, and a function from the box onto a set or a part of it.
 
     Attributes:
-        part: the name of the part that the chart reaches; empty if it reaches the whole set.
+        part: the name of the part of the set that the chart (map from coordinates) reaches; empty
+            if it reaches the whole set.
         lower: the least value of each coordinate.
         upper: the greatest value of each coordinate.
         point: the function that maps coordinates of shape (k,) to a point of the set.
@@ -158,10 +159,10 @@ class Set(metaclass=CarefulABC):
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
         """Return points of the set to try beside `x` in a search, shape (6, *shape).
 
-        The first three points are -x, x with one sign flipped, and x with one entry set to 0. The
-        other three points are x with one entry (or row) copied onto another, x with every entry
-        replaced by its sign times the largest absolute entry, and 1000 x. The method projects each
-        candidate onto the set.
+        The first three points are -x, x with one sign flipped, and x with one entry set to 0, for
+        the current point x. The other three points are x with one entry (or row) copied onto
+        another, x with every entry replaced by its sign times the largest absolute entry, and 1000
+        x. The method projects each candidate onto the set.
         """
         flip, out, copy = jax.random.split(key, 3)
         x = jnp.asarray(x)
@@ -203,7 +204,7 @@ class Set(metaclass=CarefulABC):
         return None
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return charts that together reach every point of the set.
+        """Return charts (maps from coordinates) that together reach every point of the set.
 
         Raises:
             Refused: if the library knows no coordinates for the set.
@@ -257,7 +258,7 @@ class RefusedSet(Set):
         raise self.problem
 
     def project(self, x: Any, size: Size) -> Any:
-        """Raise the exception of the set's constructor, because the set has no points.
+        """Raise the exception of the set's constructor, because a refused set has no points.
 
         Raises:
             Exception: the exception of the set's constructor.
@@ -274,7 +275,7 @@ class RefusedSet(Set):
 
 
 def product(parts: Mapping[str, tuple[Chart, ...]]) -> tuple[Chart, ...]:
-    """Return a product's charts (coordinates), one for each combination of the sets' charts."""
+    """Return a product's charts (maps from coordinates), one for each tuple of the sets' charts."""
     found = [Chart("", (), (), lambda t: {})]
     for name, charts in parts.items():
         found = [_joined(before, name, chart) for before in found for chart in charts]

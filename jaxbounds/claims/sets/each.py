@@ -109,7 +109,7 @@ class Each(Set):
         return points[np.array(chosen, int).reshape(len(chosen), rows)]
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return charts whose coordinates list the coordinates of one point after another.
+        """Return charts (maps from coordinates), which list the points' coordinates in turn.
 
         Raises:
             Refused: if the library knows no coordinates for the set `one`.

@@ -24,7 +24,7 @@ class Best(NamedTuple):
 
     Attributes:
         point: a dict with one entry for each set, under the set's key.
-        value: the objective at the point.
+        value: the value of the objective function at the best point.
     """
 
     point: dict[str, Any]
@@ -195,8 +195,8 @@ def infimum(
     only.
 
     Args:
-        function: the function to minimise. The function takes a point of each set as a keyword
-            argument, and returns a number.
+        function: the function whose infimum the search estimates. The function takes a point of
+            each set as a keyword argument, and returns a number.
         over: the sets, keyed by the names of the function's arguments.
         size: a dict from the names of sizes in the sets' shapes to numbers.
         starts: the number of draws and extreme points to descend from.

@@ -105,7 +105,7 @@ class Orthogonal(_OfMatrices):
         return {f"{name} is orthogonal": 1 + off <= 1 + ROUNDING * max(rows, columns)}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return two charts, for determinant 1 and -1, whose coordinates are rotation angles.
+        """Return two charts (maps from rotation angles), for determinant 1 and -1.
 
         Raises:
             Refused: if the matrices are not square, or 1 x 1.
@@ -224,7 +224,7 @@ class SpectralBall(_OfMatrices):
         return {f"|{name}|_{word} <= {self.R}": norm <= self._radius(size) * MORE}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart.
+        """Return one chart, a map from coordinates to matrices.
 
         The chart's coordinates are the angles of two rotations, and the signed singular values.
 
@@ -386,7 +386,7 @@ class Symmetric(_OfMatrices):
         return _numpy_if(x, jnp.where(within, x_, _symmetric(clipped)))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
-        """Test the symmetry, the sign of the least eigenvalue, and a finite bound on the norm."""
+        """Test a matrix's symmetry, its least eigenvalue's sign, and a finite bound on its norm."""
         xp, bound = modules(x), self._bound(size)
         values = xp.linalg.eigvalsh(_symmetric(x))
         largest = xp.max(xp.abs(values))
@@ -404,7 +404,7 @@ class Symmetric(_OfMatrices):
         return found
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart, whose coordinates are the angles of a rotation, and the eigenvalues.
+        """Return one chart (map from coordinates): from a rotation's angles and the eigenvalues.
 
         Raises:
             Refused: if the norm is not "operator", or the bound is infinite.

@@ -171,7 +171,7 @@ class Over(Mapping[str, Any]):
         return _combined(parts, counts)
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return charts that together reach every instance.
+        """Return charts (maps from coordinates to instances) that together reach every instance.
 
         Raises:
             Refused: if the library knows no coordinates for one of the sets.

@@ -90,7 +90,7 @@ class Simplex(Set):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart by stick breaking.
+        """Return one chart, a map from coordinates by stick breaking.
 
         The coordinates t_i in [0, 1] give the entries t_1, (1 - t_1) t_2, ...
         """

@@ -122,7 +122,7 @@ class Box(Set):
         return np.asarray(ends)[which].reshape((-1, *shape))
 
     def project(self, x: Any, size: Size) -> Any:
-        """Clip each entry."""
+        """Clip each entry to the interval [lo, hi]."""
         return modules(x).clip(x, *self._ends(size))
 
     def meets(self, x: Any, size: Size, name: str = "x") -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Box(Set):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart whose coordinates are the entries; the ends must be finite."""
+        """Return one chart (map from coordinates), from the entries; both ends must be finite."""
         (low, high), shape = self._ends(size), self.shape_at(size)
         if not math.isfinite(high - low):
             return super().charts(size)
@@ -267,7 +267,7 @@ class Ball(Set):
         return {f"|{name}|_{_said(self.p)} <= {self.R}": within}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart: the entries (p = infinity or one entry), or radius and angles (p = 2).
+        """Return one chart: a map from the entries (p = infinity, one entry), or radius and angles.
 
         Raises:
             Refused: if p is neither 2 nor infinity, and the arrays have more than one entry.
@@ -318,7 +318,7 @@ class Sphere(Ball):
         return {f"|{name}|_{_said(self.p)} = {self.R}": on}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart, with angles as coordinates, for p = 2 and at least two entries.
+        """Return one chart (map from angles), for p = 2 and at least two entries.
 
         Raises:
             Refused: if p is not 2, or the arrays have a single entry.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Line(NamedTuple):
-    """A line of a file.
+    """A line of a Python file.
 
     Attributes:
         file: the path of the file.

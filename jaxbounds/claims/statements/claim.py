@@ -123,7 +123,7 @@ def claim(
         tex: the claim in LaTeX.
         source: the place in the paper.
         equality: the instance at which both sides agree, in words.
-        assumptions: the hypotheses in words.
+        assumptions: the hypotheses of the claim in words.
         hypotheses: a function `hypotheses(instance, size)` as in `Statement`, or a function whose
             arguments have the names of entries and sizes.
         there_is: the sets of the entries that the claim only promises, as in `Statement`.

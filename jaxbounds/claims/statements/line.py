@@ -25,7 +25,8 @@ from jaxbounds.ground.exceptions import Refused
 
 Sets = Mapping[str, Set | Mapping[str, Any]]
 Axes = Mapping[str, float | Sequence[float]] | Sequence[Mapping[str, float]]
-"""The sizes to try: values for each name, which are combined in all ways, or a list of sizes."""
+"""The sizes to try: values for each name, from which the search makes all combinations, or a list
+of sizes."""
 
 
 def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:
@@ -55,7 +56,7 @@ class Line:
         over: the sets, keyed by the names of entries; empty for a claim about sizes alone.
         sizes: the sizes (static parts of the instances) to try.
         relation: "<=" or ">=".
-        error: the absolute rounding error of lhs - rhs, given like `lhs`.
+        error: the absolute rounding error of lhs - rhs, a number or a function like `lhs`.
         hypotheses: a function that returns the further hypotheses by name, or None.
     """
 
@@ -70,7 +71,7 @@ class Line:
     def statement(self, budget: Budget | None = None) -> Statement:
         """Return the claim as a statement.
 
-        The engine makes its control, a deliberately false variant.
+        The engine makes the control of the claim, a deliberately false variant.
 
         Args:
             budget: the numbers of draws, restarts and steps; the default is `Budget()`.

@@ -15,7 +15,7 @@ Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
 """The classes of errata, the heaviest first; a finding outside these classes is a remark.
 
 - `false`: the claim is false as printed, under every hypothesis of the paper and every reading.
-- `gap`: a step of a proof does not follow, and the claim may still be true.
+- `gap`: a step of a proof does not follow from the steps before, and the claim may still be true.
 - `reading`: the claim is false on one reading and true on another.
 - `typo`: a slip of the pen.
 - `undecidable`: the finding depends on a single character that is unclear in the text that we read.

@@ -19,7 +19,7 @@ class Sides(NamedTuple):
         rhs: a dict from each form's name, and from `"control"`, to the right side.
         error: the absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
             residual, a Monte Carlo half-width); a mapping if the forms differ. An instance decides
-            nothing if both sides are smaller than the error.
+            nothing if both of its sides are smaller than the stated error.
         trivial: a bound on `lhs` that needs no theory; a form that is never below this bound is
             vacuous.
     """

@@ -123,10 +123,10 @@ class Statement(metaclass=Careful):
         host: whether `evaluate` needs the host, because it compiles a machine, enumerates a class
             or loops in Python. If True, the engine calls `evaluate` with NumPy arrays, one instance
             at a time.
-        over: the sets, keyed by the names of an instance's entries: {"x": jb.Ball(1, "d")}. The
-            sets draw instances, project onto the hypotheses and are hypotheses themselves. `sample`
-            replaces the draws of its entries; `project` and `hypotheses` add to the sets. `over={}`
-            says that the claim is about its sizes alone, with one instance for each size.
+        over: the sets, keyed by the names of the entries of an instance: {"x": jb.Ball(1, "d")}.
+            The sets draw instances, project onto the hypotheses and are hypotheses themselves.
+            `sample` replaces the draws of its entries; `project` and `hypotheses` add to the sets.
+            `over={}` says that the claim is about its sizes alone, with one instance for each size.
         there_is: the sets of the entries that a claim only promises: "for each instance of `over`
             there is ... such that". An inner search looks for the best entries, for each form
             (version of the claim) and instance, and stores them with the instance. If the search
@@ -134,8 +134,9 @@ class Statement(metaclass=Careful):
             finite and all points were tried. For an `=`, the engine compares the control (the false
             variant) at the entries that the search found for the form.
         witness: a start of the inner search, beside the search's own starts: a dict of the entries
-            of `there_is`, or a function `witness(instance, size)` that returns the dict. A single
-            entry needs no name. A wrong witness costs only the time to try it.
+            of `there_is`, or a function `witness(instance, size)` that returns the dict. An
+            instance with a single entry needs no name for the entry. A wrong witness costs only the
+            time to try it.
         estimates: the sides that a search like `jb.supremum` or `jb.infimum` only estimates, from
             "below" or "above": {"rhs": "below"}. A form never fails if an error of the estimate
             could explain the violation.
@@ -155,7 +156,7 @@ class Statement(metaclass=Careful):
             right side of a rate.
         hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance counts only if it
             meets all hypotheses.
-        assumptions: the hypotheses in words.
+        assumptions: the hypotheses of the claim in words.
         project: `project(instance, size) -> Instance` maps an instance back onto the hypotheses
             after a step of the search.
         search: the way to search instances: "gradient" ascent on log(lhs/rhs), "random" moves, or
@@ -167,8 +168,8 @@ class Statement(metaclass=Careful):
         tolerance: the relative tolerance, at most 1e-3. The default is 1e-9 for `<=` and `>=`, and
             1e-10 for `=`.
         level: the probability delta with which the claim may fail, for kind "probability".
-        budget: the numbers of draws, restarts and steps. The default is `Budget()`, with 2000
-            samples for probabilities and expectations.
+        budget: the numbers of random draws, of restarts and of steps of the search. The default is
+            `Budget()`, with 2000 samples for probabilities and expectations.
         source: the claim's place in the paper, with the numbers of appendix items that restate the
             claim.
         horizon: the name of the size that counts the steps of a trajectory.

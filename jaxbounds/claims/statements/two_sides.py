@@ -20,7 +20,7 @@ PRINTED = "printed"
 def parameters(side: Side, /) -> Mapping[str, inspect.Parameter]:
     """Return a dictionary from the name of each parameter of a side to the parameter.
 
-    The result is empty for a number.
+    The result is empty if the side is a number.
     """
     return inspect.signature(side).parameters if callable(side) else {}
 
@@ -81,7 +81,7 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
     Args:
         which: the name of the side in messages.
         side: a function or a number.
-        known: the names of all entries and sizes.
+        known: the names of all entries of the claim's instances, and of all its sizes.
 
     Raises:
         Refused: if the side has an unknown argument; the message names the argument and the known

@@ -126,5 +126,5 @@ def _define(name: str, value: Any, found: dict[str, str]) -> None:
 
 
 def _has_no_import(function: Any) -> bool:
-    """Whether no module gives the function to an import, so that its text must be copied."""
+    """Whether no module offers the function for import, so that its text must be copied."""
     return function.__module__ == "__main__" or "<" in function.__qualname__

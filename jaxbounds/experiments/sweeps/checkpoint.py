@@ -137,11 +137,11 @@ class Checkpoints:
         Only the first of several processes writes the files.
 
         Args:
-            step: the step of the state.
+            step: the step of the sweep at which the stored state was measured.
             state: the leaves of the state.
             first: the step of the previous checkpoint.
             metrics: a dict from each metric's name to an array.
-            ended: whether the sweep needs no more steps.
+            ended: whether the sweep is complete and makes no more steps.
         """
         if jax.process_index() > 0:
             return

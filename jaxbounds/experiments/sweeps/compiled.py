@@ -18,7 +18,7 @@ def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
 
     Args:
         mark: a text that only equal programs on equal devices share; None if no such text is known.
-        name: the name of one of the programs that share the mark.
+        name: the name of the program; several programs share the mark.
         compile_: a function that compiles the program.
     """
     if mark is None:

@@ -129,7 +129,7 @@ class Groups:
 
         Args:
             rounds: the values of this process's groups, in rounds of one group for each device.
-            like: the shapes and types of one group's value, from `jax.eval_shape`.
+            like: the shapes and types of the value of one group of lanes, from `jax.eval_shape`.
         """
         plainly = lambda tree: jax.tree.map(plain, tree)
         parts: dict[int, Any] = {}

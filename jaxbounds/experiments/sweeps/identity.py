@@ -80,7 +80,7 @@ def identity_of(
 ) -> tuple[Identity, str]:
     """Return the identity of a sweep, and a text (mark) that differs for different programs.
 
-    The identity describes the sweep's program and its lanes (runs).
+    The identity describes the sweep's compiled program and its lanes (runs).
 
     Args:
         start: the function that gives the initial state of one lane.

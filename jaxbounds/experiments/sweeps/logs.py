@@ -85,7 +85,7 @@ def tell(log: OnRecord | None, metrics: Mapping[str, np.ndarray], first: int, ev
     Args:
         log: the logger.
         metrics: a dict from names to arrays (lanes, records, ...).
-        first: the step before the first record.
+        first: the step of the sweep before the first record.
         every: the number of steps between records.
     """
     if log is None or jax.process_index() > 0:

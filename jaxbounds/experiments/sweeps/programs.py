@@ -51,8 +51,8 @@ def advancing(
 
     A lane is one run. The carry is the pair of the lanes' states and of flags for finished lanes.
 
-    The number of recorded steps is an argument of the program. So one program serves chunks of any
-    length.
+    The number of recorded steps is an argument of the program. So one program serves chunks
+    (sequences of steps) of any length.
 
     Args:
         step: the function that advances one lane by one step.

@@ -36,7 +36,7 @@ seconds. A larger number lets fewer runs report."""
 _later: ContextVar[tuple[float, int]] = ContextVar("later", default=(0.0, 0))
 """Two numbers. The first number is the cost of all later parts of the run, divided by the cost of
 the present part. A larger cost makes the remaining time that `Pace` reports longer. The second
-number is the id of the frame (the call in progress) that works on the present part.
+number is the id of the frame (Python's call in progress) that works on the present part.
 """
 
 
@@ -73,7 +73,7 @@ class Pace:
     """The remaining time of a run, estimated from its pace after compilation.
 
     Args:
-        total: the amount of work in this part.
+        total: the amount of work in this part of the run.
         begun: the amount that an earlier process has done.
     """
 
@@ -129,10 +129,10 @@ def progress(
     """Yield a function that reports progress; of several processes, only the first prints.
 
     Args:
-        total: the amount to do.
+        total: the total amount of work.
         unit: the unit of the amount, in the plural ("steps").
         begun: the amount that an earlier process has done, if a run is resumed.
-        at_most: whether the work may end before it reaches the total.
+        at_most: whether the work may end before its total amount is done.
         show: whether to print at all.
     """
     console = Console(stderr=True)

@@ -33,7 +33,7 @@ class Kept:
     Attributes:
         checkpoints: the writer of the folder.
         done: the step that the sweep reached.
-        ended: whether the sweep needs no more steps.
+        ended: whether the sweep is complete and makes no more steps.
         state: the leaves of the carry at the step `done`; None before the first step. The carry
             holds, for each lane (run), its state and whether the lane is finished.
         records: the metrics before the step `done`.

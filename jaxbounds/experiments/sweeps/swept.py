@@ -92,7 +92,7 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
 
     Args:
         keys: typed keys, one for each seed, of shape (seeds,).
-        **grid: the values of each named axis, an array of shape (count,).
+        **grid: the values of each named axis of the grid, an array of shape (count,).
 
     Returns:
         Two dicts. The first dict holds the lanes {"key", **names}: arrays of equal length in which

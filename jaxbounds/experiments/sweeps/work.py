@@ -40,8 +40,9 @@ class Work:
     """Lanes (runs) in groups on devices, with the state that each lane carries between steps.
 
     Args:
-        begin: the program from `starting`.
-        advance: the program from `advancing`.
+        begin: the compiled program from `starting`, which computes the first states of a group of
+            lanes.
+        advance: the compiled program from `advancing`, which advances a group of lanes.
         lanes: the lanes of the whole sweep.
         own: the indices of the lanes that are computed here.
         group: the number of lanes in a group.

@@ -44,7 +44,8 @@ class WeakConvexity(NamedTuple):
         kappa: the constant kappa of the condition that the caller asked to test, or None.
         violated: whether -minimum exceeds kappa L / sqrt(H) by more than the rounding error; None
             without a kappa.
-        verdict: a text that says whether the condition with `kappa` is violated.
+        verdict: a text that says whether the loss violates the condition with `kappa` at this
+            point.
         direction: the unit vector v with Rayleigh quotient `minimum`, a pytree like the parameters.
         by_head: the share of the direction's squared norm in each head; None unless `heads` gave
             the axes of the heads.
@@ -155,7 +156,7 @@ class ConvexityCertificate(NamedTuple):
     Attributes:
         bound: B, from norms that Lanczos estimates from below. B may be too small if a norm has not
             converged. B is exact up to rounding if Lanczos found every norm.
-        loss: L, the loss outer(z).
+        loss: L, the value of the loss outer(z).
         ratio: B / L, the factor of the loss in the bound lambda_min >= -(B / L) L.
         norms: ||Hess z_k|| for each output z_k, shaped like the outputs.
         slopes: d outer / d z_k, shaped like the outputs.
@@ -212,9 +213,9 @@ def convexity_certificate(
     Then Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k, and the first part has no
     negative eigenvalue. Example: let L be the mean of n logistic losses l. The slopes d outer / d
     z_i are l'_i / n, and |l'| <= l, so -lambda_min <= L max_i ||Hess f_i||
-    (`jaxbounds.multihead.self_bounded`). Here f_i is the network's output for example i. For each
-    output, the function computes `iterations` products with the whole batch, so the function suits
-    a few dozen examples.
+    (`jaxbounds.multihead.self_bounded`). Here f_i is the output of the network for example i. For
+    each output, the function computes `iterations` products with the whole batch, so the function
+    suits a few dozen examples.
 
     Args:
         loss: `Composite(outputs, outer)` with a convex outer; convexity is not checked.

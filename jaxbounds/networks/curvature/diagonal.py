@@ -49,8 +49,8 @@ class Applied(NamedTuple):
 
     Attributes:
         value: f(A) v, as a vector or a pytree like v.
-        error: an estimate of the norm of the error of `value`. The estimate is the change of f(A) v
-            over the last tenth of the steps.
+        error: an estimate of the norm of the error of `value`, the computed vector f(A) v. The
+            error estimate is the change of f(A) v over the last tenth of the steps.
         products: the number of products with the matrix.
     """
 

@@ -129,7 +129,7 @@ class Linear:
         """Return the map of a diagonal block if the program for this block is short, else None.
 
         Args:
-            mapped: the linear map at a point, as `at` returned it.
+            mapped: the linear map at a point (a matrix times a vector), as `at` returned it.
             taken: for each leaf of the parameters, whether the block contains the leaf.
             block: the block's leaves, for a map on vectors of the block; None for a map on vectors
                 of all parameters.
@@ -234,7 +234,7 @@ class Product:
         self.value = both(zero)[1]
 
     def __call__(self, vector: Float[Array, " n"]) -> Float[Array, " n"]:
-        """The matrix times a vector."""
+        """The product of the matrix with a vector."""
         return self._apply(vector)
 
     def run(self, key: jax.Array, rows: int, /) -> Run:
@@ -304,8 +304,8 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
         advice: the advice in the error message if the computation needs more memory than the limit.
 
     Raises:
-        Refused: if the product and the rows need more memory than the limit. If the rows alone need
-            more, the function compiles nothing.
+        Refused: if the product and the rows need more memory than the limit. If the basis vectors
+            alone need more memory than the limit, the function compiles nothing.
     """
     each = point.selection.size * point.selection.dtype.itemsize
     point.refuse(rows * each, limit, what, advice)
@@ -348,7 +348,7 @@ def run_hosted(
         limit: the largest number of bytes that the method may need.
         what: the name of the computed quantity, for messages.
         hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. The function
-            returns what the kernel returns.
+            returns the results of the kernel (a traceable function).
         rows: the number of vectors that the function `hosted` holds in memory.
         advice: the advice in the error message if the computation needs more memory than the limit.
         head: the index of the head, if the point covers the parameters of one head.

@@ -209,7 +209,7 @@ def hosted_extremes(run: Run, dynamic: dict, /, *, space: int, least: int) -> Ex
 
     Args:
         run: the Krylov run of the product.
-        dynamic: the options that are arguments of the program; see `lanczos_options`.
+        dynamic: the options that are arguments of the compiled program; see `lanczos_options`.
         space: the dimension of the vectors.
         least: the smallest number of products of the matrix with vectors.
     """

@@ -1,13 +1,13 @@
 """Find extreme eigenpairs, with residuals, of a symmetric operator that may have deficient rank.
 
 The three-term recurrence of Lanczos fails when the Krylov space of the start vector is exhausted,
-because the next off-diagonal entry is rounding noise. A division by this entry gives vectors that
-are not orthogonal to the basis, and eigenvalues that do not exist. Loss Hessians of small data sets
-are rank-deficient, so an exhausted Krylov space is the normal case. This module orthogonalises
-every new vector against the whole basis. If the remainder of the new vector is no larger than
-rounding noise, the iteration adds an equal part of a random orthogonal direction. The random
-direction also finds repeated eigenvalues. The iteration keeps the remainder, because the remainder
-may have a component along an eigenvector that the basis still lacks.
+because the next off-diagonal entry is rounding noise. A division by this off-diagonal entry gives
+vectors that are not orthogonal to the basis, and eigenvalues that do not exist. Loss Hessians of
+small data sets are rank-deficient, so an exhausted Krylov space is the normal case. This module
+orthogonalises every new vector against the whole basis. If the remainder of the new vector is no
+larger than rounding noise, the iteration adds an equal part of a random orthogonal direction. The
+random direction also finds repeated eigenvalues. The iteration keeps the remainder, because the
+remainder may have a component along an eigenvector that the basis still lacks.
 
 The basis has room for a fixed number of vectors (rows). When the basis is full, the iteration keeps
 Ritz vectors of both ends, drops the other vectors and continues. So neither memory nor the cost of
@@ -51,7 +51,7 @@ A larger number checks less often and notices convergence later.
 
 @with_table
 class Extremes(NamedTuple):
-    """The least and the greatest eigenvalue of a symmetric operator.
+    """The least and the greatest eigenvalue of a symmetric operator, with residuals.
 
     Attributes:
         minimum: the Rayleigh quotient of `vector_minimum`, which is never below the least
@@ -107,7 +107,7 @@ class Extremes(NamedTuple):
 
 
 def default_tolerance(size: int, dtype: Any, /) -> float:
-    """Return the relative residual that rounding of `size` numbers allows.
+    """Return the relative residual that the rounding errors of vectors of `size` numbers allow.
 
     The residual is relative to the spectral scale, the largest absolute value of an eigenvalue. The
     tolerance is max(1e-8, eps max(32, sqrt(size))): in float32, 3.8e-6 for up to 1024 numbers, and
@@ -209,8 +209,8 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
         key: the random key that draws a random direction when the Krylov space is exhausted.
         mask: a vector with 0 at the entries that must stay 0, and 1 elsewhere; None allows all
             entries.
-        state: the factorisation before the step.
-        image: the product of the matrix with `state.vector`.
+        state: the Lanczos factorisation before the step.
+        image: the product of the matrix with `state.vector`, the newest Krylov vector.
     """
     k, eps = state.filled, jnp.finfo(state.vector.dtype).eps
     basis = state.basis.at[k].set(state.vector)
@@ -276,7 +276,7 @@ def steps(
         operator: a linear map.
         key: the random key that draws a random direction when the Krylov space is exhausted.
         state: the factorisation before the steps; if `hosted`, its arrays are donated.
-        count: the number of products.
+        count: the number of products of the matrix with vectors.
         hosted: whether the loop runs in Python, around an operator that is a compiled program.
         mask: a vector with 0 at the entries that must stay 0, and 1 elsewhere.
     """
@@ -375,7 +375,7 @@ def _full(wanted: Wanted, kept: int, state: _Krylov, tolerance: Any, floor: Any)
 
 @partial(jax.jit, static_argnums=0)
 def _unit_ritz_vectors(wanted: Wanted, state: _Krylov) -> tuple[Any, Any]:
-    """Return the wanted unit Ritz vectors, by ascending Ritz value, and the least value."""
+    """Return the wanted unit Ritz vectors, by ascending Ritz value, and the least Ritz value."""
     values, coefficients, _ = _ritz(state)
     low = jnp.arange(wanted.low, dtype=jnp.int32)
     high = state.filled - wanted.high + jnp.arange(wanted.high, dtype=jnp.int32)
@@ -407,7 +407,8 @@ def ritz_pairs(
         tolerance: the residual that counts as converged; see `lanczos_extremes`.
         basis: the number of vectors that the Krylov basis holds.
         dtype: the dtype of the vectors.
-        floor: wanted values at the upper end need not converge if they lie below this number.
+        floor: the wanted Ritz values at the upper end need not converge if they lie below this
+            number.
     """
     m = basis
     # The space has `size` dimensions, so more products find nothing new.

@@ -57,7 +57,8 @@ def measured(
         measure: the measure to compute; "extremes" gives no number here, since every record has the
             extreme eigenvalues.
         point: the loss with its parameters and batches.
-        operator: makes the `Curvature` for a measure that is a function.
+        operator: a function that makes the `Curvature` for a measure that is itself a function of a
+            `Curvature`.
         memory_limit: the largest number of bytes that the measure may need.
         key: the random key that draws start vectors and probes.
     """

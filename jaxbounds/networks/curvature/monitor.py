@@ -174,7 +174,7 @@ class CurvatureMonitor:
         """Record if `step` is a multiple of `every`; return whether the monitor recorded.
 
         Args:
-            step: the step of the loop.
+            step: the step of the training loop.
             params: the parameters at this step.
             data: one batch, or a list of batches; ignored if the monitor has its own data.
             batches: the batches, if `data` would be mistaken for one batch.
@@ -331,7 +331,7 @@ class CurvatureMonitor:
         )
 
     def plot(self) -> Any:
-        """Draw the loss, both ends of the spectrum and the ratio along the steps.
+        """Plot against the step: the loss, the extreme Hessian eigenvalues, and -lambda_min / loss.
 
         Raises:
             Refused: if nothing was recorded.

@@ -149,7 +149,7 @@ class Curvature:
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of a product, for SciPy."""
+        """The dtype of the product of the matrix with a vector, for SciPy."""
         return np.dtype(self._point.selection.dtype)
 
     def matvec(self, v: Any, /) -> np.ndarray:
@@ -319,12 +319,13 @@ class Curvature:
         for Hessians of networks. "hutch++" spends a third of the products on a sketch (a random
         subspace), and a third on the exact trace in the sketch. "hutch++" spends the last third on
         random probes outside the sketch (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means
-        "hutch++" inside of `jit`. Below 15 products, or if a sketch exceeds 256 MiB, "auto" means
-        "hutchinson".
+        "hutch++" inside of `jit`. If the budget is below 15 products, or a sketch exceeds 256 MiB,
+        "auto" means "hutchinson".
 
         Args:
             key: the random key that draws the probes; `jax.random.key(0)` unless given.
-            products: the total number of products of the matrix with vectors.
+            products: the total number of products of the matrix with vectors, in all methods so
+                far.
             method: "auto", "hutchinson", "hutch++" or "krylov".
 
         Raises:

@@ -27,7 +27,7 @@ def _is_variable(node: Any) -> bool:
 def leaves_of(params: Params, /) -> list[tuple[str, Any, Any]]:
     """Return (path, leaf, its `flax.nnx.Variable` or None) for each leaf.
 
-    The path of a Variable's array is the path of the Variable.
+    The path of the array inside a Variable is the path of the Variable.
     """
     variables: list[Any] = []
     for node in jax.tree.leaves(params, is_leaf=_is_variable):

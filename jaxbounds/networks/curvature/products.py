@@ -162,8 +162,8 @@ class Problem(NamedTuple):
         """Return the map v -> A v, where A is the matrix.
 
         For one batch the function linearises the derivative once, so a product costs about one
-        gradient. The intermediate values of the gradient stay in memory. For several batches each
-        product differentiates the loss anew, one batch after the other.
+        gradient. The intermediate values of the gradient stay in memory between products. For
+        several batches each product differentiates the loss anew, one batch after the other.
         """
         if self.groups is None:
             return self._linear()

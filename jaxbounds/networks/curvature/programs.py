@@ -144,7 +144,8 @@ class Point:
         loss: `loss(params)`, or `loss(params, batch)` if batches are given.
         params: the parameters.
         batches: one batch or a list of batches.
-        batch_size: the number of examples in a batch, which cuts one pytree of examples.
+        batch_size: the number of examples in a batch; the batches are slices of one pytree of
+            examples.
         filter: selects the parameters; the default selects all parameters.
         of: the matrix, "hessian" or "ggn".
         heads: a mapping from a pattern of paths to the axis that runs over the heads, for kernels
@@ -347,7 +348,8 @@ class Point:
         """Run a kernel (a traceable function) at this point.
 
         Args:
-            kernel: `kernel(problem, static, dynamic)`, traceable.
+            kernel: a traceable function `kernel(problem, static, dynamic)` that computes one answer
+                at the point.
             static: options that are compiled into the program.
             dynamic: options that are arguments of the program.
             limit: the largest number of bytes that the program may need.

@@ -76,7 +76,10 @@ class Look(NamedTuple):
     estimates: np.ndarray
 
     def small(self, wanted: Wanted, tolerance: float, floor: float = -np.inf) -> tuple[bool, bool]:
-        """Tell if the wanted values of either end converged; high values may be below `floor`."""
+        """Tell for each end if the wanted Ritz values converged.
+
+        Ritz values at the upper end may instead lie certainly below `floor`.
+        """
         k = self.values.size
         if not tolerance > 0 or k < max(wanted.low + wanted.high, 1):
             return False, False
@@ -156,7 +159,8 @@ class Run:
         The first call for a Ritz pair costs one product of the operator with a vector.
 
         Args:
-            look: the Ritz values (a `Look`) that the caller computed from the present first k rows.
+            look: the Ritz values (a `Look`) that the caller computed from the first k rows of the
+                present Krylov basis.
             index: the index of the Ritz value.
         """
         k = look.values.size
@@ -181,8 +185,9 @@ class Run:
 
         Args:
             look: the Ritz values (a `Look`) from all rows.
-            low: the number of kept vectors with the least values.
-            kept: the total number of kept vectors, with the least and with the greatest values.
+            low: the number of kept Ritz vectors with the least Ritz values.
+            kept: the number of all kept Ritz vectors; `kept - low` of them have the greatest Ritz
+                values.
         """
         m, dtype = self.rows, self._state.vector.dtype
         index = np.r_[np.arange(low), m - kept + np.arange(low, kept)].astype(int)
@@ -203,8 +208,9 @@ class Found(NamedTuple):
     """The wanted Ritz pairs of both ends of a spectrum.
 
     Attributes:
-        pairs: (unit vector, Rayleigh quotient, residual) for each wanted pair, from the least
-            value to the greatest; empty if the upper end stays below the floor.
+        pairs: (unit vector, Rayleigh quotient, residual) for each wanted eigenpair, from the least
+            eigenvalue to the greatest; empty if the upper end of the spectrum stays below the
+            floor.
         least: the least Ritz value.
         greatest: the greatest Ritz value.
         products: the number of products of the operator with vectors, not counting one further

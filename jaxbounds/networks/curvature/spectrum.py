@@ -52,7 +52,7 @@ class Spectrum(NamedTuple):
 
     Attributes:
         nodes: the Ritz values for each probe, of shape (probes, k).
-        weights: the weight of each node, of shape (probes, k).
+        weights: the weight of each quadrature node, of shape (probes, k).
         size: the number of parameters, which is the number of eigenvalues.
         residuals: ||A u - node u|| for the unit Ritz vector u of each node, of shape (probes, k).
             The residual is the spread of the eigenvalues that the node represents. None means that
@@ -96,8 +96,8 @@ class Spectrum(NamedTuple):
     def _of_one(self, first: float, second: float) -> float:
         """Return the standard error of one probe, from the means of f and f^2 over the eigenvalues.
 
-        A random direction in n dimensions estimates the mean of f with the variance
-        2 / (n + 2) (mean of f^2 - square of the mean of f).
+        A random direction in n dimensions estimates the mean of f over the eigenvalues. The
+        variance of this estimate is 2 / (n + 2) (mean of f^2 - square of the mean of f).
         """
         return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
 
@@ -123,12 +123,12 @@ class Spectrum(NamedTuple):
     def trace_of(self, function: Callable[[np.ndarray], np.ndarray], /) -> tuple[float, float]:
         """Return the trace of f(A), and its standard error over the probes.
 
-        For f = `np.log` the trace is the log-determinant of a positive definite matrix. The
-        quadrature with k nodes is exact for polynomials up to the degree 2k - 1 (Ubaru, Chen and
-        Saad, SIAM J. Matrix Anal. Appl. 38, 2017).
+        If f is `np.log`, the trace of f(A) is the log-determinant of the positive definite matrix
+        A. The quadrature with k nodes is exact for polynomials up to the degree 2k - 1 (Ubaru, Chen
+        and Saad, SIAM J. Matrix Anal. Appl. 38, 2017).
 
         Args:
-            function: f, a function of the array of nodes, in NumPy.
+            function: f, a NumPy function of the array of quadrature nodes.
 
         Raises:
             Refused: if f is not finite at a node of positive weight.

@@ -3,12 +3,13 @@
 Let M = D + Z Z^T with D = diag(lambda), where Z has n columns. Sylvester's law of inertia, applied
 to [[D - s, Z], [Z^T, -I]], gives
 
-    #{eigenvalues of M below s} = #{lambda < s} - #{negative eigenvalues of I + Z^T (D - s)^-1 Z},
+    #{eigenvalues of M below s} = #{lambda < s} - #{negative eigenvalues of I + Z^T (D - s)^-1 Z}.
 
-whose last matrix is n x n for any size of D. Counts at two shifts s on both sides of a candidate
-prove that the least (greatest) eigenvalue lies between the shifts. Shift-inverted Lanczos gives
-candidates; the Woodbury identity gives the products with (M - s)^-1. If the counts do not certify a
-candidate, the search bisects by counting, which always ends.
+The last matrix of this identity is n x n, whatever the size of D is. Counts at two shifts s on both
+sides of a candidate prove that the least (greatest) eigenvalue lies between the shifts.
+Shift-inverted Lanczos gives candidates; the Woodbury identity gives the products with (M - s)^-1.
+If the counts of eigenvalues do not certify a candidate, the search bisects by counting, which
+always ends.
 """
 
 from collections.abc import Callable
@@ -162,7 +163,7 @@ def structured_extremes(
 
     The function first solves H eigenproblems of size p, and then computes `2 * iterations` products
     of H p n operations each, and about twelve n x n eigenproblems. The function needs memory for
-    about `4 * iterations * H * p` numbers. Time and memory are linear in H.
+    about `4 * iterations * H * p` numbers, for H blocks of size p. Time and memory are linear in H.
 
     Args:
         blocks: the H symmetric diagonal blocks, each of size (p, p).

@@ -43,7 +43,7 @@ class Top(NamedTuple):
     """The k eigenpairs nearest to one end of a spectrum, the outermost first.
 
     Attributes:
-        values: the Rayleigh quotients of the vectors, of shape (k,).
+        values: the Rayleigh quotients of the eigenvectors, of shape (k,).
         residuals: ||A v - value v|| for each pair, of shape (k,); an eigenvalue of A lies within
             this distance of the value. Only a dense computation shows that no eigenvalue was
             missed.

@@ -31,7 +31,7 @@ class Trace(NamedTuple):
     """An estimate of a matrix's trace.
 
     Attributes:
-        estimate: the estimate of the trace, unbiased.
+        estimate: the unbiased estimate of the trace.
         standard_error: the standard error of the estimate, from the spread over the random vectors.
         products: the number of products of the matrix with vectors.
         method: "hutchinson", "hutch++" or "krylov".
@@ -108,9 +108,10 @@ def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tu
 
     The Krylov space of the extremes holds the dominant eigenvectors (Chen and Hallman, SIAM J.
     Matrix Anal. Appl. 44, 2023). Let B be the matrix projected on the complement of the Krylov
-    space. A sample of B's trace, from random signs, has the variance 2 (||B||_F^2 - sum B_ii^2).
-    The products with the probes (random vectors) estimate ||B||_F^2 and sum B_ii^2. The estimates
-    use all entries of the products, so a few probes give a reliable error.
+    space. A sample of the trace of a matrix B, from a vector of random signs, has the variance 2
+    (||B||_F^2 - sum B_ii^2). The products with the probes (random vectors) estimate ||B||_F^2 and
+    sum B_ii^2. The estimates use all entries of the products, so a few probes give a reliable
+    error.
     """
     rows, probes = static["rows"], static["probes"]
     run = product.run(key, max(static["basis"], rows))

@@ -21,7 +21,7 @@ loss's Hessian the identity divided by n. A larger factor gives a multiple of th
 
 
 def empirical_fisher(loss: Loss, /) -> Composite:
-    """Return a loss with a Gauss-Newton matrix equal to the empirical Fisher matrix of `loss`.
+    """Return a loss whose Gauss-Newton matrix is the empirical Fisher matrix of `loss`.
 
     The matrix is the mean over the examples of g g^T, where g is the gradient of one example's
     loss (Kunstner, Balles and Hennig, NeurIPS 2019, eq. (3)).
@@ -36,8 +36,8 @@ def empirical_fisher(loss: Loss, /) -> Composite:
     2020, Section 9.2).
 
     Args:
-        loss: `loss(params, batch)`, a mean over the examples of the batch, whose leaves have
-            shape (n, ...).
+        loss: `loss(params, batch)`, the mean loss over the examples of the batch; each array of the
+            batch has shape (n, ...).
 
     Raises:
         Refused: raised later, by `Curvature`, if the loss of one example is not one real number.
@@ -59,7 +59,7 @@ def preconditioned(
     decay: float = 0.999,
     epsilon: float = 1e-8,
 ) -> tuple[Callable, Params]:
-    """Return the loss in the coordinates in which an adaptive optimiser is gradient descent.
+    """Return a loss whose gradient descent steps are the steps of an adaptive optimiser.
 
     Let nu be the optimiser's second moment and P = diag(sqrt(nu) + epsilon). The Hessian of the
     returned loss at the returned point is P^(-1/2) H P^(-1/2). The greatest eigenvalue of this

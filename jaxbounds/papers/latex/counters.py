@@ -71,8 +71,8 @@ class Counters:
     def declare(self, counter: str, within: str = "", /) -> None:
         """Declare a new counter.
 
-        If `within` is given, the counter `within` resets the new counter. The number of `within` is
-        printed before the new counter's number.
+        If `within` is given, the counter `within` resets the new counter. The number of the counter
+        `within` is printed before the new counter's number.
         """
         self._same.pop(counter, None)
         self.values.setdefault(counter, 0)

@@ -13,8 +13,8 @@ MOST_STEPS = 20_000
 A text with more macros stays as it is. A larger number takes longer.
 """
 LONGEST = 100_000
-"""An expanded text has at most this many characters. A text that would grow longer stays as it is.
-A larger number takes longer."""
+"""An expanded text has at most this many characters. A text that would grow longer than the limit
+stays as it is. A larger number takes longer."""
 _DEFINES = re.compile(
     r"\\(?P<how>(?:re|provide)?newcommand|newcommand|renewcommand|providecommand"
     r"|DeclareRobustCommand|DeclareMathOperator|(?:New|Renew|Provide|Declare)DocumentCommand"
@@ -217,7 +217,7 @@ def with_structure(pieces: Pieces, defined: Definitions, /) -> Pieces:
     r"""Expand the macros that begin or end an environment, such as `\be` and `\ee`.
 
     Raises:
-        Refused: if the text becomes too long.
+        Refused: if the expanded text becomes too long.
     """
     tells = re.compile(r"\\(?:begin|end|section|subsection|label|appendix|item)(?![A-Za-z])")
     chosen = {name: macro for name, macro in defined.macros.items() if tells.search(macro.body)}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Piece(NamedTuple):
-    """A part of one file.
+    """A part of the text of one LaTeX file.
 
     Attributes:
         text: the characters.

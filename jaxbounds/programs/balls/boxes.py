@@ -387,10 +387,10 @@ class _State(NamedTuple):
     """The enclosed margin (right side minus left side) on a box and at its middle, `point`.
 
     Attributes:
-        middle: the margin at `point`.
-        scale: the larger side of the claim at `point`.
+        middle: the margin (right side minus left side) at `point`.
+        scale: the larger side of the claim at `point`, the midpoint of the box.
         slopes: a ball around the margin's slope along each coordinate on the box.
-        radii: half the box's width along each coordinate.
+        radii: half of the box's width along each coordinate.
         whole: whether all of the box meets the hypotheses.
         open_there: whether the hypotheses hold at `point` but the claim is undecided at `point`.
         point: the middle of the box.

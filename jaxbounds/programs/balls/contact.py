@@ -5,15 +5,16 @@ x* + h in N the theorem says
 
     M(x* + h) = sum_{|a| < m} M_a(x*) h^a + sum_{|a| = m} M_a(z) h^a,   z between x* and x* + h,
 
-Here M_a is the a-th derivative of M over a!. The module `jets` encloses the number M_a(x*), and the
-values of M_a on N. Exact arithmetic decides which M_a(x*) are zero; a small ball around zero cannot
-decide it. Let w be weights, h_j = r^{w_j} u_j and max |u_j| = 1. Every nonzero term has a power r^d
-or higher, so M = r^d Q(r, u). If Q >= 0 for 0 <= r <= R and all directions u that point into the
-box, then M >= 0 on the box. For d = 2 and w = (1, .., 1) the condition on Q is a positive definite
-interval Hessian at a point of zero gradient. The general condition also covers margins such as x^4
-and x^2 + y^4, and points x* on a face or corner of the searched box. At a kink the program forks:
-the proof follows every possible branch. The proof tests each branch where the branch's conditions
-hold; the conditions of all branches together cover N.
+Here M_a is the a-th partial derivative of M, divided by a!. The module `jets` encloses the number
+M_a(x*), and the values of M_a on N. Exact arithmetic decides which M_a(x*) are zero; a small ball
+around zero cannot decide it. Let w be weights, h_j = r^{w_j} u_j and max |u_j| = 1. Every nonzero
+term has a power r^d or higher, so M = r^d Q(r, u). If Q >= 0 for 0 <= r <= R and all directions u
+that point into the box, then M >= 0 on the box. For d = 2 and w = (1, .., 1) the condition on Q is
+a positive definite interval Hessian at a point of zero gradient. The general condition also covers
+margins such as x^4 and x^2 + y^4, and points x* on a face or corner of the searched box. At a kink
+the program forks: the proof follows every possible branch. The proof tests each branch where the
+branch's conditions hold; the conditions of all branches together cover the neighbourhood N of the
+point.
 """
 
 import functools
@@ -108,7 +109,7 @@ Term = tuple[tuple[int, ...], arb]
 def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
     """Return the Taylor terms that are not proved zero, with balls of their coefficients.
 
-    The result is None if a coefficient is unknown.
+    The result is None if a Taylor coefficient is unknown.
     """
     found = []
     for powers, value in zip(jets.monomials, jet.of):
@@ -152,7 +153,7 @@ def weights_of(terms: list[Term], count: int) -> tuple[tuple[int, ...], int] | N
 
 
 def _at(terms: list[Term], weights: Sequence[int], degree: int, r: arb, u: Sequence[arb]) -> arb:
-    """Return Q(r, u): the sum of the terms, divided by r^degree, at radius r in direction u."""
+    """Return Q(r, u): the sum of Taylor terms at radius r in direction u, over r^degree."""
     total = arb(0)
     for powers, c in terms:
         extra = sum(w * e for w, e in zip(weights, powers)) - degree

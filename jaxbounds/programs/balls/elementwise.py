@@ -107,7 +107,7 @@ def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 def next_float(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `nextafter`: return the next float.
 
-    If the ball is not exact, return a hull of nearby floats.
+    If the ball of the argument is not exact, return a hull of nearby floats.
     """
     with np.errstate(over="ignore"):  # the float after the largest float is infinite: unknown
         return [each(_next, *map(as_reals, xs))]
@@ -147,7 +147,7 @@ def conjunction(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def disjunction(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `or` to flags (no, yes, undecided); the result is yes if one flag is certainly yes."""
+    """Apply `or` to flags (no, yes, undecided); the result is yes if a flag is certainly yes."""
     a, b = map(as_flags, xs)
     return [flags(np.where((a == 1) | (b == 1), 1, np.where((a == 0) & (b == 0), 0, OPEN)))]
 
@@ -215,7 +215,7 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Convert to another type; the program forks for each undecided boolean (flag).
+    """Convert to another type; the program runs on with each value of an undecided boolean.
 
     Raises:
         Undecided: if the numbers in a ball have different integer parts, or one is too large for

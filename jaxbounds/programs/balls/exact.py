@@ -6,8 +6,8 @@ rational coefficients, and as a ball that contains the value. If the numerator c
 polynomial, the number is zero for all values of the atoms. If the numerator does not cancel, the
 number may still be zero, but the zero stays unproved. The arithmetic uses two relations between
 atoms. For a root r, r^n is the base of the root. For the sine and the cosine of one number, sin^2 =
-1 - cos^2. The ball of every divisor excludes zero. The value `None` stands for a number without a
-formula in atoms.
+1 - cos^2. The ball of every divisor excludes zero. The value `None` stands for a number without an
+exact formula in atoms.
 """
 
 import math
@@ -20,7 +20,8 @@ from flint import Ordering, arb, fmpq, fmpq_mpoly_ctx, fmpz
 from jaxbounds.programs.balls.functions import integer_power
 
 ATOMS = 20
-"""A field may have at most this many atoms.
+"""A field (of exact numbers) may have at most this many atoms: irrational constants such as pi or
+log 2.
 
 A larger number lets the field represent more numbers, and slows the arithmetic of polynomials.
 """
@@ -36,15 +37,15 @@ Larger limits take more memory.
 
 
 class Finer(Exception):
-    """The program needs e^(u/n) but the field has only the atom e^u: the caller must restart.
+    """The field of exact numbers has e^u, but not the number e^(u/n) that the program needs.
 
-    The restart uses the finer atom e^(u/n). A root base^(1/n) that the field lacks raises this
-    exception too.
+    The caller must restart. The restart uses e^(u/n) as the atom (irrational constant) of the
+    field. A root base^(1/n) that the field lacks raises this exception too.
     """
 
 
 class GivenUp(Exception):
-    """A number needs more atoms, terms or digits than the limits allow."""
+    """A number's exact form has too many atoms (irrational constants), terms or digits."""
 
 
 def fraction(q: Any, /) -> fmpq:
@@ -94,11 +95,12 @@ class Field:
     """A field of numbers: its atoms (symbols for reals such as log 2) and relations between atoms.
 
     Attributes:
-        balls: the ball of each atom.
-        log_of: for each atom e^u or base^(1/n), a function that returns its logarithm.
-        fine: a dict from an atom's key to the number n of e^(u/n) or base^(1/n). A restart with
-            finer atoms keeps the dict `fine`.
-        nonnegative: the atoms that are known to be nonnegative.
+        balls: the ball (interval) that contains each atom's value.
+        log_of: for each atom e^u or base^(1/n) of the field, a function that returns the atom's
+            logarithm.
+        fine: a dict from the key of an atom (an irrational constant) to the number n in e^(u/n) or
+            base^(1/n). A restart with atoms such as e^(u/2) in place of e^u keeps the dict `fine`.
+        nonnegative: the atoms that are known to be nonnegative numbers.
         roots: for an atom base^(1/n): the base, n, and the ball of the base.
         logarithms: for an atom log(base): the base and the ball of the base.
     """
@@ -133,7 +135,7 @@ class Field:
     def sign(self, p: Any) -> int:
         """Return 1 if a polynomial is certainly >= 0, -1 if it is certainly <= 0, else 0.
 
-        The sign comes from the polynomial's ball or, if the ball crosses zero, from a common sign
+        The sign comes from the polynomial's ball or, if the ball contains zero, from a common sign
         of all terms.
         """
         ball = self.value(p)

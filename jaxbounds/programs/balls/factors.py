@@ -1,11 +1,12 @@
 """Prove a claim if its margin's formula is zero, or a product of squares and factors of known sign.
 
 The margin is the right side of the claim minus the left side. The module `exact` represents the
-coordinates of the box by atoms (symbols). An identity between rational functions of atoms is also
-an identity between the numbers that the atoms stand for. A proof in atoms therefore holds on all of
-the box. The margin is zero if all terms of its numerator cancel. The margin is >= 0 if each factor
-of odd power has a constant sign on the box, and these signs multiply to plus. The proof covers
-equalities along curves, surfaces and whole regions, where no point of equality is isolated.
+coordinates of the box by atoms (symbols). An identity between rational functions of atoms also
+holds for the numbers that the atoms stand for. A proof in atoms therefore holds on all of the box.
+The margin (right side minus left side) is zero if all terms of its numerator cancel. The margin is
+>= 0 if each factor of odd power has a constant sign on the box, and these signs multiply to plus.
+The proof covers equalities along curves, surfaces and whole regions, where no point of equality is
+isolated.
 """
 
 from typing import Any

@@ -100,7 +100,7 @@ class Interpreter:
         """Return the number of the continuation that this run takes at an undecided choice.
 
         Args:
-            ways: the number of possible continuations.
+            ways: the number of possible continuations of the program.
             what: a noun phrase for the undecided choice, for a message, such as "the sign of a
                 pivot".
 

@@ -1,12 +1,12 @@
 """Compute Taylor polynomials (jets) of programs, at a point and on a neighbourhood of it.
 
-A coefficient has an exact value and a ball. The exact value is the coefficient at the point, if
-`exact` has a formula for the coefficient. The ball contains the coefficient at every point of a
-neighbourhood. Taylor's theorem uses the lower coefficients at the point, and the coefficients of
-the highest degree (Lagrange's remainder) on a convex neighbourhood. Because of Lagrange's
-remainder, Taylor's theorem is an identity, not an approximation. The program forks at a kink
-(`max`, `abs`, a comparison) if the neighbourhood reaches both sides of the kink. Each continuation
-records the condition under which the program takes it.
+Each coefficient of a jet (Taylor polynomial) has an exact value and a ball. The exact value is the
+coefficient at the point, if `exact` has a formula for the coefficient. The ball contains the
+coefficient at every point of a neighbourhood. Taylor's theorem uses the lower coefficients at the
+point, and the coefficients of the highest degree (Lagrange's remainder) on a convex neighbourhood.
+Because of Lagrange's remainder, Taylor's theorem is an identity, not an approximation. The program
+forks at a kink (`max`, `abs`, a comparison) if the neighbourhood reaches both sides of the kink.
+Each continuation records the condition under which the program takes it.
 """
 
 import itertools
@@ -72,7 +72,7 @@ class Jets:
     """The algebra of truncated power series in a few variables.
 
     Attributes:
-        count: the number of variables.
+        count: the number of variables of the power series.
         order: the highest degree of the terms that the algebra computes.
         monomials: the exponents of each monomial, sorted by degree.
         conditions: jets (Taylor polynomials) that are >= 0 wherever the program takes the branches
@@ -100,7 +100,7 @@ class Jets:
         return self.constant(Coefficient(at, ball))
 
     def constant(self, value: Coefficient | None) -> Jet:
-        """Return the jet with a given constant coefficient and no other term."""
+        """Return the Taylor polynomial with a given constant coefficient and no other term."""
         return Jet([value] + [None] * (len(self.monomials) - 1))
 
     def rational(self, q: Any) -> Coefficient:
@@ -110,7 +110,7 @@ class Jets:
         return Coefficient(found, found.ball)
 
     def variable(self, j: int, value: Coefficient) -> Jet:
-        """Return the jet of the j-th coordinate: its value at the point plus the j-th variable."""
+        """Return the Taylor polynomial of coordinate j: its value at the point plus variable j."""
         jet = self.constant(value)
         place = self._place[tuple(int(i == j) for i in range(self.count))]
         jet.of[place] = self.rational(1)
@@ -153,7 +153,7 @@ class Jets:
         return Jet(out)
 
     def _composed(self, x: Jet, series: list[Coefficient | None]) -> Jet:
-        """Return the jet f(x), from the Taylor coefficients of f at the constant term of x."""
+        """Return the jet of f(x), from the Taylor coefficients of f at the constant term of x."""
         rest = Jet([None, *x.of[1:]])
         flat = all(v is None for v in rest.of)
         out = self.constant(series[0] if flat else series[-1])
@@ -224,11 +224,11 @@ class Jets:
         return self.apply("exp", self._mul(y, self.apply("log", x)))
 
     def hull(self, x: Jet) -> arb:
-        """Return a ball that contains the jet's values on the neighbourhood."""
+        """Return a ball that contains the Taylor polynomial's values on the neighbourhood."""
         return arb(0) if x.of[0] is None else x.of[0].over
 
     def finite(self, x: Jet) -> int:
-        """Tell whether the jet's value is finite on all of the neighbourhood."""
+        """Tell whether the Taylor polynomial's value is finite on all of the neighbourhood."""
         return 1 if self.hull(x).is_finite() else OPEN
 
     def join(self, cases: list[Jet]) -> Jet:
@@ -271,7 +271,7 @@ class Jets:
     def _weak_sign(self, x: Jet) -> int:
         """Return 1 if a constant is certainly >= 0, -1 if it is certainly <= 0, else 0.
 
-        The result is 0 if the jet depends on a variable or has no exact value.
+        The result is 0 if the jet (Taylor polynomial) depends on a variable or has no exact value.
         """
         value = x.of[0]
         if self.count or value is None or value.at is None or not value.at.den.is_constant():
@@ -279,7 +279,7 @@ class Jets:
         return self.field.sign(value.at.num)
 
     def larger(self, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> Jet:
-        """Return the larger of two jets; the program forks if the larger one is not certain."""
+        """Return the larger of two Taylor polynomials; fork if the larger one is not certain."""
         if self.hull(a).is_nan() or self.hull(b).is_nan():
             return self.constant(Coefficient(None, NAN))
         if self._weak_sign(self.apply("sub", a, b)) < 0:

@@ -183,7 +183,7 @@ def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], 
 
     If the matrix is known to full precision and has no zero entry, JAX's primitive computes the
     signs in floats. A zero entry's sign could change the signs of the vectors. In every other case
-    the program forks for each sign.
+    the interpreter runs the program once for each choice of signs.
     """
     if all(v.rel_accuracy_bits() > SHARP and not v.contains(0) for v in m.ravel()):
         along = np.einsum("ij,ij->j", like(), midpoints(vectors))
@@ -264,7 +264,7 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def lu(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `lu`: elimination with row pivoting; the program forks if the pivot is undecided."""
+    """Apply `lu`: elimination with row pivoting; the program runs on with each possible pivot."""
     a = as_reals(xs[0])
     outs = [np.empty_like(a), *(np.zeros(shape_of(v), np.int32) for v in eqn.outvars[1:])]
     for index in np.ndindex(a.shape[:-2]):

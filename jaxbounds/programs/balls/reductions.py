@@ -75,7 +75,7 @@ def _extremum(fold: Rule, of_flags: Rule) -> Rule:
 
 
 def _position(better: Callable[[arb, arb], bool]) -> Rule:
-    """Return the rule for `argmax` or `argmin`; the program forks if the position is undecided."""
+    """Return the rule for `argmax` or `argmin`; the program runs on with each possible position."""
 
     def first(row: np.ndarray, run: Any) -> int:
         if any(v.is_nan() for v in row):
@@ -134,7 +134,7 @@ def order_statistics(balls: Any, /) -> list[arb]:
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Sort one array by `order_statistics`, or several arrays together if the order is certain.
 
-    The program forks for each undecided boolean among the sort keys.
+    The program forks (runs on with each value) at each undecided boolean among the sort keys.
 
     Raises:
         Undecided: if several arrays are sorted together and the order of their keys is undecided.
@@ -180,7 +180,8 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Return the k largest entries in descending order, and their indices if the program uses them.
 
-    Equal entries keep their order. The program forks if several entries may be the next largest.
+    Equal entries keep their order. The program forks (continues once for each possibility) if
+    several entries may be the next largest.
 
     Raises:
         Undecided: if an entry is NaN, that is, unknown.

@@ -169,7 +169,7 @@ class Slopes(Interpreter):
 
 
 def _times(a: arb, b: arb) -> arb:
-    """Return the product a b; zero times an unknown factor (NaN) is zero."""
+    """Return the product a b; zero times an unknown factor (NaN) gives zero."""
     return ZERO if a.is_zero() or b.is_zero() else a * b
 
 

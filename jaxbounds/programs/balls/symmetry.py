@@ -162,7 +162,8 @@ class Laws:
     def larger(self, a: Law, b: Law, fork: Callable[[int, str], int]) -> Law:
         """Return the law of the larger of two entries: how the flow changes the larger entry.
 
-        Both entries must have one common law, unless one entry is minus infinity.
+        Both entries must have one common law (how the flow changes them), unless one entry is minus
+        infinity.
         """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and one.value == -arb("inf"):
@@ -308,7 +309,7 @@ def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
 
 
 def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> list[Box]:
-    """Return smaller boxes; a proof of the claim on all of these boxes proves the claim on `box`.
+    """Return boxes with fewer coordinates; the claim holds on `box` if it holds on these boxes.
 
     Args:
         program: a program that takes a point, and returns the margin and whether the point meets

@@ -3,7 +3,8 @@
 An array of floats becomes a NumPy array of `flint.arb`. Every rule keeps two promises:
 
 - A ball that is not NaN contains the real number that the entry stands for, and the number is
-  certainly defined. A NaN ball means an unknown entry: any number, or undefined.
+  certainly defined. A NaN ball means an unknown entry of the array: any number, or an undefined
+  entry.
 - A number that may be infinite is stored as an infinity or as NaN, never as a finite ball.
 
 The integers of a program stay machine integers. A boolean that depends on overlapping balls is open
@@ -94,7 +95,7 @@ def as_flags(x: Any, /) -> np.ndarray:
 
 
 def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
-    """Return booleans as 0 and 1; the program forks for each undecided boolean."""
+    """Return booleans as 0 and 1; the program runs on with each value of an undecided boolean."""
     out = as_flags(x)
     for index in np.argwhere(out == OPEN):
         out[tuple(index)] = run.fork(2, what)
@@ -117,7 +118,7 @@ def is_soft(x: Any, /) -> bool:
 
 
 UNITS = {53: 2**10}
-"""The number of units in the last place by which a rounded constant may be wrong.
+"""The number of units in the last place by which a rounded constant of the program may be wrong.
 
 The key of this dict is the number of binary digits of the constant's type. A short computation with
 Python floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. A constant of a narrower type is
@@ -180,7 +181,8 @@ def constant(x: float, reading: Reading, /, digits: int = 53) -> arb:
 def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
     """Return a concrete array as a value of the interpreter.
 
-    Floats become balls. Integers, booleans and keys stay unchanged.
+    Floats of the array become balls (intervals). Integers, booleans and random keys of the array
+    stay unchanged.
     """
     if is_soft(x):
         return x
@@ -195,7 +197,7 @@ def enclosed(x: Any, /, reading: Reading = "exact") -> Any:
 
 
 def as_reals(x: Any, /) -> np.ndarray:
-    """Return an operand as balls: an exact ball for an integer, [0, 1] for an undecided boolean."""
+    """Return an operand as balls: exact for an integer, and [0, 1] for an undecided boolean."""
     if is_reals(x):
         return x
     if isinstance(x, Flags):

@@ -102,7 +102,8 @@ def general(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     neutral = {"add": ZERO, "mul": ONE}.get(name, start)  # for an extremum, any start is neutral
     if (seen < 0).any() and neutral is not start and not start == neutral:
         raise NotSupported(
-            f"reduce_window with padding needs a neutral start, got start={start}. Try no padding"
+            "reduce_window with padding needs the reduction's identity as start, got "
+            f"start={start}. Try no padding"
         )
     rows = seen.reshape(-1, seen.shape[-1])
     entries = lambda row: (flat[i] for i in row if i >= 0)

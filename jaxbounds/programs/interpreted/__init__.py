@@ -93,8 +93,9 @@ def interpreted(program: ClosedJaxpr, /) -> Callable[..., list[np.ndarray]]:
     """Return a function that runs a program in NumPy.
 
     Raises:
-        NotInterpreted: raised at once if NumPy has no rule for a primitive. The returned function
-            raises the exception if NumPy may give another result than the compiled program.
+        NotInterpreted: raised at the call of this function if NumPy has no rule for a primitive.
+            The returned function raises the exception if NumPy may give another result than the
+            compiled program.
     """
     refuse(program)
 

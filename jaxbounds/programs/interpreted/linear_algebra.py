@@ -46,8 +46,8 @@ def eliminated(a: Any, pivots: Any = None, /) -> list[Any]:
 
     Args:
         a: the matrices, shape (..., m, n).
-        pivots: the rows to exchange, shape (..., min(m, n)); by default, the pivot is the largest
-            entry of each column.
+        pivots: the rows to exchange in each step, shape (..., min(m, n)); by default each step
+            exchanges the row with the largest entry of the column.
     """
     finite = np.all(np.isfinite(a), axis=(-1, -2), keepdims=True)
     left = np.where(finite, a, np.asarray(np.nan, a.dtype))

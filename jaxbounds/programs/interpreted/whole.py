@@ -184,7 +184,7 @@ def _nearest(x: np.ndarray, variable: Any) -> Any:
 
 
 def with_whole_numbers(program: ClosedJaxpr, arguments: Sequence[Any], /) -> Whole:
-    """Run a program with integers of any length.
+    """Run a program with whole numbers of any length in place of machine integers.
 
     Raises:
         NotInterpreted: if NumPy has no rule for an equation, or the run executes more equations

@@ -17,8 +17,8 @@ from jaxbounds.programs.balls.rocq.terms import Choice, Comparison, Fact, Place,
 from jaxbounds.programs.balls.values import INF, NotSupported, Undecided
 
 TERMS = 8
-"""The largest number of terms of a sum in one lemma. A larger number slows Rocq's proof of the
-lemma.
+"""The largest number of summands of a sum that one lemma bounds. A larger number slows Rocq's proof
+of the lemma.
 """
 MOST = 100_000
 """The largest number of definitions for one program. A larger number takes more memory."""
@@ -62,7 +62,7 @@ class Ledger:
         return self._clock
 
     def group(self, place: Place | None) -> None:
-        """Begin another equation of the program; its line gives later definitions their names."""
+        """Begin another equation of the program; its line of code names the next definitions."""
         self.place, self._group = place, ""
 
     def _named(self, index: Sequence[int] = ()) -> str:
@@ -90,7 +90,7 @@ class Ledger:
         return self.known(("undefined", why), lambda: Real(NAN_BALL, why=why))
 
     def known(self, key: Any, make: Any) -> Real:
-        """Return the number recorded under a key, else record the number that `make` returns."""
+        """Return the number that the ledger holds under a key, else record what `make` returns."""
         if key not in self._known:
             self._known[key] = make()
         return self._known[key]
@@ -104,7 +104,7 @@ class Ledger:
     def parameter(
         self, name: str, low: Fraction, high: Fraction, samples: Sequence[Fraction]
     ) -> Real:
-        """Record a variable that is known only by a lower and an upper bound.
+        """Record a variable of which only a lower and an upper bound are known.
 
         If a comparison has the same answer at all sample values of the variables, the translation
         assumes this answer. Rocq's kernel then checks the answer for every value between the
@@ -271,7 +271,7 @@ class Ledger:
             operation: an `Operation` or a `Sum`.
             terms: the operands; for a sum, each term is a tuple of factors.
             index: the index of the result in its array, for the definition's name.
-            exact: the exact result, if the caller knows it.
+            exact: the exact value of the number, if the caller knows it.
         """
         key = (operation.name, operation.written(terms))
         found = self._known.get(key)
@@ -425,7 +425,7 @@ def _exact_sum(terms: Sequence[tuple[Real, ...]]) -> Fraction:
 
 
 def _zero(terms: Sequence[tuple[Fraction | None, ...]], flat: bool) -> Fraction | None:
-    """Return the exact sum if zero multiplies every factor of unknown exact value; else None."""
+    """Return the exact sum if a zero multiplies each factor of unknown exact value; else None."""
     if flat:
         return ZERO if any(f[0] == 0 for f in terms) else None
     done = ZERO

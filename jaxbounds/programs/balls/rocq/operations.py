@@ -52,7 +52,7 @@ class Operation(NamedTuple):
     cost: int = 1
 
     def written(self, arguments: tuple[tuple[Real, ...], ...]) -> str:
-        """Return the text with its arguments."""
+        """Return the text in Rocq that applies the operation to its arguments."""
         return self.text.format(*(a.shown(l) for (a,), l in zip(arguments, self.inner)))
 
 

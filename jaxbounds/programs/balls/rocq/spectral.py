@@ -1,10 +1,10 @@
 """Bound a matrix's largest singular value by two witnesses: a vector and a factorisation.
 
-In the file for Rocq, the largest singular value s of a matrix A is a variable. A hypothesis defines
-s: |A t| <= s |t| for every vector t, with equality for at least one t. The lower bound of s is |A
-v| / |v| for one vector v, the first witness. The upper bound of s is a number u for which all
-pivots of u^2 I - A^T A are positive. The factorisation, the second witness, writes u^2 |t|^2 - |A
-t|^2 as a sum of squares.
+In the file for Rocq, the largest singular value s of a matrix A is a variable. A hypothesis of the
+theorem defines s: |A t| <= s |t| for every vector t, with equality for at least one t. The lower
+bound of s is |A v| / |v| for one vector v, the first witness. The upper bound of s is a number u
+for which all pivots of u^2 I - A^T A are positive. The factorisation, the second witness, writes
+u^2 |t|^2 - |A t|^2 as a sum of squares.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ class Spectral:
 
     Attributes:
         rows: the rows of the matrix; of the transpose if the matrix has more columns than rows.
-        vector: the vector that proves the lower bound.
+        vector: the vector t that proves the lower bound on the largest singular value.
         bounds: the lower and the upper bound of the singular value.
         squares: the entries of the matrix that remains after each step of the elimination.
         transposed: whether `rows` are the rows of the transpose.
@@ -78,7 +78,7 @@ class Spectral:
 
     @property
     def cost(self) -> int:
-        """Return the number of operations that prove both bounds, without the elimination."""
+        """Return the number of operations that prove both bounds, without the elimination's."""
         return 4 * len(self.rows) * len(self.vector)
 
 
@@ -90,7 +90,7 @@ class Smaller(NamedTuple):
 
 
 def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list[Real]:
-    """Record the largest singular value as a variable; it also bounds the other singular values.
+    """Record a matrix's largest singular value, which bounds the others, as a variable.
 
     Raises:
         Undecided: if the bounds of the matrix's entries are too coarse to prove the upper bound.

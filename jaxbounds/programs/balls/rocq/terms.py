@@ -34,8 +34,8 @@ class Real:
         why: the operation that makes the number undefined or infinite. A proof may not use a number
             with a nonempty `why`.
         below: a number that is known to be at least as large as this number; None if unknown.
-        samples: the number's values at sample values of the ledger's variables; empty if the ledger
-            has no variables.
+        samples: the values of the number at sample values of the ledger's variables; empty if the
+            ledger has no variables.
     """
 
     ball: arb
@@ -114,7 +114,7 @@ class Fact:
     ledger: Any = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
-        """Return the truth value, and record its comparisons as choices of the program's path."""
+        """Return the boolean's truth value; record its comparisons as choices of the path."""
         if self.ledger is not None and self.because:
             self.ledger.choose(self)
         return self.truth
