@@ -49,7 +49,7 @@ def _line(problem: Exception, /) -> str:
 
 
 def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason, ...]]:
-    """Return the data in float64, or None and the reasons why the data cannot be used."""
+    """Return the data in float64, or None and the reasons why the user's data cannot be used."""
     if data is None:
         return None, ()
     change = "give the embedded tokens as an array (n, T, d), from an embedding fixed beforehand"
@@ -110,7 +110,7 @@ def _answer(
 
     Args:
         paper: an answer without a value, which names the paper.
-        ask: a function that computes the answer.
+        ask: a function that computes the paper's answer about the network.
         unfit: the reasons why the data cannot be used.
     """
     try:

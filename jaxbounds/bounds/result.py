@@ -16,7 +16,7 @@ class PaperBound:
     Attributes:
         paper: the id of the paper.
         source: the theorem or corollary of the paper that states the bound.
-        of: the quantity that the bound limits.
+        of: the quantity that the paper's bound limits, in words.
         reasons: all reasons why the bound does not apply; empty if the bound applies.
         unseen: facts that the bound assumes, but that the parameters do not show.
         assumed: the caller's assumptions about the loss and the probability.
@@ -138,7 +138,7 @@ class Bounds:
         """Return the answer of one paper.
 
         Raises:
-            KeyError: if no answer has this id.
+            KeyError: if no answer has this paper's id.
         """
         found = {one.paper: one for one in self.papers}
         if paper not in found:

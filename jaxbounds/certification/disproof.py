@@ -143,7 +143,7 @@ def enclosures(function: Callable[[Any], Any], instance: Any, /, **options: Any)
     """Enclose the function's result once; the options go to `Enclosing.__call__`.
 
     Raises:
-        Undecided: if the enclosures leave the result open.
+        Undecided: if the enclosures leave open whether the instance violates the claim.
         NotSupported: if ball arithmetic has no rule for a primitive.
     """
     return Enclosing(function, instance)(**options)
@@ -223,7 +223,7 @@ def _stated(error: Any) -> arb:
     """Return the largest error that `evaluate` states.
 
     Raises:
-        Undecided: if an error may be negative or NaN.
+        Undecided: if an error that `evaluate` states may be negative or NaN.
     """
     errors = as_reals(error).ravel()
     if not all(map(nonnegative, errors)):
@@ -236,8 +236,8 @@ def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: b
 
     Args:
         relation: "<=", ">=" or "="; for a bound `lhs` is the side claimed to be smaller.
-        lhs: the left side, in ball arithmetic.
-        rhs: the right side, in ball arithmetic.
+        lhs: the left side of the claim, enclosed in ball arithmetic.
+        rhs: the right side of the claim, enclosed in ball arithmetic.
         error: the error of lhs - rhs that `evaluate` states.
         by_entry: whether the gap of each entry of an identity is relative to the sides of that
             entry.
@@ -295,13 +295,13 @@ def disprove(
     """Try to disprove one form (version of the claim) on one instance by ball arithmetic.
 
     Args:
-        statement: a statement, or its id.
+        statement: a statement of a paper, or its id.
         form: the name of one of the statement's forms.
         instance: the inputs, as in `Counterexample.instance`; a float stands for its exact binary
             value. The default is the form's stored counterexample.
         size: the static part of the instance (its shapes and other Python numbers, by name).
         seconds: the time in seconds after which the form is undecided.
-        bits: the precisions in bits to try in turn.
+        bits: the precisions of ball arithmetic to try in turn, in bits.
 
     Raises:
         Refused: if the statement or the form is unknown, if there is no instance, or if the

@@ -58,7 +58,7 @@ class Equalities:
 
     Attributes:
         regions: the regions in which the claim is proved.
-        points: the centres of the regions, in floats.
+        points: the centres of the proved regions, in floats.
     """
 
     def __init__(

@@ -152,9 +152,9 @@ def certified(
     The function writes the witness of a disproof (a file to check it) beside the counterexamples.
 
     Args:
-        statement: the statement that was judged.
-        verdicts: the verdicts on the statement's forms.
-        folder: the folder of the run's instances.
+        statement: the statement that the run judged.
+        verdicts: the verdicts on all forms of the statement.
+        folder: the folder of the instances that the run stored.
         citation: the paper's title, which the witnesses name.
         seconds: the processor time after which a form is undecided.
     """

@@ -43,7 +43,7 @@ class Proof:
 
     Attributes:
         id: the id of the statement.
-        form: the name of the form.
+        form: the name of the form (version of the claim).
         word: the result. "proved on D": every instance of the domain that meets the hypotheses
             satisfies the form up to the slack, even if the program's constants have rounding
             errors. "proved on D as coded": the form holds up to the slack if the program's
@@ -53,11 +53,11 @@ class Proof:
         slack: the absolute amount by which the proved claim is weaker than the form.
         relative_slack: a further slack, as a share of |rhs| (for an identity, of the larger side).
         reason: the reason why the form is not proved, and where on the box.
-        boxes: the number of enclosed boxes.
+        boxes: the number of boxes that the proof enclosed.
         faces: the number of boxes on which the margin is monotone in a coordinate, so that a face
             of the box sufficed.
         outside: the number of boxes in which no instance meets the hypotheses.
-        narrowest: the smallest width of a box.
+        narrowest: the smallest width of a box that the search cut.
         point: the point of the box at which the form is false, or at which float64 contradicts the
             proof.
         left: the boxes that are undecided at the end of the budget; `prove(start=left)` continues
@@ -65,7 +65,7 @@ class Proof:
         touching: the points of equality around which a Taylor polynomial proves the form.
         looked: the number of points at which float64 measurements confirmed the proof.
         bits: the precision of ball arithmetic in bits.
-        seconds: the processor time in seconds.
+        seconds: the processor time that the proof took, in seconds.
     """
 
     id: str
@@ -185,8 +185,9 @@ def prove(
             probability, expectation, rate and limit stay undecided, because no single instance
             decides them.
         form: the name of one of the statement's forms.
-        domain: the box, its chart and its slack.
-        boxes: the largest number of boxes to enclose.
+        domain: the domain of the proof: a box of parameters, its chart (map to instances) and its
+            slack.
+        boxes: the largest number of boxes that the proof may enclose.
         seconds: the processor time in seconds after which the form is undecided.
         bits: the precision of ball arithmetic in bits.
         slack: a slack that replaces the domain's: absolute (1e-9), or relative ("1e-9 relative").

@@ -95,7 +95,7 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
     Args:
         margin: see `jaxbounds.certification.proof.margin_of`.
         domain: the domain of the proof.
-        tolerance: the relative violation that always counts as rounding.
+        tolerance: the relative violation of the claim that always counts as rounding.
     """
     program, rng, looked = compiled(jax.vmap(margin)), np.random.default_rng(0), 0
     low, high = np.array(domain.lower), np.array(domain.upper)

@@ -25,7 +25,7 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
     """Read one file of a paper's records; the result is empty if the file does not exist.
 
     Args:
-        paper: a paper, loaded from its file.
+        paper: a paper, which the library loaded from a file.
         name: the file to read: RATIOS, VALUES or CONSTANTS.
 
     Returns:
@@ -33,7 +33,7 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
         record.
 
     Raises:
-        Refused: if the file is damaged.
+        Refused: if the file of records is damaged.
     """
     file = place_of_records(paper, name)
     if file is None or not file.is_file():

@@ -66,7 +66,7 @@ def answered(arguments: list[str], run: Callable[[list[str]], int], /) -> int:
     """Run a command, with its usual output on standard error, and print its answer as JSON.
 
     Args:
-        arguments: the arguments of the command line, with --json.
+        arguments: the words of the command line, with --json.
         run: a function that runs a command line without --json.
     """
     rest = [word for word in arguments if word != FLAG]

@@ -47,8 +47,8 @@ def list_statements(
 
     Args:
         patterns: ids, the beginning of ids, or shell patterns.
-        judging: list only the statements that judge this function. Give the function's full name or
-            the end of the name.
+        judging: list only the statements that judge this function of the library. Give the
+            function's full name or the end of the name.
         kind: list only statements of this kind; may be repeated.
         json: print JSON (see `jaxbounds schema statements`).
         imports: modules or files that hold a PAPER of your own.

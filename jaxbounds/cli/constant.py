@@ -76,7 +76,7 @@ def constant(
         record: write the constants into the papers' records/, for the page of `verify`.
         jobs: the number of processes; 0 means one for each core.
         imports: modules or files that hold a PAPER of your own.
-        on: the engine that searches.
+        on: the engine that runs the searches.
     """
     if not patterns and not record:
         raise Refused(

@@ -39,7 +39,7 @@ class Change:
 
     Attributes:
         id: the id of the statement.
-        form: the name of the form.
+        form: the name of the form (version of the claim).
         what: the heaviest kind of difference: the verdict, else its evidence, else a ratio that
             moved by more than 3% (1e-6 for a ratio of random instances alone). Another kind tells
             that only one run has the form.
@@ -126,8 +126,8 @@ def diff(
     The exit status is 0 if the runs do not differ, and 1 if they differ.
 
     Args:
-        a: the folder of the first run.
-        b: the folder of the second run.
+        a: the folder of run A, the first run.
+        b: the folder of run B, the second run.
         verdicts: print only changed verdicts, and forms that only one run has. Use this flag for
             runs with different seeds, since their ratios differ.
         json: print JSON (see `jaxbounds schema changes`).

@@ -26,7 +26,7 @@ def drawing(paper: str, item: str, /) -> list[Experiment]:
     """Return the experiments of a paper that draw a figure or a table.
 
     Args:
-        paper: the id of a shipped paper.
+        paper: the id of one of the shipped papers.
         item: "Figure 1", "Figure 1(a)" or "Table 1".
     """
     own = (e for e in experiments().values() if e.id.split(".")[0] == paper)
@@ -40,7 +40,7 @@ def about_figure(name: str, /) -> Iterator[Text]:
         name: "multihead Figure 2", or "Figure 2" for all papers that have one.
 
     Raises:
-        Refused: if no paper has the figure.
+        Refused: if no paper has a figure of that name.
     """
     found = _FIGURE.fullmatch(name.strip())
     if found is None or (found["paper"] or PAPERS[0]) not in PAPERS:

@@ -24,7 +24,7 @@ def topic_text(topic: str, /) -> str:
     """Return the Markdown of a topic.
 
     Raises:
-        Refused: if there is no page on the topic.
+        Refused: if the guide has no page on the topic.
     """
     if topic not in TOPICS:
         raise Refused(f"topic={topic!r} has no page. Try one of: {', '.join(TOPICS)}")

@@ -181,7 +181,7 @@ def _names(which: str, names: Any) -> list[str]:
     """Return the names of entries and sizes unchanged, if all names are Python identifiers.
 
     Raises:
-        Refused: if a name is not an identifier.
+        Refused: if the name of an entry or a size is not an identifier.
     """
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
@@ -209,7 +209,7 @@ def _literal(value: Any) -> Any:
     """Return a value of JSON unchanged, if its `repr` is a Python literal.
 
     Raises:
-        Refused: if a number is infinite or NaN.
+        Refused: if a number in the claim is infinite or NaN.
     """
     if isinstance(value, dict):
         return {name: _literal(entry) for name, entry in value.items()}

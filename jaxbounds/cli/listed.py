@@ -57,7 +57,7 @@ def files_of(name: str, source: Source, /) -> dict[str, str]:
 
     Args:
         name: the id of the paper.
-        source: the numbered items of the paper's LaTeX.
+        source: the numbered items that the command read from the paper's LaTeX.
     """
     entries = "".join(map(_entry, source.items))
     first = source.items[0].id.partition(".")[2] if len(source.items) else "thm1"

@@ -106,7 +106,7 @@ def print_result(
     """Print a result's findings about the paper's claims, then the result's own text, if any.
 
     Args:
-        experiment: the experiment of the result.
+        experiment: the experiment that made the result.
         dataset: the result.
         verbose: also print the numbers of claims that are reproduced.
     """

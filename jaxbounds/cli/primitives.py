@@ -20,7 +20,7 @@ def primitives(*, all: bool = False, json: bool = False) -> int:
     operation without a rule for slopes (derivatives over a box).
 
     Args:
-        all: also list the operations that have every rule.
+        all: also list the operations for which the library has every rule.
         json: print the rows as a JSON list of objects instead of a table.
     """
     rows = [row for row in coverage() if all or not _is_complete(row)]

@@ -41,7 +41,7 @@ class Screen:
 
     Args:
         console: the console for the rows of verdicts; progress goes to standard error.
-        names: the ids of the statements.
+        names: the ids of the statements to judge.
         every: show every row, not only the rows with verdicts that differ from the record.
     """
 
@@ -136,13 +136,13 @@ def show(
     A form is one version of a claim: printed, corrected or sharpened.
 
     Args:
-        run: the verification to run.
-        console: the console for the table.
+        run: the verification that the command runs.
+        console: the console that prints the table of verdicts.
         every: print every row; a run of up to `FEW` forms prints every row in any case.
         verbose: also print notes that change no verdict: random instances that were left out, and
             ratios that differ from the record.
-        record: write ratios and values into the papers' records.
-        durations: the number of slowest statements to name.
+        record: write the worst ratios and values into the records of the papers.
+        durations: how many of the slowest statements to name at the end.
     """
     few = sum(len(s.forms) for s in run.selection.statements) <= FEW
     every, verbose = every or few, verbose or few

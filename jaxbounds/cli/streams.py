@@ -25,7 +25,7 @@ def say(text: object, /, *, errors: bool = True) -> None:
 
     Args:
         text: the line, which may hold words of a file or a statement.
-        errors: print on standard error.
+        errors: print the line on standard error instead of standard output.
     """
     print(printable(str(text)), file=sys.stderr if errors else sys.stdout, flush=errors)
 

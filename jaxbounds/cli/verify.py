@@ -74,7 +74,7 @@ def verify(
         last_failed: judge only the statements whose verdicts in the last run differed from the
             record, and the statements without a verdict. If no such statement exists, judge all
             statements.
-        durations: the number of slowest statements to name.
+        durations: how many of the slowest statements to name at the end.
         every: print every row of the table; a run of at most 20 forms always prints every row.
         verbose: also print notes that change no verdict: random instances that were left out, and
             ratios that differ from the record.

@@ -57,7 +57,7 @@ class Round(NamedTuple):
     Attributes:
         digests: a dictionary from each statement to the digest of its judged code.
         stamps: the stamps of the watched files, which show whether a file has changed.
-        status: the exit status of this round.
+        status: the exit status of this round of judging.
         depends: a dictionary from each statement to the files other than code that it read.
     """
 
@@ -99,7 +99,7 @@ def judge_changed(watched: Watched, before: Round, /) -> Round:
     """Judge the statements whose code changed.
 
     Args:
-        watched: the statements and options of the watch.
+        watched: the statements that the watch judges, and its options.
         before: the results of the previous round of judging.
     """
     stamps = stamps_of(_imported(watched.imports))

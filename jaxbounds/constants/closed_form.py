@@ -28,7 +28,7 @@ class ClosedForm:
     """A formula that agrees with all known digits.
 
     Attributes:
-        text: the formula, for example "4/(3 sqrt(3))".
+        text: the text of the formula, for example "4/(3 sqrt(3))".
         digits: the number of decimal digits with which the formula agrees.
         height: the largest |coefficient| of the formula's integer relation.
         chance: the expected number of formulas that agree by coincidence. The chance is the number
@@ -56,7 +56,7 @@ def closed_form(
 
     Args:
         digits: the number to explain by a formula, written in decimal digits.
-        known: the number of leading digits that are certain.
+        known: the number of leading digits of the ratio that are certain.
         axes: the size (shapes) at which the constant was found; a formula may contain logarithms of
             the size's integers.
         between: two decimal numbers; the value of the formula must lie between them.

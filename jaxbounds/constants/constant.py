@@ -117,9 +117,9 @@ def sharp_constant(
             statement's first size. The default is the statement's sizes.
         seed: the seed of the random draws.
         budget: the numbers of random draws and of searches at each size.
-        seconds: the processor time in seconds for each size. The search raises lhs/rhs from further
-            starting instances until later starts are unlikely to change the constant, or until the
-            time is over.
+        seconds: the processor time of the search in seconds, for each size. The search raises
+            lhs/rhs from further starting instances until later starts are unlikely to change the
+            constant, or until the time is over.
         snap: whether to look for optima at which several coordinates of an instance are equal.
         examples: a store of the worst instances of earlier runs. The search also starts from the
             stored instances, and adds the new worst instances.

@@ -27,7 +27,7 @@ class Exponent:
         value: the exponent, from one fit of all axes together.
         low: the lower end of the exponent's 99% interval (Student). `low` and `high` are None
             unless the number of sizes exceeds the number of fitted parameters.
-        high: the upper end of the exponent's 99% interval.
+        high: the upper end of the 99% interval of the fitted exponent.
         word: "none" if the constant does not vary along the axis, "power" if the residual of the
             fit is less than a thousandth, else "no single power".
     """

@@ -70,7 +70,7 @@ class Settled(NamedTuple):
 
     Attributes:
         point: the instance with the largest ratio lhs/rhs found.
-        every: whether the search measured all points.
+        every: whether the search measured all points of the finite sets.
         doubt: the reason why another point may have a larger ratio; empty if no reason is known.
     """
 
@@ -166,10 +166,10 @@ def settled(
     """Return the best point over finite sets; None if no point meets the hypotheses.
 
     Args:
-        problem: a problem for which `is_discrete` is true.
+        problem: the inequality at one size, a problem for which `is_discrete` is true.
         pool: the random draws and the results of earlier searches.
-        budget: the budget for further random draws.
-        seed: the seed of all draws.
+        budget: the budget of further random draws.
+        seed: the seed of all random draws.
         until: the value of `time.process_time()` at which the search stops.
     """
     batch, _ = pool.of_size(0)

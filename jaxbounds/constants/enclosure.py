@@ -47,7 +47,7 @@ class Ratio:
     """The ratio lhs/rhs of a problem, as a function of instances whose floats may be balls.
 
     Args:
-        problem: the inequality at its size.
+        problem: the inequality to maximise, at one size.
         instance: any instance of this size.
         seconds: the processor time in seconds after which an enclosure stops with `Undecided`.
         project: whether to project an instance onto the hypotheses first, as the search for the

@@ -90,7 +90,7 @@ class Best(NamedTuple):
     """The point with the largest ratio, and the certified facts about this point.
 
     Attributes:
-        point: the point with the largest ratio.
+        point: the point (instance) with the largest ratio lhs/rhs.
         ball: an interval around lhs/rhs at the point; None if ball arithmetic could not run.
         reason: the reason why the ball or the slopes of the ratio are missing.
         gain: the further relative gain of the ratio that slopes predict; None if it is unknown.
@@ -120,8 +120,8 @@ def examined(
     """Return the finding about the best of the polished points, certified as far as possible.
 
     Args:
-        problem: the inequality at its size.
-        points: the instances that `polished` returned.
+        problem: the inequality to maximise, at one size.
+        points: the instances that `polished` returned after the climbs.
         until: the value of `time.process_time()` after which no point is certified.
         seed: the seed of the random neighbours that the search compares with a point.
         snap: whether to round coordinates, and to continue from a better neighbour.
@@ -212,7 +212,7 @@ def said(
 
     Args:
         problem: the inequality at its size.
-        best: the best point, as `best_of` returned it.
+        best: the point with the largest ratio, as `best_of` returned it.
         points: all points, among which the function counts the points with the best ratio.
         where: the kind of supremum (a key of `MEANING`) if the caller knows it; if None, the best
             point decides.
@@ -275,7 +275,7 @@ class _Confirmed(NamedTuple):
     """A point (an instance that a climb reached) and the point's certified ratio.
 
     Attributes:
-        point: the point with the largest certified ratio.
+        point: the point (instance) with the largest certified ratio.
         ratio: lhs/rhs of the problem, as a function of instances; None if `ball` is None.
         ball: the ball of lhs/rhs at the point; None if ball arithmetic gives no ball.
         reason: the reason why `ball` is None, or why a point with a larger float ratio has no ball.

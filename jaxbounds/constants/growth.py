@@ -67,8 +67,9 @@ class Growth(NamedTuple):
         left: the relative change of the ratio lhs/rhs between the last two scales.
         settled: whether `left`, the relative change of the ratio between the last two scales, is
             below 1e-12.
-        endless: whether the ratio grows without bound. A ratio grows without bound if the local
-            exponents d log(ratio)/d log(scale), or d log(ratio)/d log(log(scale)), do not decay.
+        endless: whether the ratio lhs/rhs grows without bound along the scale. A ratio grows
+            without bound if the local exponents d log(ratio)/d log(scale), or d log(ratio)/d
+            log(log(scale)), do not decay.
         rise: the relative rise of the ratio lhs/rhs from the start of the walk to the last scale.
         lawful: whether, at scales near 1, the last ratio minus the ratio is a power of the scale. A
             rise with a power law is not an effect of rounding, even if the rise is small.

@@ -88,7 +88,7 @@ class HostClimber:
 
     Args:
         problem: the problem whose ratio the climber maximises.
-        draws: random instances, stacked along a leading axis.
+        draws: random instances of one size, stacked along a leading axis.
     """
 
     def __init__(self, problem: Problem, draws: Instance, /) -> None:

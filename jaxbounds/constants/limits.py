@@ -63,14 +63,14 @@ class Limit(NamedTuple):
     Attributes:
         words: the name of the limit, such as "W -> infinity" (an entry grows) or "a - b -> 0" (two
             entries meet).
-        instance: an instance far along the family, in float64.
+        instance: an instance far along the family (path of scaled instances), in float64.
         ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
         certain: the ratio at the largest accepted scale, with balls (intervals) for the program's
             constants.
         settled: whether `left`, the relative change of the ratio between the last two scales, is
             below 1e-12.
-        endless: whether the ratio grows without bound. If `settled` and `endless` are both False,
-            the search does not know the limit of the ratio.
+        endless: whether the ratio lhs/rhs grows without bound along the scale. If `settled` and
+            `endless` are both False, the search does not know the limit of the ratio.
         left: the relative change of the ratio lhs/rhs between the last two scales.
         rise: the relative rise of the ratio from the point to the last scale.
         lawful: whether, at scales near 1, the last ratio minus the ratio is a power of the scale.
@@ -154,7 +154,7 @@ class Look(NamedTuple):
     """The float64 ratios lhs/rhs of one family (path of scaled instances) at the scales `LOOKS`.
 
     Attributes:
-        family: the index of the family.
+        family: the index of the family (path of scaled instances).
         high: the largest ratio lhs/rhs at the measured scales.
         first: the instance at the smallest scale with the ratio `high`.
         last: the ratio at the largest scale; `high` if float64 overflows before the largest scale.

@@ -62,8 +62,8 @@ def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.
 
     Args:
         loss: the function that the search minimises.
-        x: the start, of shape (n,).
-        steps: the largest number of steps.
+        x: the starting point of the minimisation, of shape (n,).
+        steps: the largest number of steps of the minimisation.
         until: the value of `time.process_time()` at which the walk stops.
     """
     f, g = loss(x)
@@ -97,8 +97,8 @@ def bundled(
     If the number of pieces that meet equals the number of coordinates, the steps are Newton steps.
 
     Args:
-        loss: the function to minimise.
-        x: the start, of shape (n,).
+        loss: the function that the walk minimises.
+        x: the starting point of the minimisation, of shape (n,).
         radius: half the side of the first trust region, a cube.
         until: the value of `time.process_time()` at which the walk stops.
     """
@@ -133,10 +133,11 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
     """Return the step within a cube that minimises the largest of the cuts (linear functions).
 
     Args:
-        cuts: the point, value and slope of each cut.
+        cuts: the point, value and slope of each cut (linear bound).
         x: the middle of the cube, the trust region.
-        f: the loss at x. The function lowers a cut (linear bound) that exceeds f at x until the cut
-            equals f at x. If f is None, the function leaves all cuts unchanged.
+        f: the value of the minimised function at x. The function lowers a cut (linear bound) that
+            exceeds f at x until the cut equals f at x. If f is None, the function leaves all cuts
+            unchanged.
         radius: half the side of the cube, the trust region.
 
     Returns:
@@ -176,7 +177,7 @@ def by_cma(
         losses: a function that takes points of shape (m, n) and returns losses of shape (m,).
         x: the start, of shape (n,).
         spread: the first standard deviation of the draws of CMA-ES.
-        seed: the seed of the draws.
+        seed: the seed of the random draws of the search.
         until: the value of `time.process_time()` at which the search stops.
 
     Raises:

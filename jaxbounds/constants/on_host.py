@@ -92,10 +92,10 @@ def settled_on_host(
 
     Args:
         problem: the inequality at its size; the statement runs in Python.
-        draws: random instances, stacked along a leading axis.
+        draws: random instances of one size, stacked along a leading axis.
         starts: instances that meet the hypotheses, from which the climbs begin.
-        fresh: a function that returns further draws.
-        seed: the seed of all draws.
+        fresh: a function that returns further random instances (draws).
+        seed: the seed of all random draws.
         until: the value of `time.process_time()` at which the search stops.
 
     Returns:

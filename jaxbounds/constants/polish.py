@@ -49,10 +49,10 @@ class Point(NamedTuple):
     Tied coordinates are coordinates that move together.
 
     Attributes:
-        instance: the instance at the end of the climb.
+        instance: the instance at which the climb (ascent of lhs/rhs) ended.
         ties: the coordinates that move together (see `snapping.Ties`).
         values: one value for each set of coordinates that move together, of shape (k,).
-        ratio: lhs/rhs at the instance.
+        ratio: the ratio lhs/rhs at the instance.
         kind: the kind of the instance from which the climb started.
         stalled: whether the climb by slopes ended at a kink.
     """
@@ -71,7 +71,7 @@ def at(
     """Return an instance as a point, with its tied coordinates and its ratio.
 
     Args:
-        problem: the inequality at its size.
+        problem: the inequality to maximise, at one size.
         instance: the instance to convert to a vector.
         tolerance: the largest distance, relative to the largest entry of a leaf, at which two
             entries are tied.

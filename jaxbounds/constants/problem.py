@@ -97,7 +97,7 @@ class Problem:
 
     Attributes:
         statement: the statement with only one of its forms (inequalities).
-        form: the name of the form.
+        form: the name of the form (version of the claim).
         size: the shapes.
         bench: the object that computes both sides at an instance.
         rounding: a dict from an instance's bits to the ratio from ball arithmetic, for instances

@@ -29,7 +29,7 @@ class Relation(NamedTuple):
 
     Attributes:
         text: the formula that the relation gives for the number x.
-        numbers: the integer coefficients of the relation.
+        numbers: the integer coefficients of the relation between the numbers.
         basis: the basis (the named numbers) of the relation.
         value: a function that takes an mpmath context and returns the formula's value.
     """
@@ -165,8 +165,8 @@ def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterato
     """Yield, for one basis after another, a relation of the number x; None if PSLQ finds none.
 
     Args:
-        x: a positive number of the mpmath context.
-        known: the number of known decimal digits of x.
+        x: a positive number, in the mpmath context, which fixes the precision.
+        known: the number of decimal digits of x that are known.
         numbers: integers whose logarithms are also in the bases.
         mp: the mpmath context.
     """

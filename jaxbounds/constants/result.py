@@ -44,7 +44,7 @@ class AtSize:
     """A lower estimate of the supremum of lhs/rhs at one size.
 
     Attributes:
-        size: the size: a dict from axes to values.
+        size: the size of the instances: a dict from axes to values.
         ratio: the largest ratio lhs/rhs found, a lower estimate of the supremum for every value of
             `where`. If `low` is empty, the ratio comes only from floats (displayed with ~), and it
             may be a rounding error.
@@ -60,11 +60,11 @@ class AtSize:
         reason: the reason why digits or slopes are missing, or why the supremum is not settled.
         starts: the number of starting instances from which the search climbed to larger ratios.
         agreeing: the number of starting instances from which a climb led to `ratio`.
-        kinds: the number of starts of each kind.
+        kinds: for each kind, the number of starting instances of the search.
         agreed: for each kind, the number of starts whose climb led to `ratio`.
         closed: a closed form that agrees with all certain digits; None if no formula agrees.
-        instance: the extremal instance, rounded for display.
-        instance_ratio: lhs/rhs at the rounded instance.
+        instance: the instance with the largest ratio, rounded for display.
+        instance_ratio: the ratio lhs/rhs at the rounded instance.
         seconds: the processor time of the search in seconds.
     """
 
@@ -94,15 +94,15 @@ class SharpConstant:
 
     Attributes:
         id: the id of the statement.
-        form: the name of the statement's form.
+        form: the name of the form (version of the statement's claim).
         label: the label of the statement in the paper, for example "Lemma 6".
-        formula: the statement's formula in plain text.
-        sizes: the finding at each size.
+        formula: the formula of the statement, in plain text.
+        sizes: the finding about the constant at each size.
         dependence: the exponent with which C grows in each axis that varies.
         residual: the largest error of log C at a size in the fit that gives these exponents.
         law: a formula for C in the axes, such as "sqrt(T d)", if it agrees with all closed forms
             and exponents; else empty.
-        seed: the seed of the draws.
+        seed: the seed of the random draws of the search.
         relation: "<=", or ">=" for a bound from below; for ">=" C is the least number with
             C lhs >= rhs.
         line: the claim as JSON, if the user gave the two sides as functions instead of a statement.
@@ -161,7 +161,7 @@ class SharpConstant:
         """Return a constant from the parsed JSON that `save` wrote.
 
         Raises:
-            TypeError: if the JSON has unknown or missing fields.
+            TypeError: if the JSON of the constant has unknown or missing fields.
         """
         sizes = []
         for one in stored["sizes"]:

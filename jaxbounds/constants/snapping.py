@@ -55,7 +55,7 @@ class Ties(NamedTuple):
     Attributes:
         signs: the factor -1, 0 or 1 of each coordinate, of shape (n,).
         labels: for each coordinate, the index of its value in `values`, of shape (n,).
-        basis: the basis of the coordinates y.
+        basis: the basis in which the coordinates y describe the entries x.
     """
 
     signs: Any

@@ -195,8 +195,8 @@ class Fresh:
     A new draw traces and runs the samplers again, which may take longer than a climb.
 
     Args:
-        problem: the inequality at its size.
-        pool: the random draws made so far.
+        problem: the inequality to maximise, at one size.
+        pool: the random instances drawn so far.
         budget: the budget for new draws after the source has returned all draws of the pool.
         seed: the seed of the order of draws, and of new draws.
     """
@@ -229,10 +229,10 @@ def further(
 
     Args:
         problem: the inequality at its size.
-        known: the instances with the largest ratios so far. The function yields changed copies of
-            these instances.
-        fresh: further random draws. The function yields the further draws themselves, and changed
-            copies.
+        known: the known instances with the largest ratios lhs/rhs. The function yields changed
+            copies of these instances.
+        fresh: random instances drawn after the first ones. The function yields the further draws
+            themselves, and changed copies.
         seed: the seed of the random changes; another seed gives other starts.
     """
     rng = np.random.default_rng([seed, 7])

@@ -64,8 +64,8 @@ def scaled(factor: float, /, *names: str, **where: Any) -> Control:
     """Return a control (a change of a data set) that multiplies variables by a factor.
 
     Args:
-        factor: the number by which the variables are multiplied.
-        *names: the names of the variables.
+        factor: the number by which the control multiplies the variables.
+        *names: the names of the data set's variables that change.
         where: a dict from a coordinate to the labels of the entries that change; the default
             changes all entries.
     """

@@ -19,7 +19,7 @@ class Finding(NamedTuple):
     Attributes:
         text: the paper's statement, with the threshold that decides it.
         reproduced: whether the data set shows the statement; None if the data set cannot decide.
-        number: a text with the numbers that decided.
+        number: a text with the numbers that decided the claim.
     """
 
     text: str
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
     """Return `Finding` for its old name `Claim`, for one release.
 
     Raises:
-        AttributeError: if the module has no such name.
+        AttributeError: if the module has no attribute with this name.
     """
     if name != "Claim":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -60,16 +60,16 @@ class Experiment:
             `jaxbounds run`.
         presets: a dict from the name of a preset, such as "faithful", to the preset's
             configuration.
-        run: the function `run(config, key) -> xarray.Dataset`. If `resumable` is set, the function
-            also takes `folder` and `resume`. A resumable `run` stores its progress in `folder`, and
-            continues from there if `resume` is True.
+        run: the function `run(config, key) -> xarray.Dataset`, which computes the data. If
+            `resumable` is set, the function also takes `folder` and `resume`. A resumable `run`
+            stores its progress in `folder`, and continues from there if `resume` is True.
         figure: the function `figure(dataset) -> matplotlib Figure`, which draws the result.
         claims: the function `claims(dataset) -> tuple of Finding`, which decides the paper's
             claims.
         controls: a dict from words in a claim's text to the claim's control (a change of the data
             set after which the claim must fail). If several keys occur in the text, the longest key
             counts.
-        resumable: whether `run` takes `folder` and `resume`.
+        resumable: whether the function `run` takes `folder` and `resume`.
     """
 
     id: str

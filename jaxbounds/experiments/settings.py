@@ -60,7 +60,7 @@ class Settings:
 
         Args:
             dataset: a data set with its configuration in the attribute "config".
-            findings: the findings on the data set.
+            findings: the findings: the data set's answers to the claims.
             more: further differences of the run's settings from the needed settings, in words.
         """
         changed = (*self.changed(dataset), *more)
@@ -90,7 +90,7 @@ def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding
     The undecided finding names a run that decides the claim.
 
     Args:
-        finding: the finding at the present settings.
+        finding: the finding (the answer to a claim) at the run's settings.
         changed: the differences of the run's settings from the needed settings, in words.
         decides: the options of a run that decides the claim.
     """

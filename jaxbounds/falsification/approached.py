@@ -96,7 +96,7 @@ class _Way(NamedTuple):
     Attributes:
         words: a function from the names of the moved entries to the way's name, such as "x to 0".
         moved: a function from an instance to a dict from each moved part's name to its size.
-        out: the instances on the way, in order.
+        out: the instances on the way (sequence of instances), in order.
         back: the instances in the direction opposite to the way.
         end: the instance at the end of the way; None for a way to infinity.
     """
@@ -161,8 +161,8 @@ def _said(way: _Way, start: Instance, last: Instance) -> str:
     If a way ends at an edge of its set, the ratio only comes near one at this edge.
 
     Args:
-        way: the way from `start` to `last`.
-        start: the instance at the start of the way.
+        way: the way (sequence of instances) from `start` to `last`.
+        start: the instance at which the way (sequence of instances) starts.
         last: the projection of the last instance on the way.
     """
     before, after = way.moved(start), way.moved(last)
@@ -320,8 +320,8 @@ def approached(
 
     Args:
         bench: the bench, an object that measures instances.
-        pool: all measured instances.
-        column: the measurements of the form on all instances.
+        pool: all instances measured so far.
+        column: the measurements of one form (version of the claim) on all instances.
         index: the index of the form among the statement's forms (versions of the claim).
         form: the form (a version of the claim), which is a bound with a worst ratio near one.
         referee: the referee, which decides by ball arithmetic whether the sides certainly differ.

@@ -271,7 +271,7 @@ class Bench:
     Args:
         statement: the statement to measure.
         batch: the number of instances in a batch.
-        programs: the compiler, which may keep traced programs.
+        programs: the compiler of the measuring programs, which may keep traced programs.
         calls: the expected number of batches; the bench compiles no program if the number is small.
     """
 
@@ -446,7 +446,7 @@ class Column(NamedTuple):
 
     Attributes:
         measured: the measurements of each instance, of shape (instances,).
-        sizes: the index of each instance's size.
+        sizes: for each instance the index of its size.
         sources: the source of each instance: the name of a sampler, "cases" or "search".
         labels: a number for each instance, equal for equal instances of one size.
         reach: the least and the largest difference of the sides at instances near the random draws;

@@ -135,10 +135,10 @@ def bindings(
     function) are measured on the instances that the correct functions give.
 
     Args:
-        statement: a statement of any kind.
+        statement: a statement of a claim of any kind.
         functions: functions that the statement judges (the claim is about their values).
         factor: the factor by which a wrong function multiplies its real results.
-        budget: the numbers of draws and search steps.
+        budget: the numbers of random draws and of search steps.
     """
     with float64_on_cpu():
         bench, pool = few_draws(statement, budget), Pool()
@@ -197,7 +197,7 @@ def is_bound_to(
     tries each of `OTHER_MISTAKES`.
 
     Args:
-        statement: a statement, or its id.
+        statement: a statement of a paper, or its id.
         function: a function that the statement judges (the claim is about its values).
         factor: the factor by which the wrong function multiplies its real results.
         budget: the numbers of draws and search steps; the default is 48 draws and no search.

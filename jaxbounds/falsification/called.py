@@ -17,8 +17,8 @@ def may_call(
 
     Args:
         function: the function to start from, for example a statement's `evaluate`.
-        among: the functions to look for.
-        room: the packages whose code the search follows.
+        among: the functions that the search looks for.
+        room: the packages whose functions the search looks through.
     """
     wanted = {_plain(one).__code__: one for one in among}
     found, left, seen = set(), [function], set()

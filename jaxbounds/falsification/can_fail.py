@@ -28,8 +28,8 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
     than all sizes.
 
     Args:
-        statement: a statement, or its id.
-        budget: the numbers of draws and search steps.
+        statement: a statement of a paper, or its id.
+        budget: the numbers of random draws and of search steps.
 
     Returns:
         The names of the function, the mistake and the form; empty if the statement cannot fail.

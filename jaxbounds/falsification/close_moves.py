@@ -148,7 +148,7 @@ def search_close(
         pool: all instances so far (draws and earlier results); the function adds the chains'
             results.
         budget: the numbers of draws and search steps; the chains use a part of the steps.
-        at: the seed and the index of the size.
+        at: the seed of the run and the index of the size.
     """
     (seed, index), statement = at, bench.statement
     size, forms = Size(statement.sizes[index]), len(statement.forms)

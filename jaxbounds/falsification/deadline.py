@@ -46,7 +46,7 @@ def look() -> None:
     """Check the time limit.
 
     Raises:
-        OutOfTime: if the limit has passed.
+        OutOfTime: if the time limit of the statement has passed.
     """
     ends = _ends.get()
     if ends is not None and time.perf_counter() > ends:

@@ -173,7 +173,7 @@ def decide(statement: Statement, form: Form | None, column: Column, /) -> Decisi
     Args:
         statement: the statement, which gives the kind and the tolerance.
         form: the form to decide; None for the control (a deliberately false variant).
-        column: the measurements of the form on all instances.
+        column: the measurements of one form (version of the claim) on all instances.
 
     Raises:
         NotImplementedError: if the function has no rule for the kind of the statement.

@@ -164,11 +164,11 @@ class Descent:
     Args:
         given: the bench (measuring object) for instances that contain the promised entries.
         size: the size of the instances (the numbers that give their shapes).
-        names: the names of the promised entries.
+        names: the names of the entries that the claim promises.
         index: the index of the form among the statement's forms (versions of the claim).
 
     Attributes:
-        rounds: the largest number of rounds for an instance.
+        rounds: the largest number of rounds of the search for an instance.
     """
 
     def __init__(self, given: Any, size: Size, names: tuple[str, ...], index: int) -> None:
@@ -207,9 +207,9 @@ class Descent:
         """Decrease the ratio from the best starting points until it stops decreasing.
 
         Args:
-            first: the measured starting points.
+            first: the starting points of the search, with their measurements.
             batch: the instances.
-            rounds: the largest number of rounds for each instance.
+            rounds: the largest number of rounds of the search for each instance.
         """
         held, count = _best_of(first), rows_of(batch)
         own = {name: batch[name] for name in self.names}

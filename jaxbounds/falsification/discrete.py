@@ -176,9 +176,9 @@ def neighbours(leaf: np.ndarray, ends: tuple[Any, Any], most: int, /) -> Iterato
     are exchanged.
 
     Args:
-        leaf: a leaf of one instance.
+        leaf: a leaf (array) of one instance.
         ends: the least and the largest value of an entry.
-        most: the largest number of neighbours.
+        most: the largest number of neighbours to measure.
     """
     flat, made = leaf.reshape(-1), 0
     powers = 2 ** np.arange(min(61, max(1, math.ceil(math.log2(max(ends[1] - ends[0], 2))))))

@@ -109,7 +109,7 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
             def measured(
                 instances: list[Instance], size: Size = size
             ) -> tuple[np.ndarray, np.ndarray]:
-                """Return the violation and the larger side of each instance."""
+                """Return the violation and for each instance the larger of its two sides."""
                 stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
                 found = bench(stacked, size).column(index)
                 noise = is_noise(statement, found, largest_entry(stacked, np, axes=1))
@@ -142,9 +142,9 @@ def _nearer(amounts: np.ndarray, sides: np.ndarray, floor: float, side: float) -
     """Return the indices of up to `STARTS` violating instances whose larger side is nearest to one.
 
     Args:
-        amounts: the violation of each instance.
+        amounts: for each instance the size of its violation.
         sides: the larger side of each instance.
-        floor: the least violation that counts.
+        floor: the least violation of the claim that counts.
         side: the larger side of the worst instance; the function returns only instances whose
             larger side is nearer to one.
     """
@@ -173,7 +173,7 @@ def verdicts_on(
     software give equal verdicts, unless an earlier run kept a violation among the examples.
 
     Args:
-        statement: the statement to try.
+        statement: the statement that the engine tries to falsify.
         seed: the seed of all draws; the engine combines it with the statement's id.
         budget: a budget that replaces the statement's own.
         store: the folder for `worst/<id>.<form>.npz` (the worst instance) and, for a form that
@@ -451,7 +451,7 @@ def replay(
 
     Args:
         find: a function that returns the statement with a given id.
-        stored: an instance from `load_instance`.
+        stored: a stored instance, from `load_instance`.
 
     Returns:
         The statement, the ratio of each form (version of the claim) and of the false control, and

@@ -301,7 +301,7 @@ class Searched(NamedTuple):
         accepted: the number of steps, for each form and the control (a false variant), that led to
             a worse instance.
         met: the number of steps to instances that met the hypotheses, over all forms.
-        ends: the ends of the searches at each size.
+        ends: the results at which the searches at each size ended.
         far: the instances far from all draws that violate a form, perhaps only by rounding.
     """
 

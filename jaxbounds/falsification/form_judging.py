@@ -79,7 +79,7 @@ class FormJudge:
 
     Attributes:
         bench: the bench, an object that measures instances.
-        pool: all measured instances.
+        pool: all instances measured so far.
         referee: the referee (ball arithmetic).
         index: the index of the form among the statement's forms (versions of the claim).
         column: the measurements of the form on all instances; the judge may correct some.

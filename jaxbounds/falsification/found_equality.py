@@ -88,8 +88,8 @@ def cleared(
 
     Args:
         bench: the bench, an object that measures instances.
-        pool: all measured instances.
-        column: the measurements of the form on all instances.
+        pool: all instances measured so far.
+        column: the measurements of one form (version of the claim) on all instances.
         index: the index of the form among the statement's forms (versions of the claim).
         form: a form (version of the claim) that names no equality case (instance with equal sides).
         referee: the referee, which must find the claim true, or the sides equal, at each of the

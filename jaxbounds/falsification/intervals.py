@@ -39,10 +39,10 @@ def bernstein_bound(
 
     Args:
         values: independent draws.
-        least: the smallest possible value.
-        most: the largest possible value.
+        least: the smallest value that the quantity can have.
+        most: the largest value that the quantity can have.
         trials: the number of independent draws; the default is the number of values.
-        risk: the probability that the bound fails.
+        risk: the probability with which the confidence bound may fail.
 
     Raises:
         Refused: if there are fewer than two values or trials.

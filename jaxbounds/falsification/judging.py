@@ -51,13 +51,13 @@ class Findings(NamedTuple):
 
     Attributes:
         bench: the bench, an object that measures instances.
-        pool: all measured instances.
+        pool: all instances measured so far.
         columns: the measurements of each form (version of the claim) as a `Column`, then those of
             the control (a false variant).
         decisions: the decision on each form, and the ratio of its stored counterexample or None.
-        controls: the decision on the control of each form.
+        controls: for each form, the decision about its control.
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
-        searched: the results of the searches.
+        searched: the results of the searches for worst instances.
         near: for each form, whether the rules rejected the near-control (a slightly wrong variant).
         along: for each form, a sentence about a sequence of instances on which the ratio approaches
             one without reaching one; else empty.
@@ -94,11 +94,11 @@ def judge(
     """Draw, search, measure and decide, without shrinking or storing an instance.
 
     Args:
-        statement: the statement to judge.
-        budget: the budget of draws and searches.
-        seed: the seed of all draws.
-        programs: the compiler, which may keep traced programs.
-        examples: the examples of earlier runs.
+        statement: the statement that the function judges.
+        budget: the budget: the numbers of draws and of search steps.
+        seed: the seed of all random draws.
+        programs: the compiler of the measuring programs, which may keep traced programs.
+        examples: the examples: the worst instances of earlier runs.
         referee: the referee (ball arithmetic), which decides about violations of the size of
             rounding.
         timeout: the seconds after which draws and searches end; the function then decides on the

@@ -134,7 +134,7 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
 
     Args:
         x: the rising logarithms of the parameter, or of 1 / parameter if it tends to zero.
-        distance: the distances of the sides, at least three.
+        distance: the distances between the sides at the sizes, at least three.
         floor: the distance up to which a difference of the sides is rounding.
     """
     last = float(distance[-1])
@@ -195,8 +195,8 @@ def judged_limit(
 
     Args:
         statement: a statement about a limit of its left side.
-        m: the measurements of the form on all instances.
-        sizes: the index of each instance's size.
+        m: the measurements of one form (version of the claim) on all instances.
+        sizes: for each instance the index of its size.
         rounding: the absolute amount by which rounding may change the distance at each instance;
             NaN where it is unknown.
     """

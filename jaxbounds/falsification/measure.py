@@ -46,16 +46,16 @@ class Measured(NamedTuple):
     `Sides.error`. `low` is -inf if the violation depends on a search's estimate.
 
     Attributes:
-        value: the ratio, or the relative difference.
-        low: the least value compatible with the stated error.
-        high: the greatest value compatible with the stated error.
+        value: the ratio of the sides, or for `=` their relative difference.
+        low: the least ratio that the stated error allows.
+        high: the greatest ratio that the stated error allows.
         counted: whether the instance meets the hypotheses and decides something: a side exceeds the
             stated error.
         lhs: the side claimed to be smaller (for `=`: NaN).
         rhs: the side claimed to be larger (for `=`: NaN).
         trivial: whether the form's bound is no better than the trivial bound on this instance.
         met: whether the instance meets the hypotheses.
-        error: the stated error; NaN if it is negative.
+        error: the stated error of lhs - rhs; NaN if it is negative.
     """
 
     value: Reals
@@ -180,8 +180,8 @@ def measured(
         statement: the statement to which the reading belongs.
         reading: the evaluated sides and hypotheses of the instance.
         instance: the instance; it counts only if all its floats are finite.
-        xp: the array module of all arguments.
-        axes: the number of leading axes.
+        xp: the array module (NumPy or `jax.numpy`) of all arguments.
+        axes: the number of leading axes of the stacked instances.
     """
     kind, compare = jax.dtypes.canonicalize_dtype(float), _COMPARE[statement.relation]
     own = lambda leaf: tuple(range(axes, leaf.ndim))
@@ -242,7 +242,8 @@ def counts_for(
 
     Args:
         statement: the statement to which the reading belongs.
-        reading: the readings (evaluated sides and hypotheses) of the instances, stacked.
+        reading: the readings (evaluated sides and hypotheses) of the instances, stacked along a
+            leading axis.
         instances: the instances, stacked.
         forms: the index of the form to which each instance belongs.
     """

@@ -64,7 +64,7 @@ def with_one_entry_off(value: Any, at: int = 0) -> Any:
 
     Args:
         value: any object.
-        at: the index of the entry to change.
+        at: the index of the object's entry that the mistake changes.
     """
     return next(itertools.islice(_copies(value), at, None), None)
 

@@ -189,8 +189,8 @@ def search_by_moves(
         pool: all instances so far (draws and earlier results); the function adds the chains'
             results.
         budget: the numbers of draws and search steps; the chains take the steps divided by `STEPS`.
-        at: the seed and the index of the size.
-        again: whether gradient ascent ran before.
+        at: the seed of the run and the index of the size.
+        again: whether a gradient ascent ran before the random moves.
     """
     (seed, index), forms = at, len(bench.statement.forms)
     size = Size(bench.statement.sizes[index])

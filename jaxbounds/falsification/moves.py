@@ -167,7 +167,7 @@ def grown(instance: Instance, like: Instance, /) -> Iterator[Instance]:
     The function repeats the instance, or pads it by its edge, by zeros or by entries of `like`.
 
     Args:
-        instance: an instance of the smaller size.
+        instance: an instance of the smaller of two sizes.
         like: an instance of the larger size, whose leaves have the same numbers of axes.
     """
     for how in ("tiled", "edge", "zero", "other"):
@@ -192,7 +192,7 @@ class Chains(NamedTuple):
     """The results of the chains (parallel runs of random moves).
 
     Attributes:
-        instances: the last instance of each chain.
+        instances: the last instance of each chain (sequence of moves).
         score: each chain's last ratio of the sides; -inf if no instance counted.
         accepted: the number of steps of each chain that led to a worse instance.
         met: for each chain, the number of steps that gave a new instance which meets the
@@ -220,10 +220,10 @@ def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -
 
     Args:
         score: the function that scores the instances of all chains.
-        starts: the starting instances, stacked.
-        rng: the source of random moves.
-        steps: the number of steps.
-        move: the function that proposes the next leaves.
+        starts: the starting instances of the chains, stacked.
+        rng: the random number generator of the moves.
+        steps: the number of steps of the loop.
+        move: the function that proposes the next leaves of the chains.
     """
     held, value, _ = score(starts)
     leaves, structure = jax.tree.flatten(held)

@@ -168,9 +168,9 @@ def values_of(
     Only the first form's values include the sides that all forms share.
 
     Args:
-        statement: the statement of the instances.
-        rows: the rows whose values were recorded.
-        form: the index of the form.
+        statement: the statement to which the instances belong.
+        rows: the rows (instances) whose values the engine recorded.
+        form: the index of the form (version of the claim).
     """
     found = {}
     for row in rows:
@@ -189,7 +189,7 @@ def noted(
         statement: the statement, which declares the claim as data.
         readings: the reading (evaluated sides and hypotheses) of each noted row.
         at: the origin of the rows.
-        rows: the indices of the rows in the batch.
+        rows: the indices of the rows (instances) in the batch.
     """
     plain = lambda vectors: {name: tuple(map(float, v)) for name, v in vectors.items()}
     return [

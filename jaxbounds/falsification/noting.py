@@ -28,7 +28,7 @@ class Few(NamedTuple):
     Attributes:
         at: the origin of the instances.
         size: the size of the instances (the numbers that give their shapes).
-        batch: the instances, stacked.
+        batch: the instances, stacked along a leading axis.
         rows: the indices of the instances in the whole batch.
     """
 
@@ -60,9 +60,9 @@ def noted_alone(
     """Return the `Verdict.values` of each form (version of the claim), as a full run would.
 
     Args:
-        statement: a statement of any kind.
+        statement: a statement of a claim of any kind.
         seed: the seed of the random draws.
-        programs: the compiler, which may store draws.
+        programs: the compiler, which may store random draws.
     """
     found: list[Row] = []
     with float64_on_cpu():

@@ -78,7 +78,7 @@ def planted(function: Judged, wrong: float | Callable[[Any], Any], /) -> Iterato
     """Make a function wrong in a `with` block, in every module of its package.
 
     Args:
-        function: a public function of a module.
+        function: a public function of a Python module.
         wrong: the factor that multiplies the function's results, or a function that changes them.
     """
     with replaced(function):

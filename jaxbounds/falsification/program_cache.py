@@ -70,7 +70,7 @@ class StoredProgram(NamedTuple):
     """A compiled program, with the record of its trace.
 
     Attributes:
-        seen: the record of the trace; see `TraceWatch.seen`.
+        seen: what the trace watch recorded; see `TraceWatch.seen`.
         result: the structure of the program's result as JSON; see `described`.
         program: the bytes that the compiler writes for the program.
     """
@@ -83,7 +83,7 @@ class StoredProgram(NamedTuple):
         """Return a file's contents: a digest made with the folder's key, a JSON line, the program.
 
         Args:
-            file: the path of the file.
+            file: the path of the Python file.
             key: the secret key of the file's folder.
         """
         about = {"seen": self.seen, "result": self.result}

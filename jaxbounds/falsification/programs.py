@@ -107,10 +107,10 @@ class Programs:
         """Return `jit(vmap(function))`, which runs in NumPy if the calls are too few to compile it.
 
         Args:
-            function: a function of one instance.
+            function: a function that takes one instance.
             name: plain values that distinguish the function from others in the folder.
             calls: the expected number of calls of the function with arguments of one shape.
-            watch: the watch that records the trace.
+            watch: the trace watch, which records the trace of the function.
         """
         mapped = jax.vmap(function if watch is None else watch.calls(function))
         ready: dict[Any, Callable] = {}
@@ -129,7 +129,7 @@ class Programs:
         """Return the result of `draw`, or the stored result under this name.
 
         Args:
-            draw: a function that makes the instances.
+            draw: a function that draws the instances.
             name: plain values that identify the draws: all inputs of the draws except the code.
         """
         if self._folder is None:

@@ -91,8 +91,8 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
     Args:
         form: the form (version of the claim), which may give a range of exponents.
         sense: the claim about the exponent: "at most", "at least" or "exactly" one.
-        m: the measurements of the form. Both sides must be positive, and larger than the error that
-            `evaluate` states.
+        m: the measurements of the form (version of the claim). Both sides must be positive, and
+            larger than the error that `evaluate` states.
         sizes: the index of each instance's size; the last size is the asymptotic end.
     """
     try:

@@ -171,7 +171,7 @@ def _without_steps(value: Row, moved: Row, step: float) -> Row:
     but rounding on another platform does not.
 
     Args:
-        value: the recorded values of the instance.
+        value: the recorded values of the sides and functions on the instance.
         moved: the change of each value on the perturbed instance.
         step: the relative amount by which the library perturbed the instance.
     """
@@ -247,9 +247,9 @@ def noted_with_bars(
     """Return the recorded values of each form (version of the claim), with their error bars.
 
     Args:
-        statement: a statement of any kind.
+        statement: a statement of a claim of any kind.
         seed: the seed of the random draws.
-        programs: the compiler, which may store draws.
+        programs: the compiler, which may store random draws.
     """
     values: list[Row] = []
     bars: list[Row] = []

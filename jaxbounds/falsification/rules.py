@@ -118,7 +118,7 @@ def problems_of(paper: Paper) -> tuple[str, ...]:
     - A counterexample meets all assumptions of the paper.
 
     Args:
-        paper: a shipped paper, or your own.
+        paper: a shipped paper, or a paper of your own.
     """
     cited = bool(paper.citation)
     of_forms = (p for s in paper.statements for form in s.forms for p in _of_form(s, form, cited))

@@ -148,9 +148,9 @@ def _compared(
 
     Args:
         statement: the statement, which declares the claim as data.
-        sides: both sides, of shape (instances, entries).
+        sides: both sides of the claim, of shape (instances, entries).
         size: the size of the terms that both sides sum.
-        error: the stated error of each instance.
+        error: the stated error of the sides of each instance.
         spread: the amount by which other roundings change the difference of the sides.
     """
     (left, right), stated = sides, error[:, None]

@@ -81,9 +81,9 @@ class Referee(NamedTuple):
     Attributes:
         word: "disproved", "disproved as coded", "undecided", or "absent" if ball arithmetic (the
             extra `certify`) is not installed.
-        reason: the reason, in one sentence.
+        reason: the reason for the answer, in one sentence.
         strict: whether the claimed inequality certainly holds strictly.
-        equal: whether both sides certainly are equal.
+        equal: whether both sides of the claim certainly are equal.
         meeting: whether the enclosures of both sides overlap, and are so short that only equal
             sides explain the overlap.
     """

@@ -37,8 +37,8 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
 
     Args:
         bench: the bench, an object that measures instances.
-        pool: the pool of measured instances.
-        column: the measurements of the form on all instances.
+        pool: the pool of all measured instances.
+        column: the measurements of one form (version of the claim) on all instances.
         form: a form (version of the claim) that floats violate.
         referee: the referee (ball arithmetic), which judges at most `ASKED` violations, large and
             small.

@@ -258,11 +258,11 @@ def terms(traced: Any, given: Any, amount: float = MOVED, /) -> Terms:
 
     Args:
         traced: the result of `jax.jit(function).trace`.
-        given: the argument of the traced function.
+        given: the argument at which the traced function is run.
         amount: the relative perturbation of each term; it must exceed the program's rounding.
 
     Raises:
-        NotInterpreted: if NumPy cannot run the program.
+        NotInterpreted: if NumPy cannot run the traced program.
     """
     refuse(traced.jaxpr)
     movers = [_still, *(_mover(pair, way * amount) for pair in range(PAIRS) for way in (1, -1))]
@@ -358,7 +358,7 @@ def shaken(traced: Any, given: Any, seed: int, /) -> Any:
     Args:
         traced: the result of `jax.jit(function).trace`.
         given: the argument of the traced function.
-        seed: the seed of the roundings.
+        seed: the seed of the random roundings.
 
     Raises:
         NotInterpreted: if NumPy cannot run the program.

@@ -162,9 +162,9 @@ class TraceWatch:
         function again if it has traced or cached the function for another statement.
 
         Args:
-            closed: the traced program.
+            closed: the traced program whose integers are tested.
             given: its arguments.
-            retrace: a function that traces the program once more.
+            retrace: a function that traces the statement's program once more.
         """
         if self.never and not self.blind:
             forget(*(f.__module__ for f in self._codes))

@@ -79,8 +79,8 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
     """Return the verdict's reason: the instances with NaN sides, and a way to exclude them.
 
     Args:
-        statement: a claim that one instance decides.
-        pool: all measured instances.
+        statement: a claim that a single instance decides.
+        pool: all instances measured so far.
         column: the measurements of one form (version of the claim) on the pool.
 
     Returns:

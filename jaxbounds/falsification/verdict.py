@@ -28,8 +28,8 @@ class Verdict:
         label: the statement's label in print, such as "Lemma 1".
         kind: the statement's kind, such as "inequality" or "rate".
         relation: the comparison: "<=", ">=" or "="; "->" for limits.
-        form: the name of the form.
-        expected: the status that the form should have.
+        form: the name of the form (version of the claim).
+        expected: the status that the verdict on the form should have.
         recorded: whether the form's declaration or the paper's records give the expected status. If
             False, a claim should hold, and a false twin (a deliberately false variant) should fail.
         out_of_time: whether the time limit ended the run; the form is then inconclusive.
@@ -41,15 +41,15 @@ class Verdict:
             level; for an expectation, the mean of lhs divided by the mean of rhs. For a rate the
             worst ratio is the fitted exponent; for a limit, the distance of the sides at the last
             size. NaN if no instance counted.
-        instances: the number of instances that counted.
+        instances: the number of instances that counted for the verdict.
         evidence: the kind of evidence, such as "sampled", "searched", "enumerated", "attained" or
             "violated" (with a certificate "disproved"); see `jaxbounds.falsification.evidence`.
-        searches: the number of searches for this form.
+        searches: the number of searches for worst instances of this form.
         accepted: the number of search steps that led to a worse instance.
         starts: for each kind of start at the worst size, the number of searches that ended within a
             millionth of the worst ratio, and the number of searches.
-        distinct: the number of different instances that counted.
-        by_size: the worst ratio at each size.
+        distinct: the number of different instances that counted for the verdict.
+        by_size: for each size the worst ratio found.
         near: whether the engine rejected the near-control, a slightly wrong form: the right side is
             1% smaller, or one side of an identity is moved by a millionth.
         sensitivity: for a bound that holds, the relative amount by which the larger side could
@@ -71,15 +71,15 @@ class Verdict:
         certificate: the result of ball arithmetic, if `jaxbounds.certify` certified the form.
         witness_file: the path of the witness (a file from which any program can check the failure)
             in the output folder; empty without a witness.
-        counterexample_ratio: the ratio of the stored counterexample, or None.
+        counterexample_ratio: the ratio lhs/rhs of the stored counterexample, or None.
         worst_file: the path of the worst instance in the output folder; empty if not saved.
         shrunk_ratio: the ratio lhs/rhs of the shrunk failing instance, or None.
         shrunk_file: the path of the shrunk instance in the output folder; empty if not saved.
-        size: the size of the worst instance.
+        size: the size at which the worst instance was found.
         sides: for a bound, the left and the right side on the worst instance; empty otherwise.
-        precision: the float type of the measurements.
+        precision: the float type in which the sides were measured.
         tolerance: the relative tolerance that the statement declares.
-        seconds: the seconds spent on the whole statement.
+        seconds: the seconds that the run spent on the whole statement.
         seed: the seed of the run.
         source: the statement's place in the paper.
     """
@@ -188,7 +188,7 @@ class Verdict:
         """Return the verdict from a dict that `to_json` returned.
 
         Raises:
-            Refused: if a field is missing or unknown.
+            Refused: if a field of the verdict is missing or unknown.
         """
         stored = {name: value for name, value in stored.items() if name != "as_expected"}
         if set(stored) != {f.name for f in fields(cls)}:

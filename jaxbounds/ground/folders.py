@@ -101,7 +101,7 @@ class Marked:
     The names of files are relative to the folder, with "/" between their parts.
 
     Args:
-        path: the folder; the first write makes the folder.
+        path: the folder that runs write into; the first write makes the folder.
 
     Raises:
         Refused: in any method, if the mark `.jaxbounds` is a symbolic link, or a file of the user
@@ -185,7 +185,7 @@ class Marked:
         a run's damaged file (see `set_aside`), and leaves a file of the user unchanged.
 
         Args:
-            name: the name of the file.
+            name: the name of the file of results.
             read: a function that reads the file, and raises `Damaged` if the library did not write
                 the content.
         """
@@ -209,7 +209,7 @@ class Marked:
 
         Raises:
             Damaged: if the mark has the name, but not the digest of the present content.
-            OSError: if the file cannot be read.
+            OSError: if the file of the mark cannot be read.
         """
         path = self.place(name)
         if not _local(path):  # a comparison would fetch the remote file once more

@@ -101,9 +101,9 @@ class Scan(NamedTuple):
     Attributes:
         body: the program of one step; it takes the constants, the carry, and one slice of the
             inputs.
-        consts: the number of constant operands.
-        carry: the number of operands that each step replaces.
-        length: the number of steps.
+        consts: the number of operands that are constants of the loop.
+        carry: the number of operands that each step of the loop replaces.
+        length: the number of steps of the loop.
         reverse: whether the scan begins with the last slice of its inputs.
     """
 
@@ -118,9 +118,9 @@ class While(NamedTuple):
     """The parameters of a `while`.
 
     Attributes:
-        condition: the program that returns whether another step follows.
+        condition: the program that returns whether the loop makes another step.
         condition_consts: the number of operands that only the condition reads.
-        body: the program of one step.
+        body: the program that makes one step of the loop.
         body_consts: the number of operands that only the body reads.
     """
 

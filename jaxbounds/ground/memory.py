@@ -19,8 +19,8 @@ def refuse_over(need: float, limit: float, what: str, advice: str = "") -> None:
     """Refuse a call that would take more memory than a limit.
 
     Args:
-        need: the bytes that the call would take.
-        limit: the bytes that the call may take.
+        need: the bytes of memory that the call would take.
+        limit: the bytes of memory that the call may take.
         what: the start of the error message, a subject and a verb such as "24 words need".
         advice: another cure, such as "take fewer words or ". The message states this cure before
             the words "raise memory_limit".

@@ -122,7 +122,7 @@ def take(
     of the run's names.
 
     Args:
-        out: the requested folder.
+        out: the folder that the caller requested.
         settings: JSON-able settings; a run waits for another run with equal settings.
         names: the names of the files that the run will write.
         look: a function that a waiting run calls repeatedly; an exception of `look` ends the wait.
@@ -131,7 +131,7 @@ def take(
     Raises:
         Refused: if `only` is true and the folder is not free, or if a symbolic link has one of the
             names.
-        OSError: if the folder cannot be made.
+        OSError: if the run's folder cannot be made.
     """
     names = tuple(names)
     own = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode()).hexdigest()

@@ -88,7 +88,7 @@ def parsed(data: bytes, /) -> Any:
 
     Raises:
         Refused: if the text has too many objects, lists or commas, or nests them too deeply.
-        ValueError: if the bytes are not a JSON text.
+        ValueError: if the bytes of the file are not a JSON text.
     """
     containers, entries = data.count(b"{") + data.count(b"["), data.count(b",")
     if containers > CONTAINERS or entries > ENTRIES:
@@ -135,7 +135,7 @@ def fits(value: Any, hint: Any, /) -> bool:
     """Tell whether a parsed JSON value has the structure that the library writes for a Python type.
 
     Args:
-        value: the parsed value.
+        value: the value that was parsed from JSON.
         hint: the type: a type of strings, numbers, literals, tuples, lists or dicts, or a union.
     """
     origin, inner = get_origin(hint), get_args(hint)

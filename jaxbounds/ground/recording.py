@@ -414,8 +414,8 @@ def forget(different: set[str] = frozenset(), /) -> set[str]:  # type: ignore[as
     """Clear the record of dependencies, and return the names of the modules in it.
 
     Args:
-        different: the dependencies that changed. If Python imported a module before the record
-            began, the function returns the module only if the module's own file changed.
+        different: the dependencies whose state changed. If Python imported a module before the
+            record began, the function returns the module only if the module's own file changed.
     """
     before = {name for name, key in _watch.before.items() if key in different}
     names = _watch.executed | before

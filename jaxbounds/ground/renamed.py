@@ -10,8 +10,8 @@ def renamed(module: str, names: Mapping[str, str], /) -> Callable[[str], Any]:
     """Return a `__getattr__` for a module; it finds a function by its old name, and warns.
 
     Args:
-        module: the module's `__name__`.
-        names: a dict from old names to new names.
+        module: the `__name__` of the module with renamed functions.
+        names: a dict from the old names of functions to new names.
     """
 
     def look_up(name: str) -> Any:

@@ -16,7 +16,7 @@ class Table(NamedTuple):
 
     Attributes:
         title: the line above the table; if the table has no rows, only the title is displayed.
-        columns: the names of the columns.
+        columns: the names of the table's columns.
         rows: the rows; each row has one text for each column.
     """
 

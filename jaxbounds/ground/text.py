@@ -24,7 +24,7 @@ def shortened(name: str, most: int, /) -> str:
     """Return a file name of at most `most` bytes; a digest of the name replaces the cut part.
 
     Args:
-        name: the whole name, without its suffix (".json").
+        name: the whole file name, without its suffix (".json").
         most: the largest number of bytes of the result in UTF-8, at least 33; a file system allows
             255 bytes, including the suffix.
     """

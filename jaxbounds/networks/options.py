@@ -19,9 +19,9 @@ def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
     """Return an option that is an integer >= `least`; a traced value passes unchecked.
 
     Args:
-        name: the name of the option.
-        value: the user's value.
-        least: the smallest valid value; None for any integer.
+        name: the name of the option, which messages give.
+        value: the value that the user gave for the option.
+        least: the smallest valid value of the option; None for any integer.
 
     Raises:
         Refused: if the value is not an integer >= `least`; a bool or a float does not count as an
@@ -45,10 +45,10 @@ def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) ->
     """Return the user's option if it is a real number above a bound and not NaN, else refuse it.
 
     Args:
-        name: the name of the option.
-        value: the user's value.
-        above: the bound that the value must exceed.
-        example: a valid value, for the message.
+        name: the name of the option, which messages give.
+        value: the value that the user gave for the option.
+        above: the bound that the option's value must exceed.
+        example: a valid value of the option, for the message.
 
     Raises:
         Refused: if the value is not a real number above the bound.
@@ -74,7 +74,7 @@ def function(name: str, value: Any, of: str, /) -> Callable[..., Any]:
         of: a text that names the function's arguments, for the message.
 
     Raises:
-        Refused: if the value cannot be called.
+        Refused: if the user's value is not a function.
     """
     if not callable(value):
         raise refused(name, value, "function", f"a function of {of}")

@@ -19,7 +19,7 @@ class Reason(NamedTuple):
     Attributes:
         what: a sentence that names the obstacle.
         paths: the paths of the parameters that the obstacle concerns, or the name of an argument.
-        change: the change that the user should make.
+        change: the change of the network that the user should make.
     """
 
     what: str

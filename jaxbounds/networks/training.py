@@ -24,8 +24,8 @@ class Training(NamedTuple):
     """The state of a training run between two steps.
 
     Attributes:
-        params: the current parameters.
-        memory: the optimiser's state.
+        params: the present parameters of the network.
+        memory: the present state of the optimiser.
     """
 
     params: Params
@@ -44,12 +44,12 @@ def optimizer(
 
     Args:
         rule: "gd", "momentum" (heavy ball), "adam" or "adamw" (beta = .9, .999, eps = 1e-8).
-        step_size: a number or a traced scalar.
+        step_size: the step size of the optimiser: a number or a traced scalar.
         momentum: the momentum coefficient of the heavy-ball method.
         weight_decay: the decoupled weight decay of AdamW.
 
     Raises:
-        Refused: if the rule is unknown.
+        Refused: if the name of the optimiser is unknown.
     """
     import optax
 
@@ -95,11 +95,11 @@ def train(
 
     Args:
         loss: a function of the parameters alone, `loss(params)`, which closes over the data.
-        params: the parameters at the start.
+        params: the parameters at the start of the training.
         rule: the optimiser, from `optimizer` or any Optax transformation.
-        steps: the number of steps, a multiple of `every`.
+        steps: the number of training steps, a multiple of `every`.
         measure: a function of the parameters that returns a dictionary of small arrays.
-        every: the number of steps between measurements.
+        every: the number of training steps between measurements.
 
     Returns:
         The last state, and the measurements stacked along a leading axis.

@@ -31,9 +31,9 @@ class Answer(NamedTuple):
     """The answer of a run at the paper's settings (full size) to a claim of a figure.
 
     Attributes:
-        claim: the text of the claim.
+        claim: the text of the paper's claim.
         answer: "yes", "NO" or "open": the answer to the claim.
-        number: the numbers behind the answer, in words.
+        number: the numbers behind the answer to the claim, in words.
     """
 
     claim: str
@@ -46,14 +46,14 @@ class RecordedRun:
     """A run of a figure, as its record describes it.
 
     Attributes:
-        date: the day of the run ("2026-11-27").
-        version: the version of the library.
-        jax: the version of JAX.
+        date: the day on which the run began ("2026-11-27").
+        version: the version of the library that made the run.
+        jax: the version of JAX that made the run.
         seed: the seed of the run.
         machine: the machine in words ("2 CPU cores").
         cpu_seconds: the seconds of processor time of the whole command.
         settings: a line of text about the data set and the sizes that the run used.
-        config: the whole configuration.
+        config: the whole configuration of the run.
         claims: the answers to the figure's claims, in their order.
     """
 

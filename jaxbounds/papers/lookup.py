@@ -20,9 +20,9 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
     """Load the shipped papers, then the papers of the modules or files in `extra`.
 
     Args:
-        extra: modules or files of the user.
-        patterns: the patterns to look up. If each pattern begins with the name of a shipped paper,
-            the function loads only these shipped papers.
+        extra: modules or files of the user that hold a PAPER.
+        patterns: the patterns whose statements the function looks up. If each pattern begins with
+            the name of a shipped paper, the function loads only these shipped papers.
 
     Raises:
         Refused: if two papers share an id, or a module in `extra` cannot be loaded.
@@ -97,7 +97,7 @@ def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement,
     """Return the statements that test a function of the library.
 
     Args:
-        statements: the statements to look through.
+        statements: the statements among which the function looks.
         name: the function's full name, or its end ("linear_bounds.lemma_3_4_explicit").
 
     Raises:
@@ -164,7 +164,7 @@ def in_own_papers(papers: Iterable[Paper], pattern: str, /) -> tuple[str, ...]:
     shell pattern. The pattern may also be the statement's label.
 
     Args:
-        papers: the papers of the user.
+        papers: the papers that the user's files define.
         pattern: a pattern, such as "one" for the statement "mine.one".
     """
     every = [s for paper in papers for s in paper.statements]

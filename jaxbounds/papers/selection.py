@@ -50,7 +50,7 @@ class Catalogue(NamedTuple):
 
     Attributes:
         imports: modules or files of the user that hold a PAPER.
-        own: papers that exist in this process alone.
+        own: papers that no file defines, but only this process.
     """
 
     imports: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Selection(NamedTuple):
 
     Attributes:
         papers: the papers of the statements, and perhaps further papers.
-        statements: the statements in the order of the papers.
+        statements: the selected statements, in the order of the papers.
         catalogue: the papers in which another process finds the statements again.
         parts: the patterns and kinds that chose the statements; empty if all are chosen.
     """

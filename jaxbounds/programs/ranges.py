@@ -244,7 +244,7 @@ def operations_that_may_wrap(program: ClosedJaxpr, given: Sequence[Any], /) -> t
     """Return the names of primitives with integer results that may leave the range of their type.
 
     Args:
-        program: the traced program.
+        program: the traced program whose integers are tested.
         given: an array for each argument; the argument may hold any integers between the array's
             least and largest entry.
     """

@@ -106,7 +106,7 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
     on which no result depends, such as an initialiser of values that the program replaces.
 
     Args:
-        program: the traced program.
+        program: the traced program whose integers are tested.
         wanted: the type in which the results are meant to be computed.
     """
     least = _digits(wanted)
@@ -147,7 +147,7 @@ def narrow_constants(closed: ClosedJaxpr, wanted: Any, /) -> tuple[str, ...]:
     """Return the type and shape of each constant that has fewer digits than the type `wanted`.
 
     Args:
-        closed: the traced program.
+        closed: the traced program whose integers are tested.
         wanted: the type in which the results are meant to be computed.
     """
     least, found = _digits(wanted), dict[str, None]()

@@ -49,7 +49,7 @@ class Audit(NamedTuple):
         settings: all that the verdicts depend on: package versions, the digest of the source code,
             the seed, and further settings.
         out: the folder that holds the stored instances and witnesses.
-        imports: the arguments of the option `--import`.
+        imports: the arguments of the command's option `--import`.
     """
 
     paper: Paper

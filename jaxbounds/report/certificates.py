@@ -23,7 +23,7 @@ def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
     A form is one version of a claim: printed, corrected or sharpened.
 
     Args:
-        certificates: certificates of `jaxbounds.certify`, and proofs.
+        certificates: the results to print: certificates of `jaxbounds.certify`, and proofs.
         width: the width of the screen, in columns; 80 columns show everything.
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)

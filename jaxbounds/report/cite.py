@@ -56,7 +56,7 @@ def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, An
 
     Args:
         paper: the paper.
-        verdicts: the verdicts on its statements.
+        verdicts: the verdicts on the statements of the paper.
         settings: the settings of the run, with the version of the library as "jaxbounds", and
             "seed".
     """
@@ -89,9 +89,9 @@ def cite_section(
     """Return the page's section about the papers: the editions checked, their links and citations.
 
     Args:
-        papers: the papers of the verdicts.
+        papers: the papers to which the verdicts belong.
         verdicts: the verdicts on the page.
-        settings: the settings of the run.
+        settings: the settings on which the verdicts of the run depend.
     """
     verdicts = tuple(verdicts)
     parts = [

@@ -29,7 +29,7 @@ def codes_in(words: str, known: Iterable[str], /) -> tuple[str, ...]:
 
     Args:
         words: the text.
-        known: the codes to look for.
+        known: the codes (short names such as S6) to look for.
     """
     names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
     found = re.findall(rf"(?<![\w.])(?:{names})(?![\w#])", words) if names else ()
@@ -40,7 +40,7 @@ def legend(words: str, paper: Paper, /) -> Text:
     """Return a line with the explanation for each code in a text; empty without a code.
 
     Args:
-        words: the text above the explanations.
+        words: the text that the explanations follow.
         paper: the paper that the text is about.
     """
     known, text = explained(paper), Text()
@@ -58,7 +58,7 @@ def pointer(forms: Iterable[tuple[str, str]], papers: Sequence[Paper], /) -> str
 
     Args:
         forms: ids of statements, each with the name of a form.
-        papers: the papers of the statements.
+        papers: the papers to which the statements belong.
     """
     known = {paper.id: explained(paper) for paper in papers}
     found: dict[str, None] = {}
@@ -89,7 +89,7 @@ def describe_code(paper: Paper, code: str, /) -> Text:
     A form is one version of a claim: printed, corrected or sharpened.
 
     Args:
-        paper: the paper that has the code.
+        paper: the paper that explains the code.
         code: the code, one of the keys of `explained(paper)`.
     """
     errata = {erratum.id: erratum for erratum in paper.errata}
@@ -116,7 +116,7 @@ def papers_with(name: str, papers: Iterable[Paper], /) -> list[tuple[Paper, str]
 
     Args:
         name: "multihead.S6", "multihead S6", or "S6" for all papers that have the code.
-        papers: the papers to search.
+        papers: the papers in which the code is looked up.
 
     Raises:
         Refused: if the name has the form of a code and no paper has it.

@@ -117,7 +117,7 @@ class Column:
     """A column of the table of verdicts.
 
     Attributes:
-        name: the head of the column, in lower case.
+        name: the head of the table's column, in lower case.
         text: a function that returns the text of a cell.
         width: the width in the terminal, in characters. 0 means the rest of the screen's width, and
             None hides the column in the terminal.

@@ -187,7 +187,7 @@ def looseness_rows(
     sizes.
 
     Args:
-        constants: the constants of inequalities.
+        constants: the sharp constants of inequalities.
         worst: worst ratios that are known from other runs.
     """
     rows: list[tuple[str, ...]] = []
@@ -218,7 +218,7 @@ def looseness_section(
     """Return the page's part on the looseness of the printed forms (versions of a claim).
 
     Args:
-        constants: the recorded constants.
+        constants: the constants that the papers' records hold.
         seen: the ids of the statements on the page.
         worst: worst ratios that are known from other runs.
     """

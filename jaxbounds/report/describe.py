@@ -91,7 +91,7 @@ def sides_text(relation: str, meta: Mapping[str, Any], /) -> str:
     quotient of the sides, or if a side is not stored.
 
     Args:
-        relation: the relation of the statement.
+        relation: the relation between the sides in the statement: "<=", ">=" or "=".
         meta: the description of the stored instance, from its file.
     """
     lhs, rhs = (meta.get(side) for side in ("lhs", "rhs"))
@@ -106,8 +106,8 @@ def instance_code(instance: object, file: Path, /) -> str:
     """Return an instance as Python code: its numbers, or the call that loads its file.
 
     Args:
-        instance: nested dicts of arrays.
-        file: the file that holds the instance.
+        instance: the instance as nested dicts of arrays.
+        file: the file that stores the instance.
     """
     words = str(_listed(instance))
     plain = len(words) < LONGEST and "inf" not in words and "nan" not in words

@@ -121,11 +121,11 @@ def tree(tex: str, /, *, display: str = "block") -> Element:
     """Return LaTeX as a tree of MathML.
 
     Args:
-        tex: the LaTeX, without dollar signs.
+        tex: the formula in LaTeX, without dollar signs.
         display: "block", or "inline" among words.
 
     Raises:
-        Refused: if the LaTeX cannot be read.
+        Refused: if the LaTeX of the formula cannot be read.
     """
     from latex2mathml.converter import convert_to_element  # slow to import
 
@@ -148,7 +148,7 @@ def mathml(tex: str, /, *, display: str = "block") -> Html:
         display: "block", or "inline" among words.
 
     Raises:
-        Refused: if the LaTeX cannot be read.
+        Refused: if the LaTeX of the formula cannot be read.
     """
     root = tree(tex, display=display)
     _typeset(root)

@@ -105,7 +105,7 @@ def fails_as_printed(paper: Paper, verdicts: Sequence[Verdict], /) -> dict[str, 
 
     Args:
         paper: the paper.
-        verdicts: the verdicts on its statements.
+        verdicts: the verdicts on the statements of the paper.
     """
     kinds = {erratum.id: erratum.kind for erratum in paper.errata}
     order = (*get_args(Weight), NO_ERRATUM, EARLY)

@@ -71,7 +71,7 @@ def shares(quantiles: Sequence[float], low: float, high: float, bins: int, /) ->
             largest.
         low: log10 of the left end of the axis of ratios.
         high: log10 of the right end of the axis of ratios.
-        bins: the number of bins.
+        bins: the number of bins of the histogram.
 
     Returns:
         `bins + 2` numbers whose sum is one.

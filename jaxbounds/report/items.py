@@ -42,7 +42,7 @@ class Covered(NamedTuple):
     """An item of a paper's LaTeX source (a theorem or display), with the statements that check it.
 
     Attributes:
-        item: the item of the source.
+        item: the item (theorem or display) of the LaTeX source.
         ids: the ids of the judged statements about the item.
         words: the verdicts on these statements, the reason why there is no verdict, or
             `NOT_COVERED`.
@@ -64,7 +64,7 @@ def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
     labelled display in the theorem has a verdict.
 
     Args:
-        paper: a paper with `contents`.
+        paper: a paper whose field `contents` holds its items.
         verdicts: the verdicts on the paper's statements; other verdicts are ignored.
     """
     found = list[Covered]()
@@ -140,7 +140,7 @@ def tex_as_html(tex: str, /, *, display: bool = False) -> Html:
     """Return a text in LaTeX as HTML: the formulas as MathML, the words without commands.
 
     Args:
-        tex: words with formulas in them.
+        tex: a text of words with LaTeX formulas in them.
         display: whether the text itself is a formula, or a row of formulas.
     """
     found = list(_MATH.finditer(tex))

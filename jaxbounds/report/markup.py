@@ -37,11 +37,11 @@ def element(name: str, /, *children: object, **attributes: object) -> Html:
     """Return an HTML element with an end tag.
 
     Args:
-        name: the name of the tag.
-        children: the content of the element, as for `joined`.
-        attributes: the attributes by name. An underscore becomes a hyphen, and an underscore at
-            the end is dropped (`class_`). `True` gives the bare name; `None`, `False` and ""
-            leave the attribute out. A link that `may_lead` refuses is left out, too.
+        name: the name of the HTML tag.
+        children: the content of the HTML element, as for `joined`.
+        attributes: the attributes of the HTML element, by name. An underscore becomes a hyphen, and
+            an underscore at the end is dropped (`class_`). `True` gives the bare name; `None`,
+            `False` and "" leave the attribute out. A link that `may_lead` refuses is left out, too.
     """
     words = [name]
     for key, value in attributes.items():

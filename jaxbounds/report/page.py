@@ -50,9 +50,9 @@ def document(title: str, body: Html, /, *styles: str) -> str:
     """Return a page that loads no other file.
 
     Args:
-        title: the title of the page.
-        body: the content of the page.
-        styles: the names of style sheets of this package.
+        title: the title of the HTML page.
+        body: the content of the HTML page.
+        styles: the names of the style sheets that the page includes.
     """
     head = joined(
         Html('<meta charset="utf-8">'),

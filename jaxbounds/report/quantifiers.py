@@ -64,7 +64,7 @@ def last_size(statement: Statement, shown: str, /) -> tuple[str, str]:
     Args:
         statement: the statement; a limit has a size that is closest to the limit, and no largest
             size.
-        shown: the largest size of the verdict in words.
+        shown: the largest size that the verdict reaches, in words.
     """
     for axis, end in statement.towards.items():
         closest = (max if math.isinf(end) else min)(statement.sizes, key=lambda size: size[axis])

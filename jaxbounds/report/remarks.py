@@ -31,7 +31,7 @@ def remarks(
     Draws are random instances. A form is one version of the statement.
 
     Args:
-        group: the verdicts of the forms.
+        group: the verdicts on the forms of the statement.
         place: a function from the name of a stored instance's file to its path now.
         judged: the functions that the statement judges.
         stays: a function from the file's name to its path after the run; `place` unless given.

@@ -268,7 +268,7 @@ def statement_rows(statement: Statement, verdicts: Sequence[Verdict], run: Run, 
 
     Args:
         statement: the statement.
-        verdicts: the verdicts on each of its forms.
+        verdicts: the verdicts on each form of the statement.
         run: the facts about the run that the rows show.
     """
     ax, shared = axis(statement, verdicts), _shared(verdicts)

@@ -23,7 +23,7 @@ def schema_of(hint: Any, /) -> Schema:
     """Return the schema of `to_json`'s output for a value of a type.
 
     Raises:
-        TypeError: if `to_json` does not know the type.
+        TypeError: if `to_json` cannot convert a value of the type.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:

@@ -39,7 +39,7 @@ def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
 
     Args:
         statement: the statement.
-        verdicts: the verdicts on its forms.
+        verdicts: the verdicts on the forms of the statement.
 
     Returns:
         A matplotlib figure.

@@ -152,7 +152,7 @@ def summary(verdicts: Sequence[Verdict], /, *, changed: int = 0) -> str:
     A form is one version of a statement. A verdict is unexpected if it differs from the record.
 
     Args:
-        verdicts: the verdicts on all forms.
+        verdicts: the verdicts on all forms of the papers' statements.
         changed: the number of forms whose values differ from the record.
     """
     counts: dict[str, int] = {}
@@ -191,7 +191,7 @@ def statement_table(statements: Iterable[Statement], /, *, width: int = USUAL) -
     The columns have fixed widths, because Rich computes widths slowly.
 
     Args:
-        statements: statements of one paper or more.
+        statements: statements of one paper or of several papers.
         width: the width of the screen, in columns.
     """
     usual = ("holds", "consistent")

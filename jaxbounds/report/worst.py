@@ -18,11 +18,11 @@ def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) ->
     A form is one version of a claim: printed, corrected or sharpened.
 
     Args:
-        papers: the papers whose records are read.
+        papers: the papers whose records of ratios are read.
         verdicts: further verdicts.
 
     Raises:
-        Refused: if a record is damaged.
+        Refused: if a record of the papers is damaged.
     """
     found: dict[tuple[str, str], float] = {}
     for paper in papers:

@@ -97,8 +97,8 @@ def audit(
             with equal library version, source code and seed.
         imports: further modules or files that hold a PAPER of your own.
         seed: the seed of all random instances.
-        timeout: seconds for each statement. If the search refutes no claim in this time, the
-            verdict is inconclusive.
+        timeout: the time limit of each statement, in seconds. If the search refutes no claim in
+            this time, the verdict is inconclusive.
         certify: whether to disprove each failing form (a version of a claim) in ball arithmetic,
             which encloses rounding errors. Needs the optional packages `jaxbounds[certify]`.
         on: the engine that judges (local processes, Dask or SLURM), as for `verify`.

@@ -47,7 +47,7 @@ class Certified(NamedTuple):
     A form is one version of a claim: printed, corrected or sharpened.
 
     Attributes:
-        certificate: the certificate of a disproof, or the proof.
+        certificate: the certificate of the disproof, or the proof on a box.
         witness: the data with which an independent checker confirms a disproof.
         theorem: the text of the file for the proof assistant Rocq. None if the caller wanted no
             file, or the form has no translation.

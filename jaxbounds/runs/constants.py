@@ -42,8 +42,8 @@ class Search(NamedTuple):
         seconds: seconds of processor time for each size. The search at a size ends earlier if
             climbs from enough starting instances end at the same constant.
         grow: also search at the statement's first size with each axis doubled in turn.
-        single: whether the user named one statement. For a single named statement the search raises
-            errors instead of returning them as reasons.
+        single: whether the user named exactly one statement. For a single named statement the
+            search raises errors instead of returning them as reasons.
     """
 
     axes: Mapping[str, tuple[float, ...]]

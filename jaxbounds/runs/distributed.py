@@ -51,8 +51,8 @@ class Distributed:
             processes the same `--out`; only the first process writes there.
         coordinator: HOST:PORT of the first process; needed if the processes do not find each other.
             Start the first process first.
-        processes: the number of processes.
-        process: the index of this process, from 0.
+        processes: the number of processes that share the run.
+        process: the index of this process among the processes of the run, from 0.
     """
 
     distributed: bool = False

@@ -52,7 +52,7 @@ def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: b
     Args:
         verdicts: the verdicts on all forms (versions) of some statements.
         papers: the papers that contain these statements.
-        others: whether to keep the records of other statements.
+        others: whether the file keeps the records of other statements.
 
     Raises:
         Refused: if a paper is defined in no file.
@@ -86,7 +86,7 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
     Args:
         verdicts: verdicts of a run with seed 0 and the statements' own numbers of random instances
             and searches.
-        recorded: the recorded ratios of each statement and form.
+        recorded: the ratios that the paper's records hold for each statement and form.
     """
     for verdict in filter(_is_recorded, verdicts):
         before = recorded.get(verdict.id, {}).get(verdict.form)

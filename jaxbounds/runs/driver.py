@@ -75,7 +75,7 @@ def _outcome(future: concurrent.futures.Future) -> Any:
 
     Raises:
         Refused: if workers cannot run these pieces at all, or the executor has shut down.
-        Exception: any exception that the work itself raised.
+        Exception: any exception that the function `work` itself raised.
     """
     try:
         outcome = future.result()
@@ -112,8 +112,8 @@ def each(
     Args:
         executor: any executor. If the executor has an attribute `jobs`, the function divides the
             pieces into `jobs` lots, one call each.
-        work: a function of a module. Each process runs one call at a time, with JAX prepared as for
-            the commands.
+        work: a function that a Python module defines. Each process runs one call at a time, with
+            JAX prepared as for the commands.
         pieces: the arguments of the calls (pieces of work), which must be picklable.
 
     Yields:
@@ -122,7 +122,7 @@ def each(
     Raises:
         Refused: if a worker has other versions or another source, cannot load its piece, or the
             engine is gone.
-        Exception: any exception that the work itself raised.
+        Exception: any exception that the function `work` itself raised.
     """
     pieces = list(pieces)
     lots = min(getattr(executor, "jobs", len(pieces)), len(pieces))
@@ -163,7 +163,7 @@ def drive(
     Args:
         work: a function of a module, or such a function in a `functools.partial`.
         pieces: the arguments of the calls (pieces of work), as plain picklable values.
-        on: an engine, or any executor.
+        on: an engine of the library, or any executor.
         jobs: the number of processes; 0 means one for each core, as far as the memory allows.
         folder: a folder that all jobs of a queue can read and write.
         units: the number of items (for example statements) in all pieces together; by default the

@@ -31,7 +31,7 @@ class Engine:
         engine: "processes" of this machine; "dask://HOST:PORT", a Dask scheduler that runs there;
             "slurm", an array of SLURM jobs; or "slurm:local", the jobs as processes of this
             machine, for a test.
-        partition: the partition of SLURM.
+        partition: the partition of SLURM in which the jobs run.
         time: minutes that a SLURM job may take.
         array: the number of SLURM jobs, among which the pieces of work are divided.
     """

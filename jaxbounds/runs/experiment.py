@@ -99,7 +99,8 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
     Raises:
         Refused: if the folder holds an unfinished run and `resume` is False; if `resume` is True
             and a file or module that the run depends on has changed.
-        KeyboardInterrupt: if the user stops the run. The message says how to continue.
+        KeyboardInterrupt: if the user stops the run before its end. The message says how to
+            continue.
     """
     prepare_jax()
     chosen, more = request.experiment, dict[str, Any]()
@@ -172,11 +173,11 @@ def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE
     Args:
         request: the run.
         out: the folder that gets a folder for each finished shard.
-        count: the number of shards.
+        count: the number of shards into which the run is cut.
         on: the engine that computes the shards.
 
     Raises:
-        Refused: if a shard was lost twice.
+        Refused: if the worker of a shard died twice.
     """
     every = [Share(index, count) for index in range(1, count + 1)]
     left = [share for share in every if not _is_done(shard_files.folder_of(out, share))]
@@ -203,8 +204,8 @@ def merged(
     If a run of this request then resumes in `out`, it takes its numbers from the shards.
 
     Args:
-        folders: the folders of the shards.
-        out: the folder of the whole run.
+        folders: the folders that hold the finished shards.
+        out: the folder of the whole run, into which the shards are merged.
         imports: the user's modules or files that the run needs. Reading a shard's file never
             executes code.
 
@@ -250,7 +251,7 @@ def run(
             `precision`, the experiment chooses the precision ("highest"), or JAX's default applies
             if the experiment chooses none.
         out: the folder for result.nc and the checkpoints; without `out`, `run` writes no file.
-        resume: continue the run that the folder holds.
+        resume: continue the run that the folder already holds.
         shards: the number of shards (shares of the training runs). If `shards` is positive, the
             engine `on` computes the shards, and `run` merges them.
         on: the engine that computes the shards, as for `verify`.

@@ -2,10 +2,10 @@
 
 The folder loses no verdict when a run is interrupted, and reuses no outdated verdict. During a run
 the folder `unfinished/` holds a journal and the instances (inputs at which claims were measured).
-The first line of the journal has the settings of the run. Each later line has the verdicts on one
-judged statement. `publish` moves the instances and the verdicts into place. If a run was
-interrupted, the next run with equal settings continues the interrupted run. The next run uses each
-verdict whose dependencies have not changed. Runs change no files of the user.
+The first line of the journal has the settings on which the verdicts of the run depend. Each later
+line has the verdicts on one judged statement. `publish` moves the instances and the verdicts into
+place. If a run was interrupted, the next run with equal settings continues the interrupted run. The
+next run uses each verdict whose dependencies have not changed. Runs change no files of the user.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ class Kept(NamedTuple):
 
     Attributes:
         verdicts: the verdicts on each form of the statement.
-        when: the time of the verdicts, in UTC.
+        when: the time at which the verdicts were made, in UTC.
         depends: the files and modules that the verdicts depend on, besides the run's settings.
     """
 
@@ -159,8 +159,8 @@ def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
     """Return a journal's settings, the verdicts in its lines, and a sentence on each damaged line.
 
     Raises:
-        Damaged: if the file is not a journal.
-        OSError: if the file is missing.
+        Damaged: if the file is not a journal of a run.
+        OSError: if the file of verdicts is missing.
     """
     settings, judged, wrong = None, list[Kept](), list[str]()
     records: dict[str, Depends] = {}
@@ -257,8 +257,9 @@ class Folder:
     """A folder of verdicts.
 
     Args:
-        path: the path of the folder. The first file that is written creates the folder.
-        settings: the settings of the run. The folder never mixes verdicts of different settings.
+        path: the path of the folder of verdicts. The first file that is written creates the folder.
+        settings: the settings on which the verdicts of the run depend. The folder never mixes
+            verdicts of different settings.
         held: the lock that this run has on the folder.
         asked: the folder that the user named, which holds the list of failed statements; by default
             `path`.

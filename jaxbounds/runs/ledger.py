@@ -31,7 +31,7 @@ def read(folder: Place, /) -> Depends:
     """Return the record of dependencies in a run's folder; {} if the folder has no record.
 
     Raises:
-        Refused: if the record is damaged.
+        Refused: if the record of dependencies is damaged.
     """
     place, depends = folder / LEDGER, dict[str, str]()
     try:

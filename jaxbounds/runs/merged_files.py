@@ -33,7 +33,7 @@ def taken(
         out: the folder that the user named.
         command: the name of the command that makes the results.
         names: the names of the files of results.
-        imports: the user's imported files.
+        imports: the files that the user imported for the run.
         look: a function that is called while another run has locked the folder.
     """
     settings = versions() | {"command": command, "source": digest_of(imports)}
@@ -104,9 +104,9 @@ def add_to(
     prints the new name.
 
     Args:
-        folder: the folder that holds the file.
-        name: the name of the file. A file with the ending `.rests.json` beside it has the
-            dependencies of each entry.
+        folder: the folder that holds the file of results.
+        name: the name of the file of results. A file with the ending `.rests.json` beside it has
+            the dependencies of each entry.
         found: pairs of a new entry and its dependencies (files and modules). An entry has an id and
             a form. A shipped statement has no dependencies; None means that the dependencies are
             unknown.

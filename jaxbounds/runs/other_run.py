@@ -28,7 +28,7 @@ def what_differs(
 
     Args:
         before: the settings of the run that a folder holds.
-        now: the settings of this run.
+        now: the settings of the present run.
         depends: the dependencies of the folder's verdicts that have changed.
     """
     names = [name for name in now if name not in before or before[name] != now[name]]

@@ -100,11 +100,11 @@ def requested(
 
     Args:
         experiment: the id of the experiment.
-        words: the fields of the configuration as options.
+        words: the fields of the experiment's configuration as options.
         preset: the name of the configuration to start from.
         seed: the seed of all random numbers.
         precision: JAX's precision of matrix products.
-        imports: the user's modules or files.
+        imports: the user's modules or files that the run imports.
 
     Raises:
         Refused: if the experiment, the preset or the precision is unknown, or the seed is invalid.
@@ -167,7 +167,7 @@ def from_file(
         experiment: the id of the experiment.
         flags: the flags (options of `jaxbounds run`) that the file holds.
         imports: the user's modules or files, which the command line names.
-        file: the path of the file, for messages.
+        file: the path of the file, which messages name.
 
     Raises:
         Refused: if the flags name imports but `imports` is empty, if a flag is not a field of the

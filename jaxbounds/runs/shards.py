@@ -1,6 +1,7 @@
 """Read and write the file that describes a shard: a share of the training runs of a run.
 
-The file names the run and the shard's index, and says whether the shard is finished.
+The file names the run and the shard's index, and says whether all training runs of the shard are
+finished.
 """
 
 import json
@@ -28,7 +29,7 @@ class Shard:
         experiment: the id of the experiment.
         flags: the options of `jaxbounds run`: the preset, the seed, the imports and the fields of
             the configuration.
-        index: the index of the shard, from 1.
+        index: the index of the shard among all shards, from 1.
         count: the number of shards of the run.
         about: the result of `Request.identity` for the run.
         done: whether the shard is finished.
@@ -134,8 +135,8 @@ def refuse_unless_same(one: Shard, other: Shard, first: str, second: str, /) -> 
     """Refuse shards of different runs.
 
     Raises:
-        Refused: if a setting differs. The message names the setting, with the values of both
-            shards.
+        Refused: if a setting of the shards differs. The message names the setting, with the values
+            of both shards.
     """
     ours, theirs = (_flat(s.about | {"experiment": s.experiment}) for s in (one, other))
     for name in sorted(ours | theirs):

@@ -252,8 +252,8 @@ class Verification:
     Args:
         selection: the statements.
         options: the options with which the run judges statements.
-        out: the folder of the verdicts. If the folder holds verdicts of another run on other
-            statements, the run writes into another folder beside this folder.
+        out: the folder into which the verdicts are written. If the folder holds verdicts of another
+            run on other statements, the run writes into another folder beside this folder.
         on: the engine that judges the statements.
         jobs: the number of processes; 0 means one for each core.
         exitfirst: stop at the first verdict that differs from the recorded verdict.

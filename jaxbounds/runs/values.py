@@ -132,7 +132,7 @@ class Expected:
     """The recorded values of some papers; a user's paper may have no recorded values.
 
     Args:
-        papers: the papers whose values are compared.
+        papers: the papers whose recorded values are compared.
 
     Raises:
         Refused: if a file of records is damaged.
@@ -193,8 +193,8 @@ def record_values(
 
     Args:
         verdicts: the verdicts on all forms of some statements, with seed 0.
-        papers: the papers of these statements.
-        others: whether to keep the records of other statements.
+        papers: the papers to which the statements belong.
+        others: whether the file keeps the records of other statements.
         bounds: a function that returns how far rounding may change the values of a statement.
 
     Returns:

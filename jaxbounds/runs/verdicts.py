@@ -35,7 +35,7 @@ class Verdicts(tuple[Verdict, ...]):
     beside a verdict that differs from the recorded verdict.
 
     Attributes:
-        folder: the folder that holds the instances.
+        folder: the folder that holds the run's instances.
         settings: the versions, the source and the seed that the verdicts depend on; empty if
             unknown.
         moved: a line for each form whose ratios differ from the record (`verify(record=True)`). A
@@ -113,7 +113,7 @@ class Verdicts(tuple[Verdict, ...]):
         """Return the verdict with the largest worst ratio.
 
         Raises:
-            Refused: if nothing was measured.
+            Refused: if no instance was measured for any of the verdicts.
         """
         measured = [v for v in self if not math.isnan(v.worst_ratio)]
         if not measured:

@@ -36,11 +36,11 @@ class Violation:
             violates the claim.
         instance: the worst instance, with the largest violation or ratio. If the worst instance
             violates the claim, `instance` is a simpler violating instance instead.
-        instance_ratio: the ratio at `instance`.
-        size: the sizes of `instance`.
-        instances: the number of measured instances.
-        reason: a sentence that explains the result.
-        by_size: the largest ratio at each size.
+        instance_ratio: the ratio lhs/rhs at `instance`.
+        size: the sizes of the arrays in `instance`.
+        instances: the number of instances that the search measured.
+        reason: a sentence that explains the result of the search.
+        by_size: for each size the largest ratio found.
         line: the claim as text, which `jaxbounds new --from` reads.
     """
 
@@ -104,9 +104,9 @@ def find_violation(
     """Search for an instance that violates lhs <= rhs.
 
     Args:
-        lhs: a number, or a function. The names of the function's arguments are keys of `over` or of
-            `sizes`.
-        rhs: a function or a number, like `lhs`.
+        lhs: the left side: a number, or a function. The names of the function's arguments are keys
+            of `over` or of `sizes`.
+        rhs: the right side: a function or a number, like `lhs`.
         over: a dictionary from an argument's name to its set, for example {"x": jb.Ball(1, "d")}.
         sizes: a dictionary from the name of each size to its values, for example {"d": (2, 4)}. The
             search runs at all combinations.

@@ -43,7 +43,7 @@ def watched(work: Callable[[], Result], /, *, own: bool) -> tuple[Result, Depend
     """Call a function; return its result, and the files and modules that the user's code read.
 
     Args:
-        work: the function to call, without arguments.
+        work: the function to call, which takes no arguments.
         own: whether the work executes the user's code. If `own` is False, the function records
             nothing.
     """

@@ -40,7 +40,7 @@ def disproof_file(
     Args:
         statement: the statement whose form is false.
         form: the name of the form (version of the claim).
-        instance: the instance on which the form is false.
+        instance: the instance on which the statement's form is false.
         size: the static part of the instance (its shapes and other Python numbers, by name).
         as_coded: whether the program's constants are exactly their floats. If False, a constant
             that may have been rounded stands for any number near the constant, if the proof allows
@@ -85,7 +85,7 @@ def proof_file(
     A form is one version of the claim.
 
     Args:
-        statement: the statement of the form.
+        statement: the statement that has the form.
         form: the form (version of the claim) to write.
         domain: the box of parameters, and its slack (the amount by which the proved claim is
             weaker).

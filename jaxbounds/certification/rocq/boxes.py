@@ -50,7 +50,7 @@ class OnBox(NamedTuple):
     """A form (version of a claim) on a box of parameters.
 
     Attributes:
-        parameters: the coordinates of the box.
+        parameters: the coordinates (parameters) of the box.
         pairs: the pairs of the left and the right side, entry by entry.
         error: the error of the sides that `evaluate` states.
         ledger: the list of all scalar operations that the program executes.
@@ -155,7 +155,7 @@ def box_file(
     """Write the Rocq file that proves a form (version of the claim) on a box.
 
     Args:
-        statement: the statement of the form.
+        statement: the statement that has the form.
         form: the form (version of the claim) to write.
         domain: the box of parameters, and its slack (the amount by which the proved claim is
             weaker).

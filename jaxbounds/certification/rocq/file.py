@@ -54,7 +54,7 @@ class Contents:
     """Collects the lines of a file; it writes each definition once, before its first use.
 
     Attributes:
-        lines: the lines so far.
+        lines: the lines of the file so far.
         operations: the number of scalar operations in these lines.
     """
 
@@ -251,8 +251,8 @@ class RocqFile(str):
 
     Attributes:
         operations: the number of scalar operations and comparisons in the file.
-        lemmas: the number of proved lemmas.
-        seconds: the estimated time on one core, in seconds.
+        lemmas: the number of proved lemmas in the lines so far.
+        seconds: the estimated time that Rocq's kernel needs on one core, in seconds.
     """
 
     operations: int
@@ -264,7 +264,7 @@ def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -
     """Write the file of a translated disproof.
 
     Args:
-        about: the translated disproof.
+        about: the disproof, translated to scalar operations.
         citation: the paper's title.
         margin: the relative margin by which the instance violates the claim in the disproof. Unless
             the margin is zero, the file also proves that the sides differ by a relative millionth.

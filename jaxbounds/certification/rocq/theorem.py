@@ -37,7 +37,7 @@ class Translated:
 
     Attributes:
         statement: the statement whose form is false.
-        form: the false form (version of the claim).
+        form: the form (version of the claim) that the file disproves.
         size: the static part of the instance (its shapes and other Python numbers, by name).
         instance: a dict from the name of each leaf of the instance to an array of exact numbers.
         ledger: the record of all numbers and comparisons, in the order of the program.
@@ -80,7 +80,7 @@ def theorem_of(
 
     Raises:
         NotSupported: if an operation has no translation; the message names it.
-        Undecided: if the bounds leave the disproof open.
+        Undecided: if the bounds of the translated numbers leave the disproof open.
     """
     static = Size(dict(size))
     problem: Exception = NotSupported("readings=() leaves nothing to try. Try READINGS")

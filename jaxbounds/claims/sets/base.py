@@ -33,8 +33,8 @@ class Chart(NamedTuple):
     Attributes:
         part: the name of the part of the set that the chart (map from coordinates) reaches; empty
             if it reaches the whole set.
-        lower: the least value of each coordinate.
-        upper: the greatest value of each coordinate.
+        lower: the least value of each coordinate of the chart.
+        upper: the greatest value of each coordinate of the chart.
         point: the function that maps coordinates of shape (k,) to a point of the set.
     """
 
@@ -80,8 +80,8 @@ def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
     """Return an array of signs and zeros that uniform random numbers determine.
 
     Args:
-        places: one number in [-1, 1) for each entry. The entries whose numbers are nearest to 0 get
-            the sign of their number.
+        places: one random number in [-1, 1) for each entry of the array. The entries whose numbers
+            are nearest to 0 get the sign of their number.
         share: a number in [0, 1); a larger number gives signs to more entries.
 
     A random permutation could also choose the entries, but sorting takes long to compile.

@@ -53,9 +53,9 @@ def best_point(
         objective: the function to maximise, from a point to a number; NaN counts as minus infinity.
         over: the sets, keyed by the names of the point's entries.
         size: a dict from the names of sizes in the sets' shapes to numbers.
-        given: a further starting point of the search.
+        given: a further starting point of the search, a point of the sets.
         starts: the number of draws and extreme points to start from.
-        steps: the number of steps from each starting point.
+        steps: the number of steps of the search from each starting point.
     """
     safe = lambda point: jnp.nan_to_num(objective(point), nan=-jnp.inf, posinf=jnp.inf)
     every = over.every(size)
@@ -154,12 +154,12 @@ def supremum(
     write instead.
 
     Args:
-        function: the function to maximise. The function takes a point of each set as a keyword
-            argument, and returns a number.
+        function: the function that the search maximises. The function takes a point of each set as
+            a keyword argument, and returns a number.
         over: the sets, keyed by the names of the function's arguments.
         size: a dict from the names of sizes in the sets' shapes to numbers.
         starts: the number of draws and extreme points to climb from.
-        steps: the number of steps from each starting point.
+        steps: the number of steps of the search from each starting point.
     """
     return _found(function, over, size, (starts, steps), "below")
 

@@ -291,7 +291,7 @@ class Symmetric(_OfMatrices):
         """Return the matrices' shape (d, d), with the number that `size` gives for d.
 
         Raises:
-            Refused: if the matrices are not square.
+            Refused: if the matrices of the set are not square.
         """
         rows, columns = super().shape_at(size)
         if rows != columns:

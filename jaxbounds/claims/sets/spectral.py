@@ -23,7 +23,7 @@ def on_spectrum(function: Scalar, matrix: jax.Array, parameter: jax.Array) -> ja
     Args:
         function: f, a function of an eigenvalue and the parameter, applied entry by entry.
         matrix: the matrix, of shape (d, d); the function uses its symmetric part.
-        parameter: the second argument of f, a number.
+        parameter: the second argument of the function f, a number.
     """
     values, vectors = jnp.linalg.eigh(matrix)
     return (vectors * function(values, parameter)[None, :]) @ vectors.T
@@ -58,7 +58,7 @@ def on_singular_values(function: Scalar, matrix: jax.Array, parameter: jax.Array
 
     Args:
         function: f, a function of a singular value and the parameter, applied entry by entry.
-        matrix: the matrix, of shape (m, n).
+        matrix: the matrix whose singular values the function transforms, of shape (m, n).
         parameter: the second argument of f, a number.
     """
     left, values, right = jnp.linalg.svd(matrix, full_matrices=False)

@@ -10,9 +10,9 @@ class Line(NamedTuple):
     """A line of a Python file.
 
     Attributes:
-        file: the path of the file.
-        line: the line, which counts from 1.
-        module: the name of the file's module.
+        file: the path of the Python file.
+        line: the number of the line in the file, from 1.
+        module: the name of the Python module in the file.
     """
 
     file: str

@@ -109,7 +109,7 @@ def claim(
             `over`, of entries of `there_is`, or of sizes.
         relation: "<=", ">=", "=", "<", ">", or "->" for a limit: `lhs` tends to `rhs` along a size.
             A strict inequality holds only if no instance has equal sides.
-        rhs: the right side, given like `lhs`.
+        rhs: the right side of the claim, given like `lhs`.
         over: the sets of the entries, as in `Statement`; {} for a claim about sizes alone.
         sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of
             sizes. The default is one size without names.
@@ -120,8 +120,8 @@ def claim(
         label: the label of the claim in the paper, as "Lemma 1"; the default is the last part of
             the id.
         formula: the claim in a line of plain text; the default joins the names of both sides.
-        tex: the claim in LaTeX.
-        source: the place in the paper.
+        tex: the claim as LaTeX.
+        source: the place of the claim in the paper.
         equality: the instance at which both sides agree, in words.
         assumptions: the hypotheses of the claim in words.
         hypotheses: a function `hypotheses(instance, size)` as in `Statement`, or a function whose
@@ -210,7 +210,7 @@ def _named(false: Twins) -> list[tuple[str, Twin]]:
     """Return each twin (false variant of the claim) with its name; a repeated name gets a number.
 
     Raises:
-        TypeError: if `false` is a single twin.
+        TypeError: if `false` is a single twin (false variant) and not a list.
     """
     if callable(false) or not isinstance(false, Sequence | Mapping) or isinstance(false, str):
         raise TypeError(f"false={false!r:.60}: expected a list of right sides. Try false=[...]")

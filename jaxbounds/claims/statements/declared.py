@@ -65,7 +65,7 @@ def refuse_other_types(declared: Any, name: str, /, *given: str) -> None:
     """Refuse a declaration with a field whose value is neither its default nor of its type.
 
     Args:
-        declared: a dataclass instance.
+        declared: the dataclass instance whose fields are checked.
         name: the name of the declaration in messages, such as "form 'printed'".
         given: the names of the fields to check; without names, all fields.
 

@@ -22,8 +22,8 @@ class Domain:
         name: a description of the box in words ("one token pair, logits (t, 0), |t| <= 8").
         chart: `chart(point, size) -> Instance` for a point of shape (k,); JAX can trace it.
         size: the static part of the instances; it need not be among the statement's sizes.
-        lower: the least value of each coordinate, finite.
-        upper: the greatest value of each coordinate, finite.
+        lower: the least value of each coordinate of the box, finite.
+        upper: the greatest value of each coordinate of the box, finite.
         slack: the absolute amount by which the proved claim may be weaker. The proof shows lhs <=
             rhs + slack, or |lhs - rhs| <= slack for every entry of an identity.
         relative_slack: a further slack, as a share of |rhs| (for an identity, of the larger side).
@@ -78,7 +78,7 @@ class Domain:
 
         Args:
             sets: the sets, keyed by the names of an instance's entries, as in `Statement.over`.
-            size: the static part of the instances.
+            size: the static part of the instances (shapes and other numbers, by name).
             name: the name of the domains in words; the default names the sets and the size.
             slack: the slack of each domain (the amount by which the proved claim may be weaker).
             beyond: the text `beyond` of each domain.

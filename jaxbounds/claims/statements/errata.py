@@ -50,7 +50,7 @@ def load_errata(path: Path, /) -> Errata:
         path: a TOML file (UTF-8); the module's docstring shows its format.
 
     Raises:
-        OSError: if the file is missing or unreadable.
+        OSError: if the file of errata is missing or unreadable.
         Refused: if the file is not TOML, or a field of an entry is missing, unknown, of a wrong
             type or empty. The message names the file, the entry and the field.
     """

@@ -35,8 +35,8 @@ class Counterexample(metaclass=Careful):
 
     Attributes:
         instance: the inputs, as nested dicts of numbers, lists or arrays.
-        size: the static part of the instance. The default is the statement's first size; another
-            size need not be among the statement's sizes.
+        size: the static part of the instance: shapes and other numbers, by name. The default is the
+            statement's first size; another size need not be among the statement's sizes.
         ratio: the form's ratio on the instance (for `=` the relative difference). If the library
             measures another ratio, the instance or the formula contains a mistake, and the form is
             inconclusive.
@@ -71,8 +71,8 @@ class Form(metaclass=Careful):
     Attributes:
         name: "printed", "derived", "corrected" or "sharpened", optionally followed by a tag
             ("sharpened S5"). "false ..." names a false twin: the library must refute it.
-        expected: the status that the form should get. The default is "fails" if the form stores a
-            counterexample, else "holds" (for rates and limits "consistent").
+        expected: the status that the verdict on the form should have. The default is "fails" if the
+            form stores a counterexample, else "holds" (for rates and limits "consistent").
         note: a proof sketch, or the text of the erratum.
         cites: for a printed form: the display or the sentence of the paper that prints the form.
         equality: the instance at which both sides agree, in words. A form with a worst ratio of

@@ -20,11 +20,11 @@ class Item:
 
     Attributes:
         id: "<paper>.<name>", which is also the id of the statement about the item.
-        kind: the kind as printed, "Theorem" or "Equation".
+        kind: the kind of the item as the paper prints it, "Theorem" or "Equation".
         number: the number as printed, "3.2" or "A.1"; empty for a display without a number.
-        label: the label in the source, "thm:main".
+        label: the label of the item in the LaTeX source, "thm:main".
         title: the title that the paper prints after the number.
-        tex: the text in LaTeX, with macros expanded.
+        tex: the text of the item in LaTeX, with macros expanded.
         section: the number and the title of the item's section.
         place: the file and the line in the source, "main.tex:31".
     """
@@ -61,10 +61,10 @@ class Item:
         """Declare a claim about the item by `jb.claim`, with the item's id, label, source and tex.
 
         Args:
-            lhs: the left side, as in `jb.claim`.
-            relation: the relation, as in `jb.claim`.
-            rhs: the right side, as in `jb.claim`.
-            given: the other arguments of `jb.claim`.
+            lhs: the left side of the claim, as in `jb.claim`.
+            relation: the relation between the sides, as in `jb.claim`.
+            rhs: the right side of the claim, as in `jb.claim`.
+            given: further arguments, which `jb.claim` gets.
         """
         return claim(self.id, lhs, relation, rhs, **{**self._about(), **given})
 
@@ -72,7 +72,7 @@ class Item:
         """Declare a `Statement` about the item, with its id, label, source and tex.
 
         Args:
-            given: the other arguments of `Statement`.
+            given: further arguments, which `Statement` gets.
         """
         return Statement(id=self.id, **{"formula": self.printed, **self._about(), **given})
 
@@ -98,7 +98,7 @@ class Items(Sequence[Item]):
     """The items of a paper, in the paper's order; `items[...]` finds an item by place or name.
 
     Args:
-        items: the items, which have different ids.
+        items: the items of the paper, which have different ids.
     """
 
     is_code = True
@@ -107,7 +107,7 @@ class Items(Sequence[Item]):
         """Store the items, which the caller gives in the paper's order.
 
         Raises:
-            Refused: if two items have the same id.
+            Refused: if two items of the paper have the same id.
         """
         ids = [item.id for item in items]
         repeated = sorted({name for name in ids if ids.count(name) > 1})
@@ -128,7 +128,7 @@ class Items(Sequence[Item]):
         A display has three spellings: "Equation (1.1)", "Equation 1.1" and "(1.1)".
 
         Raises:
-            KeyError: if no item has that name.
+            KeyError: if no item of the paper has that name.
         """
         if not isinstance(name, str):
             return self._items[name]
@@ -155,8 +155,8 @@ def covering(
     The result is empty if no statement and no text is about the item.
 
     Args:
-        item: an item of the paper.
-        statements: the paper's statements.
+        item: a numbered item (theorem, display, ...) of the paper.
+        statements: all statements of the paper.
         said: the paper's `items`, which says in words why an item has no statement.
     """
     known = {s.id for s in statements}

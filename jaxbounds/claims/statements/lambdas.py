@@ -73,7 +73,7 @@ def _lambdas(text: str) -> list[tuple[int, ast.Lambda, types.CodeType]]:
     """Return each lambda of a file: its line, its tree, and its code.
 
     Raises:
-        SyntaxError: if the text is not Python.
+        SyntaxError: if the text of the file is not Python.
     """
     tree = ast.parse(text)
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]

@@ -52,7 +52,7 @@ class Line:
     Attributes:
         lhs: the left side: a number, or a function whose arguments have the names of entries of
             `over` or of sizes.
-        rhs: the right side, given like `lhs`.
+        rhs: the right side of the claim, given like `lhs`.
         over: the sets, keyed by the names of entries; empty for a claim about sizes alone.
         sizes: the sizes (static parts of the instances) to try.
         relation: "<=" or ">=".

@@ -29,13 +29,13 @@ class Erratum:
     Attributes:
         id: "E1", unique within the paper.
         where: the place of the wrong sentence or display itself, not of a theorem near it.
-        kind: the class of the erratum.
-        quote: the wrong words or formula, as printed.
+        kind: the class of the erratum, such as "false" or "typo".
+        quote: the wrong words or the wrong formula, as the paper prints them.
         text: three sentences: the printed claim, the reason why it is false, and the right claim.
         detail: numbers, constructions and smaller mistakes that belong to the erratum; may be
             empty.
         readings: for kind "reading": the false reading, then the true reading.
-        consequence: the changes to later results of the paper.
+        consequence: the changes that the erratum causes in later results of the paper.
         main: the effect on the paper's main theorems: "survive", or "changed to ...".
         evidence: the id of the statement whose failing form (version of the claim) shows the error,
             or the way in which we found the error.
@@ -118,10 +118,10 @@ class Paper:
 
     Attributes:
         id: the paper's name, which is the part of its statements' ids before the first dot.
-        title: the title as printed.
-        citation: the authors and the venue.
-        statements: the statements in the paper's order.
-        errata: the errors of the paper.
+        title: the title of the paper as printed.
+        citation: the authors and the venue of the paper.
+        statements: the statements of the paper, in its order.
+        errata: the errata: the errors of the paper.
         survives: one paragraph that says which results remain true in spite of the errata.
         remarks: a dictionary from a place in the paper to a finding there that is no erratum and
             yet worth knowing.

@@ -83,7 +83,7 @@ class Budget:
     """The numbers of draws and search steps for each size of a statement.
 
     Attributes:
-        samples: the number of instances drawn from each sampler.
+        samples: the number of random instances drawn from each sampler.
         restarts: the number of starting points of the search for each form (version of the claim).
         steps: the number of steps of the search from each starting point.
         batch: the number of instances evaluated at once; a smaller number needs less memory.
@@ -111,7 +111,7 @@ class Statement(metaclass=Careful):
     Attributes:
         id: "<paper>.<name>", lower case ("multihead.cor1.3").
         label: the label in print, from the published version ("Corollary 1 (3)").
-        formula: the claim in one line of plain text.
+        formula: the statement's claim in one line of plain text.
         tex: the claim in LaTeX, without dollar signs, for pages.
         kind: the kind of claim, which decides how the engine reaches a verdict (see
             `jaxbounds.falsify`).
@@ -148,7 +148,7 @@ class Statement(metaclass=Careful):
         cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
         sizes: the sizes to try, smallest first; each size gives shapes and other static numbers by
             name.
-        forms: the right-hand sides to compare.
+        forms: the right-hand sides with which the left side is compared.
         control: the deliberately false variant in words, which `evaluate` returns as
             `rhs["control"]`. A statement never `holds` unless the engine rejects its control. The
             default control scales the right side until the worst instance's left side exceeds the
@@ -163,10 +163,10 @@ class Statement(metaclass=Careful):
             "none". The default is "gradient" for inequalities and "none" for other kinds.
         relation: "<=", ">=" or "="; the default is "=" for identities and constructions, "->" for
             limits, else "<=".
-        strict: whether the inequality is strict. A strict inequality does not hold if both sides
-            are equal at some instance.
-        tolerance: the relative tolerance, at most 1e-3. The default is 1e-9 for `<=` and `>=`, and
-            1e-10 for `=`.
+        strict: whether the claimed inequality is strict. A strict inequality does not hold if both
+            sides are equal at some instance.
+        tolerance: the relative tolerance of the comparison of both sides, at most 1e-3. The default
+            is 1e-9 for `<=` and `>=`, and 1e-10 for `=`.
         level: the probability delta with which the claim may fail, for kind "probability".
         budget: the numbers of random draws, of restarts and of steps of the search. The default is
             `Budget()`, with 2000 samples for probabilities and expectations.

@@ -79,8 +79,8 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
     """Refuse a side with an argument that is neither an entry nor a size.
 
     Args:
-        which: the name of the side in messages.
-        side: a function or a number.
+        which: the name that messages give to the side.
+        side: the side of a claim: a function or a number.
         known: the names of all entries of the claim's instances, and of all its sizes.
 
     Raises:
@@ -111,11 +111,11 @@ class TwoSides:
     Args:
         pairs: a dict from each form's name to its left and right side.
         error: the absolute rounding error of left - right, given like a side.
-        name: the id of the statement, for messages.
+        name: the id of the statement, which messages name.
 
     Attributes:
-        sides: all different sides, and the error. If the code of a side or of the error changes,
-            stored verdicts become stale.
+        sides: all different sides of the claim, and its error. If the code of a side or of the
+            error changes, stored verdicts become stale.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class TwoSides:
         """Return the value of a side as an array.
 
         Raises:
-            TypeError: if the side returns None.
+            TypeError: if the function of the side returns None.
             Exception: the exception of the side, with the name of the side in its message.
         """
         where = f"statement {self._name!r}: the {which}" if self._name else f"the {which}"

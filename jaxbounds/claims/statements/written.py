@@ -77,7 +77,7 @@ def _literal(argument: inspect.Parameter) -> str:
     """Return the default of an argument as text.
 
     Raises:
-        LookupError: if the default is not a number.
+        LookupError: if the default value of the argument is not a number.
     """
     if not isinstance(argument.default, int | float):
         raise LookupError(argument.name)

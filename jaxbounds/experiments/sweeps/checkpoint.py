@@ -138,8 +138,8 @@ class Checkpoints:
 
         Args:
             step: the step of the sweep at which the stored state was measured.
-            state: the leaves of the state.
-            first: the step of the previous checkpoint.
+            state: the leaves of the sweep's state.
+            first: the step of the sweep's previous checkpoint.
             metrics: a dict from each metric's name to an array.
             ended: whether the sweep is complete and makes no more steps.
         """
@@ -156,7 +156,7 @@ class Checkpoints:
         """Return the latest state's step, and whether the sweep has ended; None without a state.
 
         Raises:
-            Refused: if a file is damaged (see `load`).
+            Refused: if a file of the checkpoint is damaged (see `load`).
         """
         if not is_there(self.marked.place(STATE)):
             return None
@@ -207,7 +207,7 @@ def records_in(folder: str | Place, /) -> tuple[int, dict[str, np.ndarray]]:
     """Read the records of a sweep from its folder, even if the sweep cannot be resumed.
 
     Args:
-        folder: the folder of the sweep.
+        folder: the folder that holds the checkpoints of the sweep.
 
     Returns:
         The step of the latest state, and a dict from each metric's name to an array (lanes,

@@ -13,8 +13,8 @@ def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | No
     Args:
         over: whether the lane at each position is finished, of shape (positions,). Positions lie in
             groups of `group` lanes; group number i is on device i modulo `devices`.
-        group: the number of lanes in a group.
-        devices: the number of devices.
+        group: the number of lanes (runs) in a group.
+        devices: the number of devices that share the sweep.
 
     Returns:
         The old position of the lane at each position, (positions,), or None if the move would save

@@ -19,7 +19,7 @@ def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
     Args:
         mark: a text that only equal programs on equal devices share; None if no such text is known.
         name: the name of the program; several programs share the mark.
-        compile_: a function that compiles the program.
+        compile_: a function that compiles the sweep's program.
     """
     if mark is None:
         return compile_()

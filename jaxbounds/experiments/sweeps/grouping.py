@@ -53,9 +53,9 @@ def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /
     any number of devices.
 
     Args:
-        count: the number of all lanes.
+        count: the number of all lanes (runs) of the sweep.
         limit: the bytes that the program may take on one device.
-        device: one of the devices of the sweep.
+        device: one of the devices that compute the sweep.
         need: a function from a number of lanes to the bytes that a group of this many lanes needs.
             The default for a CPU does not use this function.
 

@@ -33,8 +33,8 @@ class Groups:
     Each process computes the groups on its own devices.
 
     Args:
-        count: the number of groups.
-        group: the number of lanes in each group.
+        count: the number of groups of lanes.
+        group: the number of lanes (runs) in each group.
         devices: the devices of all processes, in one order for all processes.
     """
 
@@ -75,9 +75,9 @@ class Groups:
 
         Args:
             function: a function of the arguments of one group, and of the shared data.
-            shapes: the shapes of the arguments for one group.
-            shared: the data that all groups share.
-            donate: the arguments that the program may overwrite.
+            shapes: the shapes of the program's arguments for one group of lanes.
+            shared: the data that all groups of lanes share.
+            donate: the indices of those arguments that the program may overwrite.
         """
         each, all_ = self._sharding, NamedSharding(self._sharding.mesh, PartitionSpec())
         own = [PartitionSpec(AXIS)] * len(shapes)

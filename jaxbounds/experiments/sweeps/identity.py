@@ -84,9 +84,9 @@ def identity_of(
 
     Args:
         start: the function that gives the initial state of one lane.
-        step: the function for one step of one lane.
+        step: the function that makes one step of one lane (run).
         measure: the function that measures one lane; it returns a dict of metrics.
-        lanes: the lanes of the whole sweep.
+        lanes: the lanes (runs) of the whole sweep.
         shared: the data that all lanes share, in a tuple.
         deciding: a dict of further functions: "finished" takes a state, and "enough" takes a record
             (the metrics that a lane measured at one step).
@@ -136,7 +136,7 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
     """Read a sweep's identity, and its number of lanes (runs) in a group; None without a sweep.
 
     Raises:
-        Damaged: if the file is damaged.
+        Damaged: if the file of records is damaged.
     """
     path: Place = marked.place(ABOUT)
     if not is_there(path):

@@ -91,7 +91,7 @@ def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: boo
 
     Args:
         what: the name of the pytree that has these leaves.
-        leaves: the leaves, each with its path.
+        leaves: the leaves of the pytree, each with its path.
         stored: whether the sweep writes the leaves into files.
 
     Raises:

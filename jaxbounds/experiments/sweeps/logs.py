@@ -26,8 +26,8 @@ class Csv:
     An array becomes one column for each of its entries, "w[0]", "w[1]", ...
 
     Args:
-        path: the path of a file on this machine. The sweep renames an existing file that no sweep
-            wrote.
+        path: the path of the CSV file, on this machine. The sweep renames an existing file that no
+            sweep wrote.
 
     Raises:
         Refused: if the name does not end in .csv, or is an address.
@@ -86,7 +86,7 @@ def tell(log: OnRecord | None, metrics: Mapping[str, np.ndarray], first: int, ev
         log: the logger.
         metrics: a dict from names to arrays (lanes, records, ...).
         first: the step of the sweep before the first record.
-        every: the number of steps between records.
+        every: the number of training steps between two records.
     """
     if log is None or jax.process_index() > 0:
         return

@@ -110,7 +110,7 @@ def merge_sweeps(folders: Sequence[str | Place], into: str | Place, /) -> int:
     A later call of `sweep` with `resume=True`, this folder and no `share` returns all lanes.
 
     Args:
-        folders: the folder of each share.
+        folders: the folder of each share of the sweep.
         into: the folder of the whole sweep; it must not hold a sweep yet.
 
     Returns:

@@ -41,7 +41,7 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
     """Read an orbax checkpoint that `write_state` or another tool wrote.
 
     Args:
-        folder: the folder of the checkpoint.
+        folder: the folder that holds the checkpoint.
         like: a state with the structure, shapes and types that the checkpoint must have.
 
     Returns:

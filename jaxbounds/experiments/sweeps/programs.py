@@ -59,7 +59,7 @@ def advancing(
         measure: the function that measures one lane and returns a dict of metrics.
         finished: a function of one state that tells whether the lane is finished; the program
             freezes finished lanes.
-        every: the number of steps before each record.
+        every: the number of training steps before each record.
         most: the largest number of records in one call; the second axis of the metrics has this
             length.
         enough: a function of one record that tells whether the record is good enough; the program

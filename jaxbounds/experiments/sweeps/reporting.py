@@ -74,7 +74,7 @@ class Pace:
 
     Args:
         total: the amount of work in this part of the run.
-        begun: the amount that an earlier process has done.
+        begun: the amount of work that an earlier process has done.
     """
 
     def __init__(self, total: float, begun: float = 0.0) -> None:
@@ -133,7 +133,7 @@ def progress(
         unit: the unit of the amount, in the plural ("steps").
         begun: the amount that an earlier process has done, if a run is resumed.
         at_most: whether the work may end before its total amount is done.
-        show: whether to print at all.
+        show: whether to print the progress at all.
     """
     console = Console(stderr=True)
     if not show or jax.process_index() > 0:

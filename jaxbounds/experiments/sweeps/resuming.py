@@ -31,12 +31,12 @@ class Kept:
     """The folder of a sweep that may continue.
 
     Attributes:
-        checkpoints: the writer of the folder.
-        done: the step that the sweep reached.
+        checkpoints: the object that writes the checkpoints into the sweep's folder.
+        done: the step that the stored sweep has reached.
         ended: whether the sweep is complete and makes no more steps.
         state: the leaves of the carry at the step `done`; None before the first step. The carry
             holds, for each lane (run), its state and whether the lane is finished.
-        records: the metrics before the step `done`.
+        records: the metrics recorded before the step `done`.
         held: the lock on the folder; None on an object store, which has no lock.
     """
 
@@ -88,8 +88,8 @@ def opened(
         identity: the identity of the sweep.
         part: the triple (first lane, end, number of all lanes) if the sweep computes only a share
             of the lanes (runs).
-        group: the number of lanes in a group.
-        steps: the number of all steps of the sweep.
+        group: the number of lanes (runs) in a group.
+        steps: the number of all steps that the sweep shall make.
         resume: whether to continue an earlier sweep.
         fresh: whether to rename the files of an earlier sweep and start again.
 

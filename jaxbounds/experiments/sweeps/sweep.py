@@ -89,7 +89,7 @@ def sweep(
             function every `every` steps.
         lanes: a pytree with a leading axis of lanes (see `lanes_of`).
         steps: the number of all steps, a multiple of `every`.
-        every: the number of steps between records.
+        every: the number of training steps between two records.
         chunk: the number of steps between checkpoints, and between checks for finished lanes. The
             sweep rounds the number up to a multiple of `every`.
         group: the number of lanes vmapped together. The default on a CPU is 4, or an eighth of the
@@ -115,8 +115,8 @@ def sweep(
         memory_limit: the bytes that the program may need on one device. The default is 8 GiB on a
             CPU and four fifths of an accelerator's memory.
         devices: the devices of the sweep; by default all.
-        show: the name of a metric. The sweep shows this metric with the progress and the memory
-            need; None shows nothing.
+        show: the name of a metric of the sweep. The sweep shows this metric with the progress and
+            the memory need; None shows nothing.
         on_record: a function that the sweep calls as on_record(step, metrics) for each record, with
             metrics (lanes, ...) by name; or the name of a CSV file. A resumed sweep calls the
             function only for new records, and writes the whole CSV file.

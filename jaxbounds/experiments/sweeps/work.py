@@ -43,9 +43,9 @@ class Work:
         begin: the compiled program from `starting`, which computes the first states of a group of
             lanes.
         advance: the compiled program from `advancing`, which advances a group of lanes.
-        lanes: the lanes of the whole sweep.
+        lanes: the lanes (runs) of the whole sweep.
         own: the indices of the lanes that are computed here.
-        group: the number of lanes in a group.
+        group: the number of lanes (runs) in a group.
         devices: the devices of all processes.
         shared: the data that all lanes share, in a tuple.
         mark: a text that only equal programs share, so that equal programs are compiled once; None

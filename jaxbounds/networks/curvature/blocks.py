@@ -74,7 +74,7 @@ def block_at(
     Args:
         point: the loss with all its parameters and its batches.
         at: a function that returns the `Point` of a block: the loss with the block's parameters.
-        chosen: the filter that selects the block's parameters.
+        chosen: the filter that selects the parameters of the block.
         memory_limit: the largest number of bytes that a call may need; see `extremes_at`.
         dense_limit: the largest number of parameters for a dense matrix; see `extremes_at`.
         basis: the number of vectors in the Krylov basis; see `extremes_at`.

@@ -121,7 +121,7 @@ def explained(params: Params, /, *, differentiated: bool = False) -> Iterator[No
     """Turn an exception of the user's loss into one sentence with the cause and the user's line.
 
     Args:
-        params: the parameters that the loss received.
+        params: the parameters with which the loss was called.
         differentiated: whether the loss has already run without error, so that only the loss's
             derivative can fail.
 

@@ -31,7 +31,7 @@ class Diagonal(NamedTuple):
     Attributes:
         estimate: the unbiased estimate of each diagonal entry, a pytree like the parameters.
         standard_error: the standard error of each entry, from the spread over the random vectors.
-        products: the number of products with the matrix.
+        products: the number of products of the matrix with vectors.
     """
 
     estimate: Any

@@ -63,8 +63,8 @@ def _of_block(
     """Return the diagonal block of a linear map that belongs to some of the parameters.
 
     The block is a map on vectors of the block's own parameters, or of all parameters if `block` is
-    None. The function differentiates the linear map along the block's leaves. The derivative is the
-    map itself, without the equations that only other leaves need.
+    None. The function differentiates the linear map along the leaves (arrays) of the block's
+    parameters. The derivative is the map itself, without the equations that only other leaves need.
     """
     entries = [entry for entry in selection.chosen if entry]
     zero = lambda entry: jnp.zeros(entry[1], entry[2])
@@ -168,9 +168,9 @@ class Mapped(NamedTuple):
     """The Hessian (or Gauss-Newton matrix) at a point, as a linear map.
 
     Attributes:
-        apply: the map, vector -> matrix times vector.
+        apply: the matrix as a map: vector -> matrix times vector.
         value: the loss.
-        bytes: the bytes of memory that one product needs.
+        bytes: the bytes of memory that one product with the matrix needs.
         mark: the key under which the cache stores the map's compiled program.
         held: the arrays that the linearisation computed, which are inputs of the map's program.
     """
@@ -241,7 +241,7 @@ class Product:
         """Return the Krylov run (Lanczos) from a random vector; store the run for later methods.
 
         Args:
-            key: the random key that draws the start vector.
+            key: the random key that draws the start vector of Lanczos.
             rows: the number of vectors that the run's basis holds.
         """
         mark = np.asarray(jax.random.key_data(key)).tobytes(), rows
@@ -341,10 +341,10 @@ def run_hosted(
 
     Args:
         point: the loss with its parameters and batches.
-        kernel: the method as one program, see `Point.run`. The kernel runs if a transformation of
-            JAX traces the point, or if `hosted` is None.
-        static: options that are compiled into the program.
-        dynamic: options that are arguments of the program.
+        kernel: the method as one compiled program, see `Point.run`. The kernel runs if a
+            transformation of JAX traces the point, or if `hosted` is None.
+        static: options of the method that are compiled into the program.
+        dynamic: options of the method that are arguments of the program.
         limit: the largest number of bytes that the method may need.
         what: the name of the computed quantity, for messages.
         hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. The function

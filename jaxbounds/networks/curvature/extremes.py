@@ -89,7 +89,7 @@ def lanczos_options(
     """Return the options of Lanczos as two dicts: compiled constants, and the program's arguments.
 
     Raises:
-        Refused: if an option is out of its range.
+        Refused: if an option of Lanczos is out of its range.
     """
     usual = isinstance(iterations, int | float | np.number | jax.Array)
     usual = usual and not isinstance(iterations, bool)
@@ -188,7 +188,7 @@ def pairs_in(
     Args:
         run: the Krylov run; see `pairs_of`.
         wanted: the number of eigenpairs at each end of the spectrum; see `pairs_of`.
-        dynamic: the dynamic options, which hold `tolerance` and `iterations`.
+        dynamic: the options that may be traced: `tolerance` and `iterations`.
         least: the smallest number of products of the matrix with vectors.
         space: the dimension of the vectors; a run never needs more products than this.
         floor: the value below which the upper end need not converge; see `pairs_of`.
@@ -208,9 +208,9 @@ def hosted_extremes(run: Run, dynamic: dict, /, *, space: int, least: int) -> Ex
     """Compute the least and the greatest eigenvalue by Python loops around a compiled product.
 
     Args:
-        run: the Krylov run of the product.
+        run: the Krylov run that multiplies vectors by the matrix.
         dynamic: the options that are arguments of the compiled program; see `lanczos_options`.
-        space: the dimension of the vectors.
+        space: the dimension of the vectors of the Krylov run.
         least: the smallest number of products of the matrix with vectors.
     """
     found = pairs_in(run, Wanted(1, 1), dynamic, least=least, space=space)

@@ -61,7 +61,8 @@ class Extremes(NamedTuple):
         residual_minimum: ||A v - minimum v|| for v = `vector_minimum`, measured by one more
             product. An eigenvalue of A lies within this distance of `minimum`. Only a dense
             computation shows that this eigenvalue is the least.
-        residual_maximum: the residual of `maximum`, measured like `residual_minimum`.
+        residual_maximum: the residual of the eigenvalue `maximum`, measured like
+            `residual_minimum`.
         iterations: the number of products of the operator with vectors, without the two products
             that measure residuals; 0 for a dense matrix.
         converged_minimum: whether `residual_minimum` is at most the tolerance times the spectral
@@ -273,7 +274,7 @@ def steps(
     """Compute `count` products of the operator; each product adds a vector to the basis.
 
     Args:
-        operator: a linear map.
+        operator: a linear map, the operator.
         key: the random key that draws a random direction when the Krylov space is exhausted.
         state: the factorisation before the steps; if `hosted`, its arrays are donated.
         count: the number of products of the matrix with vectors.
@@ -400,13 +401,13 @@ def ritz_pairs(
 
     Args:
         operator: a linear map.
-        size: the length of vectors.
-        key: the random key that draws the start vector.
+        size: the length of the operator's vectors.
+        key: the random key that draws the start vector of Lanczos.
         wanted: the number of eigenpairs at each end of the spectrum.
         iterations: the largest number of products of the operator with vectors.
         tolerance: the residual that counts as converged; see `lanczos_extremes`.
         basis: the number of vectors that the Krylov basis holds.
-        dtype: the dtype of the vectors.
+        dtype: the dtype of the operator's vectors.
         floor: the wanted Ritz values at the upper end need not converge if they lie below this
             number.
     """
@@ -457,7 +458,7 @@ def lanczos_extremes(
     `iterations` are at least `size`, the basis spans the whole space and the result is exact.
 
     Args:
-        operator: a linear map, `v -> A v`.
+        operator: a linear map `v -> A v`, the operator.
         size: the dimension.
         key: the random key that draws the start vector.
         iterations: the largest number of products with `operator`; two more products measure the
@@ -469,7 +470,7 @@ def lanczos_extremes(
         dtype: the dtype of the vectors; the default float type unless given.
 
     Raises:
-        Refused: if size, iterations or basis is too small.
+        Refused: if the size, the number of iterations or the basis is too small.
     """
     fixed = not isinstance(iterations, jax.core.Tracer)
     if size < 1 or (fixed and iterations < 1):

@@ -62,14 +62,14 @@ class Selection:
     The map also serves as a key of compiled programs.
 
     Attributes:
-        structure: the structure of the pytree.
+        structure: the structure of the pytree that the leaves come from.
         chosen: for each leaf that is a parameter, the tuple (path, shape, dtype of the computation,
             head axis or None); for each other leaf, None.
         static: for each leaf the leaf itself if it is not an array, else None.
         heads: the number of heads if the vector holds the parameters of one head, else None.
         sharing: the Variables that appear in several places; each counts once in `chosen` and
             `static`. None if no Variable is shared.
-        places: all paths of each leaf.
+        places: for each leaf of the pytree, all its paths.
     """
 
     structure: Any

@@ -30,7 +30,7 @@ def check_measures(measures: Sequence[Measure], /) -> tuple[Measure, ...]:
     """Return the measures (kinds of numbers to record), and refuse an unknown name.
 
     Raises:
-        Refused: if a measure is unknown.
+        Refused: if the monitor does not know a measure.
     """
     single = isinstance(measures, str) or not hasattr(measures, "__iter__")
     given: tuple[Any, ...] = (measures,) if single else tuple(measures)
@@ -133,7 +133,7 @@ def stored(path: str | Path, /) -> list[dict[str, Any]]:
     """Return the records of a file, one for each line; an empty list if there is no file.
 
     Raises:
-        Refused: if a line is not a record.
+        Refused: if a line of the file is not a record.
     """
     if not isinstance(path, str | Path) or Path(path).is_dir():
         kind = "a folder" if isinstance(path, str | Path) else f"a {type(path).__name__}"

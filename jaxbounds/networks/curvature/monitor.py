@@ -102,7 +102,7 @@ class CurvatureMonitor:
 
         Args:
             loss: `loss(params)`, or `loss(params, batch)`.
-            every: the number of steps between records.
+            every: the number of training steps between two records.
             blocks: further blocks of parameters: a dict from each block's name to a filter, as for
                 `hessian_extremes`.
             heads: a mapping from a pattern of paths to the axis that runs over the heads. If
@@ -175,7 +175,7 @@ class CurvatureMonitor:
 
         Args:
             step: the step of the training loop.
-            params: the parameters at this step.
+            params: the network's parameters at this step.
             data: one batch, or a list of batches; ignored if the monitor has its own data.
             batches: the batches, if `data` would be mistaken for one batch.
 
@@ -293,7 +293,7 @@ class CurvatureMonitor:
         """The records as labelled data, for `jaxbounds.experiments.results.save`.
 
         Raises:
-            Refused: if nothing was recorded.
+            Refused: if the monitor has recorded nothing yet.
         """
         if not self._records:
             raise Refused(

@@ -40,7 +40,7 @@ class Sharpness(NamedTuple):
         last_gain: the rise that the last step of the best ascent added. A large value means that
             more steps may find a higher rise.
         one_step: the rise at e = radius g / |g|, which SAM uses; 0 if the gradient g vanishes.
-        radius: the radius of the ball around the parameters.
+        radius: the radius of the ball around the parameters in which the loss is maximised.
         direction: the step e with the largest rise found, a pytree like the parameters.
     """
 

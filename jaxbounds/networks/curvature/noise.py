@@ -35,7 +35,7 @@ class GradientNoise(NamedTuple):
         squared_norm: |G|^2, unbiased; it may be negative if the noise hides G.
         scale: tr(S) / |G|^2 in examples; NaN if `squared_norm` is not positive.
         scale_error: the standard error of `scale`, by the jackknife over batches.
-        batches: the number of batches.
+        batches: the number of batches of examples.
         examples: the number of examples in each batch.
     """
 

@@ -66,10 +66,10 @@ class Curvature:
         batches: a list of batches, for batches that `data` would mistake for one batch:
             batches=[x1, x2].
         batch_size: the number of examples in a batch, which cuts one pytree of examples (n, ...).
-        filter: selects parameters and holds the others fixed. A filter is a part of the parameters'
-            path, a pattern ("block_*/kernel"), or several of these. A filter may also be a function
-            of the path, a kind of `nnx.Variable`, or a pytree of booleans. If a filter is given,
-            the matrix is the diagonal block of the selected parameters.
+        filter: a filter that selects parameters and holds the others fixed. A filter is a part of
+            the parameters' path, a pattern ("block_*/kernel"), or several of these. A filter may
+            also be a function of the path, a kind of `nnx.Variable`, or a pytree of booleans. If a
+            filter is given, the matrix is the diagonal block of the selected parameters.
         of: the matrix: "hessian", or "ggn" for the generalised Gauss-Newton matrix of a
             `Composite`.
         memory_limit: the largest number of bytes that each call may need; `memory` returns the
@@ -185,7 +185,7 @@ class Curvature:
             products: the number n of random vectors; the error falls as 1 / sqrt(n).
 
         Raises:
-            Refused: if there are fewer than 2 products.
+            Refused: if the number of products with the Hessian is below 2.
         """
         return diagonal_at(self._point, memory_limit=self._limit, key=key, products=products)
 
@@ -291,7 +291,7 @@ class Curvature:
         vectors than `extremes`, each with one number for each parameter.
 
         Args:
-            k: the number of eigenvalues.
+            k: the number of eigenvalues to compute.
             end: "greatest" or "least".
             copies: whether a second run looks for eigenvalues that the first run missed, such as
                 copies of a repeated eigenvalue. The second run costs 20 products or more.
@@ -353,12 +353,12 @@ class Curvature:
             key: the random key that draws the probes; `jax.random.key(0)` unless given.
             probes: the number n of random vectors; the error falls as 1 / sqrt(n). The default is
                 4, or 1 for 100,000 parameters or more, for which one vector gives a small error.
-            iterations: the number of nodes of each probe. The default is 60, or the number of rows
-                of the basis of `extremes` if that number is smaller (32 for many parameters). More
-                nodes resolve the density more finely.
+            iterations: the number of quadrature nodes of each probe (random vector). The default is
+                60, or the number of rows of the basis of `extremes` if that number is smaller (32
+                for many parameters). More nodes resolve the density more finely.
 
         Raises:
-            Refused: if probes or iterations is below 1.
+            Refused: if the number of probes (random vectors) or of iterations is below 1.
         """
         return spectrum_at(
             self._point, memory_limit=self._limit, key=key, probes=probes, iterations=iterations
@@ -378,9 +378,9 @@ class Curvature:
         """Return lower estimates of -lambda_min / L and of kappa, at this point and on these data.
 
         Args:
-            heads: the number H of heads, 1 unless given. A mapping from a pattern of paths to the
-                axis that runs over the heads adds `by_head` to the result. `head_axes(params)`
-                finds the axes of Flax's attention.
+            heads: the number H of heads of the network, 1 unless given. A mapping from a pattern of
+                paths to the axis that runs over the heads adds `by_head` to the result.
+                `head_axes(params)` finds the axes of Flax's attention.
             kappa: the constant kappa of the tested condition lambda_min >= -kappa L / sqrt(H).
             key: the random key; see `extremes`.
             iterations: the largest number of products of the matrix with vectors.
@@ -424,7 +424,8 @@ class Curvature:
             dense_limit: the largest number of parameters for a dense matrix; see `extremes`.
 
         Raises:
-            Refused: if a block has no parameter. The message names the nearest paths.
+            Refused: if a block of the Hessian has no parameter. The message names the nearest
+                paths.
         """
         if blocks is None and heads is None:
             raise Refused("blocks=None and heads=None name no block. Try blocks={'name': 'a path'}")

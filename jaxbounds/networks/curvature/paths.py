@@ -44,7 +44,7 @@ def refuse_deleted(name: str, leaf: Any, /) -> None:
     """Refuse an array that a jitted function took as a donated argument.
 
     Raises:
-        Refused: if the array was deleted.
+        Refused: if JAX has deleted the array (a donated argument).
     """
     if isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_deleted():
         raise Refused(

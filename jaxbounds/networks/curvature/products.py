@@ -125,9 +125,9 @@ class Problem(NamedTuple):
     """A loss at a point, as the tuple that this package's functions inside of `jit` receive.
 
     Attributes:
-        loss: the loss of one batch.
-        selection: the leaves that are parameters.
-        of: the matrix, "hessian" or "ggn".
+        loss: the loss of one batch as a function of the parameters.
+        selection: the leaves of the pytree that are parameters.
+        of: the matrix of second derivatives to use, "hessian" or "ggn".
         own: the parameters.
         fixed: the arrays in the parameters' pytree that are not parameters and keep their values.
         groups: the groups of batches over which the loss is averaged; None without batches.

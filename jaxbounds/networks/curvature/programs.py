@@ -143,11 +143,11 @@ class Point:
     Args:
         loss: `loss(params)`, or `loss(params, batch)` if batches are given.
         params: the parameters.
-        batches: one batch or a list of batches.
+        batches: the data: one batch or a list of batches.
         batch_size: the number of examples in a batch; the batches are slices of one pytree of
             examples.
         filter: selects the parameters; the default selects all parameters.
-        of: the matrix, "hessian" or "ggn".
+        of: the matrix of second derivatives to use, "hessian" or "ggn".
         heads: a mapping from a pattern of paths to the axis that runs over the heads, for kernels
             that handle one head.
 
@@ -269,8 +269,8 @@ class Point:
         """Refuse a loss, or a result of products with its Hessian, that is not finite.
 
         Raises:
-            Refused: if a number is not finite. The message gives the cause, if the parameters or
-                batches are not finite.
+            Refused: if the loss or a result is not finite. The message gives the cause, if the
+                parameters or batches are not finite.
         """
         if self.is_transformed(loss, results):
             return
@@ -329,7 +329,7 @@ class Point:
         """Refuse a computation that needs more bytes than the limit.
 
         Raises:
-            Refused: if `need` exceeds `limit`.
+            Refused: if the bytes `need` exceed `limit`.
         """
         size, dtype = self.selection.size, self.selection.dtype
         refuse_over(need, limit, f"{what} of {size} parameters in {dtype.name} needs", advice)
@@ -350,8 +350,8 @@ class Point:
         Args:
             kernel: a traceable function `kernel(problem, static, dynamic)` that computes one answer
                 at the point.
-            static: options that are compiled into the program.
-            dynamic: options that are arguments of the program.
+            static: options of the method that are compiled into the program.
+            dynamic: options of the method that are arguments of the program.
             limit: the largest number of bytes that the program may need.
             what: the name of the computed quantity, for messages.
             advice: the advice in the error message if the program needs more memory than the limit.

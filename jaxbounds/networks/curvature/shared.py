@@ -100,8 +100,8 @@ class Run:
             operator: a linear map that has a compiled program of its own.
             key: the random key that draws the start vector, and a random direction when the space
                 is exhausted.
-            rows: the number of rows of the basis.
-            dtype: the dtype of the vectors.
+            rows: the number of rows of the Krylov basis.
+            dtype: the dtype of the operator's vectors.
             mask: a vector with 0 at the entries that must stay 0, and 1 elsewhere.
         """
         start_key, self._key = jax.random.split(key)
@@ -161,7 +161,7 @@ class Run:
         Args:
             look: the Ritz values (a `Look`) that the caller computed from the first k rows of the
                 present Krylov basis.
-            index: the index of the Ritz value.
+            index: the index of the wanted Ritz value.
         """
         k = look.values.size
         if (k, index) not in self._pairs:
@@ -184,7 +184,7 @@ class Run:
         """Keep some Ritz vectors of a full basis, and drop the rest of the basis.
 
         Args:
-            look: the Ritz values (a `Look`) from all rows.
+            look: the Ritz values (a `Look`) from all rows of the basis.
             low: the number of kept Ritz vectors with the least Ritz values.
             kept: the number of all kept Ritz vectors; `kept - low` of them have the greatest Ritz
                 values.
@@ -211,8 +211,8 @@ class Found(NamedTuple):
         pairs: (unit vector, Rayleigh quotient, residual) for each wanted eigenpair, from the least
             eigenvalue to the greatest; empty if the upper end of the spectrum stays below the
             floor.
-        least: the least Ritz value.
-        greatest: the greatest Ritz value.
+        least: the least Ritz value (approximate eigenvalue).
+        greatest: the greatest Ritz value (approximate eigenvalue).
         products: the number of products of the operator with vectors, not counting one further
             product for each pair's residual.
     """
@@ -238,7 +238,7 @@ def pairs_of(
     A residual counts as small if it is small again `CONFIRM` products later.
 
     Args:
-        run: a run that was not restarted yet.
+        run: a Krylov run that was not restarted yet.
         wanted: the number of eigenpairs at each end of the spectrum.
         tolerance: the residual that counts as small, relative to the largest absolute Ritz value;
             for 0 the function computes all `limit` products.

@@ -34,7 +34,7 @@ class ShortRun(Run):
             exhausted.
         rows: the number of rows of the basis, at least the number of products that a caller needs.
         dtype: the dtype of the vectors that the operator takes.
-        size: the length of vectors.
+        size: the length of the operator's vectors.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ class Stream:
     """Batches from a re-iterable (a Dataset, a DataLoader), or a function that makes an iterator.
 
     Attributes:
-        first: the first batch, in NumPy.
+        first: the first batch of the stream, in NumPy.
     """
 
     def __init__(self, source: Any) -> None:
@@ -86,7 +86,7 @@ class StreamedProduct:
     """The product with the mean matrix over a stream; a batch's weight is its number of examples.
 
     Attributes:
-        value: the mean loss of the first pass.
+        value: the mean loss of the first pass over the stream.
     """
 
     def __init__(self, stream: Stream, part: Part, zero: Any) -> None:

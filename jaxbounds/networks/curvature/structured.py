@@ -28,8 +28,8 @@ class CertifiedExtremes(NamedTuple):
     """The least and the greatest eigenvalue, each inside an interval that an inertia count proves.
 
     Attributes:
-        minimum: the least eigenvalue.
-        maximum: the greatest eigenvalue.
+        minimum: the least eigenvalue of the matrix.
+        maximum: the greatest eigenvalue of the matrix.
         bracket_minimum: (low, high) with no eigenvalue below `low` and at least one below `high`.
         bracket_maximum: (low, high) with at least one eigenvalue above `low` and no eigenvalue
             above `high`.
@@ -171,12 +171,12 @@ def structured_extremes(
         relative: the wanted width of a bracket, relative to the eigenvalue. A bracket is never
             narrower than 128 eps times the spectral norm, because rounding errors make eigenvalue
             counts unreliable at closer shifts.
-        iterations: the number of Lanczos steps for each candidate.
+        iterations: the number of Lanczos steps for each candidate of an eigenvalue.
         key: the random key that draws the start vector of Lanczos; `jax.random.key(0)` unless
             given.
 
     Raises:
-        Refused: if the shapes do not match.
+        Refused: if the shapes of `blocks` and `factor` do not match.
     """
     import chex  # slow to import
 

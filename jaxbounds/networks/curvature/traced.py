@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
     Attributes:
         closed: the function's equations, and the constants of this call.
-        result: the structure of the function's result.
+        result: the pytree structure of the traced function's result.
     """
 
     closed: ClosedJaxpr

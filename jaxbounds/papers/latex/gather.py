@@ -86,7 +86,7 @@ class _Gathering:
         """Return the path of the file that a command names; None if the file does not exist.
 
         Raises:
-            Refused: if the file is outside the folder.
+            Refused: if the file is outside the folder of the paper.
         """
         file = (self.folder / name.strip().strip('"')).resolve()
         if self.folder != file and self.folder not in file.parents:

@@ -40,8 +40,8 @@ class Source(NamedTuple):
 
     Attributes:
         title: the title of the paper, on one line; "" if the source has no title.
-        items: the items in the order of the source.
-        file: the main file of the paper.
+        items: the items of the paper, in the order of the source.
+        file: the main LaTeX file of the paper.
     """
 
     title: str

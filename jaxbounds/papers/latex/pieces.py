@@ -12,7 +12,7 @@ class Piece(NamedTuple):
     Attributes:
         text: the characters.
         file: the name of the file, relative to the folder of the paper.
-        line: the line of the first character.
+        line: the line of the piece's first character in its file.
         moved: whether the text is the expansion of a macro, so that all characters have the line
             `line`.
     """
@@ -32,7 +32,7 @@ class Pieces:
     """A text made of consecutive pieces (parts of files).
 
     Args:
-        pieces: the pieces in the order of the text.
+        pieces: the pieces of text, in their order.
     """
 
     def __init__(self, pieces: Iterable[Piece]) -> None:

@@ -25,12 +25,12 @@ class Found:
 
     Attributes:
         kind: "theorem", "lemma", ..., or "display".
-        name: the printed name, "Theorem" or "Equation".
+        name: the printed name of the item's kind, "Theorem" or "Equation".
         number: the printed number; "" for a display without a number.
-        label: the name in `\label`.
-        title: the optional title of the environment.
+        label: the name that `\label` gives to the item.
+        title: the optional title of the theorem environment.
         text: the text inside the environment; macros are not expanded.
-        section: the number and title of the section.
+        section: the number and the title of the section that holds the item.
         start: the place in the document where the item begins.
     """
 
@@ -50,9 +50,9 @@ class Walk:
 
     Attributes:
         pieces: the document, with the file and line of each character.
-        theorems: a dict from names to environments of theorems.
-        counters: the counters, which change during the walk.
-        found: the numbered items found so far.
+        theorems: a dict from the names of theorem environments to the environments.
+        counters: the counters of the document, which change during the walk.
+        found: the numbered items that the walk has found so far.
         labels: a dict from each label to the printed name and number of its item.
     """
 

@@ -112,7 +112,7 @@ class Programs:
 
         Args:
             margin: a function of a point of shape (count,) that returns `Values` without slopes.
-            count: the number of coordinates.
+            count: the number of coordinates of the box.
             slack: an exact number that the function adds to the margin, so that a weaker claim is
                 tested.
             reading: "exact" if each float constant stands for itself, "ulp" if it stands for all
@@ -141,7 +141,7 @@ class Programs:
 
         Raises:
             Undecided: if the balls are too wide to decide a branch or an index of the program.
-            NotSupported: if an operation has no rule.
+            NotSupported: if an operation of the program has no rule in ball arithmetic.
         """
         if self._alone and len(balls) > 1:
             parts = [self(balls[i : i + 1], slopes) for i in range(len(balls))]
@@ -212,7 +212,7 @@ class Open(NamedTuple):
     """A box on which the claim is neither proved nor disproved.
 
     Attributes:
-        box: the undecided box.
+        box: the box on which the claim is undecided.
         least: a lower bound of the margin (right side minus left side, plus the slack) on the box;
             minus infinity if unknown.
     """
@@ -391,7 +391,7 @@ class _State(NamedTuple):
         scale: the larger side of the claim at `point`, the midpoint of the box.
         slopes: a ball around the margin's slope along each coordinate on the box.
         radii: half of the box's width along each coordinate.
-        whole: whether all of the box meets the hypotheses.
+        whole: whether all points of the box meet the hypotheses.
         open_there: whether the hypotheses hold at `point` but the claim is undecided at `point`.
         point: the middle of the box.
     """

@@ -30,7 +30,7 @@ class Certificate:
 
     Attributes:
         id: the id of the statement.
-        form: the name of the statement's form.
+        form: the name of the form (version of the statement's claim).
         word: the finding. "disproved": every hypothesis certainly holds, and the sides violate the
             claim by a relative 1e-6 or more. The word "disproved" is true on every path through the
             program, and for every rounding of the program's constants. "disproved as coded": the
@@ -44,11 +44,11 @@ class Certificate:
         gap: a certain lower bound of the relative difference of the sides.
         hypotheses: the finding about each named hypothesis: "certain" (it holds), "open"
             (undecided) or "missed" (it may fail).
-        size: the instance's static inputs, such as dimensions.
+        size: the static inputs of the instance, such as dimensions.
         bits: the precision of the balls in bits.
         ways: the number of paths through the program (combinations of branches) that the
             interpreter ran.
-        seconds: the time that the enclosure took, in seconds.
+        seconds: the processor time that the enclosure took, in seconds.
         theorem: the function that writes the file for Rocq; None if the instance is unavailable.
     """
 

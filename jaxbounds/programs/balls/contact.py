@@ -56,7 +56,7 @@ class Number(NamedTuple):
     Attributes:
         kind: "rational" (q), "root" (q^(1/n)), "log" (log q), "pi" (q pi), "exp" (e^q).
         q: the rational number q in the formula of `kind`.
-        n: the degree n of a root.
+        n: the degree n of the root in the formula.
         sign: 1 or -1; the coordinate is `sign` times the formula of `kind`.
     """
 
@@ -90,8 +90,8 @@ class Region(NamedTuple):
     """A box on which the claim is proved.
 
     Attributes:
-        lower: the lower corner of the box.
-        upper: the upper corner of the box.
+        lower: the lower corner of the box on which the claim is proved.
+        upper: the upper corner of the box on which the claim is proved.
     """
 
     lower: tuple[float, ...]
@@ -216,7 +216,7 @@ class Place(NamedTuple):
     """A candidate for a point of equality in a box, or in a face of the box.
 
     Attributes:
-        numbers: the coordinates of the candidate, as exact numbers.
+        numbers: the coordinates of the candidate point, as exact numbers.
         free: the indices of the coordinates that vary in the box or face.
         sides: for each free coordinate: 0 if the point lies inside the box, 1 if it lies at the
             box's lower end, -1 if it lies at the upper end.
@@ -319,7 +319,7 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
     Args:
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
-        place: the point of equality.
+        place: the point at which both sides of the claim are equal.
         reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
             reals.
 

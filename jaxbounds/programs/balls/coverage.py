@@ -12,7 +12,7 @@ class Coverage(NamedTuple):
     """The engines (NumPy, ball arithmetic, slopes) that have a rule for one primitive.
 
     Attributes:
-        name: the name of the primitive in JAX.
+        name: the name that JAX gives to the primitive.
         parameters: whether the table `PRIMITIVES` lists the primitive's parameters.
         numpy: whether the library can run the primitive in NumPy; otherwise XLA compiles the
             program.

@@ -79,7 +79,7 @@ def to_power(p: Any, n: int, /) -> Any:
     """Return a polynomial to the power n >= 0, if the result is small enough.
 
     Raises:
-        GivenUp: if the result is too large.
+        GivenUp: if the resulting polynomial is too large.
     """
     if p.is_one():
         return p
@@ -119,7 +119,7 @@ class Field:
         """Return the index of a key's atom, and make a new atom for a new key.
 
         Raises:
-            GivenUp: if the field already has `ATOMS` atoms.
+            GivenUp: if the field of exact numbers already has `ATOMS` atoms.
         """
         if key not in self._index:
             if len(self.balls) == ATOMS:

@@ -48,7 +48,7 @@ def qr(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     undecided.
 
     Raises:
-        NotSupported: if the program asks for pivoting.
+        NotSupported: if the program asks for a factorisation with pivoting.
     """
     if eqn.params.get("pivoting") or len(eqn.outvars) > 2:
         raise NotSupported(

@@ -105,7 +105,7 @@ class Interpreter:
                 pivot".
 
         Raises:
-            Undecided: if the program has too many continuations.
+            Undecided: if the program has too many possible continuations.
         """
         if self._next == len(self._choices):
             if ways > MOST_WAYS or len(self._choices) >= MOST_CHOICES:
@@ -124,7 +124,7 @@ class Interpreter:
         Raises:
             Undecided: if runs of all outcomes cannot settle an undecided choice, if the program has
                 more than 64 paths, or if the time limit is over.
-            NotSupported: if a primitive has no rule.
+            NotSupported: if a primitive of the program has no rule.
         """
         self._choices = []
         for _ in range(MOST_RUNS):
@@ -321,8 +321,8 @@ class Program(NamedTuple):
     """A function traced once, whose method `enclose` can enclose the value at many arguments.
 
     Attributes:
-        closed: the traced equations and constants.
-        result: the tree structure of the function's result.
+        closed: the equations and constants of the traced program.
+        result: the pytree structure of the function's result.
     """
 
     closed: ClosedJaxpr

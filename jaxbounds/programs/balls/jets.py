@@ -74,7 +74,7 @@ class Jets:
     Attributes:
         count: the number of variables of the power series.
         order: the highest degree of the terms that the algebra computes.
-        monomials: the exponents of each monomial, sorted by degree.
+        monomials: the exponents of each monomial of the series, sorted by degree.
         conditions: jets (Taylor polynomials) that are >= 0 wherever the program takes the branches
             of this run.
     """

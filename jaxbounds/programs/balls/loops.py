@@ -38,7 +38,7 @@ def call(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Run a program that an equation calls, such as jit; its custom derivative has no effect.
 
     Raises:
-        UnknownParametersError: if the equation holds no program.
+        UnknownParametersError: if the equation of the program holds no program.
     """
     wanted, inner = tuple(map(run.used, eqn.outvars)), called_program(eqn)
     if isinstance(inner, ClosedJaxpr):
@@ -86,7 +86,7 @@ def loop(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `while`; if the condition is undecided, the interpreter runs both continuations.
 
     Raises:
-        NotSupported: if the loop takes too many steps.
+        NotSupported: if the loop of the program takes too many steps.
     """
     condition, asks, body, does = while_of(eqn)
     to_ask, to_do, state = xs[:asks], xs[asks : asks + does], xs[asks + does :]

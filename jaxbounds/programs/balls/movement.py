@@ -109,7 +109,7 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply a primitive such as `gather` to the entries' positions, then pick entries by position.
 
     Raises:
-        Undecided: if an index is a ball.
+        Undecided: if an index of the operation is a ball, not an integer.
     """
     name, params = eqn.primitive.name, dict(eqn.params)
     which = DATA[name]

@@ -184,7 +184,7 @@ def top_k(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     several entries may be the next largest.
 
     Raises:
-        Undecided: if an entry is NaN, that is, unknown.
+        Undecided: if an entry to sort is NaN, that is, unknown.
     """
     k, axis = eqn.params["k"], eqn.params.get("axis", -1)
     x = np.moveaxis(as_reals(xs[0]), axis, -1)

@@ -35,7 +35,7 @@ class Law(NamedTuple):
         degree: a linear form in the weights; zero if the flow shifts the entry.
         shift: a linear form in the weights; zero if the flow scales the entry.
         value: the ball of a constant entry, which the flow does not change; else None.
-        finite: whether the entry is certainly a finite number.
+        finite: whether the entry of the program is certainly a finite number.
     """
 
     degree: Form

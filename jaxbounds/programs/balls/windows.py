@@ -28,8 +28,8 @@ def places(
     """Return the positions in the flat array that each window covers; -1 marks padding and holes.
 
     Args:
-        shape: the shape of the array.
-        window: the shape of a window.
+        shape: the shape of the array over which the windows slide.
+        window: the shape of one window.
         strides: the distance between neighbouring windows along each axis.
         padding: the numbers of entries added before and after the dilated array; a negative number
             removes entries.

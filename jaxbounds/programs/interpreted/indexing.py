@@ -13,7 +13,7 @@ class _Layout(NamedTuple):
     """The axes along which a gather's result, or a scatter's updates, hold slices of the operand.
 
     Attributes:
-        window: axes of the result along which slices lie.
+        window: axes of the gather's result along which slices lie.
         dropped: axes of the operand that a slice loses, because the slice has length 1 along these
             axes.
         mapped: axes of the operand; entry i of an index vector gives the slice's start along axis

@@ -45,7 +45,7 @@ def eliminated(a: Any, pivots: Any = None, /) -> list[Any]:
     A matrix with an entry that is not finite has NaN factors.
 
     Args:
-        a: the matrices, shape (..., m, n).
+        a: the matrices to factorise, shape (..., m, n).
         pivots: the rows to exchange in each step, shape (..., min(m, n)); by default each step
             exchanges the row with the largest entry of the column.
     """

@@ -268,7 +268,7 @@ class Ledger:
         """Return the definition of an operation's result; a missing definition is made.
 
         Args:
-            operation: an `Operation` or a `Sum`.
+            operation: an `Operation` of the program, or a `Sum`.
             terms: the operands; for a sum, each term is a tuple of factors.
             index: the index of the result in its array, for the definition's name.
             exact: the exact value of the number, if the caller knows it.
@@ -355,7 +355,7 @@ class Ledger:
 
         Raises:
             NotSupported: if a compared number may be undefined.
-            Undecided: if the bounds of the two numbers overlap.
+            Undecided: if the bounds of the two compared numbers overlap.
         """
         if a.why or b.why:
             raise NotSupported(

@@ -37,7 +37,7 @@ class Operation(NamedTuple):
         exact: the function that computes the operation on fractions; it returns None if the result
             is no fraction.
         tactic: the tactic that proves the bounds of the result.
-        exactly: the tactic that proves the exact fraction.
+        exactly: the tactic of Rocq that proves the exact fraction.
         cost: the number of scalar operations that this operation counts as in the limit of a file.
     """
 

@@ -255,7 +255,7 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Record a conversion to another type that changes no number.
 
     Raises:
-        NotSupported: if the conversion rounds.
+        NotSupported: if the conversion between types rounds.
     """
     new, old, ledger = eqn.params["new_dtype"], dtype_of(eqn.invars[0]), run.ledger
     x = lifted(xs[0], ledger)
@@ -377,7 +377,7 @@ def scatter_add(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Record `scatter-add`: each update is added to the entry that the primitive updates.
 
     Raises:
-        Undecided: if an index is not an exact integer.
+        Undecided: if an index of the operation is not an exact integer.
     """
     operand, index, updates = _numbers(xs[0], run), xs[1], _numbers(xs[2], run)
     if is_soft(index):
@@ -397,7 +397,7 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Record singular values with a proof of their bounds (see `spectral`).
 
     Raises:
-        NotSupported: if the program uses the singular vectors.
+        NotSupported: if the program uses the singular vectors of the matrix.
     """
     if any(map(run.used, eqn.outvars[1:])):
         raise NotSupported(

@@ -26,9 +26,9 @@ class Real:
         name: the name of the definition; empty for a literal.
         operation: the operation that gives the number; None for literals, entries of the instance
             and variables.
-        arguments: the operands of `operation`. For a sum each term is a tuple of factors; for
-            another operation each argument is a tuple of one number.
-        bounds: the decimal bounds; None for an exact number.
+        arguments: the operands of the operation `operation`. For a sum each term is a tuple of
+            factors; for another operation each argument is a tuple of one number.
+        bounds: the decimal bounds of the number; None for an exact number.
         order: the index of the number in the ledger, the list of all records.
         place: the line of the program that computes the number.
         why: the operation that makes the number undefined or infinite. A proof may not use a number
@@ -83,9 +83,9 @@ class Place(NamedTuple):
 
     Attributes:
         file: the file's path relative to the package; for a user's file, only its name.
-        line: the line's number.
-        function: the function that contains the line.
-        code: the text of the line.
+        line: the number of the line of code in its file.
+        function: the function in which the line of code stands.
+        code: the text of the line of code.
     """
 
     file: str

@@ -110,7 +110,7 @@ def without_balls(x: np.ndarray, like: Any) -> np.ndarray:
     """Return numbers and facts as NumPy integers, in the type of the variable `like`.
 
     Raises:
-        Undecided: if a number is not an exact integer.
+        Undecided: if a number to convert is not an exact integer.
     """
     entries = []
     for v in x.ravel():
@@ -131,7 +131,7 @@ def program_of(function: Callable[[Any], Any], instance: Any, /) -> tuple[Progra
         and whether the whole instance is the argument of the traced function.
 
     Raises:
-        NotSupported: if both traces fail.
+        NotSupported: if both attempts to trace the function fail.
     """
     leaves, structure = jax.tree.flatten(instance)
     is_real = lambda x: jax.dtypes.issubdtype(x.dtype, np.floating)
@@ -164,7 +164,7 @@ def translated(
 
     Args:
         function: a function that JAX can trace.
-        instance: a tree of arrays.
+        instance: a pytree of arrays.
         names: a dict from the index of a leaf in `instance` to the numbers that the ledger holds
             for it.
         run: the translating interpreter, which holds the ledger.
