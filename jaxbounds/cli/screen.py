@@ -32,7 +32,7 @@ prints only rows with verdicts that differ from the record. A larger number prin
 
 LINES = 8
 """The number of lines of progress if standard error is not a terminal, besides a line for each
-statement with an unexpected verdict. A larger number reports progress more often.
+statement with an unexpected verdict. A larger number of lines reports progress more often.
 """
 
 

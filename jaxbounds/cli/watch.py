@@ -28,7 +28,8 @@ from jaxbounds.runs.interruption import interruptible
 from jaxbounds.runs.statement_run import Options, Verification
 
 WAIT = 0.3
-"""Seconds between two checks of the files. A larger number answers a change later."""
+"""Seconds between two checks of the files. A larger number of seconds answers a change of the files
+later."""
 TIDY = 3.0
 """Seconds in which an interrupted round can store its results. A larger number ends the watch
 later."""

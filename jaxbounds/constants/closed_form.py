@@ -17,7 +17,7 @@ from jaxbounds.constants.relations import relations
 LEAST_DIGITS = 12
 """The least number of certified decimal digits that the search for a closed form needs.
 
-A larger number accepts fewer formulas.
+A larger number of required digits accepts fewer formulas.
 """
 MOST_CHANCE = 1e-6
 """The largest `ClosedForm.chance` of an accepted formula; a larger value accepts more formulas."""
@@ -56,7 +56,7 @@ def closed_form(
 
     Args:
         digits: the number to explain by a formula, written in decimal digits.
-        known: the number of leading digits of the ratio that are certain.
+        known: the number of leading digits of the ratio lhs/rhs that are certain.
         axes: the size (shapes) at which the constant was found; a formula may contain logarithms of
             the size's integers.
         between: two decimal numbers; the value of the formula must lie between them.

@@ -64,9 +64,9 @@ every instance has this ratio. A larger number requires more random instances.
 LEAST, OTHERS, MANY = 6, 40, 160
 """The numbers of starting instances of climbs (ascents of lhs/rhs), random draws not counted.
 
-A constant counts as attained only after climbs from these starting instances found no larger ratio.
-The search climbs from at least LEAST starting instances, from OTHERS if time allows, and from up to
-MANY in the first half of its time. Larger numbers take longer.
+A constant counts as attained only after climbs from these starting instances found no larger ratio
+lhs/rhs. The search climbs from at least LEAST starting instances, from OTHERS if time allows, and
+from up to MANY in the first half of its time. Larger numbers take longer.
 """
 FIRST = 0.25
 """The share of the time for climbs (ascents of the ratio lhs/rhs) from the first starts. A larger
@@ -99,8 +99,8 @@ def sharp_constant(
 ) -> SharpConstant:
     """Search for the supremum of lhs/rhs of an inequality at each size, and for its growth.
 
-    Every ratio is a lower estimate of the supremum. The digits of a ratio are certified if ball
-    arithmetic can enclose lhs/rhs at the extremal instance.
+    Every ratio lhs/rhs is a lower estimate of the supremum. The digits of a ratio are certified if
+    ball arithmetic can enclose lhs/rhs at the extremal instance.
 
     Args:
         statement: a statement or its id; the statement must be an inequality, or another bound that
@@ -255,7 +255,7 @@ def _at_size(
 def _wrapping(problem: Problem, pool: Pool, best: Instance) -> str:
     """Return the names of operations in which integers wrap (overflow); empty if no integer wraps.
 
-    If an integer wraps, the ratio belongs to the program's machine integers, not to the
+    If an integer wraps, the ratio lhs/rhs belongs to the program's machine integers, not to the
     mathematical integers.
     """
     bench = problem.bench

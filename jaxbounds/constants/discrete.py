@@ -1,9 +1,9 @@
 """Search for constants over finite sets: measure all points, or move from point to point.
 
 On a finite set the ratio lhs/rhs has no slopes. If time allows, the search measures every point. If
-the set has too many points, many chains of moves start from random draws and raise the ratio. The
-chains' largest ratio counts as attained only if several rounds end at this ratio and no neighbour
-of the best point has a larger ratio.
+the set has too many points, many chains of moves start from random draws and raise the ratio
+lhs/rhs. The chains' largest ratio counts as attained only if several rounds end at this ratio and
+no neighbour of the best point has a larger ratio.
 """
 
 import time
@@ -71,7 +71,8 @@ class Settled(NamedTuple):
     Attributes:
         point: the instance with the largest ratio lhs/rhs found.
         every: whether the search measured all points of the finite sets.
-        doubt: the reason why another point may have a larger ratio; empty if no reason is known.
+        doubt: the reason why another point may have a larger ratio lhs/rhs; empty if no reason is
+            known.
     """
 
     point: Point
@@ -143,7 +144,7 @@ def neighbour_is_larger(problem: Problem, pool: Pool, point: Point, /) -> bool:
 
 
 def _larger_neighbour(problem: Problem, wide: _Wide, point: Instance, pool: Pool) -> Instance:
-    """Return the instance with the largest ratio among a point and the neighbours of the point."""
+    """Return the instance with the largest lhs/rhs among a point and its neighbours."""
     batch, _ = pool.of_size(0)
     leaves, structure = jax.tree.flatten(point)
     spread = jax.tree.leaves(batch)

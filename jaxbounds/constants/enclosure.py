@@ -2,7 +2,7 @@
 
 The certified digits belong to lhs/rhs at this instance, so they prove a lower estimate of the
 supremum. Slopes, neighbours and other starts only suggest, but do not prove, that no instance has a
-larger ratio.
+larger ratio lhs/rhs.
 """
 
 import itertools
@@ -34,8 +34,9 @@ from jaxbounds.programs.balls.values import (
 BITS = 448
 """The precision of the balls in bits. A larger number certifies more digits and takes longer."""
 ROUNDS, SURE = 5, 1e-40
-"""The largest number of steps of Newton's method, and the relative gain of the ratio below which
-the method stops. More steps, or a smaller gain, certify more digits and take longer."""
+"""The largest number of steps of Newton's method, and the relative gain of the ratio lhs/rhs below
+which the method stops. More steps of Newton's method, or a smaller gain, certify more digits and
+take longer."""
 STEP = 2.0**-100
 """The relative step of the difference quotients that estimate slopes.
 
@@ -97,7 +98,7 @@ class Ratio:
         return [jax.tree.unflatten(structure, out) for out in ways]
 
     def __call__(self, instance: Instance, reading: Reading = "exact") -> arb:
-        """Enclose the ratio at an instance.
+        """Enclose the ratio lhs/rhs at an instance.
 
         Args:
             instance: an instance whose floats are numbers or balls.
@@ -142,8 +143,8 @@ class Ascended(NamedTuple):
     """The result of Newton's steps in ball arithmetic.
 
     Attributes:
-        ball: the ratio after the last step, with certified digits.
-        gain: the further relative gain of the ratio that slopes predict.
+        ball: the ratio lhs/rhs after the last step, with certified digits.
+        gain: the further relative gain of the ratio lhs/rhs that slopes predict.
         values: the values after the last step of the coordinates that move together, of shape (k,).
     """
 
@@ -153,15 +154,16 @@ class Ascended(NamedTuple):
 
 
 def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray, /) -> Ascended:
-    """Take Newton's steps in ball arithmetic, and estimate the remaining gain of the ratio.
+    """Take Newton's steps in ball arithmetic, and estimate the remaining gain of the ratio lhs/rhs.
 
     The estimated further gain of the ratio is slope^2 / (2 curvature) in a curved direction, and
-    |slope| in a flat direction. The estimated gain is zero in a direction along which the ratio
-    falls on both sides of the point.
+    the absolute slope in a flat direction. The estimated gain is zero in a direction along which
+    the ratio falls on both sides of the point.
 
     Args:
-        ratio: the ratio as a function of instances; the function projects an instance first.
-        point: a stationary point of the ratio in float64.
+        ratio: the ratio lhs/rhs as a function of instances; the function projects an instance
+            first.
+        point: a stationary point of the ratio lhs/rhs in float64.
         directions: directions of the point's values, as columns, of shape (k, k).
         bent: the curvature -d^2 log(ratio) along each direction, of shape (k,).
     """

@@ -46,7 +46,7 @@ EXACT, READABLE = 2e-14, 1e-3
 """The largest relative loss of the ratio lhs/rhs when the search rounds an instance.
 
 EXACT limits this loss for the instance that ball arithmetic certifies, READABLE for the displayed
-instance. A larger allowed loss of the ratio gives rounder numbers.
+instance. A larger allowed loss of the ratio lhs/rhs gives rounder numbers.
 """
 BY_FLOATS = 1e-14
 """Far along a scale, float64 cannot decide whether the other coordinates may still raise the ratio
@@ -87,14 +87,15 @@ A larger distance makes more climbs count as having reached a limit.
 
 
 class Best(NamedTuple):
-    """The point with the largest ratio, and the certified facts about this point.
+    """The point with the largest ratio lhs/rhs, and the certified facts about this point.
 
     Attributes:
         point: the point (instance) with the largest ratio lhs/rhs.
         ball: an interval around lhs/rhs at the point; None if ball arithmetic could not run.
-        reason: the reason why the ball or the slopes of the ratio are missing.
-        gain: the further relative gain of the ratio that slopes predict; None if it is unknown.
-        far: a scale along which the ratio rises further; None if no scale is known.
+        reason: the reason why the ball or the slopes of the ratio lhs/rhs are missing.
+        gain: the further relative gain of the ratio lhs/rhs that slopes predict; None if it is
+            unknown.
+        far: a scale along which the ratio lhs/rhs rises further; None if no scale is known.
         promise: the relative amount by which the supremum may exceed the ratio's ball.
         near: the largest ratio of the point's neighbours, and of points that ball arithmetic could
             not decide.
@@ -208,12 +209,12 @@ def _best_of(
 def said(
     problem: Problem, best: Best, points: Sequence[Point], /, where: Where | None = None
 ) -> AtSize:
-    """Return the finding about the point with the largest ratio.
+    """Return the finding about the point with the largest ratio lhs/rhs.
 
     Args:
         problem: the inequality at its size.
         best: the point with the largest ratio, as `best_of` returned it.
-        points: all points, among which the function counts the points with the best ratio.
+        points: all points, among which the function counts the points with the best ratio lhs/rhs.
         where: the kind of supremum (a key of `MEANING`) if the caller knows it; if None, the best
             point decides.
     """
@@ -272,10 +273,10 @@ def _plain(problem: Problem, point: Point) -> dict[str, Any]:
 
 
 class _Confirmed(NamedTuple):
-    """A point (an instance that a climb reached) and the point's certified ratio.
+    """A point (an instance that a climb reached) and the point's certified ratio lhs/rhs.
 
     Attributes:
-        point: the point (instance) with the largest certified ratio.
+        point: the point (instance) with the largest certified ratio lhs/rhs.
         ratio: lhs/rhs of the problem, as a function of instances; None if `ball` is None.
         ball: the ball of lhs/rhs at the point; None if ball arithmetic gives no ball.
         reason: the reason why `ball` is None, or why a point with a larger float ratio has no ball.
@@ -388,9 +389,9 @@ def _at_the_end(
 ) -> tuple[Any, float]:
     """Return the ball of lhs/rhs at a limit, and the fraction by which the supremum may exceed it.
 
-    Far along the scale, float64 may be too coarse to compute the gain that other coordinates allow.
-    If the point's ratio is near the limit, the function uses `own`, the gain that other coordinates
-    allow at the point.
+    Far along the scale, float64 may be too coarse to compute by how much other coordinates can
+    still raise lhs/rhs. If the point's ratio is near the limit, the function uses `own`, the gain
+    that other coordinates allow at the point.
     """
     if not far.settled:
         return far.certain, far.left
@@ -448,7 +449,7 @@ def _where(best: Best, value: float, agreeing: int) -> Where:
 def _closed(
     problem: Problem, best: Best, between: tuple[str, str], where: Where, agreeing: int
 ) -> ClosedForm | None:
-    """Return a closed form of the ratio if its digits are certain and its supremum is settled."""
+    """Return a closed form of lhs/rhs if its digits are certain and its supremum is settled."""
     every = where in ("enumerated", "every instance")
     if best.ball is None or not (every or (agreeing > 1 and where in ("attained", "limit"))):
         return None
@@ -490,7 +491,7 @@ def farther(
     """Return new starts: instances far along a scale, with ratios lhs/rhs above `best`.
 
     Far along a scale, differences may cancel in float64. The function therefore returns an instance
-    only if ball arithmetic confirms its ratio, or cannot compute the ratio.
+    only if ball arithmetic confirms its ratio lhs/rhs, or cannot compute the ratio.
     """
     found = list[Start]()
     for point in points:

@@ -1,9 +1,9 @@
 """Decide whether a ratio lhs/rhs grows without bound along a scale, from certified values.
 
-The scales are 2^m, and ball arithmetic (interval arithmetic) measures the ratio up to m = 2^120. Up
-to the largest scale a ratio converges even if its distance to the limit is 1/log(scale), or the
-root of 1/log(scale). A ratio that still changes at the end counts neither as a limit nor as
-unbounded.
+The scales are 2^m, and ball arithmetic (interval arithmetic) measures the ratio lhs/rhs up to m =
+2^120. Up to the largest scale a ratio lhs/rhs converges even if its distance to the limit is
+1/log(scale), or the root of 1/log(scale). A ratio lhs/rhs that still changes at the end counts
+neither as a limit nor as unbounded.
 """
 
 import itertools
@@ -35,7 +35,7 @@ NARROW = 60
 """The walk over growing scales stops when the ball (interval that contains lhs/rhs) has fewer
 accurate bits than this number.
 
-A larger number stops the walk earlier.
+A larger number of bits stops the walk over the scales earlier.
 """
 ROUNDING = 1e-12
 """If the ratio lhs/rhs grows as scale^a with a up to this value, the growth counts as an effect of
@@ -61,18 +61,19 @@ class Growth(NamedTuple):
     """The rise of the ratio lhs/rhs along a scale.
 
     Attributes:
-        ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
-        certain: the ratio at the largest accepted scale, with balls (intervals) for the program's
-            constants.
+        ratio: the ratio lhs/rhs at the largest accepted scale: a lower estimate of the supremum.
+        certain: the ratio lhs/rhs at the largest accepted scale, with balls (intervals) for the
+            program's constants.
         left: the relative change of the ratio lhs/rhs between the last two scales.
         settled: whether `left`, the relative change of the ratio between the last two scales, is
             below 1e-12.
-        endless: whether the ratio lhs/rhs grows without bound along the scale. A ratio grows
-            without bound if the local exponents d log(ratio)/d log(scale), or d log(ratio)/d
+        endless: whether the ratio lhs/rhs grows without bound along the scale. A ratio lhs/rhs
+            grows without bound if the local exponents d log(ratio)/d log(scale), or d log(ratio)/d
             log(log(scale)), do not decay.
         rise: the relative rise of the ratio lhs/rhs from the start of the walk to the last scale.
-        lawful: whether, at scales near 1, the last ratio minus the ratio is a power of the scale. A
-            rise with a power law is not an effect of rounding, even if the rise is small.
+        lawful: whether, at scales near 1, the last ratio lhs/rhs minus the present ratio is a power
+            of the scale. A rise with a power law is not an effect of rounding, even if the rise is
+            small.
     """
 
     ratio: arb
@@ -91,7 +92,7 @@ def _steady(logs: list[tuple[int, arb]], keeps: float) -> bool:
 
 
 def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
-    """Tell whether the ratio grows as a power of log(scale), with exponents that do not decay."""
+    """Tell whether lhs/rhs grows as a power of log(scale), with exponents that do not decay."""
     far = [(m, v) for m, v in logs if m >= FARTHER[4]]
     if len(far) < 4:
         return False
@@ -103,7 +104,7 @@ def _steady_in_logs(logs: list[tuple[int, arb]]) -> bool:
 
 
 def growth(value: Callable[[int, str], arb], /) -> Growth | None:
-    """Describe a ratio along a scale; return None unless the ratio is largest at the last scale.
+    """Describe lhs/rhs along a scale; return None unless the ratio is largest at the last scale.
 
     Args:
         value: a function that returns the ratio lhs/rhs at the scale 2^m. The function's arguments
@@ -142,7 +143,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
 def _farther(
     value: Callable[[int, str], arb], logs: list[tuple[int, arb]], ends: tuple[arb, arb, arb]
 ) -> Growth | None:
-    """Continue to scales above 2^100, as long as the balls of the ratio are narrow enough."""
+    """Continue to scales above 2^100, as long as the balls of lhs/rhs are narrow enough."""
     before, here, certain = ends
     first, left, origin = certain, abs(1 - before / here), here / logs[-1][1].exp()
     for m in FARTHER:

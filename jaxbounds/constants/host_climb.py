@@ -87,7 +87,7 @@ class HostClimber:
     """A search that raises lhs/rhs: it changes an instance slightly, and measures it again.
 
     Args:
-        problem: the problem whose ratio the climber maximises.
+        problem: the problem whose ratio lhs/rhs the climber maximises.
         draws: random instances of one size, stacked along a leading axis.
     """
 
@@ -98,7 +98,7 @@ class HostClimber:
         self._back = projection(problem.statement, problem.size)
 
     def at(self, instance: Instance, /) -> Place:
-        """Project an instance and measure its ratio, which is -inf if a hypothesis is violated.
+        """Project an instance and measure lhs/rhs, which is -inf if a hypothesis is violated.
 
         Raises:
             TimeIsOver: if `time.process_time()` is past the attribute `until`.

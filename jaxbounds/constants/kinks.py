@@ -1,9 +1,10 @@
 """Find optima at kinks, the points at which smooth pieces of the ratio lhs/rhs meet.
 
-Near a kink the ratio is the minimum of several smooth functions (pieces). Linear programs find the
-smooth functions that meet at a kink. Each piece is known from a point at which the ratio equals the
-piece. Newton's method, in ball arithmetic with slopes in float64, finds the point at which the
-smooth functions are equal. Each further step of Newton's method gives more digits of this point.
+Near a kink the ratio lhs/rhs is the minimum of several smooth functions (pieces). Linear programs
+find the smooth functions that meet at a kink. Each piece is known from a point at which the ratio
+lhs/rhs equals the piece. Newton's method, in ball arithmetic with slopes in float64, finds the
+point at which the smooth functions are equal. Each further step of Newton's method gives more
+digits of this point.
 """
 
 from collections.abc import Callable
@@ -33,16 +34,16 @@ A larger number makes the search examine more points, which takes longer.
 WITHIN = 1e-4
 """The relative radius around a point in which the search has measured neighbours.
 
-The predicted gain of a slope is the slope times this radius; a larger radius predicts larger gains.
+The predicted gain of lhs/rhs is its slope times this radius; a larger radius predicts larger gains.
 """
 ROUNDS, SURE = 16, 1e-45
 """The largest number of Newton steps towards a kink, and the step size below which the steps end.
 
-More steps gain more digits.
+More Newton steps give more digits of the kink.
 """
 PROBE = 1e-9
 """The relative distance from a kink to the points at which ball arithmetic finally compares the
-ratio. A larger distance tests a larger neighbourhood."""
+ratio lhs/rhs. A larger distance tests a larger neighbourhood."""
 
 
 class Piece(NamedTuple):
@@ -78,8 +79,8 @@ def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | 
     """Certify the ratio lhs/rhs at the point where the active (equal) smooth pieces meet.
 
     Returns:
-        A ball (interval) that contains the ratio, and the further gain of the ratio that its slopes
-        predict. None if no piece is active, or the active pieces do not meet.
+        A ball (interval) that contains the ratio lhs/rhs, and the further gain of the ratio that
+        its slopes predict. None if no piece is active, or the active pieces do not meet.
 
     Raises:
         Undecided: if ball arithmetic cannot decide a hypothesis or a side.

@@ -3,8 +3,8 @@
 A family is a path of instances through a point. A family multiplies one array, several arrays, or
 all entries of equal size by a scale or its reciprocal. Another kind of family moves two arrays of
 equal shape towards each other (difference quotients). Ratios in float64 choose the promising
-families. Ball arithmetic, which encloses rounding errors, then distinguishes a ratio that still
-rises from a constant ratio.
+families. Ball arithmetic, which encloses rounding errors, then distinguishes a ratio lhs/rhs that
+still rises from a constant ratio.
 """
 
 import itertools
@@ -26,9 +26,10 @@ from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
-"""Ball arithmetic computes the limits of promising families (paths of scaled instances) only. A
-family's lhs/rhs at the largest scale, in float64, may be at most this relative distance below
-lhs/rhs at its start. A larger distance makes ball arithmetic compute the limits of more families.
+"""Ball arithmetic computes the limits of lhs/rhs only for promising families (paths of scaled
+instances). A family's lhs/rhs at the largest scale, in float64, may be at most this relative
+distance below lhs/rhs at its start. A larger distance makes ball arithmetic compute the limits of
+lhs/rhs for more families (paths of scaled instances).
 """
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
 """The binary logarithms of the scales at which the search measures lhs/rhs of a family (path of
@@ -44,8 +45,8 @@ ENTRIES = 24
 Each size gives a family that scales the entries of this size. A larger number tries more families.
 """
 MOST = 24
-"""Ball arithmetic computes the limits of at most this many families (paths of scaled instances). A
-larger number takes longer.
+"""Ball arithmetic computes the limits of lhs/rhs for at most this many families (paths of scaled
+instances). A larger number takes longer.
 """
 FARTHEST = 2.0**100
 """The scale of a family (path of scaled instances) at which the search computes, in float64, the
@@ -64,16 +65,17 @@ class Limit(NamedTuple):
         words: the name of the limit, such as "W -> infinity" (an entry grows) or "a - b -> 0" (two
             entries meet).
         instance: an instance far along the family (path of scaled instances), in float64.
-        ratio: the ratio at the largest accepted scale: a lower estimate of the supremum.
-        certain: the ratio at the largest accepted scale, with balls (intervals) for the program's
-            constants.
+        ratio: the ratio lhs/rhs at the largest accepted scale: a lower estimate of the supremum.
+        certain: the ratio lhs/rhs at the largest accepted scale, with balls (intervals) for the
+            program's constants.
         settled: whether `left`, the relative change of the ratio between the last two scales, is
             below 1e-12.
         endless: whether the ratio lhs/rhs grows without bound along the scale. If `settled` and
             `endless` are both False, the search does not know the limit of the ratio.
         left: the relative change of the ratio lhs/rhs between the last two scales.
-        rise: the relative rise of the ratio from the point to the last scale.
-        lawful: whether, at scales near 1, the last ratio minus the ratio is a power of the scale.
+        rise: the relative rise of the ratio lhs/rhs from the point to the last scale.
+        lawful: whether, at scales near 1, the last ratio lhs/rhs minus the present ratio is a power
+            of the scale.
         family: the function from a scale to the family's instance, in float64.
     """
 
@@ -158,7 +160,7 @@ class Look(NamedTuple):
         high: the largest ratio lhs/rhs at the measured scales.
         first: the instance at the smallest scale with the ratio `high`.
         last: the ratio at the largest scale; `high` if float64 overflows before the largest scale.
-        rises: whether the ratio still rises at the largest scale.
+        rises: whether the ratio lhs/rhs still rises at the largest scale.
     """
 
     family: int

@@ -1,4 +1,4 @@
-"""Maximise a ratio with kinks by BFGS that moves along kinks, and by CMA-ES, a random search.
+"""Maximise lhs/rhs with kinks by BFGS that moves along kinks, and by CMA-ES, a random search.
 
 A gradient search with strong Wolfe conditions stops at the first kink. BFGS with weak Wolfe
 conditions learns from the slopes on both sides of a kink and continues (Lewis and Overton,

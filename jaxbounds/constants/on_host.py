@@ -1,10 +1,10 @@
 """Find the constant of a statement that runs in Python, without slopes and ball arithmetic.
 
 The search describes the constant by a word, such as "rising" (not settled). The word is "rising" if
-a move of any length leads to a nearby instance with a larger ratio. The word is also "rising" if
-the ratio stays equally large along a scale without end. The word is "rising", too, if an integer of
-the instance has a value that few draws have. The word is "rising", too, if a change of the last
-digits makes the ratio smaller.
+a move of any length leads to a nearby instance with a larger ratio lhs/rhs. The word is also
+"rising" if the ratio lhs/rhs stays equally large along a scale without end. The word is "rising",
+too, if an integer of the instance has a value that few draws have. The word is "rising", too, if a
+change of the last digits makes the ratio lhs/rhs smaller.
 """
 
 import time
@@ -35,8 +35,8 @@ SHARE, CLIMBS = 1 / 12, 0.75
 """Shares of the search's time: SHARE for an ascent of lhs/rhs from one start, CLIMBS for the
 ascents from all starts.
 
-The search for objections (reasons why another instance may have a larger ratio) gets the time that
-the ascents leave. Larger shares leave less time for objections.
+The search for objections (reasons why another instance may have a larger ratio lhs/rhs) gets the
+time that the ascents leave. Larger shares leave less time for objections.
 """
 AT_A_JUMP = "the ratio is the largest only for exactly these last digits of the entries"
 OVER = "the time was over before the search had tried all moves that could give a larger ratio"
@@ -73,8 +73,8 @@ lhs/rhs at these draws.
 More draws show rarer values.
 """
 LOOKED_AT = 4
-"""The search tests at most this many instances with the largest ratio for objections (reasons why
-another instance may have a larger ratio). More instances take longer."""
+"""The search tests at most this many instances with the largest ratio lhs/rhs for objections
+(reasons why another instance may have a larger ratio). More instances take longer."""
 
 
 @np.errstate(all="ignore")  # ignore overflows: an instance whose sides overflow does not count
@@ -99,7 +99,7 @@ def settled_on_host(
         until: the value of `time.process_time()` at which the search stops.
 
     Returns:
-        The points, largest ratio first, and a reason why another instance may have a larger
+        The points, largest ratio lhs/rhs first, and a reason why another instance may have a larger
         ratio than the first point. The reason is an empty text if no reason is found.
     """
     climber, rng = HostClimber(problem, draws), np.random.default_rng([seed, 11])
@@ -146,7 +146,7 @@ def _others(points: Sequence[Point]) -> int:
 
 
 def _few(points: Sequence[Point]) -> str:
-    """Return a reason if there were too few starts, or too few reached the best ratio; else ""."""
+    """Return a reason if too few starts were tried, or reached the best lhs/rhs; else ""."""
     if not points:
         return "no start meets the hypotheses"
     agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]
@@ -184,9 +184,9 @@ def steady(
 ) -> Place | None:
     """Return an instance equal to `place` up to last digits at which tiny moves keep lhs/rhs.
 
-    At a jump of the ratio, rounding may choose the wrong side. The function looks for an instance
-    next to the jump, at which rounding does not change the ratio. The result is None if the
-    function finds no instance with a stable ratio.
+    At a jump of the ratio lhs/rhs, rounding may choose the wrong side. The function looks for an
+    instance next to the jump, at which rounding does not change the ratio lhs/rhs. The result is
+    None if the function finds no instance with a stable ratio lhs/rhs.
     """
     x, scale = flat(place.instance), scales(place.instance)
     side = lambda: rng.choice([-1.0, 1.0], size=len(x))
@@ -225,7 +225,7 @@ def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instan
 
 
 def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool]) -> str:
-    """Return a reason if an integer value that no draw had may give a larger ratio; else ""."""
+    """Return a reason if an integer value that no draw had may give a larger lhs/rhs; else ""."""
     for whole in climber.wholes(place.instance):
         declared = climber.declared(place.instance, whole)
         if not declared and whole.once > ONCE:
@@ -250,7 +250,7 @@ def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool])
 
 
 def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
-    """Tell whether another drawn value of an integer makes the ratio smaller."""
+    """Tell whether another drawn value of an integer makes the ratio lhs/rhs smaller."""
     others = climber.values_of(place.instance, whole)
     worst = place.ratio * (1 - SAME)
     return any(climber.tried(place.instance, whole, v).ratio < worst for v in others)

@@ -15,7 +15,7 @@ from jaxbounds.constants.starts import Start
 
 SAME = 1e-9
 """Two ratios lhs/rhs count as equal up to this relative difference. A larger value counts more
-ratios as equal.
+pairs of ratios lhs/rhs as equal.
 """
 SLOPE = 1e-7
 """The ascent of lhs/rhs in float64 stops at this relative slope, because a smaller slope is
@@ -68,7 +68,7 @@ class Point(NamedTuple):
 def at(
     problem: Problem, instance: Instance, /, tolerance: float, basis: Basis | None = None
 ) -> Point:
-    """Return an instance as a point, with its tied coordinates and its ratio.
+    """Return an instance as a point, with its tied coordinates and its ratio lhs/rhs.
 
     Args:
         problem: the inequality to maximise, at one size.
@@ -191,13 +191,13 @@ def polished(
     Each start is tried with several sets of tied (equal) coordinates.
 
     Args:
-        problem: the problem whose ratio the climbs maximise.
+        problem: the problem whose ratio lhs/rhs the climbs maximise.
         starts: instances that meet the hypotheses, the most promising first.
         until: the value of `time.process_time()` after which no further climb begins. The climb
             from the first start begins even after this time.
         snap: whether to tie nearly equal coordinates too; if False, only equal ones are tied.
-        reach: a known ratio lhs/rhs. After a climb has reached this ratio, the function tries no
-            other sets of tied (equal) coordinates for the climb's start.
+        reach: a known ratio lhs/rhs. After a climb has reached this ratio lhs/rhs, the function
+            tries no other sets of tied (equal) coordinates for the climb's start.
     """
     found: list[Point] = []
     for kind, start in starts:

@@ -100,8 +100,8 @@ class Problem:
         form: the name of the form (version of the claim).
         size: the shapes.
         bench: the object that computes both sides at an instance.
-        rounding: a dict from an instance's bits to the ratio from ball arithmetic, for instances
-            with a float ratio that proved too large.
+        rounding: a dict from an instance's bits to the ratio lhs/rhs from ball arithmetic, for
+            instances with a float ratio that proved too large.
     """
 
     def __init__(self, statement: Statement, form: str, size: Mapping[str, float], /) -> None:

@@ -15,7 +15,7 @@ from jaxbounds.ground.to_json import to_json
 
 SECONDS = 30.0
 """The default processor time of a search for a constant at each size, in seconds. A longer search
-finds larger ratios, and certifies more digits.
+finds larger ratios lhs/rhs, and certifies more digits.
 """
 Where = Literal[
     "attained", "limit", "rising", "unbounded", "every instance", "enumerated", "drawn", "none",
@@ -54,16 +54,19 @@ class AtSize:
         low: a decimal number that is certainly below lhs/rhs at the extremal instance (for a limit:
             at an instance far along the scale); empty if ball arithmetic could not run.
         high: a decimal number above `low`: the certain upper end of the same lhs/rhs, plus the gain
-            that slopes or the last scales predict. A closed form lies between `low` and `high`.
-        digits: the number of certain decimal digits of the ratio.
-        gain: the further relative gain that slopes predict in ball arithmetic; None if unknown.
+            of lhs/rhs that slopes or the last scales predict. A closed form lies between `low` and
+            `high`.
+        digits: the number of certain decimal digits of the ratio lhs/rhs.
+        gain: the further relative gain of lhs/rhs that slopes predict in ball arithmetic; None if
+            unknown.
         reason: the reason why digits or slopes are missing, or why the supremum is not settled.
-        starts: the number of starting instances from which the search climbed to larger ratios.
+        starts: the number of starting instances from which the search climbed to larger ratios
+            lhs/rhs.
         agreeing: the number of starting instances from which a climb led to `ratio`.
         kinds: for each kind, the number of starting instances of the search.
         agreed: for each kind, the number of starts whose climb led to `ratio`.
         closed: a closed form that agrees with all certain digits; None if no formula agrees.
-        instance: the instance with the largest ratio, rounded for display.
+        instance: the instance with the largest ratio lhs/rhs, rounded for display.
         instance_ratio: the ratio lhs/rhs at the rounded instance.
         seconds: the processor time of the search in seconds.
     """
@@ -131,7 +134,7 @@ class SharpConstant:
 
     @property
     def largest(self) -> AtSize:
-        """Return the finding at the size with the largest ratio."""
+        """Return the finding at the size with the largest ratio lhs/rhs."""
         return max(self.sizes, key=lambda s: s.ratio)
 
     @property

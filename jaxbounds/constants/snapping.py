@@ -2,8 +2,8 @@
 
 If a bound contains maxima, its worst instances often have coinciding entries: corners of a box,
 antipodal tokens, equal logits. The ratio lhs/rhs has a kink at an instance with coinciding entries,
-which an ascent by slopes does not reach. If equal coordinates are tied, the ratio is smooth in the
-remaining coordinates.
+which an ascent by slopes does not reach. If equal coordinates are tied, the ratio lhs/rhs is smooth
+in the remaining coordinates.
 """
 
 from collections.abc import Iterator

@@ -3,9 +3,9 @@
 The search starts from an instance whose sides nearly agree. The search tries several ways from one
 start. A way is a sequence of instances that scales arrays up or down, or brings two arrays
 together. A way counts as an approach to the supremum under four conditions. Along a way (a sequence
-of instances), the ratio of the sides comes closer to one, up to rounding. The ratio falls if the
-arrays change in the direction opposite to the way. The sides differ at the end of every way. Ball
-arithmetic confirms the difference of the sides.
+of instances), the ratio of the sides comes closer to one, up to rounding. The ratio of the sides
+falls if the arrays change in the direction opposite to the way. The sides differ at the end of
+every way. Ball arithmetic confirms the difference of the sides.
 """
 
 import contextlib
@@ -42,21 +42,22 @@ BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
 end; more factors find slower approaches. A way is a sequence of instances with scaled arrays."""
 CLOSE, FALLS = 1e-6, 1e-5
 """Two distances of a ratio from one. A way (a sequence of instances with scaled arrays) counts only
-if its last ratios are within CLOSE of one. If the arrays are scaled in the opposite direction, the
-ratio's distance from one must reach FALLS. A larger FALLS makes the search mistake more approaches
-for instances with equal sides.
+if its last ratios of the sides are within CLOSE of one. If the arrays are scaled in the opposite
+direction, the ratio's distance from one must reach FALLS. A larger FALLS makes the search mistake
+more approaches for instances with equal sides.
 """
 CLOSER = 0.9
 """On an accepted way (a sequence of instances), the last ratio's distance from one is at most this
-share of the first ratio's distance. A larger value accepts more ways on which the ratio stays below
-one.
+share of the first ratio's distance. A larger value accepts more ways on which the ratio of the
+sides stays below one.
 """
 FLOOR = 1e-13
-"""Difference of the ratio from one that rounding may cause at an endpoint of a set. A larger value
-counts more endpoints as equality cases (instances with equal sides)."""
+"""Difference of the ratio of the sides from one that rounding may cause at an endpoint of a set. A
+larger value counts more endpoints as equality cases (instances with equal sides)."""
 ROUNDED = 1e-12
-"""Difference of the ratio from one that rounding may cause when the last instance of a sequence is
-projected onto its set. A larger value counts more projections as instances with equal sides."""
+"""Difference of the ratio of the sides from one that rounding may cause when the last instance of a
+sequence is projected onto its set. A larger value counts more projections as instances with equal
+sides."""
 ALL = 8
 """If at least this many instances of one size have equal sides, and no instance of the size has
 other sides, the claim is an equality at the size. A larger number finds fewer sizes at which the
@@ -158,7 +159,7 @@ def _to_zero(names: list[str]) -> str:
 def _said(way: _Way, start: Instance, last: Instance) -> str:
     """Describe a way (a sequence of instances) on which the ratio of the sides stays near one.
 
-    If a way ends at an edge of its set, the ratio only comes near one at this edge.
+    If a way ends at an edge of its set, the ratio of the sides only comes near one at this edge.
 
     Args:
         way: the way (sequence of instances) from `start` to `last`.
@@ -185,9 +186,10 @@ def _along(
 ) -> tuple[str, list[Instance]]:
     """Find a way (a sequence of instances) on which the ratio of the sides comes closer to one.
 
-    If the arrays change in the direction opposite to the way, the ratio must fall.
+    If the arrays change in the direction opposite to the way, the ratio of the sides must fall.
 
-    If the way starts at an instance that is not the worst, the ratio may also stay near one.
+    If the way starts at an instance that is not the worst, the ratio of the sides may also stay
+    near one.
 
     Returns:
         A sentence that describes the way (empty if no way fits), and the last instances of all ways
@@ -316,7 +318,7 @@ def approached(
 ) -> str:
     """Describe a way (a sequence of instances) on which a ratio approaches one without reaching it.
 
-    The result is empty if the ratio may be one at an instance.
+    The result is empty if the ratio of the sides may be one at an instance.
 
     Args:
         bench: the bench, an object that measures instances.

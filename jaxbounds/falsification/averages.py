@@ -13,7 +13,7 @@ NO_MEAN, NO_VARIANCE = 1.3, 2.0
 """Exponents a of a power-law tail P(x > t) ~ t^-a.
 
 The mean may not exist for an exponent up to NO_MEAN, and the variance may not exist for an exponent
-up to NO_VARIANCE. Larger numbers leave more claims undecided.
+up to NO_VARIANCE. Larger exponents leave more claims undecided.
 """
 UNSEEN = 10
 """`_at_most` multiplies its estimate of the unseen tail's contribution by this factor.

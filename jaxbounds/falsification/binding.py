@@ -129,8 +129,8 @@ def bindings(
 ) -> list[bool]:
     """Return, for each function, whether a mistake in the function changes a verdict or a ratio.
 
-    A change of a ratio counts if it exceeds the statement's tolerance. The ratio is the worst
-    ratio, the recorded mean over the random draws (`Verdict.drawn`), or the ratio of a
+    A change of a ratio of the sides counts if it exceeds the statement's tolerance. The ratio is
+    the worst ratio, the recorded mean over the random draws (`Verdict.drawn`), or the ratio of a
     counterexample. An evaluation that raises counts as a change. All variants (copies with a wrong
     function) are measured on the instances that the correct functions give.
 

@@ -39,7 +39,7 @@ longer."""
 CLOSER = 24
 """After an instance has a witness (entries that satisfy the claim), the search gets at most this
 many further rounds to lower the ratio. A larger value measures looseness better and takes longer.
-Only the instances with the largest ratios get these further rounds."""
+Only the instances with the largest ratios of the sides get these further rounds."""
 ENOUGH = 1e-3
 """The search for an instance's promised entries (`there_is`) ends when the ratio of the sides falls
 to this value. Entries with a ratio this small satisfy the claim well enough. A smaller value spends
@@ -56,7 +56,8 @@ BELOW = 2.0
 have negative scores. A larger number has no effect.
 """
 PROGRESS = 1e-9
-"""Relative decrease of a ratio that counts as progress; a larger value ends the search sooner."""
+"""Relative decrease of a ratio of the sides that counts as progress; a larger value ends the search
+sooner."""
 PARTS = (3.0, 1.0, 0.3, 0.03)
 """Lengths of a round's trial steps along a gradient, as multiples of the last successful step."""
 
@@ -73,7 +74,7 @@ this share of the tolerance. A larger share accepts entries at which the sides a
 exactly."""
 AGAIN = (0.5, 1.0, 4.0)
 """A round also repeats the last step, multiplied by each of these numbers, because a valley of the
-ratio may be long."""
+ratio of the sides may be long."""
 
 
 class Tried(NamedTuple):
@@ -204,7 +205,7 @@ class Descent:
         return [np.asarray(new).reshape(old.shape) for new, old in zip(moved, leaves)]
 
     def __call__(self, first: Tried, batch: Instance, rounds: int, /) -> Tried:
-        """Decrease the ratio from the best starting points until it stops decreasing.
+        """Decrease the ratio of the sides from the best starting points until it stops decreasing.
 
         Args:
             first: the starting points of the search, with their measurements.
@@ -434,7 +435,7 @@ class _Way(NamedTuple):
 def _best_of(first: Tried) -> Tried:
     """Return the best starting points of each instance, one for each chain (run of the search).
 
-    Prefer starting points with different ratios.
+    Prefer starting points with different ratios of the sides.
     """
     order = np.argsort(first.value, axis=0, kind="stable")
     value = np.take_along_axis(first.value, order, axis=0)

@@ -357,7 +357,7 @@ def _save(
     """Store an instance with the ratio that `jaxbounds.replay` will measure.
 
     Return the ratio, and the path of the stored file relative to `store`. An instance comes with
-    its measured ratio, or with None if the bench has not measured it yet.
+    its measured ratio of the sides, or with None if the bench has not measured it yet.
     """
     instance, size, ratio = found
     if bench.statement.there_is is not None:

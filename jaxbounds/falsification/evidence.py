@@ -19,10 +19,10 @@ Evidence = Literal[
 """The kinds of evidence, from weak to strong.
 
 "sampled": random draws only. "searched": draws, and a search that found a worse instance.
-"enumerated": all instances of a finite set. "approached": the ratio tends to one along a sequence
-of instances, and no instance reaches one. "attained": both sides of an instance were equal up to
-rounding, so the claim is sharp. "violated": an instance violates the claim, so the claim fails.
-"not seen": a fit shows another rate than the claim.
+"enumerated": all instances of a finite set. "approached": the ratio of the sides tends to one along
+a sequence of instances, and no instance reaches one. "attained": both sides of an instance were
+equal up to rounding, so the claim is sharp. "violated": an instance violates the claim, so the
+claim fails. "not seen": a fit shows another rate than the claim.
 """
 
 SHRUNK = 0.01
@@ -98,10 +98,10 @@ def evidence(
 
     A form whose ratio only approaches one, on the sequence of instances named `along`, has no
     equality case. A form is `sharp` if it has an equality case, which its author named or ball
-    arithmetic found. A form counts as attained only if its ratio at an instance is one, up to the
-    tolerance or the stated error. The end of a search counts as attained only if searches from
-    `KINDS` kinds of starts ended there, because starts of one kind may lead to one local maximum. A
-    single hand-written or drawn instance at which both sides agree is enough.
+    arithmetic found. A form counts as attained only if its ratio of the sides at an instance is
+    one, up to the tolerance or the stated error. The end of a search counts as attained only if
+    searches from `KINDS` kinds of starts ended there, because starts of one kind may lead to one
+    local maximum. A single hand-written or drawn instance at which both sides agree is enough.
     """
     if decision.status == "fails":
         return "violated"
@@ -122,7 +122,7 @@ def evidence(
 
 
 def is_one(statement: Statement, column: Column, /) -> bool:
-    """Return whether a ratio is one up to the tolerance, or up to the stated error."""
+    """Return whether a ratio of the sides is one up to the tolerance, or up to the stated error."""
     high = np.asarray(column.measured.high)[np.asarray(column.measured.counted)]
     return bool(np.any(high >= 1 - statement.tolerance))
 

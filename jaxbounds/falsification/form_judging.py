@@ -27,8 +27,8 @@ from jaxbounds.falsification.tolerated import hidden_violation, strictly
 from jaxbounds.falsification.undefined import where_undefined
 
 STORED = 1e-6
-"""A counterexample's measured ratio agrees with its recorded ratio if their relative difference is
-at most this. A larger value overlooks larger changes of a counterexample's ratio.
+"""A counterexample's measured ratio of the sides agrees with its recorded ratio if their relative
+difference is at most this. A larger value overlooks larger changes of a counterexample's ratio.
 """
 TRY_TWIN = (
     "Try false=[...] in jb.claim, or a control in jb.Statement, with a right side that is wrong"
@@ -41,7 +41,7 @@ def with_stored(
 ) -> tuple[Decision, float | None]:
     """Combine a decision with the stored counterexample.
 
-    The counterexample's measured ratio must equal its recorded ratio.
+    The counterexample's measured ratio of the sides must equal its recorded ratio.
     """
     stored = form.counterexample
     if stored is None:
@@ -90,9 +90,8 @@ class FormJudge:
         near: whether the rules rejected the near-control (a slightly wrong variant).
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         wrapped: the instances at which integers of the form overflow.
-        rounding: the reason why rounding may hide a violation; empty if the judge excludes one.
-        along: a sentence about a sequence of instances on which the ratio approaches one without
-            reaching one; else empty.
+        along: a sentence about a sequence of instances on which the ratio of the sides approaches
+            one without reaching one; else empty.
         sharp: whether the form has an equality case (instance with equal sides), named or found.
         steep: whether the form's violations come only from the rounding of small sides.
     """

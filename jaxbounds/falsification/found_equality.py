@@ -46,9 +46,9 @@ IN_FLOATS = 32
 """If ball arithmetic cannot decide, the function moves at most this many instances with equal float
 sides. A larger number finds more equality cases and takes longer."""
 ULPS, LAST_DIGITS = 2.0**-48, 2.0**-50
-"""A ratio may exceed one by ULPS, 16 units of the last place. A larger excess must fall to a
-quarter at an instance moved by the share LAST_DIGITS of its largest entry. Larger values mistake
-more small violations for rounding."""
+"""A ratio of the sides may exceed one by ULPS, 16 units of the last place. A larger excess must
+fall to a quarter at an instance moved by the share LAST_DIGITS of its largest entry. Larger values
+mistake more small violations for rounding."""
 SHAKEN = 24
 """The function changes the last digits of at most this many instances, from the largest excess to
 the smallest. A larger number finds more small violations and takes longer."""
@@ -128,8 +128,9 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
     """Let a bound hold if floats reach equality at an instance and never exceed it.
 
     Ball arithmetic cannot decide the worst instances, for example at a tie of singular values. Only
-    rounding may lift a ratio above one. Beside an instance with equal sides, the ratio must fall,
-    unless the sides are equal everywhere or a search computes a side and reaches equality.
+    rounding may lift a ratio of the sides above one. Beside an instance with equal sides, the ratio
+    must fall, unless the sides are equal everywhere or a search computes a side and reaches
+    equality.
     """
     m, statement = column.measured, bench.statement
     if not _are_rounding(bench, pool, column, index, value):
@@ -151,7 +152,7 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
 
 
 def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> bool:
-    """Return whether rounding explains the excesses of the ratio over one.
+    """Return whether rounding explains the excesses of the ratio of the sides over one.
 
     Sides that are tiny beside the entries may differ by the rounding of the entries. Any other
     excess must fall when the last digits of the instance change.

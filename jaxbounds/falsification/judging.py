@@ -59,8 +59,8 @@ class Findings(NamedTuple):
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         searched: the results of the searches for worst instances.
         near: for each form, whether the rules rejected the near-control (a slightly wrong variant).
-        along: for each form, a sentence about a sequence of instances on which the ratio approaches
-            one without reaching one; else empty.
+        along: for each form, a sentence about a sequence of instances on which the ratio of the
+            sides approaches one without reaching one; else empty.
         sharp: whether each form has an equality case (instance with equal sides), named or found.
         steep: for each form, whether its violations come only from the rounding of small sides.
         late: whether the time limit ended the draws or searches.
@@ -105,7 +105,8 @@ def judge(
             measurements so far.
 
     Raises:
-        OutOfTime: if the limit ends before the first measurement, or before a decision.
+        OutOfTime: if the time limit ends the run before the first measurement, or before a
+            decision.
     """
     referee = remembering(looking(referee))
     with float64_on_cpu():

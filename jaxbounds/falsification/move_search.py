@@ -52,7 +52,7 @@ class FoundByMoves(NamedTuple):
     Attributes:
         kinds: the kind of each chain's starting point.
         forms: the index of the form (version of the claim) whose ratio each chain maximises.
-        score: the ratio at the end of each chain; -inf if no instance counted.
+        score: the ratio of the sides at the end of each chain; -inf if no instance counted.
         accepted: the number of steps that led to a worse instance.
         met: the number of steps to instances that met the hypotheses.
     """

@@ -3,8 +3,8 @@
 For each instance, the search has several starting points: the instance's own promised entries, and
 the values that the statement's `witness` gives. The search also starts from zeros, extreme points,
 draws, and copies of the instance's other entries. From the best starting points, gradient steps and
-random moves decrease the ratio. The instances with the worst ratios get most of the work, because
-the verdict reports the worst ratio.
+random moves decrease the ratio of the sides. The instances with the worst ratios get most of the
+work, because the verdict reports the worst ratio.
 """
 
 import hashlib

@@ -21,8 +21,8 @@ NEARLY = 0.9
 """Least ratio of an instance that the function rounds. A smaller value rounds instances farther
 from equality."""
 EQUAL = 1e-12
-"""Largest difference of a kept instance's ratio from one. A larger value keeps instances farther
-from equality."""
+"""Largest difference of a kept instance's ratio of the sides from one. A larger value keeps
+instances farther from equality."""
 GRIDS = (1.0, 2.0, 8.0)
 """The function rounds entries to multiples of 1 / grid, and of the largest entry / grid. More grids
 find more equality cases."""

@@ -34,7 +34,7 @@ ANSWER = 10
 process start later."""
 LEAVE = 2
 """When a run ends, the first process stays for this many seconds, because the other processes still
-need its address. A larger number delays the end."""
+need its address. A larger number of seconds delays the end of the run."""
 GATHER = 300
 """Seconds that the first process waits at the start until all other processes have joined. A larger
 number lets the other processes start later.

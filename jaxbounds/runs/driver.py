@@ -33,7 +33,8 @@ AHEAD = 1000
 """The largest number of submitted calls that wait in an executor. A larger number takes more memory
 and keeps more workers busy."""
 LOOK = 0.5
-"""Seconds between two checks for an interruption. A larger number answers Ctrl-C later."""
+"""Seconds between two checks for an interruption. A larger number of seconds answers Ctrl-C later.
+"""
 
 
 @functools.cache

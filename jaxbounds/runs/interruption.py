@@ -21,7 +21,7 @@ from jaxbounds.ground import stopping
 
 AGAIN = 0.05
 """If Python swallowed the exception of an interruption, the library raises the exception again
-after this many seconds. A larger number reacts later."""
+after this many seconds. A larger number of seconds reacts to an interruption later."""
 DEADLINE = 10.0
 """The default seconds between SIGTERM and the deadline; `docker stop` waits equally long. A larger
 number gives more time for a checkpoint, but the checkpoint is lost if the machine stops earlier."""

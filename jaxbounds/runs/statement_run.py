@@ -47,7 +47,8 @@ THOROUGH = 10.0
 larger factor takes longer and finds more violations."""
 TOGETHER = 3
 """The number of successive statements that one process judges together. Successive statements often
-share samplers, and the process compiles each sampler once. A larger number shows results later."""
+share samplers, and the process compiles each sampler once. A larger number of statements shows the
+first results later."""
 INTERRUPTED, AT_FIRST = "interrupted", "stopped by -x"
 """The two reasons why a run may end before it has judged all statements."""
 

@@ -34,13 +34,13 @@ class Violation:
         found: whether an instance violates the claim, beyond rounding.
         ratio: the largest lhs/rhs (for `>=`: rhs/lhs) of all measured instances; a ratio above 1
             violates the claim.
-        instance: the worst instance, with the largest violation or ratio. If the worst instance
-            violates the claim, `instance` is a simpler violating instance instead.
+        instance: the worst instance, with the largest violation or ratio of the sides. If the worst
+            instance violates the claim, `instance` is a simpler violating instance instead.
         instance_ratio: the ratio lhs/rhs at `instance`.
         size: the sizes of the arrays in `instance`.
         instances: the number of instances that the search measured.
         reason: a sentence that explains the result of the search.
-        by_size: for each size the largest ratio found.
+        by_size: for each size the largest ratio of the sides found.
         line: the claim as text, which `jaxbounds new --from` reads.
     """
 
@@ -68,7 +68,7 @@ class Violation:
         """Return the stored instance, its size and its ratio in words.
 
         If the stored instance is a simpler one, the words also say that another instance has the
-        largest ratio.
+        largest ratio of the sides.
         """
         size = ", ".join(f"{name}={value}" for name, value in self.size.items())
         instance = f"{self.instance!r:.300}"

@@ -48,7 +48,7 @@ def _cores() -> int:
 
 
 CGROUP = Path("/sys/fs/cgroup")
-"""The folder in which Linux states the limits of a container."""
+"""The folder in which Linux states the memory and processor limits of a container."""
 
 
 def _number(file: Path, key: str = "") -> int | None:

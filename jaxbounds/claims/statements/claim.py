@@ -43,7 +43,7 @@ _BY_KIND: Any = None
 """The default of a field that `Statement` or `Form` fills later."""
 LONGEST_NAME = 40
 """The name of a twin (a false variant of a claim) has at most this many characters; the library
-cuts longer names. A larger number makes wider tables."""
+cuts longer names. A larger number of characters makes wider tables."""
 
 
 def _refused(problem: Exception, *given: Any, **named: Any) -> Statement:

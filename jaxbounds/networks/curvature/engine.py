@@ -301,11 +301,12 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
         limit: the largest number of bytes that the product and the caller's vectors may need.
         rows: the number of vectors that the caller holds in memory beside the product.
         what: the name of the computed quantity, for messages.
-        advice: the advice in the error message if the computation needs more memory than the limit.
+        advice: the advice in the error message if the computation needs more bytes than the memory
+            limit.
 
     Raises:
-        Refused: if the product and the rows need more memory than the limit. If the basis vectors
-            alone need more memory than the limit, the function compiles nothing.
+        Refused: if the product and the rows of the basis need more memory than the limit. If the
+            basis vectors alone need more memory than the limit, the function compiles nothing.
     """
     each = point.selection.size * point.selection.dtype.itemsize
     point.refuse(rows * each, limit, what, advice)
@@ -354,7 +355,7 @@ def run_hosted(
         head: the index of the head, if the point covers the parameters of one head.
 
     Raises:
-        Refused: if the method needs more memory than the limit; nothing runs in that case.
+        Refused: if the method needs more bytes than the memory limit; nothing runs in that case.
     """
     if hosted is None or point.is_transformed(head, dynamic):
         return point.run(kernel, static, dynamic, limit=limit, what=what, advice=advice, head=head)

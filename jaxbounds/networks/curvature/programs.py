@@ -326,7 +326,7 @@ class Point:
         return self.made(kernel, static).compiled(arguments)[1]
 
     def refuse(self, need: float, limit: float, what: str, advice: str = "") -> None:
-        """Refuse a computation that needs more bytes than the limit.
+        """Refuse a computation that needs more bytes than the memory limit.
 
         Raises:
             Refused: if the bytes `need` exceed `limit`.
@@ -354,11 +354,13 @@ class Point:
             dynamic: options of the method that are arguments of the program.
             limit: the largest number of bytes that the program may need.
             what: the name of the computed quantity, for messages.
-            advice: the advice in the error message if the program needs more memory than the limit.
+            advice: the advice in the error message if the program needs more bytes than the memory
+                limit.
             head: the index of the head, if the point covers the parameters of one head.
 
         Raises:
-            Refused: if the program needs more memory than the limit; nothing runs in that case.
+            Refused: if the program needs more bytes than the memory limit; nothing runs in that
+                case.
         """
         if self.is_transformed(head, dynamic):
             with explained(None, differentiated=True):

@@ -27,7 +27,7 @@ from jaxbounds.networks.curvature.lanczos import (
 STEP = 4
 """The number of products between two checks of a run's residuals.
 
-A larger number notices convergence later.
+A larger number of products between two checks notices convergence later.
 """
 
 CONFIRM = 2

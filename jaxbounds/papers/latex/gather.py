@@ -9,11 +9,11 @@ from jaxbounds.papers.latex.pieces import Piece, Pieces
 
 MOST_BYTES = 8_000_000
 """All files of a paper together may have at most this many bytes; `gather` refuses larger papers. A
-larger value allows slower reading."""
+larger number of bytes allows slower reading."""
 MOST_FILES = 300
 r"""`\input` may name at most this many files, counted with repetitions.
 
-A larger number allows slower reading.
+A larger number of read files allows slower reading.
 """
 _RAW = "verbatim|Verbatim|lstlisting|minted|comment|filecontents"
 _TOKEN = re.compile(

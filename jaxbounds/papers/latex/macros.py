@@ -13,7 +13,7 @@ MOST_STEPS = 20_000
 A text with more macros stays as it is. A larger number takes longer.
 """
 LONGEST = 100_000
-"""An expanded text has at most this many characters. A text that would grow longer than the limit
+"""An expanded text has at most this many characters. A text that would grow longer than `LONGEST`
 stays as it is. A larger number takes longer."""
 _DEFINES = re.compile(
     r"\\(?P<how>(?:re|provide)?newcommand|newcommand|renewcommand|providecommand"

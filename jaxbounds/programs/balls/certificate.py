@@ -17,7 +17,7 @@ DIGITS, LARGEST = 30, 4000
 """The number of digits that an interval's ends get in texts, and the largest exponent of ten that
 is written out in digits.
 
-Larger numbers make longer texts.
+Larger numbers of digits make longer texts.
 """
 
 

@@ -122,7 +122,7 @@ UNITS = {53: 2**10}
 
 The key of this dict is the number of binary digits of the constant's type. A short computation with
 Python floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. A constant of a narrower type is
-rarely computed, so two units suffice. A larger number makes wider balls.
+rarely computed, so two units suffice. A larger number of units makes wider balls.
 """
 RESIDUE = 2.0**-26
 """A constant below this size may be the residue of a cancellation, such as .1 + .2 - .3.

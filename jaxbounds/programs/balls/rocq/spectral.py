@@ -30,8 +30,8 @@ from jaxbounds.programs.balls.rocq.terms import ATOM, MINUS, PLUS, TIMES, Real
 from jaxbounds.programs.balls.values import Undecided, midpoints
 
 LARGEST = 8
-"""The largest min(rows, columns) of a matrix whose singular values are translated. A larger number
-allows longer proofs.
+"""The largest min(rows, columns) of a matrix whose singular values are translated. A larger matrix
+size allows longer proofs.
 """
 LEMMAS = """Lemma lower_end s l q n :
   0 <= s -> 0 <= l -> 0 < n -> l ^ 2 * n <= q -> q <= s ^ 2 * n -> l <= s.
