@@ -15,8 +15,9 @@ CODES = {
     "the model on each sample.",
     "P3": "The third condition on a good start says that the gradients of the model at the start "
     "separate the samples by a margin gamma (NTK separability).",
-    "S1": "Equation (42) holds with the constant 1 in place of 2. The reason is that X^T phi'(X "
-    "u) X u is a covariance, and a covariance is at most the product of the standard deviations.",
+    "S1": "Equation (42) holds with the constant 1 in place of 2. The reason is that X^T phi'(X u) "
+    "X u (phi is the softmax) is a covariance, and a covariance is at most the product of "
+    "the standard deviations.",
     "S2": "The bound on the gradient's norm becomes the root of a sum of squares, in place of a "
     "sum. The reason is that the blocks of a gradient, and the gradients of two heads, are "
     "orthogonal.",
@@ -33,25 +34,30 @@ CODES = {
     "W_h.",
     "S8": "Sturm's comparison theorem replaces the factor 4/3 of Proposition 4 by sec(sqrt(k)/2), "
     "which is 1.0659 at k = 1/2.",
-    "S9": "The radius 3 D of Lemma 10 becomes sqrt(3 + 2 q) D. Here q is a weight in the proof; "
-    "the paper's factor 4/3 means q = 2/3, so the radius is sqrt(13/3) D. The last line of the "
-    "paper's proof of Lemma 10 gives this radius.",
+    "S9": "The radius 3 D of Lemma 10, within which gradient descent stays, becomes sqrt(3 + 2 q) "
+    "D. Here q is a factor in the proof's bounds on the loss. The paper's factor 4/3 means q "
+    "= 2/3, so the radius is sqrt(13/3) D. The last line of the paper's proof of Lemma 10 "
+    "gives this radius.",
     "S10": "In Theorem 3, the smoothness constant rho needs to hold only at points that a "
     "gradient step reaches. This rho is of order T R^6 in place of d T^2 R^12, so the step "
     "may be larger.",
     "S11": "Sums of covariances and third cumulants over tokens bound the Hessian's blocks. A "
     "program computes these sums, and the resulting bound lies between the Hessian's norm "
     "and S5.",
-    "S12": "Random signs alpha = +-1 reach the margin gamma* with certainty, for every number of "
-    "heads. Balanced signs make the output of the model zero at the start.",
-    "S13": "The norm ||p|| of the noise after the first step has an explicit bound without the "
-    "dimension d. The factor T^(5/2) of Lemma 13 becomes T.",
-    "S14": "Lemma 18 needs log((T/L - 1)/eps)/(A - B), for every A > B, in place of a factor 2/A. "
-    "Proposition 3 inherits the smaller factor.",
-    "S15": "Pinelis' inequality shows that the norm ||p|| of the noise is at most R "
-    "sqrt(log(2/delta)/(2 n1)) with probability 1 - delta, for n1 samples of the first step.",
-    "S16": "For alpha uniform on [-1, 1], the margin in Lemma 14 loses only sqrt(2 "
-    "log(1/delta)/(3 H)) times the first term of gamma*. The reason is that the margin is linear "
-    "in the mean of |alpha|.",
+    "S12": "A start with random signs alpha = +-1 of the heads reaches the margin gamma* with "
+    "certainty, for every number of heads. Balanced signs make the output of the model zero "
+    "at the start.",
+    "S13": "The norm ||p|| of the noise in the weights after the first training step has an "
+    "explicit bound without the dimension d. The factor T^(5/2) of Lemma 13 becomes T.",
+    "S14": "In Lemma 18 the scale of the scores that leaves the irrelevant tokens an attention of "
+    "at most eps is log((T/L - 1)/eps)/(A - B). Here L of the T tokens are relevant, A is "
+    "the least relevant score, and B < A is the largest irrelevant score. The paper has the "
+    "factor 2/A in place of 1/(A - B). Proposition 3 inherits the smaller factor.",
+    "S15": "Pinelis' inequality bounds the norm ||p|| of the noise in the weights by R "
+    "sqrt(log(2/delta)/(2 n1)), with probability 1 - delta. Here n1 is the number of samples "
+    "of the first step.",
+    "S16": "Let the factors alpha of the heads at the start be uniform on [-1, 1]. The margin in "
+    "Lemma 14 then loses only sqrt(2 log(1/delta)/(3 H)) times the first term of gamma*. The "
+    "reason is that the margin is linear in the mean of |alpha|.",
 }
 """A dictionary from each short name to its explanation, which `jaxbounds show` prints."""

@@ -5,24 +5,26 @@ sharpened version has this name.
 """
 
 CODES = {
-    "S1": "We multiply the sum in Maurey's Lemma 3.1 by a factor, so the radius is b/(1 + "
-    "sqrt(k)) in place of b/sqrt(k). Lemmas 3.3 and 3.6 then need no rounding up.",
-    "S2": "We count the signed sparsifications exactly. The paper bounds their number by (2 n + "
-    "1)^K.",
-    "S3": "An elementary cover proves Lemma 3.4 with explicit constants, for norms over rows.",
+    "S1": "We multiply the sum of k terms in Maurey's Lemma 3.1 by a factor, so the radius of the "
+    "cover is b/(1 + sqrt(k)) in place of b/sqrt(k). Lemmas 3.3 and 3.6 then need no "
+    "rounding up.",
+    "S2": "We count the signed sparsifications (integer vectors of length n whose absolute values "
+    "sum to at most K) exactly. The paper bounds their number by (2 n + 1)^K.",
+    "S3": "An elementary cover proves Lemma 3.4, with explicit constants, for matrix norms taken "
+    "over rows.",
     "S4": "In Lemma C.1 the softmax is 1-Lipschitz from l_inf to l_1, where the paper has the "
     "constant 2.",
     "S5": "The largest absolute entry of the tokens replaces one factor B_x (the largest norm of "
     "a token) in Theorem 4.1.",
-    "S6": "The smallest of three bounds replaces Dudley's integral: a chaining sum over covers at "
-    "several scales, one cover with Massart's lemma, and the integral itself.",
-    "S7": "We first subtract uniform attention, so the range in Dudley's integral is small if the "
-    "matrix W_QK is small.",
-    "S9": "For two words, the loss is a logistic function of the difference of the outputs. "
-    "Theorem 5.1 then needs no sqrt(K), no factor 2 and no logarithms.",
-    "S10": "McDiarmid's inequality, used three times, gives a smaller tail than Section 2.3 "
-    "prints.",
-    "S11": "The cross entropy of logits within M has a Lipschitz constant below 2, which depends "
-    "on M and on the number K of words.",
+    "S6": "The smallest of three bounds replaces Dudley's integral: a bound from a chain of two "
+    "covers, a bound from one cover with Massart's lemma, and the integral itself.",
+    "S7": "We first subtract the output of uniform attention, so the range of the functions in "
+    "Dudley's integral is small if the matrix W_QK is small.",
+    "S9": "If the vocabulary has K = 2 words, the loss is a logistic function of the difference of "
+    "the two outputs. Theorem 5.1 then needs no sqrt(K), no factor 2 and no logarithms.",
+    "S10": "McDiarmid's inequality, used three times, gives a smaller deviation term in the "
+    "generalization bound than Section 2.3 prints.",
+    "S11": "The cross entropy of logits of absolute value at most M has a Lipschitz constant below "
+    "2, which depends on M and on the number K of words.",
 }
 """A dictionary from each short name to its explanation, which `jaxbounds show` prints."""
