@@ -23,8 +23,8 @@ CODES = {
     "orthogonal.",
     "S3": "The third cumulant kappa_3 of bounded variables satisfies |kappa_3(A, B, B)| <= c* "
     "max|A| max|B|^2. No constant below c* = 4/(3 sqrt(3)) is enough.",
-    "S4": "The Hessian's block in W is at most c* R^4 sum_t ||X u_t||_inf, with the constant c* "
-    "of S3. This bound does not depend on the dimension d.",
+    "S4": "The Hessian's block in W is at most c* R^4 sum_t ||X u_t||_inf, with the constant c* of "
+    "S3. The bound of S4 does not depend on the dimension d.",
     "S5": "The Hessian's mixed block in U and W is at most sqrt(T) R^3. S4 and S5 together bound "
     "the Hessian of a head without the dimension d.",
     "S6": "The curvature constant beta_3 becomes sqrt(T) R^3 (c* R^2 m + 1), where m is the "
@@ -42,8 +42,7 @@ CODES = {
     "gradient step reaches. This rho is of order T R^6 in place of d T^2 R^12, so the step "
     "may be larger.",
     "S11": "Sums of covariances and third cumulants over tokens bound the Hessian's blocks. A "
-    "program computes these sums, and the resulting bound lies between the Hessian's norm "
-    "and S5.",
+    "program computes the sums, and the bound of S11 lies between the Hessian's norm and S5.",
     "S12": "A start with random signs alpha = +-1 of the heads reaches the margin gamma* with "
     "certainty, for every number of heads. Balanced signs make the output of the model zero "
     "at the start.",

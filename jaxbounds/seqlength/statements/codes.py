@@ -9,7 +9,7 @@ CODES = {
     "cover is b/(1 + sqrt(k)) in place of b/sqrt(k). Lemmas 3.3 and 3.6 then need no "
     "rounding up.",
     "S2": "We count the signed sparsifications (integer vectors of length n whose absolute values "
-    "sum to at most K) exactly. The paper bounds their number by (2 n + 1)^K.",
+    "sum to at most K) exactly. The paper bounds the number of these vectors by (2 n + 1)^K.",
     "S3": "An elementary cover proves Lemma 3.4, with explicit constants, for matrix norms taken "
     "over rows.",
     "S4": "In Lemma C.1 the softmax is 1-Lipschitz from l_inf to l_1, where the paper has the "
