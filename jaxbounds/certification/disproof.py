@@ -298,7 +298,7 @@ def disprove(
         statement: a statement of a paper, or its id.
         form: the name of one of the statement's forms.
         instance: the inputs, as in `Counterexample.instance`; a float stands for its exact binary
-            value. The default is the form's stored counterexample.
+            value. The default instance is the form's stored counterexample.
         size: the static part of the instance (its shapes and other Python numbers, by name).
         seconds: the time in seconds after which the form is undecided.
         bits: the precisions of ball arithmetic to try in turn, in bits.

@@ -86,8 +86,8 @@ class Equalities:
     def _measured(self, points: np.ndarray, masked: bool = True) -> np.ndarray:
         """Return the margin relative to the larger side, for each point.
 
-        Both sides may vanish at a point of equality. The method therefore divides the margin by at
-        least the share `SMALL` of the largest side measured so far.
+        Both sides of the claim may vanish at a point of equality. The method therefore divides the
+        margin by at least the share `SMALL` of the largest side measured so far.
         """
         if self._batch is None:
             self._batch = compiled(jax.vmap(self._margin))

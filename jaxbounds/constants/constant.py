@@ -114,7 +114,7 @@ def sharp_constant(
             `over` is given.
         sizes: a dict from axes to the values to combine, such as {"T": (2, 4, 8)}, or a list of
             sizes. An axis (a named number such as T) without values keeps its value from the
-            statement's first size. The default is the statement's sizes.
+            statement's first size. The default is the sizes that the statement declares.
         seed: the seed of the random draws.
         budget: the numbers of random draws and of searches at each size.
         seconds: the processor time of the search in seconds, for each size. The search raises

@@ -140,7 +140,7 @@ def at_values(point: Point, values: list[arb], /) -> Instance:
 
 
 class Ascended(NamedTuple):
-    """The result of Newton's steps in ball arithmetic.
+    """The result of Newton's steps towards a stationary point, in ball arithmetic.
 
     Attributes:
         ball: the ratio lhs/rhs after the last step, with certified digits.

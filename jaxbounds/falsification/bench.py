@@ -237,7 +237,7 @@ def counterexample_of(statement: Statement, form: Form, /) -> tuple[Instance, Si
 def _usual_kinds_by_name(statement: Statement) -> list[str]:
     """Return the entries' names in the first of the statement's `cases` (hand-written instances).
 
-    The result is empty for a statement without `cases`.
+    The result is empty for a statement without `cases` (hand-written instances).
     """
     if statement.cases is None or statement.samplers:
         return []
@@ -405,7 +405,7 @@ class Bench:
     def _hypotheses(self, batch: Instance, size: Size) -> dict[str, Any]:
         """Return, for each hypothesis name, a mask of the instances that meet the hypothesis.
 
-        The method reuses the last evaluation of this batch.
+        The method reuses the sides from the last evaluation of this batch.
         """
         known, reading = self._read
         if known is batch:

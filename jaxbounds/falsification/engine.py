@@ -97,7 +97,7 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
     """Shrink a failing instance of the smallest size with a violation; return it and its size.
 
     The engine shrinks the worst instance first. If the shrunk instance has small sides, or entries
-    with many digits, the engine also shrinks failing instances with larger sides. The function
+    with many digits, the engine also shrinks failing instances with larger sides. The engine
     returns the most readable of the shrunk instances.
     """
     statement = bench.statement

@@ -189,7 +189,7 @@ def judged_limit(
 ) -> Trend:
     """Decide a limit for each group of sizes that differ only in the parameter.
 
-    The function returns the worst of the groups' statuses.
+    The function returns the worst status of all groups of sizes.
 
     The distance at a size is the largest distance of the sides at an instance that counts.
 

@@ -22,7 +22,7 @@ from jaxbounds.falsification.moves import Score, climb
 
 
 class Found(NamedTuple):
-    """The result of a search from one starting point.
+    """The result of a search for the worst instance from one starting point.
 
     Attributes:
         best: the best instance that counted, or the starting point if no instance counted.

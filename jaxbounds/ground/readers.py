@@ -184,7 +184,7 @@ def lines_in(path: Path, /, *, limit: int = 4 * TEXT) -> Iterator[tuple[int, byt
 def _array_of(part: Any, size: int) -> np.ndarray:
     """Read one array from an archive.
 
-    The size of the archive's entry must match the array's header.
+    The size of the archive's entry must match the size that the array's header declares.
     """
     version = np.lib.format.read_magic(part)
     if version not in ((1, 0), (2, 0)):

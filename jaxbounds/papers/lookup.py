@@ -222,9 +222,9 @@ def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
 
     Args:
         name: the id of the experiment.
-        imports: modules or files of the user. The function first executes these modules, and also
-            searches their `EXPERIMENTS`. The modules may register objects that experiments name,
-            such as an architecture.
+        imports: modules or files of the user. The function first executes the user's modules, and
+            also searches their `EXPERIMENTS`. The modules may register objects that experiments
+            name, such as an architecture.
 
     Raises:
         Refused: if no experiment has this id, or a module cannot be loaded; the message names all

@@ -99,8 +99,8 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
     Raises:
         Refused: if the folder holds an unfinished run and `resume` is False; if `resume` is True
             and a file or module that the run depends on has changed.
-        KeyboardInterrupt: if the user stops the run before its end. The message says how to
-            continue.
+        KeyboardInterrupt: if the user stops the run before its end. The message of the interruption
+            says how to continue.
     """
     prepare_jax()
     chosen, more = request.experiment, dict[str, Any]()

@@ -1,9 +1,9 @@
 """Record the dependencies of a run: the files and modules that the user's code reads.
 
-The record is a file in the folder of the run. When the user's code opens a file, the run adds the
-file to the record at once. So even a killed run leaves a complete record of the files that it read.
-The record leaves out environment variables, because they differ between the jobs of a queue that
-continue one run.
+The record of dependencies is a file in the folder of the run. When the user's code opens a file,
+the run adds the file to the record at once. So even a killed run leaves a complete record of the
+files that it read. The record leaves out environment variables, because they differ between the
+jobs of a queue that continue one run.
 """
 
 import contextlib

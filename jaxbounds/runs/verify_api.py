@@ -34,7 +34,7 @@ def verify(
     Args:
         what: one or several of: ids, the beginning of ids ("multihead"), shell patterns
             ("*.cor1.*"), Python files or folders that hold a PAPER, papers, statements. The default
-            is all shipped statements.
+            is all statements of the shipped papers.
         imports: further modules or files that hold a PAPER of your own.
         kinds: judge only statements of these kinds, such as "inequality" or "identity".
         out: the folder for verdicts.json, report.html and the instances. The default is a temporary

@@ -124,7 +124,7 @@ class Set(metaclass=CarefulABC):
     def draw(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw a point inside the set, on its boundary, extreme or sparse.
 
-        The key selects the kind of point.
+        The random key also selects the kind of the drawn point.
         """
         which, key = jax.random.split(key)
         laws = self._laws(self.shape_at(size), size)
@@ -162,7 +162,7 @@ class Set(metaclass=CarefulABC):
         The first three points are -x, x with one sign flipped, and x with one entry set to 0, for
         the current point x. The other three points are x with one entry (or row) copied onto
         another, x with every entry replaced by its sign times the largest absolute entry, and 1000
-        x. The method projects each candidate onto the set.
+        x. The method projects each candidate point onto the set.
         """
         flip, out, copy = jax.random.split(key, 3)
         x = jnp.asarray(x)

@@ -269,8 +269,8 @@ class Symmetric(_OfMatrices):
     """Symmetric (d, d) matrices whose norm is at most `at_most`.
 
     The norm is "operator" (the largest absolute eigenvalue), "nuclear" or "trace" (two names of the
-    sum of the absolute eigenvalues), or "frobenius". The default bound is infinite. The projection
-    is the nearest point of the set.
+    sum of the absolute eigenvalues), or "frobenius". The default bound on the norm is infinite. The
+    projection is the nearest point of the set.
     """
 
     shape: Shape = "d"

@@ -52,7 +52,7 @@ def load_errata(path: Path, /) -> Errata:
     Raises:
         OSError: if the file of errata is missing or unreadable.
         Refused: if the file is not TOML, or a field of an entry is missing, unknown, of a wrong
-            type or empty. The message names the file, the entry and the field.
+            type or empty. The error message names the file, the entry and the field.
     """
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))

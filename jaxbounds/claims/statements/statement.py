@@ -160,7 +160,8 @@ class Statement(metaclass=Careful):
         project: `project(instance, size) -> Instance` maps an instance back onto the hypotheses
             after a step of the search.
         search: the way to search instances: "gradient" ascent on log(lhs/rhs), "random" moves, or
-            "none". The default is "gradient" for inequalities and "none" for other kinds.
+            "none". The default of `search` is "gradient" for inequalities and "none" for other
+            kinds.
         relation: "<=", ">=" or "="; the default is "=" for identities and constructions, "->" for
             limits, else "<=".
         strict: whether the claimed inequality is strict. A strict inequality does not hold if both
@@ -168,8 +169,8 @@ class Statement(metaclass=Careful):
         tolerance: the relative tolerance of the comparison of both sides, at most 1e-3. The default
             is 1e-9 for `<=` and `>=`, and 1e-10 for `=`.
         level: the probability delta with which the claim may fail, for kind "probability".
-        budget: the numbers of random draws, of restarts and of steps of the search. The default is
-            `Budget()`, with 2000 samples for probabilities and expectations.
+        budget: the numbers of random draws, of restarts and of steps of the search. The default
+            budget is `Budget()`, with 2000 samples for probabilities and expectations.
         source: the claim's place in the paper, with the numbers of appendix items that restate the
             claim.
         horizon: the name of the size that counts the steps of a trajectory.

@@ -130,7 +130,8 @@ def sweep(
             limit; in both cases the sweep makes no step. The sweep refuses a folder with an
             unfinished sweep unless `resume` or `fresh` is given. The sweep also refuses a folder
             with a damaged sweep, or with a sweep of another program, other lanes, another kind of
-            device or another version. The error message names the difference.
+            device or another version. The error message names the difference between the two
+            sweeps.
         KeyboardInterrupt: after a checkpoint, if the sweep has a folder and the user stops it.
     """
     one = contextlib.nullcontext() if share is None else shares.only(shares.Share.read(share))

@@ -43,7 +43,7 @@ A larger number restarts less often, and may exceed the caches of the processor.
 """
 
 _STRETCH = 10
-"""The number of products between two checks of the residuals.
+"""The number of products of the matrix with vectors between two checks of the residuals.
 
 A larger number checks less often and notices convergence later.
 """

@@ -424,8 +424,8 @@ class Curvature:
             dense_limit: the largest number of parameters for a dense matrix; see `extremes`.
 
         Raises:
-            Refused: if a block of the Hessian has no parameter. The message names the nearest
-                paths.
+            Refused: if a block of the Hessian has no parameter. The error message names the nearest
+                paths of parameters.
         """
         if blocks is None and heads is None:
             raise Refused("blocks=None and heads=None name no block. Try blocks={'name': 'a path'}")
@@ -453,8 +453,8 @@ class Curvature:
         """Return the matrix over the ravelled parameters, leaf by leaf in the pytree's order.
 
         The method computes `columns` columns at a time, so the peak of memory is the matrix plus
-        `columns` gradients. The method symmetrises the matrix. Leaves that are held fixed have no
-        rows or columns.
+        `columns` gradients. The method replaces the matrix by the mean with its transpose, which is
+        symmetric. Leaves that are held fixed have no rows or columns.
 
         Args:
             limit_bytes: the largest number of bytes that the matrix may need.

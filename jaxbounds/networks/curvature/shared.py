@@ -25,7 +25,7 @@ from jaxbounds.networks.curvature.lanczos import (
 )
 
 STEP = 4
-"""The number of products between two checks of a run's residuals.
+"""The number of products of the operator with vectors between two checks of a run's residuals.
 
 A larger number of products between two checks notices convergence later.
 """

@@ -100,7 +100,7 @@ def _definition(
 ) -> tuple[str, Macro | tuple[Macro, str], int] | None:
     """Return a definition's name, its replacement, and the index behind the definition.
 
-    The result is None if the definition cannot be read.
+    The result is None if the definition of the macro cannot be read.
     """
     how, at = found["how"], found.end()
     if how == "let":

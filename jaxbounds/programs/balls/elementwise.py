@@ -58,7 +58,10 @@ def binary(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Compare balls (intervals), or booleans. The result is undecided where the balls overlap."""
+    """Compare balls (intervals), or booleans.
+
+    The comparison is undecided for entries whose balls overlap.
+    """
     name = eqn.primitive.name
     if any(isinstance(x, Flags) for x in xs):
         a, b = np.broadcast_arrays(*map(as_flags, xs))

@@ -23,9 +23,9 @@ from jaxbounds.programs.balls.values import (
 
 HALF = arb(0.5)
 LARGEST = arb(2) ** 2048
-"""The largest angle for which sine and cosine are computed. The result is NaN for a larger angle.
-The reduction of the angle modulo pi needs as many digits as the angle has, so a larger limit takes
-more time.
+"""The largest angle for which sine and cosine are computed. Sine and cosine of a larger angle are
+NaN. The reduction of the angle modulo pi needs as many digits as the angle has, so a larger limit
+takes more time.
 """
 
 
