@@ -54,7 +54,7 @@ class Crosscheck:
             run": the check could not run; see `reason`.
         amount: the size of the contradiction between float64 and ball arithmetic, relative to the
             larger side.
-        reason: the reason for the answer, in one sentence.
+        reason: the reason for the finding, in one sentence.
         seconds: the processor time that the check of the form took, in seconds.
     """
 
@@ -84,7 +84,7 @@ def crosscheck(
     Args:
         statement: a statement of any kind; JAX must be able to trace its `evaluate`.
         draws: the number of random draws from each sampler, and of hand-written cases.
-        seed: the seed of the random draws of the search.
+        seed: the seed of the random draws.
         seconds: the time after which the check of the statement ends.
     """
     end = time.process_time() + seconds

@@ -222,7 +222,7 @@ def climb(score: Score, starts: Instance, rng: Rng, steps: int, move: Step, /) -
         score: the function that scores the instances of all chains.
         starts: the starting instances of the chains, stacked.
         rng: the random number generator of the moves.
-        steps: the number of steps of the loop.
+        steps: the number of moves of each chain.
         move: the function that proposes the next leaves of the chains.
     """
     held, value, _ = score(starts)

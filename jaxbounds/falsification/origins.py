@@ -16,8 +16,8 @@ def source_digest(statement: Statement, /) -> str:
     """Return the SHA-256 of the paths and contents of a statement's files, and of its sets.
 
     The digest covers the files of the sides, judged functions, samplers, hand-written cases,
-    projection and hypotheses. A function without a file, as in a notebook, contributes its code.
-    All forms (claim versions) and sizes of a statement have one common digest.
+    projection and hypotheses. A function without a file, as in a notebook, contributes its code to
+    the digest. All forms (claim versions) and sizes of a statement have one common digest.
     """
     numbers = [s for s in getattr(statement.evaluate, "sides", ()) if not callable(s)]
     total = hashlib.sha256(repr((statement.id, statement.over, numbers)).encode())

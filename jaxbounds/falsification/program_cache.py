@@ -83,7 +83,7 @@ class StoredProgram(NamedTuple):
         """Return a file's contents: a digest made with the folder's key, a JSON line, the program.
 
         Args:
-            file: the path of the Python file.
+            file: the path of the file to write.
             key: the secret key of the file's folder.
         """
         about = {"seen": self.seen, "result": self.result}

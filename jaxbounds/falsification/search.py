@@ -171,7 +171,7 @@ def gradient_search(
     Args:
         along: the function that `leading` returns, for all chains.
         back: the function that projects the chains' instances onto the hypotheses.
-        steps: the number of steps of the loop.
+        steps: the number of steps of the search.
     """
     first, second = 0.8, 0.95  # decays of the moments (Kingma and Ba 2015, Algorithm 1)
 

@@ -87,7 +87,7 @@ def save_instance(
     """Write an instance and its `meta` to an .npz file; a failed write leaves no partial file.
 
     Args:
-        path: the path of the Python file.
+        path: the path of the file to write.
         instance: the instance as nested dicts of arrays.
         lasting: whether the data must survive a power failure; False for data that a run can make
             again.

@@ -65,7 +65,7 @@ class TraceWatch:
         constants: the types and shapes of constants with fewer digits than float64.
         approximate: the names of JAX's functions that are less accurate than float64.
         wrapping: the operations whose integers may wrap.
-        blind: whether the watch saw nothing, because another profiler runs.
+        blind: whether the trace watch recorded nothing, because another profiler runs.
         fixed: whether a second trace gave the same program; None without a second trace.
         writes: whether `evaluate` writes into its instance.
         notes: whether the watch notes the results of judged functions in each call.
@@ -162,7 +162,7 @@ class TraceWatch:
         function again if it has traced or cached the function for another statement.
 
         Args:
-            closed: the traced program whose integers are tested.
+            closed: the traced program of the function.
             given: its arguments.
             retrace: a function that traces the statement's program once more.
         """

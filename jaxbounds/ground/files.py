@@ -220,7 +220,7 @@ def save_arrays(
     """Write arrays as .npz with a checksum, completely or not at all.
 
     Args:
-        path: the path of the Python file.
+        path: the path of the file to write.
         arrays: a dict of arrays; the keys name the arrays.
         form: the kind and version of the file, as text; `load_arrays` compares it with the expected
             text.

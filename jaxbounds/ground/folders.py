@@ -185,7 +185,7 @@ class Marked:
         a run's damaged file (see `set_aside`), and leaves a file of the user unchanged.
 
         Args:
-            name: the name of the file of results.
+            name: the name of the file in the folder.
             read: a function that reads the file, and raises `Damaged` if the library did not write
                 the content.
         """

@@ -106,7 +106,7 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
     on which no result depends, such as an initialiser of values that the program replaces.
 
     Args:
-        program: the traced program whose integers are tested.
+        program: the traced program to examine.
         wanted: the type in which the results are meant to be computed.
     """
     least = _digits(wanted)
@@ -147,7 +147,7 @@ def narrow_constants(closed: ClosedJaxpr, wanted: Any, /) -> tuple[str, ...]:
     """Return the type and shape of each constant that has fewer digits than the type `wanted`.
 
     Args:
-        closed: the traced program whose integers are tested.
+        closed: the traced program to examine.
         wanted: the type in which the results are meant to be computed.
     """
     least, found = _digits(wanted), dict[str, None]()
@@ -176,7 +176,7 @@ def draws(program: Jaxpr, held: list[bool], /) -> bool:
 
 
 def _followed(program: Jaxpr, held: list[bool]) -> tuple[bool, list[bool]]:
-    """Return the answer of `draws`, and for each result if it depends on a held input."""
+    """Tell whether held inputs decide random draws, and which results depend on held inputs."""
     marked = {v for v, mark in zip([*program.constvars, *program.invars], held) if mark}
     reads = lambda atom: not isinstance(atom, Literal) and atom in marked
     drawn = False

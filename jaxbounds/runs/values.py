@@ -193,7 +193,7 @@ def record_values(
 
     Args:
         verdicts: the verdicts on all forms of some statements, with seed 0.
-        papers: the papers to which the statements belong.
+        papers: the papers to which the verdicts belong.
         others: whether the file keeps the records of other statements.
         bounds: a function that returns how far rounding may change the values of a statement.
 

@@ -202,7 +202,7 @@ class Processes(concurrent.futures.Executor):
     If a process is killed or hangs, its call raises `Died`, and the next call starts a new process.
 
     Args:
-        count: the number of processes that share the run.
+        count: the number of processes of the executor.
     """
 
     def __init__(self, count: int) -> None:

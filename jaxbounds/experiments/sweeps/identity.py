@@ -136,7 +136,7 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
     """Read a sweep's identity, and its number of lanes (runs) in a group; None without a sweep.
 
     Raises:
-        Damaged: if the file of records is damaged.
+        Damaged: if the sweep's file is damaged.
     """
     path: Place = marked.place(ABOUT)
     if not is_there(path):

@@ -86,7 +86,7 @@ def tell(log: OnRecord | None, metrics: Mapping[str, np.ndarray], first: int, ev
         log: the logger.
         metrics: a dict from names to arrays (lanes, records, ...).
         first: the step of the sweep before the first record.
-        every: the number of training steps between two records.
+        every: the number of steps of a lane (run) between two records.
     """
     if log is None or jax.process_index() > 0:
         return

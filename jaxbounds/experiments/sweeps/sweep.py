@@ -90,7 +90,7 @@ def sweep(
             function every `every` steps.
         lanes: a pytree with a leading axis of lanes (see `lanes_of`).
         steps: the number of all steps, a multiple of `every`.
-        every: the number of training steps between two records.
+        every: the number of steps of a lane (run) between two records.
         chunk: the number of steps between checkpoints, and between checks for finished lanes. The
             sweep rounds the number up to a multiple of `every`.
         group: the number of lanes vmapped together. The default on a CPU is 4, or an eighth of the
