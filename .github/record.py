@@ -119,7 +119,8 @@ def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterat
     yield Sentence(evidence, "The {} forms about whole training runs", (along,))
     yield Sentence(
         evidence,
-        "In {} of {} forms this share is less than 1%, and in {} forms (the loose bounds) more",
+        "In {} of {} forms the share `sensitivity` is less than 1%, and in {} forms (the loose "
+        "bounds) more",
         (sum(s < 0.01 for s in slack), len(slack), sum(s > 0.5 for s in slack)),
     )
     yield Sentence(evidence, "At seed 0 all {} forms are as recorded", (len(forms),))

@@ -20,8 +20,8 @@ Evidence = Literal[
 
 "sampled": random draws only. "searched": draws, and a search that found a worse instance.
 "enumerated": all instances of a finite set. "approached": the ratio of the sides tends to one along
-a sequence of instances, and no instance reaches one. "attained": both sides of an instance were
-equal up to rounding, so the claim is sharp. "violated": an instance violates the claim, so the
+a sequence of instances, and no measured instance reaches one. "attained": both sides of an instance
+were equal up to rounding, so the claim is sharp. "violated": an instance violates the claim, so the
 claim fails. "not seen": a fit shows another rate than the claim.
 """
 

@@ -90,6 +90,7 @@ class FormJudge:
         near: whether the rules rejected the near-control (a slightly wrong variant).
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         wrapped: the instances at which integers of the form overflow.
+        rounding: the reason why rounding may hide a violation; empty if the judge excludes one.
         along: a sentence about a sequence of instances on which the ratio of the sides approaches
             one without reaching one; else empty.
         sharp: whether the form has an equality case (instance with equal sides), named or found.

@@ -16,8 +16,8 @@ CODES = {
     "constant 2.",
     "S5": "The largest absolute entry of the tokens replaces one factor B_x (the largest norm of "
     "a token) in Theorem 4.1.",
-    "S6": "The smallest of three bounds replaces Dudley's integral: a bound from a chain of two "
-    "covers, a bound from one cover with Massart's lemma, and the integral itself.",
+    "S6": "The smallest of three bounds replaces Dudley's integral: a chaining sum over covers at "
+    "several scales, a bound from one cover with Massart's lemma, and the integral itself.",
     "S7": "We first subtract the output of uniform attention, so the range of the functions in "
     "Dudley's integral is small if the matrix W_QK is small.",
     "S9": "If the vocabulary has K = 2 words, the loss is a logistic function of the difference of "
