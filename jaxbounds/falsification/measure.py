@@ -107,10 +107,10 @@ def ranked(m: "Measured", bound: bool, /) -> Any:
     """
     if not bound:
         return m.value
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         gap = np.asarray(m.lhs) - np.asarray(m.rhs)
         opposite = (m.lhs <= 0) & (m.rhs >= 0) & np.isfinite(gap) & ~np.isnan(m.value)
-    return np.where(opposite, gap / (1 + np.abs(gap)), m.value)
+        return np.where(opposite, gap / (1 + np.abs(gap)), m.value)
 
 
 Compared = tuple[Any, Any, Any, Any, Any, Any]

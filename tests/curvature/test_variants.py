@@ -106,8 +106,11 @@ def test_the_sharpness_that_an_adaptive_optimiser_sees(name):
 @pytest.mark.parametrize(
     "state, words",
     [
-        (optax.sgd(0.1).init(W), "expected one, got 0"),
-        ((optax.adam(0.1).init(W), optax.adam(0.1).init(W)), "expected one, got 2"),
+        (optax.sgd(0.1).init(W), "exactly one second moment `nu`, got 0"),
+        (
+            (optax.adam(0.1).init(W), optax.adam(0.1).init(W)),
+            "exactly one second moment `nu`, got 2",
+        ),
         (optax.adam(0.1).init(W), "state.count=0"),
         (optax.adam(0.1).init({"w": W["w"]}), "other leaves or shapes than"),
     ],
