@@ -83,6 +83,62 @@ def test_an_integer_that_wraps_in_a_branch_not_taken_changes_nothing():
     assert values == [2.0**20, 90.0] and wraps == ("integer_pow",)
 
 
+FAR = np.array([0, 1, 5, 62, 63, 64, 70, 127, 130])
+"""Exponents on both sides of 64, from which on JAX reads only a part of an exponent."""
+POWERS = {
+    "of two": (lambda n: 2**n, lambda n: 2**n),
+    "of the exponent": (lambda n: n**n, lambda n: n**n),
+    "of a negative number": (lambda n: (-3) ** n, lambda n: (-3) ** n),
+    "of a short type": (lambda n: jnp.uint8(3) ** n.astype(jnp.uint8), lambda n: 3**n),
+    "of a row": (lambda n: jnp.max(jnp.arange(9) ** n), lambda n: 8**n),
+    "of a column to a row": (lambda n: jnp.max(jnp.arange(9)[:, None] ** (n + jnp.arange(9)[None])),
+                             lambda n: 8 ** (n + 8)),
+    "in a loop": (lambda n: lax.fori_loop(0, 2, lambda _, c: 2**n + 0 * c, n), lambda n: 2**n),
+    "of a power": (lambda n: (2**n) ** n, lambda n: 2 ** (n * n)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_a_power_of_integers_has_all_bits_of_its_exponent(name):
+    function, truth = POWERS[name]
+    values, wraps, looked = ran(function, FAR)
+    assert values == [truth(n) for n in FAR.tolist()]
+    assert "pow" in wraps and "pow" in looked
+
+
+@pytest.mark.parametrize("base", [-1, 0, 1])
+def test_a_power_that_large_exponents_do_not_change_wraps_nothing(base):
+    exponents = np.array([0, 1, 63, 64, 65, 1000, 2**40 + 1])
+    values, wraps, looked = ran(lambda n: base**n, exponents)
+    assert values == [base ** min(n, 2 + n % 2) for n in exponents.tolist()]
+    assert wraps == () and looked == ()
+
+
+def test_a_power_with_a_small_exponent_keeps_its_equations():
+    values, wraps, looked = ran(lambda n: 2**n, np.arange(63))
+    assert values == [2**n for n in range(63)]
+    assert "pow" not in (*wraps, *looked)
+
+
+def test_negative_and_huge_powers_are_fractions_and_infinities():
+    values, wraps, _ = ran(lambda n: 2**n, np.array([-1, -3, -(10**9), 10**9]))
+    assert values == [0.5, 0.125, 0.0, math.inf] and "pow" in wraps
+    values, wraps, _ = ran(lambda n: 0**n, np.array([-1, 2]))
+    assert values == [math.inf, 0] and "pow" in wraps
+    values, _, _ = ran(lambda n: ((2**n) & 1) + 0.0, np.array([-1, 64]))
+    assert math.isnan(values[0]) and values[1] == 0.0
+
+
+def test_a_loop_of_bits_is_no_power_unless_it_begins_as_a_power_does():
+    def squarings(n, start):
+        for _ in range(6):
+            start, n = jnp.where(n & 1, start * 1, start), lax.shift_right_logical(n, 1)
+        return start
+
+    _, wraps, looked = ran(lambda n: squarings(n, n), np.array([64, 3]))
+    assert wraps == () and looked == ()
+
+
 def claim(lhs, relation, rhs, over, **more):
     """A statement with a control that no instance meets."""
 
@@ -103,6 +159,13 @@ WRAPPING = {
     "a false upper bound": (factorial, "<=", 1e19, {"n": jb.Integers(1, 30)}),
     "a product of bytes": (lambda a, b: a.astype(jnp.int8) * b.astype(jnp.int8), "<=", 127.5,
                            {"a": jb.Integers(0, 12), "b": jb.Integers(0, 12)}),
+    "a true bound on powers": (lambda n: 2**n, ">=", lambda n: n, {"n": jb.Integers(0, 64)}),
+    "a true bound on n**n": (lambda n: n**n, ">=", lambda n: n, {"n": jb.Integers(0, 70)}),
+    "a true bound on three powers": (lambda n: jnp.sum(jnp.arange(1, 4) ** n), ">=", lambda n: n,
+                                     {"n": jb.Integers(0, 70)}),
+    "a false bound on powers": (lambda n: (2**n) * 1.0, "<=", 2.0**63, {"n": jb.Integers(0, 66)}),
+    "powers beyond floats": (lambda n: 2**n, ">=", lambda n: n, {"n": jb.Integers(0, 10**6)}),
+    "negative exponents": (lambda n: 2**n, "<=", 1.0, {"n": jb.Integers(-5, 0)}),
 }  # fmt: skip
 
 
@@ -112,6 +175,28 @@ def test_no_verdict_rests_on_integers_that_wrap(name):
     assert found.status == "inconclusive" and found.reason.startswith(
         "as coded: machine integers wrap in"
     )
+
+
+def test_no_identity_of_powers_holds_because_an_exponent_loses_bits():
+    identity = jb.claim(
+        "t.bits", lambda n: 2**n, "=", lambda n: 2 ** (n % 64), over={"n": jb.Integers(64, 70)}
+    )
+    (found,) = jb.falsify(identity, seed=0)
+    assert found.status == "inconclusive" and "integers wrap in pow" in found.reason
+
+
+POWERS_JUDGED = {
+    "small": (lambda n: 2**n, ">=", lambda n: n, {"n": jb.Integers(0, 62)}, "holds"),
+    "of minus one": (lambda n: (-1) ** n, "<=", 1.5, {"n": jb.Integers(0, 1000)}, "holds"),
+    "false": (lambda n: 2**n, "<=", 1000.0, {"n": jb.Integers(0, 100)}, "fails"),
+}
+
+
+@pytest.mark.parametrize("name", POWERS_JUDGED)
+def test_powers_that_lose_no_bits_are_judged(name):
+    *given, word = POWERS_JUDGED[name]
+    (found,) = jb.falsify(claim(*given), seed=0)
+    assert found.status == word
 
 
 def test_a_violation_beside_integers_that_wrap_stands():

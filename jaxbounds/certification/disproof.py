@@ -51,7 +51,7 @@ from jaxbounds.programs.balls.values import (
     nonnegative,
 )
 from jaxbounds.programs.interpreted import NotInterpreted, interpreted, once
-from jaxbounds.programs.interpreted.whole import with_whole_numbers
+from jaxbounds.programs.interpreted.whole import as_floats, with_whole_numbers
 from jaxbounds.programs.ranges import operations_that_may_wrap
 
 AGREED = 1e-12
@@ -501,8 +501,8 @@ def _of_machine_integers(
         if not whole.wraps:
             return {}
         own = interpreted(traced.jaxpr)(*leaves)
-        alike = [np.allclose(a, b.astype(float), rtol=AGREED, atol=0.0, equal_nan=True)
-                 for a, b in zip(own, map(np.asarray, whole.values))]  # fmt: skip
+        alike = [np.allclose(a, as_floats(b), rtol=AGREED, atol=0.0, equal_nan=True)
+                 for a, b in zip(own, whole.values)]  # fmt: skip
         if all(alike):
             return {}
         reason = f"as coded: integers wrap in {', '.join(whole.wraps)}"

@@ -15,7 +15,7 @@ from jaxbounds.falsification.bench import Bench, Column, Pool, take
 from jaxbounds.falsification.decide import Decision, decide, violation
 from jaxbounds.falsification.scales import flat_sides, parts_of, traced_reading
 from jaxbounds.programs.interpreted import NotInterpreted
-from jaxbounds.programs.interpreted.whole import with_whole_numbers
+from jaxbounds.programs.interpreted.whole import as_floats, with_whole_numbers
 
 MOST = 2048
 """The engine measures at most this many instances of each size again.
@@ -62,7 +62,7 @@ def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
         traced = traced_reading(bench, size, part)
         whole = with_whole_numbers(traced.jaxpr, jax.tree.leaves(part))
         structure = jax.tree.structure(traced.out_info)
-        there = jax.tree.unflatten(structure, whole.values)
+        there = jax.tree.unflatten(structure, list(map(as_floats, whole.values)))
         machine = bench.reading(jax.tree.map(np.asarray, part), size) if whole.wraps else there
         for form in forms:
             pairs = zip(flat_sides(machine, form)[:2], flat_sides(there, form)[:2])
@@ -75,7 +75,8 @@ def at_instances(bench: Bench, batch: Instance, size: Size, /) -> list[Wrapped]:
 def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return a mask of the rows in which two sides differ."""
     with np.errstate(all="ignore"):
-        near = np.abs(own - other) <= APART * np.maximum(np.abs(own), np.abs(other))
+        largest = np.maximum(np.abs(own), np.abs(other))
+        near = np.isfinite(largest) & (np.abs(own - other) <= APART * largest)
     alike = near | (own == other) | (np.isnan(own) & np.isnan(other))
     return ~np.all(alike, axis=1)
 

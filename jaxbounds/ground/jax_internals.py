@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.experimental import multihost_utils, serialize_executable
 from jax.experimental.compilation_cache import compilation_cache
 from jax.extend import core as extended
@@ -27,6 +28,7 @@ from jax.interpreters import partial_eval
 
 __all__ = [
     "ClosedJaxpr",
+    "IntegerPower",
     "Jaxpr",
     "JaxprEqn",
     "Literal",
@@ -43,6 +45,7 @@ __all__ = [
     "enable_x64",
     "ensure_compile_time_eval",
     "forget_compilation_cache",
+    "integer_powers",
     "is_call",
     "known_primitives",
     "place_of",
@@ -291,6 +294,132 @@ def constants_inside(eqn: JaxprEqn, /) -> Iterator[Any]:
     """Yield the constants of the programs that the parameters of an equation hold."""
     for held in _held(eqn):
         yield from getattr(held, "consts", ())
+
+
+class IntegerPower(NamedTuple):
+    """A power of integers that JAX writes out as a fixed number of squarings.
+
+    JAX reads only the lowest `bits` bits of the exponent: 6 bits in JAX 0.7 to 0.12.
+
+    Attributes:
+        base: the variable or literal of the base.
+        exponent: the variable or literal of the exponent.
+        of_base: the broadcasts that bring the base to the rank of the power, in order.
+        of_exponent: the broadcasts that bring the exponent to the rank of the power, in order.
+        bits: the number of bits that JAX reads.
+    """
+
+    base: Any
+    exponent: Any
+    of_base: tuple[JaxprEqn, ...]
+    of_exponent: tuple[JaxprEqn, ...]
+    bits: int
+
+
+_SPREAD = ("broadcast_in_dim", "reshape", "expand_dims", "squeeze")
+"""The primitives that change the shape of an operand of a power, and no number of it."""
+
+
+class _Maker:
+    """The equations of a program, by the variables that they make."""
+
+    def __init__(self, program: Jaxpr) -> None:
+        self._made = {v: eqn for eqn in program.eqns for v in eqn.outvars}
+
+    def of(self, atom: Any, *names: str) -> JaxprEqn | None:
+        """Return the equation that makes a variable, if its primitive has one of the names."""
+        eqn = None if isinstance(atom, Literal) else self._made.get(atom)
+        return eqn if eqn is not None and (not names or eqn.primitive.name in names) else None
+
+    def source(self, atom: Any) -> tuple[Any, tuple[JaxprEqn, ...]]:
+        """Return the atom from which broadcasts make an atom, and these broadcasts in order."""
+        moves: list[JaxprEqn] = []
+        while (eqn := self.of(atom, *_SPREAD)) is not None:
+            moves.insert(0, eqn)
+            atom = eqn.invars[0]
+        return atom, tuple(moves)
+
+    def chosen(self, atom: Any) -> tuple[Any, Any, Any] | None:
+        """Return the operands of the `where` that makes an atom: the condition and both cases."""
+        eqn = self.of(atom)
+        if eqn is None or len(eqn.invars) != 3:
+            return None
+        which, first, second = eqn.invars
+        if eqn.primitive.name == "select_n":
+            unlike = self.of(self.source(which)[0], "ne")
+            return (which if unlike is None else unlike.invars[0]), second, first
+        named = eqn.params.get("name") if eqn.primitive.name in ("jit", "pjit") else None
+        return (which, first, second) if named == "_where" else None
+
+    def step(self, atom: Any) -> tuple[Any, Any, Any] | None:
+        """Return the power before a step, its factor, and the exponent's bits that are left."""
+        if (chosen := self.chosen(atom)) is None:
+            return None
+        which, times, before = chosen
+        odd, product = self.of(self.source(which)[0], "and"), self.of(times, "mul")
+        if odd is None or product is None or not _is_number(odd.invars[1], 1):
+            return None
+        if not _same(product.invars[0], before):
+            return None
+        return before, self.source(product.invars[1])[0], odd.invars[0]
+
+
+def _is_number(atom: Any, number: int) -> bool:
+    return isinstance(atom, Literal) and bool(np.all(np.asarray(atom.val) == number))
+
+
+def _same(one: Any, other: Any) -> bool:
+    both = isinstance(one, Literal) and isinstance(other, Literal)
+    return bool(np.array_equal(one.val, other.val)) if both else one is other
+
+
+def _power_ending(atom: Any, maker: _Maker) -> tuple[IntegerPower, list[Any]] | None:
+    """Return the power whose last step makes an atom, and the atoms of the earlier steps."""
+    steps, before = list[tuple[Any, Any]](), list[Any]()
+    while (step := maker.step(atom)) is not None:
+        atom = step[0]
+        before.append(atom)
+        steps.insert(0, step[1:])
+    start = maker.chosen(atom)  # 0 for a power of zero, else 1
+    if not steps or start is None or not (_is_number(start[1], 0) and _is_number(start[2], 1)):
+        return None
+    if (both := maker.of(start[0], "and")) is None:
+        return None
+    (first, of_base), (second, of_exponent) = map(maker.source, both.invars)
+    zero, positive = maker.of(first, "eq"), maker.of(second, "ne")
+    if zero is None or positive is None:
+        return None
+    factor, left = zero.invars[0], positive.invars[0]
+    power = IntegerPower(factor, left, of_base, of_exponent, len(steps))
+    for i, (own, rest) in enumerate(steps):
+        if i:
+            square, shift = maker.of(own, "mul"), maker.of(rest, "shift_right_logical")
+            if square is None or shift is None or not _is_number(shift.invars[1], 1):
+                return None
+            squared = all(_same(maker.source(v)[0], factor) for v in square.invars)
+            if not squared or not _same(shift.invars[0], left):
+                return None
+        elif not (_same(own, maker.source(factor)[0]) and _same(rest, left)):
+            return None
+        factor, left = own, rest
+    return power, before
+
+
+@functools.lru_cache(512)
+def integer_powers(program: Jaxpr, /) -> dict[Any, IntegerPower]:
+    """Return the powers of integers that a program computes, by the variable of each power.
+
+    JAX has no primitive for a power of integers with an exponent that the trace does not know. The
+    function omits the powers inside inner programs.
+    """
+    if not any(eqn.primitive.name == "shift_right_logical" for eqn in program.eqns):
+        return {}
+    maker, found, inside = _Maker(program), dict[Any, IntegerPower](), set[Any]()
+    for eqn in program.eqns:
+        if len(eqn.outvars) == 1 and (power := _power_ending(eqn.outvars[0], maker)):
+            found[eqn.outvars[0]] = power[0]
+            inside.update(power[1])
+    return {v: power for v, power in found.items() if v not in inside}
 
 
 def without_dead_code(program: Jaxpr, /) -> Jaxpr:

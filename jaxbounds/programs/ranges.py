@@ -19,6 +19,7 @@ from jaxbounds.ground.jax_internals import (
     UnknownParametersError,
     branches_of,
     called_program,
+    integer_powers,
     is_call,
     scan_of,
     while_of,
@@ -84,6 +85,14 @@ def _power(of: Range, exponent: int) -> Range:
     return None if most is None else (0 if exponent % 2 == 0 else -most, most)
 
 
+def _loses_bits(base: Range, exponent: Range, bits: int) -> bool:
+    """Tell whether a power of integers may change if a program reads few bits of the exponent."""
+    if exponent is not None and exponent[0] >= 0 and exponent[1] < 2**bits:
+        return False
+    small = base is not None and base[0] >= -1 and base[1] <= 1
+    return not small or exponent is None or exponent[0] < 0
+
+
 def _of_array(x: Any) -> Range:
     x = np.asarray(x) if isinstance(getattr(x, "dtype", None), np.dtype) else np.asarray(0.5)
     if x.dtype == bool:
@@ -105,10 +114,15 @@ class _Look:
         known: dict[Any, Range] = dict(zip(program.constvars, consts))
         known |= dict(zip(program.invars, given))
         of = lambda v: _of_array(np.asarray(v.val)) if isinstance(v, Literal) else known.get(v)
+        powers = integer_powers(program)
         for eqn in program.eqns:
             outs = self._equation(eqn, list(map(of, eqn.invars)))
             name = eqn.primitive.name
             known |= {v: self._kept(name, v, r) for v, r in zip(eqn.outvars, outs, strict=True)}
+            for power in (powers[v] for v in eqn.outvars if v in powers):
+                if _loses_bits(of(power.base), of(power.exponent), power.bits):
+                    self.leaving["pow"] = None
+                    known[eqn.outvars[0]] = None
         return list(map(of, program.outvars))
 
     def _kept(self, name: str, variable: Any, found: Range) -> Range:

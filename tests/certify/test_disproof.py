@@ -204,3 +204,16 @@ def test_only_whole_numbers_that_the_host_computed_are_taken():
     found = said(claim(on_host([2.0, 0.3]), on_host([1.0, 0.3]), **given), X)
     assert (found.word, "rounding errors" in found.reason) == ("undecided", True)
     assert said(claim(on_host([2.0]), on_host([1.0]), **given), X).word == "disproved as coded"
+
+
+@pytest.mark.parametrize(("n", "word"), [(5, "disproved"), (64, "disproved as coded")])
+def test_a_power_that_loses_bits_of_its_exponent_is_disproved_as_coded(n, word):
+    least = -1 if n < 64 else 1  # JAX computes 2**64 = 1
+    found = said(claim(lambda i: i["n"] + least, lambda i: 2 ** i["n"] * least), {"n": np.array(n)})
+    assert found.word == word
+    assert ("wrap in pow" in found.reason) == (word != "disproved")
+
+
+def test_a_power_of_integers_beyond_the_floats_is_disproved_as_coded():
+    found = said(claim(lambda i: i["n"], lambda i: 2 ** i["n"]), {"n": np.array(2048)})
+    assert found.word == "disproved as coded" and "wrap in pow" in found.reason

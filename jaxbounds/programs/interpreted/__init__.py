@@ -13,12 +13,14 @@ import numpy as np
 
 from jaxbounds.ground.jax_internals import (
     ClosedJaxpr,
+    IntegerPower,
     Jaxpr,
     JaxprEqn,
     Literal,
     UnknownParametersError,
     branches_of,
     called_program,
+    integer_powers,
     is_call,
     scan_of,
     solver_of,
@@ -144,6 +146,9 @@ def as_value(x: Any, /) -> Any:
 Plain = Callable[[JaxprEqn, list[Any]], list[Any]]
 """A function that takes an equation without inner programs and its operands, and returns its
 results."""
+Raise = Callable[[IntegerPower, Any, Any, Any], Any]
+"""A function that takes a power of integers, its base, its exponent, and the result of the power's
+last equation; it returns the power."""
 
 
 class Runner:
@@ -151,10 +156,12 @@ class Runner:
 
     Args:
         plain: a function that computes the results of an equation without inner programs.
+        power: a function that replaces the result of a power of integers, which JAX writes out as
+            several equations; None keeps the result of these equations.
     """
 
-    def __init__(self, plain: Plain) -> None:
-        self._plain = plain
+    def __init__(self, plain: Plain, power: Raise | None = None) -> None:
+        self._plain, self._power = plain, power
         self._control = {"scan": self._scanned, "while": self._while, "cond": self._chosen,
                          "custom_linear_solve": self._solved}  # fmt: skip
 
@@ -167,6 +174,8 @@ class Runner:
         known |= dict(zip(program.invars, values))
         last = {v: i for i, eqn in enumerate(program.eqns) for v in _read(eqn.invars)}
         kept = set(_read(program.outvars))
+        powers = integer_powers(program) if self._power is not None else {}
+        kept.update(_read([v for one in powers.values() for v in (one.base, one.exponent)]))
 
         def value_of(atom: Any) -> Any:
             kind: Any = atom.aval
@@ -174,6 +183,8 @@ class Runner:
 
         for i, eqn in enumerate(program.eqns):
             outs = self._equation(eqn, [value_of(v) for v in eqn.invars])
+            if self._power is not None and (one := powers.get(eqn.outvars[0])) is not None:
+                outs = [self._power(one, value_of(one.base), value_of(one.exponent), outs[0])]
             known.update(zip(eqn.outvars, outs, strict=True))
             for v in _read(eqn.invars):
                 if last[v] == i and v not in kept:

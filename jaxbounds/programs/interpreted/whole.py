@@ -5,12 +5,15 @@ continues with Python integers. The results are therefore the results of integer
 wraps (overflows).
 """
 
+import math
+import operator
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbounds.ground.jax_internals import ClosedJaxpr, JaxprEqn
+from jaxbounds.ground.jax_internals import ClosedJaxpr, IntegerPower, JaxprEqn
 from jaxbounds.programs.interpreted import Runner, as_value, indexing, refuse, structure, typed
 from jaxbounds.programs.interpreted.values import NotInterpreted, Rule
 
@@ -25,7 +28,51 @@ lies closer to an end than this, Python integers compute the result. A larger di
 use Python integers more often.
 """
 
-_as_floats = np.frompyfunc(lambda v: float(v) if abs(v) < 2**1023 else np.inf * (v > 0 or -1), 1, 1)
+LONGEST = 2**16
+"""The largest number of bits of a power of integers; a longer power counts as infinite.
+
+A larger number compares longer powers exactly, and takes more time and memory.
+"""
+
+
+def _as_float(v: Any) -> float:
+    small = isinstance(v, float) or abs(v) < 2**1023
+    return float(v) if small else math.inf if v > 0 else -math.inf
+
+
+_float_entries = np.frompyfunc(_as_float, 1, 1)
+
+
+def as_floats(x: Any, /) -> np.ndarray:
+    """Return numbers as floats; an integer beyond the floats becomes infinite."""
+    x = np.asarray(x)
+    return np.asarray(_float_entries(x) if x.dtype == object else x, float)
+
+
+def _is_integer(v: Any) -> bool:
+    return isinstance(v, int | np.integer)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """Return a power of two integers: an integer, a fraction for a negative exponent, or a float.
+
+    A power of more bits than `LONGEST` is a float: infinite or, for a negative exponent, zero. A
+    negative power of zero is infinite. A power is not a number (NaN) unless base and exponent are
+    integers.
+    """
+    if not (_is_integer(base) and _is_integer(exponent)):
+        return math.nan
+    base, exponent = int(base), int(exponent)
+    if abs(base) == 1 or exponent == 0:
+        return base ** (exponent % 2)
+    if base == 0:
+        return 0 if exponent > 0 else math.inf
+    if abs(exponent) * base.bit_length() > LONGEST:
+        return 0.0 if exponent < 0 else math.inf if base > 0 or exponent % 2 == 0 else -math.inf
+    return base**exponent if exponent > 0 else Fraction(base) ** exponent
+
+
+_powers = np.frompyfunc(_power, 2, 1)
 
 
 def _towards_zero(x: Any, y: Any) -> Any:
@@ -41,6 +88,12 @@ def _remainder(x: Any, y: Any) -> Any:
 
 def _plain(function: Callable) -> Rule:
     return lambda *xs, **_: function(*xs)
+
+
+def _of_bits(function: Callable) -> Callable:
+    """Return an entrywise function of the bits of integers; it gives NaN for other numbers."""
+    whole = lambda x, y: function(x, y) if _is_integer(x) and _is_integer(y) else math.nan
+    return np.frompyfunc(whole, 2, 1)
 
 
 _WRAPPING: dict[str, Rule] = {
@@ -74,8 +127,10 @@ _EXACT: dict[str, Rule] = {
     **{name: _plain(function) for name, function in (
         ("max", np.maximum), ("min", np.minimum), ("eq", np.equal), ("ne", np.not_equal),
         ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
-        ("and", np.bitwise_and), ("or", np.bitwise_or), ("xor", np.bitwise_xor),
-        ("shift_right_arithmetic", np.right_shift), ("div", _towards_zero), ("rem", _remainder),
+        ("and", _of_bits(operator.and_)), ("or", _of_bits(operator.or_)),
+        ("xor", _of_bits(operator.xor)),
+        ("shift_right_arithmetic", _of_bits(operator.rshift)),
+        ("div", _towards_zero), ("rem", _remainder),
         ("clamp", lambda low, x, high: np.minimum(np.maximum(x, low), high)),
         ("sign", lambda x: np.where(x > 0, 1, np.where(x < 0, -1, 0))),
         ("stop_gradient", lambda x: x), ("copy", lambda x: x),
@@ -91,7 +146,8 @@ class Whole(NamedTuple):
     """The results of a program that ran with integers of any length.
 
     Attributes:
-        values: the results; Python integers stand for integers beyond their type.
+        values: the results; Python integers stand for integers beyond their type. A fraction stands
+            for a negative power of an integer.
         wraps: the names of the primitives with results outside their type's range, in the order of
             the run.
     """
@@ -165,21 +221,44 @@ class _Exactly:
                 f"{name} gave the shape {out.shape}, but the program declares {said.shape}"
             )
         if not _is_whole(said.dtype):
-            return np.asarray(out if said.dtype == bool else _as_floats(out), said.dtype)
+            return np.asarray(out if said.dtype == bool else as_floats(out), said.dtype)
         ends = np.iinfo(said.dtype)
-        if all(ends.min <= v <= ends.max for v in out.ravel().tolist()):
+        if all(ends.min <= v <= ends.max and v == int(v) for v in out.ravel().tolist()):
             return out.astype(said.dtype)
         if name in _WRAPPING:
             self.wraps[name] = None
         return out
 
+    def power(self, power: IntegerPower, base: Any, exponent: Any, out: Any) -> Any:
+        """Return a power of integers with all bits of the exponent.
+
+        The equations of the program, which gave the result `out`, read only the lowest bits.
+        """
+        exponent = np.asarray(exponent)
+        if np.all((exponent >= 0) & (exponent < 2**power.bits)):
+            return out
+        both = (_spread(base, power.of_base), _spread(exponent, power.of_exponent))
+        there = np.broadcast_to(np.asarray(_powers(*both), object), out.shape)
+        if np.all(there == out):
+            return out
+        self.wraps["pow"] = None
+        return there
+
+
+def _spread(x: Any, moves: Sequence[JaxprEqn]) -> Any:
+    """Return an operand of a power after its broadcasts, as an array of Python numbers."""
+    for eqn in moves:
+        x = structure.RULES[eqn.primitive.name](x, **eqn.params)
+    return np.asarray(x).astype(object)
+
 
 def _nearest(x: np.ndarray, variable: Any) -> Any:
-    """Return the nearest integers in the type that the program declares."""
+    """Return the nearest integers in the type that the program declares; the largest for NaN."""
     kind: Any = variable.aval.dtype
     if x.dtype != object:
         return x
     ends = np.iinfo(kind)
+    x = np.where(x == x, x, int(ends.max))
     return np.asarray(np.clip(x, int(ends.min), int(ends.max))).astype(kind)
 
 
@@ -193,5 +272,5 @@ def with_whole_numbers(program: ClosedJaxpr, arguments: Sequence[Any], /) -> Who
     refuse(program)
     exactly = _Exactly()
     with np.errstate(all="ignore"):
-        found = Runner(exactly).closed(program, [as_value(x) for x in arguments])
+        found = Runner(exactly, exactly.power).closed(program, [as_value(x) for x in arguments])
     return Whole(found, tuple(exactly.wraps))
