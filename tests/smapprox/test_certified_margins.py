@@ -153,7 +153,7 @@ def test_norms_of_shared_parameters(x64):
     delta = jnp.array([3.0, -4.0, 12.0])
     assert layer_norm(delta, (0, 1)) == pytest.approx(5.0)
     assert layer_norm(delta, (2, 1, 0)) == pytest.approx(13.0)
-    with pytest.raises(ValueError, match="each parameter once"):
+    with pytest.raises(ValueError, match="expected each once"):
         layer_norm(delta, (0, 0))
 
 
