@@ -376,7 +376,7 @@ def test_a_domain_from_sets_is_proved():
 
 @pytest.mark.parametrize("options, says", [
     ({"relation": "->"}, "kind 'limit' has relation '->'"),
-    ({"kind": "limit"}, "alone needs towards"),
+    ({"kind": "limit"}, r"towards=\{\}, expected .* Try towards=\{'d': math.inf\}"),
     ({"kind": "limit", "towards": {"d": 5}}, "to 0 or infinity"),
     ({"kind": "limit", "towards": {"m": math.inf}}, "must be a positive number in every size"),
     ({"kind": "limit", "towards": {"d": math.inf}}, "at least 3 values of 'd'"),

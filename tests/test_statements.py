@@ -37,7 +37,7 @@ GOOD = {
         ({"sizes": ()}, "sizes is empty"),
         ({"sample": {}}, "neither sample nor cases nor over"),
         ({"kind": "expectation", "control": " "}, "control=' ': the engine makes a control"),
-        ({"level": 0.1}, "alone needs a level"),
+        ({"level": 0.1}, "level=0.1 .* but only a probability has a level. Try level=None"),
         ({"forms": ()}, r"forms=\(\) is empty"),
         ({"forms": (Form(name="printed"), Form(name="printed"))}, "distinct"),
         ({"forms": (Form(name="mine"),)}, "must start with printed"),

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from jaxbounds.claims.refused import collecting
 from jaxbounds.claims.statements import Paper
+from jaxbounds.claims.statements.two_sides import FLOATS
 from jaxbounds.ground import recording, surroundings
 from jaxbounds.ground.exceptions import Refused
 
@@ -192,6 +193,8 @@ def origin(problem: BaseException, /) -> str:
         text += f" ({Path(frames[-1].filename).name}:{frames[-1].lineno}, in {frames[-1].name})"
     if "Tracer" in type(problem).__name__ or "Concretization" in type(problem).__name__:
         text += "; JAX traces samplers and evaluate. Try jnp, and jnp.where for if"
+    if isinstance(problem, OverflowError):
+        text += f"; no array of JAX holds the number. Try {FLOATS}"
     if "RESOURCE_EXHAUSTED" in text:
         text += "; a batch of instances exceeds the memory. Try smaller sizes, or a smaller budget"
     return text

@@ -34,8 +34,16 @@ class Integers(Set):
         low, high = number_of(self.lo, size), number_of(self.hi, size)
         if math.isinf(low) or math.isinf(high):
             raise Refused(f"{self!r} has lo={low}, hi={high}, expected finite ends. Try hi=100")
-        if low != int(low) or high != int(high) or not low <= high:
-            raise Refused(f"{self!r} has lo={low}, hi={high}, expected whole numbers. Try lo <= hi")
+        if low != int(low) or high != int(high):
+            raise Refused(
+                f"{self!r} has lo={low}, hi={high}, expected whole numbers. "
+                f"Try jb.Integers({math.ceil(low)}, {max(math.ceil(low), math.floor(high))})"
+            )
+        if low > high:
+            raise Refused(
+                f"{self!r} has lo={low}, hi={high}, expected lo <= hi. "
+                f"Try jb.Integers({int(high)}, {int(low)})"
+            )
         return int(low), int(high)
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:

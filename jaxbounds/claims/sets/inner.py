@@ -1,6 +1,7 @@
 """Estimate suprema and infima over sets by a search, which is exact over small finite sets."""
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxbounds.claims.sets.base import Set
 from jaxbounds.claims.sets.expressions import Size
-from jaxbounds.claims.sets.over import Over
+from jaxbounds.claims.sets.over import Over, refuse_other_sets
 
 STARTS, STEPS = 12, 200
 FIRST, LAST = 0.5, 1e-9
@@ -172,6 +173,8 @@ def _found(
     side: str,
 ) -> jax.Array:
     """Return the largest value found (side "below"), or the least value found (side "above")."""
+    if not isinstance(over, Mapping):
+        refuse_other_sets("over", over, list(inspect.signature(function).parameters))
     sets, sign = Over(over), 1 if side == "below" else -1
     score = lambda point: sign * function(**point)
     found = best_point(score, sets, size, starts=effort[0], steps=effort[1])

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -15,6 +15,34 @@ from jaxbounds.claims.sets.vectors import Reals, anywhere
 from jaxbounds.ground.exceptions import Refused
 
 Point = dict[str, Any]
+LONGEST = 80
+"""The advice repeats the sets of a caller if their text has at most this many characters. A larger
+number lets the advice repeat longer sets."""
+
+
+def refuse_other_sets(which: str, sets: Any, names: Sequence[str] = (), /) -> None:
+    """Refuse sets that are not a dict from the name of each argument to a set.
+
+    Args:
+        which: the name of the argument that holds the sets, in messages.
+        sets: the value of the argument.
+        names: the names of the entries that the sides take, for the advice.
+
+    Raises:
+        TypeError: if `sets` is no dict; the message shows a dict with the sets of the caller.
+    """
+    if isinstance(sets, Mapping):
+        return
+    given = list(sets) if isinstance(sets, list | tuple) else [sets]
+    keys = [*names, "x"] if len(given) == 1 else names
+    named = bool(given) and len(given) <= len(keys) and all(isinstance(s, Set) for s in given)
+    pairs = ", ".join(f"{key!r}: jb.{one!r}" for key, one in zip(keys, given)) if named else ""
+    if not pairs or len(pairs) > LONGEST:
+        pairs = f"{(*names, 'x')[0]!r}: jb.Ball(1, 'd')"
+    raise TypeError(
+        f"{which}={sets!r:.60}: expected a dict from the names of arguments to sets. "
+        f"Try {which}={{{pairs}}}"
+    )
 
 
 def _combined(parts: Mapping[str, Any], counts: list[int]) -> Point:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from jaxbounds.claims.refused import REFUSALS, careful
 from jaxbounds.claims.sets import Over, Set
+from jaxbounds.claims.sets.over import refuse_other_sets
 from jaxbounds.claims.statements.form import Counterexample, Form, Status
 from jaxbounds.claims.statements.instance import Hypotheses
 from jaxbounds.claims.statements.judged import Judged
@@ -19,6 +20,7 @@ from jaxbounds.claims.statements.two_sides import (
     Side,
     TwoSides,
     by_name,
+    entries_of,
     owned,
     refuse_other_arguments,
     refuse_other_relation,
@@ -108,7 +110,8 @@ def claim(
         lhs: the left side: a number, or a function whose arguments have the names of entries of
             `over`, of entries of `there_is`, or of sizes.
         relation: "<=", ">=", "=", "<", ">", or "->" for a limit: `lhs` tends to `rhs` along a size.
-            A strict inequality holds only if no instance has equal sides.
+            A strict inequality holds only if no instance has equal sides. A strict inequality fails
+            if ball arithmetic finds equal sides at an instance.
         rhs: the right side of the claim, given like `lhs`.
         over: the sets of the entries, as in `Statement`; {} for a claim about sizes alone.
         sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of
@@ -132,8 +135,8 @@ def claim(
             a dict.
         estimates: the sides that a search only estimates, as in `Statement`.
         towards: for a limit, the size that moves and its limit: {"n": math.inf} or {"h": 0}. For a
-            single size, the default limit is infinity if the size rises along `sizes`, and 0 if the
-            size falls.
+            single size, the default limit is infinity if the size rises along `sizes` (or is one
+            number of at least 1), and 0 otherwise.
         error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
         tolerance: the relative tolerance for rounding, as in `Statement`.
         budget: the numbers of draws and search steps, as in `Statement`.
@@ -155,11 +158,14 @@ def claim(
         pairs: dict[str, tuple[Side, Side]] = {PRINTED: (lhs, rhs)}
         for name, twin in _named(false):
             pairs[name] = twin if isinstance(twin, tuple) else (lhs, twin)
-        named = [sets for sets in (over, there_is) if isinstance(sets, Mapping)]
+        refuse_other_sets("over", over, entries_of(filter(callable, (lhs, rhs)), found[0]))
+        if there_is is not None:
+            known = {*found[0], *over}
+            refuse_other_sets("there_is", there_is, entries_of(filter(callable, (lhs, rhs)), known))
+        named = [sets for sets in (over, there_is) if sets is not None]
         _refuse_sides(pairs, error, {*found[0], *(name for sets in named for name in sets)})
         if callable(witness):
-            known = {*found[0], *(over if isinstance(over, Mapping) else ())}
-            refuse_other_arguments("witness", witness, known)
+            refuse_other_arguments("witness", witness, {*found[0], *over})
         printed = Form(
             name=PRINTED, expected=expected, cites=source, equality=equality, note=note,
             erratum=erratum, counterexample=counterexample,
@@ -203,7 +209,8 @@ def _end(sizes: Sequence[Mapping[str, float]]) -> dict[str, float]:
         return {}
     (name,) = names
     first, last = (float(size.get(name, 0)) for size in (sizes[0], sizes[-1]))
-    return {name: math.inf if last > first else 0}
+    rises = last > first if last != first else first >= 1
+    return {name: math.inf if rises else 0}
 
 
 def _named(false: Twins) -> list[tuple[str, Twin]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxbounds.claims.sets import Over, Set
+from jaxbounds.claims.sets.over import refuse_other_sets
 from jaxbounds.claims.sets.words import declared
 from jaxbounds.claims.statements.form import Form
 from jaxbounds.claims.statements.kinds import Relation
@@ -15,6 +16,7 @@ from jaxbounds.claims.statements.two_sides import (
     Side,
     TwoSides,
     by_name,
+    entries_of,
     parameters,
     refuse_other_arguments,
     refuse_other_relation,
@@ -127,7 +129,7 @@ def line_of(
     """Make a `Line` from the arguments of `jb.find_violation` and of similar functions.
 
     Raises:
-        TypeError: if a side or the error is neither a function nor a number.
+        TypeError: if a side or the error is neither a function nor a number, or `over` is no dict.
         Refused: if the relation is neither "<=" nor ">=", or the sizes are empty.
     """
     for which, side in (("left side", lhs), ("right side", rhs), ("error", error)):
@@ -136,6 +138,7 @@ def line_of(
     found = sizes_of(sizes)
     if not found:
         raise Refused(f"sizes={sizes!r} gives no size. Try {{'d': (2, 4)}}")
+    refuse_other_sets("over", over, entries_of(filter(callable, (lhs, rhs)), found[0]))
     return Line(
         lhs=lhs,
         rhs=rhs,

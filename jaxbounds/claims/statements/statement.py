@@ -18,9 +18,10 @@ import numpy as np
 
 from jaxbounds.claims.refused import Careful
 from jaxbounds.claims.sets import Over, Set
+from jaxbounds.claims.sets.over import refuse_other_sets
 from jaxbounds.claims.statements.caller import Line, caller
 from jaxbounds.claims.statements.declared import refuse_other_types
-from jaxbounds.claims.statements.form import LONGEST, REJECTED, Form
+from jaxbounds.claims.statements.form import LONGEST, REJECTED, Form, Sense
 from jaxbounds.claims.statements.instance import Hypotheses, Instance, Sampler, Size
 from jaxbounds.claims.statements.judged import Judged, full_name, owner_of
 from jaxbounds.claims.statements.kinds import (
@@ -383,11 +384,8 @@ def _take_sets(s: Statement) -> None:
         _take_nothing(s)
     for name in ("over", "there_is"):
         sets = getattr(s, name)
-        if sets is not None and not isinstance(sets, Mapping):
-            raise TypeError(
-                f"{name}={sets!r:.60}: expected sets by name. Try {{'x': jb.Ball(1, 'd')}}"
-            )
         if sets is not None:
+            refuse_other_sets(name, sets)
             fill(name, Over(sets))
     parts = [part for part in (s.over, s.there_is) if part]
     if not parts:
@@ -472,8 +470,13 @@ def _problems(s: Statement) -> Iterable[str]:
             f"control={s.control!r}: the engine makes a control for the kinds {', '.join(SCALED)} "
             f"alone. Try control='...', the false variant that evaluate returns as rhs['control']"
         )
-    if (s.kind == "probability") != (s.level is not None):
-        yield f"level={s.level} with kind={s.kind!r}: kind 'probability' alone needs a level"
+    if s.kind == "probability" and s.level is None:
+        yield "level=None, expected the allowed probability of failure. Try level=0.1"
+    elif s.kind != "probability" and s.level is not None:
+        yield (
+            f"level={s.level} with kind={s.kind!r}, but only a probability has a level. Try "
+            "level=None, or kind='probability'"
+        )
     elif s.level is not None and not 0 < s.level < 1:
         yield f"level={s.level}: expected a probability of failure between 0 and 1. Try 0.1"
     if not 0 <= s.tolerance <= WIDEST:
@@ -498,8 +501,17 @@ def _problems(s: Statement) -> Iterable[str]:
             yield f"form {form.name!r} must start with {words}"
         if form.is_twin and form.expected not in REJECTED:
             yield f"form {form.name!r} is a false twin: it cannot have expected={form.expected!r}"
-        if (s.kind == "rate") != (form.sense is not None):
-            yield f"form {form.name!r} has sense={form.sense!r}: kind 'rate' alone needs a sense"
+        senses = ", ".join(map(repr, get_args(Sense)))
+        if s.kind == "rate" and form.sense is None:
+            yield (
+                f"form {form.name!r} of kind 'rate' has sense=None, expected one of {senses}. "
+                f"Try jb.Form(name={form.name!r}, sense='at most')"
+            )
+        elif s.kind != "rate" and form.sense is not None:
+            yield (
+                f"form {form.name!r} of kind {s.kind!r} has sense={form.sense!r}, expected None, "
+                "because only a rate has a sense. Try sense=None, or kind='rate'"
+            )
         if form.exponent and (s.kind != "rate" or not form.exponent[0] < form.exponent[1]):
             yield f"form {form.name!r} has exponent={form.exponent}, expected (low, high) of a rate"
         if form.is_twin:  # a search must refute a twin, which stores no counterexample
@@ -513,8 +525,17 @@ def _problems(s: Statement) -> Iterable[str]:
 def _quantifier_problems(s: Statement) -> Iterable[str]:
     if (s.kind == "limit") != (s.relation == "->"):
         yield f"kind={s.kind!r} with relation={s.relation!r}: kind 'limit' has relation '->'"
-    if (s.kind == "limit") != bool(s.towards):
-        yield f"towards={dict(s.towards)} with kind={s.kind!r}: kind 'limit' alone needs towards"
+    if s.kind == "limit" and not s.towards:
+        axis = next(iter(s.sizes[0] if s.sizes else ()), "n")
+        yield (
+            "towards={}, expected the size that tends to infinity or to 0. "
+            f"Try towards={{{axis!r}: math.inf}}"
+        )
+    elif s.kind != "limit" and s.towards:
+        yield (
+            f"towards={dict(s.towards)} with kind={s.kind!r}, but only a limit tends to a value. "
+            "Try towards={}, or kind='limit' with relation='->'"
+        )
     elif s.towards:
         yield from _limit_problems(s)
     if s.relation == ">=" and s.kind == "rate":
@@ -560,5 +581,13 @@ def _limit_problems(s: Statement) -> Iterable[str]:
         values: dict[Any, set[float]] = {}
         for size in s.sizes:
             values.setdefault(rest(size), set()).add(size[axis])
-        if any(len(found) < FEWEST for found in values.values()):
-            yield f"a limit needs at least {FEWEST} values of {axis!r} at the same other sizes"
+        few = min(values, key=lambda others: len(values[others]))
+        if len(values[few]) < FEWEST:
+            others = "".join(f"{name!r}: {value!r}, " for name, value in few)
+            along = "10, 100, 1000, 10000" if end else "0.1, 0.01, 0.001, 0.0001"
+            same = " at the same other sizes" if few else ""
+            yield (
+                f"sizes has {axis}={', '.join(map(str, sorted(values[few])))}, expected at least "
+                f"{FEWEST} values of {axis!r} for a limit{same}. "
+                f"Try sizes=[{{{others}{axis!r}: {axis}}} for {axis} in ({along})]"
+            )

@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,6 +15,11 @@ from jaxbounds.ground.exceptions import Refused
 Side = Callable[..., Any] | float
 """A number, or a function whose arguments have the names of entries and sizes."""
 PRINTED = "printed"
+FLOATS = (
+    "floats in the side, such as 2.0**d in place of 2**d, or logarithms of both sides for "
+    "numbers above 1e308"
+)
+"""The advice about a number that Python computes and no array of JAX holds."""
 
 
 def parameters(side: Side, /) -> Mapping[str, inspect.Parameter]:
@@ -75,6 +80,22 @@ def refuse_other_relation(relation: Any, known: Sequence[str], /) -> None:
     )
 
 
+def entries_of(sides: Iterable[Side], size: Mapping[str, Any], /) -> list[str]:
+    """Return the names of the arguments that the sides need and that are no sizes."""
+    needed = (name for side in sides for name in _needed(side) if name not in size)
+    return list(dict.fromkeys(needed))
+
+
+def _needed(side: Side) -> list[str]:
+    """Return the names of the arguments without a default value."""
+    return [
+        name
+        for name, argument in parameters(side).items()
+        if argument.default is argument.empty
+        and argument.kind not in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD)
+    ]
+
+
 def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) -> None:
     """Refuse a side with an argument that is neither an entry nor a size.
 
@@ -87,9 +108,8 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
         Refused: if the side has an unknown argument; the message names the argument and the known
             names.
     """
-    for name, argument in parameters(side).items():
-        many = argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD)
-        if name not in known and argument.default is argument.empty and not many:
+    for name in _needed(side):
+        if name not in known:
             raise Refused(
                 f"the {which} takes argument={name!r}, which is neither in over nor a size. "
                 f"Try one of: {', '.join(sorted(known)) or 'no name is known'}"
@@ -153,6 +173,7 @@ class TwoSides:
 
         Raises:
             TypeError: if the function of the side returns None.
+            Refused: if the side computes a number in Python that no array of JAX holds.
             Exception: the exception of the side, with the name of the side in its message.
         """
         where = f"statement {self._name!r}: the {which}" if self._name else f"the {which}"
@@ -160,6 +181,13 @@ class TwoSides:
             found = _value(side, entries)
             if found is not None:
                 return jnp.asarray(found)
+        except OverflowError as problem:
+            sizes = [f"{n}={entries[n]}" for n in parameters(side) if _is_number(entries.get(n))]
+            at = f" at {', '.join(sizes)}" * bool(sizes)
+            raise Refused(
+                f"{where}{at} got {type(problem).__name__}, expected numbers in the range of int64 "
+                f"or float64. Try {FLOATS}"
+            ) from problem
         except _SAID as problem:
             if type(problem) not in _SAID:
                 raise
@@ -170,6 +198,10 @@ class TwoSides:
         raise TypeError(
             f"{where} returned value={found}, expected a number. Try `return` in the function"
         )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
 
 
 def _first_line(problem: Exception) -> str:
