@@ -71,7 +71,7 @@ def verified(folder, capsys, *declared, more="", flags=()):
     ("declared", "status", "words"),
     [
         ((TRUE,), 0, "every false twin refuted"),
-        ((FALSE,), 1, "1 form without a record NOT shown to hold"),
+        ((FALSE,), 1, "1 form NOT shown to hold (no verdict on record)"),
         ((OPEN,), 1, "1 of 1 false twin NOT refuted"),
         ((TRUE, OPEN), 1, "1 of 2 false twins NOT refuted"),
     ],

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from typing import Literal
 
+import jax
 import numpy as np
 
-from jaxbounds.claims.statements import FITTED, ON_AVERAGE, Size, Statement
+from jaxbounds.claims.statements import FITTED, ON_AVERAGE, Instance, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool, labelled, length
 from jaxbounds.falsification.decide import Decision, edge
 from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.examples import SOURCE
 from jaxbounds.falsification.explore import Searched, agreeing
 from jaxbounds.falsification.measure import Measured, ratio
+from jaxbounds.falsification.small_sides import TRY_ZERO
 
 Evidence = Literal[
     "", "sampled", "searched", "enumerated", "approached", "attained", "violated", "not seen"
@@ -46,6 +48,9 @@ ENOUGH = 8
 
 A larger number notices fewer samplers without randomness.
 """
+FEW = 4
+"""The advice lists the remaining sizes of a claim if there are at most this many. A larger number
+lets the advice list more sizes."""
 
 
 def near_control(statement: Statement, column: Column, /) -> bool:
@@ -171,12 +176,7 @@ def ailments(
         rows = length(batch)
         drawn = source not in ("cases", "search") and rows >= ENOUGH
         if drawn and len(np.unique(labelled(batch))) < 2:
-            where = (
-                f"{source!r} at {Size(statement.sizes[at])!r}"
-                if statement.sizes[at]
-                else repr(source)
-            )
-            yield f"all {rows} draws of {where} are equal. Try a sampler that uses its key"
+            yield _equal_draws(statement, source, at, batch)
     if searched.runs and not searched.met:
         yield "no step of any search met the hypotheses. Try `project`, a map onto the hypotheses"
     # The search for promised entries may bring both sides to one number.
@@ -185,4 +185,41 @@ def ailments(
         sides = [(column.measured.lhs, column.measured.rhs) for column in columns]
         drawn = np.asarray(columns[-1].sources) != "cases"
         if np.sum(drawn) >= ENOUGH and all(len(np.unique(s[drawn])) < 2 for s in sum(sides, ())):
-            yield "both sides are constant over all draws. Try sides that depend on the instance"
+            yield _constant_sides(statement, *(side[drawn] for side in sides[0]))
+
+
+def _equal_draws(statement: Statement, source: str, at: int, batch: Instance) -> str:
+    """Return the reason why the draws of a size are no evidence, with a cure.
+
+    Args:
+        statement: the statement.
+        source: the name of the sampler; "over" means the sets of the statement.
+        at: the index of the size among the statement's sizes.
+        batch: the draws, which are all equal.
+    """
+    size, rows = statement.sizes[at], length(batch)
+    where = f" at {Size(size)!r}" if size else ""
+    empty = all(np.size(leaf) == 0 for leaf in jax.tree.leaves(batch))
+    if not (empty or (source == "over" and statement.over)):
+        return f"all {rows} draws of {source!r}{where} are equal. Try a sampler that uses its key"
+    said = "the arrays have no entries" if empty else "the sets of over= seem to have one point"
+    others = [dict(other) for other in statement.sizes if other != size]
+    shown = repr(others) if len(others) <= FEW else f"[...] without {dict(size)}"
+    if others:
+        cure = f"sizes={shown}"
+    else:
+        cure = "sizes of at least 1" if empty else "larger sets, or over={} for a claim about sizes"
+    return f"{said}{where}, so all {rows} draws are equal. Try {cure}"
+
+
+def _constant_sides(statement: Statement, lhs: Reals, rhs: Reals) -> str:
+    """Return the reason why constant sides are no evidence, with a cure."""
+    said = "constant over all draws, at least up to rounding"
+    if statement.kind == "inequality" and np.allclose(lhs, rhs, rtol=CLOSE, atol=CLOSE):
+        zero = not np.any(lhs) and not np.any(rhs)
+        cure = TRY_ZERO if zero else "Try the relation '='"
+        return f"both sides are equal and {said}. {cure}"
+    return (
+        f"both sides are {said}. Try over={{}} for sides that take sizes only, or sides that "
+        "differ between instances in float64"
+    )

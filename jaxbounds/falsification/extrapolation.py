@@ -18,7 +18,7 @@ from jaxbounds.falsification.decide import violation
 from jaxbounds.falsification.explore import Searched
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import is_float
-from jaxbounds.falsification.second_opinion import CURE, Asked, clears_at_the_set
+from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, cure
 
 FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
 BASES = 2
@@ -91,7 +91,7 @@ def confirm_extrapolated(
                 doubts[form.name] = (
                     f"an instance far from all draws violates the form by {amount:.2g}, perhaps "
                     "only by rounding, and ball arithmetic does not confirm it: "
-                    f"{said.reason}. {CURE}"
+                    f"{said.reason}. {cure(statement)}"
                 )
     return doubts
 

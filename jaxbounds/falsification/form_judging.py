@@ -22,7 +22,7 @@ from jaxbounds.falsification.fitness import CHANGES
 from jaxbounds.falsification.found_equality import cleared, with_equality
 from jaxbounds.falsification.scales import measured_again
 from jaxbounds.falsification.second_opinion import Asked, no_referee
-from jaxbounds.falsification.small_sides import are_rounding
+from jaxbounds.falsification.small_sides import are_rounding, vanishing
 from jaxbounds.falsification.tolerated import hidden_violation, strictly
 from jaxbounds.falsification.undefined import where_undefined
 
@@ -193,7 +193,8 @@ class FormJudge:
         unsure = lambda reason: Decision("inconclusive", decision.ratio, reason)
         if decision.status in ("holds", "consistent") and not self.rejected:
             decision = unsure(
-                "the control, a deliberately false variant, was not rejected "
+                vanishing(statement, pool, self.column)
+                or "the control, a deliberately false variant, was not rejected "
                 f"({self.control.status}: {self.control.reason}). {TRY_TWIN}"
             )
         if self.by_instance and (decision.status == "holds" or decision.reason == UNNAMED):

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
+from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification.approached import ROUNDED, plain_equalities
 from jaxbounds.falsification.bench import Bench, Column, Pool
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
@@ -254,9 +255,11 @@ def with_equality(pool: Pool, column: Column, /) -> str:
 
 
 def in_words(instance: Instance, /) -> str:
-    """Describe an instance in short words, such as "x = y = 1"."""
+    """Describe an instance in short words, such as "x = (0, 1), y = x"."""
     paths = jax.tree_util.tree_flatten_with_path(dict(instance))[0]
     named = {jax.tree_util.keystr(p, simple=True, separator="."): np.asarray(x) for p, x in paths}
+    if set(named) == {ALONE}:  # the claim is about sizes alone
+        return "some size"
     parts, said = list[str](), dict[str, Any]()
     for name, leaf in named.items():
         twin = next((n for n, x in said.items() if leaf.size > 1 and np.array_equal(x, leaf)), "")
@@ -266,10 +269,11 @@ def in_words(instance: Instance, /) -> str:
 
 
 def _entries(leaf: np.ndarray) -> str:
-    """Return the entries of a short array, or the shape of a long array."""
+    """Return the entries of a short array, a matrix by its rows, or the shape of a long array."""
     digits = "{:.3g}".format if is_float(leaf) else str
     if leaf.size and np.all(leaf == leaf.flat[0]):
-        return digits(leaf.flat[0].item())
+        return digits(leaf.flat[0].item()) + " in every entry" * (leaf.size > 1)
     if leaf.size <= SHOWN:
-        return f"({', '.join(digits(x.item()) for x in leaf.flat)})"
+        rows = lambda x: f"({', '.join(map(rows, x))})" if np.ndim(x) else digits(x.item())
+        return rows(leaf)
     return f"an array of shape {leaf.shape}"

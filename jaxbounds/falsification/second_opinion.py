@@ -6,13 +6,14 @@ decide.
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbounds.claims.sets import Integers
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Bench, batch_of
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
@@ -53,11 +54,9 @@ CERTAIN = 1e3
 """A violation counts only if it exceeds this multiple of the error of a coarse operation. A coarse
 operation rounds to fewer digits than float64. A larger multiple leaves more violations undecided.
 """
-CURE = (
-    "Try error= with the rounding error of the sides, a smaller set (such as at_most=10), or "
-    "squares instead of roots"
-)
-"""The advice for a violation that rounding may explain."""
+SMALLER = 2.0
+"""The advice about rounding proposes sets with entries up to this absolute value. A larger value
+proposes larger sets, in which terms cancel to fewer digits."""
 BESIDE = 1e-9
 """Share of the largest entry (at least 1) by which rounding may move an instance off its set. A
 larger share asks the referee (ball arithmetic) about more instances at their projections.
@@ -70,9 +69,35 @@ host (outside JAX). A larger value measures more violations again.
 
 TRUE = "the claim is true on this instance"
 """The reason that `jaxbounds.certify` gives for a true claim."""
-FLOATS_ONLY = "the violation is certain for these floats, which may miss a hypothesis by rounding"
+FLOATS_ONLY = (
+    "these floats certainly violate the form, but rounding may have moved the floats out of the "
+    "hypotheses"
+)
 """The reason that `jaxbounds.certify` gives if the projected instance does not violate the claim.
 """
+
+
+def cure(statement: Statement, /) -> str:
+    """Return the advice for a violation that rounding may explain."""
+    ways = ["error= with the rounding error of the sides", *_smaller(statement)]
+    ways.append("squares of both sides if the sides are square roots")
+    return f"Try {', '.join(ways[:-1])}{',' * (len(ways) > 2)} or {ways[-1]}"
+
+
+def _smaller(statement: Statement) -> list[str]:
+    """Return the advice to take a smaller set than the first large set of a statement, if any."""
+    for name, one in (statement.over or {}).items():
+        given = vars(one) if is_dataclass(one) else {}
+        number = {key: float(x) for key, x in given.items() if isinstance(x, int | float)}
+        less: dict[str, float] = {}
+        for key in ("R", "at_most"):
+            if number.get(key, 0) > SMALLER:
+                less = {key: 1}
+        if number.get("hi", 0) > SMALLER > -SMALLER > number.get("lo", 0):
+            less = {"lo": -2, "hi": 2}
+        if less and not isinstance(one, Integers):
+            return [f"a smaller set such as {name!r}: jb.{replace(one, **less)!r}"]
+    return []
 
 
 class Referee(NamedTuple):
@@ -207,16 +232,17 @@ def stands(
     if not (rounding or beside or said.is_true):
         return ""
     violated = f"the violation ({_excess(bench.statement, value)})"
+    advice = cure(bench.statement)
     if beside and not rounding:
         return (
             f"{violated} occurs at an instance that meets the hypotheses only up to rounding, and "
-            f"not at its projection; ball arithmetic says: {said.reason}. {CURE}"
+            f"not at its projection; ball arithmetic says: {said.reason}. {advice}"
         )
     if not rounding:
-        return f"{violated} occurs in floats only; ball arithmetic says: {said.reason}. {CURE}"
+        return f"{violated} occurs in floats only; ball arithmetic says: {said.reason}. {advice}"
     return (
         f"{violated} may be rounding of terms that cancel, and ball arithmetic does not confirm "
-        f"it: {said.reason}. {CURE}"
+        f"it: {said.reason}. {advice}"
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -18,6 +19,7 @@ from jaxbounds.claims.statements import ON_AVERAGE, Form, Instance, Size, Statem
 from jaxbounds.claims.statements.instance import Hypotheses
 from jaxbounds.falsification.bench import Bench, Column, Pool
 from jaxbounds.falsification.decide import violation
+from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 LEAST = 1e-3
@@ -28,6 +30,11 @@ value excludes more instances with small sides.
 ASKED = 12
 """The referee (ball arithmetic) decides at most this many violating instances. Each decision takes
 tenths of seconds, so a larger number takes longer."""
+TINY = 1e-150
+"""Products of two numbers up to this absolute value lose digits or are zero in float64. A larger
+value blames more accepted controls on underflow."""
+TRY_ZERO = "Try the relation '=' and false=[1.0]"
+"""The advice for a claim with two sides of zero, of which no factor makes a false variant."""
 NAME = f"a side is at least {LEAST:g}"
 """The name of the second run's hypothesis in the verdict."""
 
@@ -60,6 +67,28 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
         ):
             return False
     return True
+
+
+def vanishing(statement: Statement, pool: Pool, column: Column, /) -> str:
+    """Return the reason why no control is false, if both sides vanish in floats; else empty.
+
+    Args:
+        statement: the statement.
+        pool: the pool of measured instances.
+        column: the measurements of a form (version of the claim) on all instances.
+    """
+    m = column.measured
+    sides = np.maximum(np.abs(m.lhs), np.abs(m.rhs))[m.counted]
+    if statement.kind in ON_AVERAGE or not len(sides) or not np.all(sides <= TINY):
+        return ""
+    zero = not np.any(sides)
+    leaves = [x for batch in pool.instances for x in jax.tree.leaves(batch) if is_float(x)]
+    entries = max((float(np.max(np.abs(x), initial=0.0)) for x in leaves), default=1.0)
+    if zero and entries > TINY:
+        return f"both sides are zero on all instances. {TRY_ZERO}"
+    said = "are zero" if zero else f"are at most {np.max(sides):.1g}"
+    cure = "larger sets in over=, such as jb.Ball(1, 'd')" if statement.over else "larger entries"
+    return f"both sides {said} on all instances, perhaps because products underflow. Try {cure}"
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,10 @@ def evidence_words(verdict: Verdict, /) -> str:
         percent = f"{verdict.sensitivity:.2%}"
         unnoticed = f"no instance refutes a {larger} side that is up to {percent} smaller"
         parts.append(f"a smaller {larger} side would not pass" if slight else unnoticed)
-    near = "an instance refutes" if verdict.near else "no instance refutes"
-    return "; ".join([*parts, f"{near} the near-control, a slightly stronger claim"])
+    if verdict.status != "fails":  # a false claim needs no stronger claim
+        near = "an instance refutes" if verdict.near else "no instance refutes"
+        parts.append(f"{near} the near-control, a slightly stronger claim")
+    return "; ".join(parts)
 
 
 def _few_digits(decimal: str) -> str:

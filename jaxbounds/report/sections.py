@@ -16,7 +16,8 @@ MEANING: Mapping[str, str] = {status.value: status.meaning for status in Status}
 
 EVIDENCE = {
     "sampled": "draws only, and named cases.",
-    "searched": "draws, and a search from the worst draws that found worse instances.",
+    "searched": "draws, and a search from the worst draws that found worse instances. If the "
+    'verdict says "attained" as well, only searches from one kind of start reached equal sides.',
     "enumerated": "all instances of the stated finite set.",
     "approached": "the ratio tends to one along a scale, and no measured instance reaches one.",
     "attained": "an equality case was reached: a right side 1% smaller is rejected.",

@@ -201,6 +201,13 @@ def test_draws_that_are_all_one_instance(x, source, told):
     )
 
 
+def test_sides_that_are_two_numbers_or_zeros():
+    (said,) = _ill(columns=[column(np.ones(9), rhs=2.0)] * 2, **SAMPLED)
+    assert "Try over={} for sides that take sizes only" in said
+    (said,) = _ill(columns=[column(np.ones(9), lhs=0.0, rhs=0.0)] * 2, **SAMPLED)
+    assert said.endswith("Try the relation '=' and false=[1.0]")
+
+
 @pytest.mark.parametrize("runs, met, told", [(1, 0, True), (0, 0, False), (1, 1, False)])
 def test_a_search_that_never_met_the_hypotheses(runs, met, told):
     found = _ill(searched=Searched(runs, np.zeros(2, int), met))
@@ -225,5 +232,8 @@ SAMPLED = {"sample": lambda key, size: {"x": np.zeros(())}}
     ([column(np.append(np.ones(7), 1), sources=["draws"] * 7 + ["cases"])] * 2, SAMPLED, False),
 ])  # fmt: skip
 def test_sides_that_are_one_number(columns, options, told):
-    says = "both sides are constant over all draws. Try sides that depend on the instance"
+    says = (
+        "both sides are equal and constant over all draws, at least up to rounding. "
+        "Try the relation '='"
+    )
     assert _ill(columns=columns, **options) == ([says] if told else [])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxbounds as jb
+from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification.found_equality import in_words
 
 pytest.importorskip("flint")
@@ -122,7 +123,11 @@ def test_a_false_twin_that_is_true_is_not_refuted():
 
 def test_an_instance_is_named_in_few_words():
     one = {"p": np.array([0.5, 0.5]), "q": np.array([0.5, 0.5]), "x": np.arange(3.0)}
-    assert in_words(one) == "p = 0.5, q = p, x = (0, 1, 2)"
+    assert in_words(one) == "p = 0.5 in every entry, q = p, x = (0, 1, 2)"
+    assert in_words({"S": np.eye(2)}) == "S = ((1, 0), (0, 1))"
+    assert in_words({"S": np.arange(3.0)[None]}) == "S = ((0, 1, 2))"
+    assert in_words({"S": np.array([[0.5]])}) == "S = 0.5"
+    assert in_words({ALONE: np.int64(0)}) == "some size"
     assert in_words({"x": np.arange(6.0)}) == "x = an array of shape (6,)"
     assert in_words({"n": np.int64(3)}) == "n = 3"
 
