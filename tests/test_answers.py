@@ -59,6 +59,9 @@ def test_a_source_answers_with_its_items(tmp_path, monkeypatch, capsys):
     made = told(capsys, "new", "texed", "--from", str(paper))
     assert len(made["items"]) == 40
     assert {"id", "kind", "number", "label", "tex", "section", "place"} <= set(made["items"][0])
+    proved = next(item for item in made["items"] if item["kind"] in ("Theorem", "Lemma"))
+    told_first = f"ITEMS[{proved['id'].partition('.')[2]!r}].claim("
+    assert told_first in (tmp_path / "texed" / "statements.py").read_text()
 
 
 def test_certify_answers(tmp_path, monkeypatch, capsys):

@@ -5,6 +5,8 @@ import dataclasses
 from jaxbounds.claims.statements.item import Item
 from jaxbounds.papers.latex.items import Source
 
+PROVED = ("theorem", "lemma", "proposition", "corollary")
+"""The kinds of items of which the first serves as the example of a claim."""
 README = """# {name}
 
 `items.py` lists the numbered items of the source: theorems, definitions, assumptions and labelled
@@ -60,15 +62,21 @@ def files_of(name: str, source: Source, /) -> dict[str, str]:
         source: the numbered items that the command read from the paper's LaTeX.
     """
     entries = "".join(map(_entry, source.items))
-    first = source.items[0].id.partition(".")[2] if len(source.items) else "thm1"
+    proved = (item for item in source.items if item.kind.lower().startswith(PROVED))
+    first = next(proved, next(iter(source.items), None))
     title = source.title or name
     return {
         "__init__.py": INIT.format(name=name),
         "README.md": README.format(name=name),
         "model.py": MODEL,
         "items.py": ITEMS.format(file=_plain(source.file.name), entries=entries),
-        "statements.py": STATEMENTS.format(name=name, title=title, first=first),
+        "statements.py": STATEMENTS.format(name=name, title=title, first=_name_of(first)),
     }
+
+
+def _name_of(item: Item | None) -> str:
+    """Return the name by which the items find an item; a usual name without an item."""
+    return item.id.partition(".")[2] if item else "thm1"
 
 
 def _plain(words: str) -> str:
