@@ -426,7 +426,7 @@ def test_a_power_that_no_float_holds_is_refused_at_once(text):
     (lambda: jb.Box(1, 0, "d"), "lo=1.0, hi=0.0. Try lo < hi"),
     (lambda: jb.Box(0, 0), r"which leave one point. Try jb.OneOf\(0.0\)"),
     (lambda: jb.Box(2, 2, 3), r"Try jb.OneOf\(\[np.full\(3, 2.0\)\]\)"),
-    (lambda: jb.Integers(2, 1), "Try lo <= hi"),
+    (lambda: jb.Integers(2, 1), "expected lo <= hi"),
     (lambda: jb.Integers(0, np.inf), "expected finite ends. Try"),
     (lambda: jb.Simplex(0), "expected rows with entries. Try"),
     (lambda: jb.Simplex(2, -1), "total=-1.0, expected a positive"),

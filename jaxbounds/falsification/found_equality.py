@@ -1,6 +1,6 @@
 """Decide a bound with a worst ratio of one up to rounding, if the form names no equality case."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -274,6 +274,8 @@ def _entries(leaf: np.ndarray) -> str:
     if leaf.size and np.all(leaf == leaf.flat[0]):
         return digits(leaf.flat[0].item()) + " in every entry" * (leaf.size > 1)
     if leaf.size <= SHOWN:
-        rows = lambda x: f"({', '.join(map(rows, x))})" if np.ndim(x) else digits(x.item())
+        rows: Callable[[Any], str] = lambda x: (
+            f"({', '.join(map(rows, x))})" if np.ndim(x) else digits(x.item())
+        )
         return rows(leaf)
     return f"an array of shape {leaf.shape}"

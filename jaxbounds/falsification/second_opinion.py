@@ -5,7 +5,7 @@ decide.
 """
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, NamedTuple
 
@@ -86,7 +86,8 @@ def cure(statement: Statement, /) -> str:
 
 def _smaller(statement: Statement) -> list[str]:
     """Return the advice to take a smaller set than the first large set of a statement, if any."""
-    for name, one in (statement.over or {}).items():
+    sets: Mapping[str, Any] = statement.over or {}
+    for name, one in sets.items():
         given = vars(one) if is_dataclass(one) else {}
         number = {key: float(x) for key, x in given.items() if isinstance(x, int | float)}
         less: dict[str, float] = {}

@@ -80,9 +80,9 @@ def refuse_other_relation(relation: Any, known: Sequence[str], /) -> None:
     )
 
 
-def entries_of(sides: Iterable[Side], size: Mapping[str, Any], /) -> list[str]:
-    """Return the names of the arguments that the sides need and that are no sizes."""
-    needed = (name for side in sides for name in _needed(side) if name not in size)
+def entries_of(sides: Iterable[Side], known: Collection[str], /) -> list[str]:
+    """Return the names of the arguments that the sides need, without the known names."""
+    needed = (name for side in sides for name in _needed(side) if name not in known)
     return list(dict.fromkeys(needed))
 
 
