@@ -178,7 +178,8 @@ def test_an_id_with_capitals_gets_an_id_that_fits():
 def test_a_reason_names_no_size_where_there_is_none():
     constant = {"k": jb.OneOf(0.5)}
     assert (
-        "draws of 'over' are equal" in _of(lambda k: k, "<=", lambda k: k + 1, over=constant).reason
+        "have one point, so all 128 draws are equal"
+        in _of(lambda k: k, "<=", lambda k: k + 1, over=constant).reason
     )
 
 
