@@ -120,7 +120,7 @@ def test_the_near_control_of_an_identity_needs_an_error_below_a_millionth():
             },
         ),
         (
-            "that depend on the instance",
+            "that differ between instances",
             {
                 "evaluate": lambda instance, size: Sides(
                     lhs=1.0, rhs={"printed": 2.0, "control": 0.5}
