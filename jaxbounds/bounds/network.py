@@ -109,7 +109,7 @@ def _answer(
     """Return a paper's answer, with faults of the data and exceptions added as reasons.
 
     Args:
-        paper: an answer without a value, which names the paper.
+        paper: the answer to complete, which already names the paper and has no value.
         ask: a function that computes the paper's answer about the network.
         unfit: the reasons why the data cannot be used.
     """

@@ -186,8 +186,8 @@ def _names(which: str, names: Any) -> list[str]:
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
             raise Refused(
-                f"{which} names {name!r:.40}, which is no name of an entry or a size, got "
-                f"type={type(name).__name__}. Try a letter"
+                f"{which} has the name {name!r:.40} of type={type(name).__name__}, expected an "
+                "identifier of Python. Try a letter such as 'x'"
             )
     return list(names)
 

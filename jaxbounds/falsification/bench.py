@@ -48,7 +48,7 @@ compile more often.
 
 
 def calls_of(statement: Statement, budget: Budget, /) -> int:
-    """Estimate the number of batches that a statement measures at a size."""
+    """Estimate how many batches of instances the engine measures at one size."""
     draws = max(1, len(statement.samplers)) * -(-budget.samples // budget.batch)
     beside = BESIDE if statement.kind == "expectation" else 0
     return draws + beside + (budget.steps if is_searched(statement, budget) else 0)

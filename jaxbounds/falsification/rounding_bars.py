@@ -204,7 +204,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
     if _is_long(traced.jaxpr.jaxpr):
         raise NotInterpreted(
             f"a program of more than equations={LONGEST} takes too long in NumPy. Try to estimate "
-            f"the rounding from moved inputs"
+            f"the rounding from slightly changed inputs"
         )
     measured = terms(traced, batch)
 

@@ -297,7 +297,7 @@ def _exactly_there(
 ) -> Referee:
     """Return the referee's answer at the projected instance, which meets the hypotheses exactly.
 
-    The referee judges by ball arithmetic.
+    The referee is a second check of a violation, which computes both sides in ball arithmetic.
 
     The result is the first answer, `said`, if the projection runs on the host (outside JAX).
     """

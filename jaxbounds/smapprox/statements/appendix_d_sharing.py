@@ -28,7 +28,7 @@ def _alike(key: Array, size: Size) -> Instance:
 
 
 def _one_layer(key: Array, size: Size) -> Instance:
-    """Return the instance in which only the last layer affects F, by its first two parameters."""
+    """Return the instance in which F depends only on the last layer's first two parameters."""
     return {"c": jnp.full((3, 3), 1e-9).at[2, :2].set(1.0), "a": jnp.ones(3)}
 
 
