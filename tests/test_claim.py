@@ -323,3 +323,14 @@ def test_each_set_takes_both_names_of_the_nuclear_norm():
 def test_a_side_may_be_a_function_of_jax_with_positional_arguments():
     (found,) = jb.falsify(jb.claim("mine.tanh", jnp.tanh, "<=", 2.0, over={"x": jb.Box(-1, 1)}))
     assert found.status == "holds"
+
+
+@pytest.mark.parametrize("hypotheses", [
+    lambda x, y, least=1.5: {"apart": jnp.linalg.norm(x - y) >= least},
+    lambda x, y, d=2: {"apart": jnp.linalg.norm(x - y) >= d - 0.5},
+    lambda instance, size, least=0.1: {"apart": instance["x"][0] - instance["y"][0] >= least},
+])  # fmt: skip
+def test_hypotheses_may_have_arguments_with_defaults(hypotheses):
+    far = claim("t.far", product, "<=", norms, over=PAIR, sizes={"d": 2}, hypotheses=hypotheses)
+    found = jb.falsify(far, budget=SMALL)[0]
+    assert found.status == "holds" and found.excluded.keys() == {"apart"}, found.reason

@@ -114,7 +114,11 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
         )
         return Decision("inconclusive", worst, reason)
     if np.any((m.high > 1 + tolerance) & (m.high - m.low > NUMERICAL)):
-        return Decision("inconclusive", worst, "the error bar of some ratio contains one")
+        words = "the error bar of some ratio contains one"
+        cure = (
+            "Try error= with the rounding error of the sides, or hypotheses that exclude zero sides"
+        )
+        return Decision("inconclusive", worst, f"{words}. {cure}")
     if form and form.equality:
         words = f"the worst ratio is one up to rounding; named equality case: {form.equality}"
         return Decision("holds", worst, words)
@@ -125,9 +129,10 @@ def _unsupported(statement: Statement, searched: Flags) -> str:
     """Return why a ratio above one is no violation, if a search only estimates one of the sides."""
     some = f"{int(np.sum(searched))} of {len(searched)} instances"
     if statement.there_is is not None:
+        cure = "" if statement.witness else ". Try witness= with a function that returns a point"
         return (
             f"the search found no {', '.join(statement.there_is)} for {some}, and such a failure "
-            "does not prove that none exists"
+            f"does not prove that none exists{cure}"
         )
     side, word = next(iter(statement.estimates.items()))
     return (

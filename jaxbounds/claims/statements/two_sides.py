@@ -236,9 +236,15 @@ class ByName:
 
 
 def by_name(hypotheses: Any, known: Collection[str], /) -> Any:
-    """Turn hypotheses whose arguments are entries and sizes into `hypotheses(instance, size)`."""
-    asked = set(parameters(hypotheses)) if callable(hypotheses) else set()
-    return ByName(hypotheses) if asked and asked <= set(known) else hypotheses
+    """Turn hypotheses whose arguments are entries and sizes into `hypotheses(instance, size)`.
+
+    An argument with a default value may have any name.
+    """
+    if not callable(hypotheses):
+        return hypotheses
+    asked, needed = set(parameters(hypotheses)), set(_needed(hypotheses))
+    named = needed <= set(known) and not asked.isdisjoint(known)
+    return ByName(hypotheses) if named else hypotheses
 
 
 LIBRARIES = ("jax", "jaxlib", "numpy", "jaxbounds")
