@@ -261,3 +261,10 @@ def test_a_bound_by_zero_is_searched_along_the_difference(d, below, form):
     }[form]  # fmt: skip
     found = _of(*sides, over={"x": jb.Box(0, 1, d)})
     assert found.status == "fails", found.reason
+
+
+def test_the_certificate_of_a_strict_claim_with_equal_sides_does_not_call_it_true():
+    claim = jb.claim("mine.five", lambda n: n, "<", 5, over={"n": jb.Integers(0, 5)})
+    (found,) = jb.verify(claim, jobs=1, fresh=True, certify=True)
+    assert found.status == "fails" and found.certificate["word"] == "undecided"
+    assert "violates the strict inequality" in found.certificate["reason"]

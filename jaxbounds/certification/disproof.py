@@ -74,6 +74,8 @@ decides more."""
 BITS = (192, 448)
 """Precisions of ball arithmetic in bits; a disproof tries one after the other. Larger precisions
 give sharper bounds and take longer."""
+EQUAL = "both sides are equal, which violates the strict inequality; a disproof needs a gap"
+"""The reason of a certificate for a strict inequality at an instance with equal sides."""
 
 
 def _is_float(x: Any) -> bool:
@@ -607,6 +609,8 @@ def _attempting(
 def _why(found: list[Gap], statement: Statement) -> str:
     least = min(found, key=lambda f: float(f.amount))
     left, right = least.lhs, least.rhs
+    if statement.strict and all(f.lhs == f.rhs for f in found):
+        return EQUAL
     if statement.is_bound and all(f.lhs <= f.rhs for f in found):
         return TRUE
     agreed = lambda f: f.most is not None and f.most <= max(statement.tolerance, AGREED)

@@ -100,7 +100,7 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
 
 
 def ranked(m: "Measured", bound: bool, /) -> Any:
-    """Return the numbers by which searches rank instances, the worst instance last.
+    """Return the number by which searches rank each instance; a larger number is worse.
 
     The numbers are usually the ratios. A ratio ranks nothing if the sides of a bound have opposite
     signs, or one is zero. The difference of such sides gives a number between -1 and 0.

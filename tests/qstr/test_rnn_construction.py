@@ -106,7 +106,7 @@ def test_the_three_cases_of_corollary_27(key, x64):
 
 
 def predicted(link, key, x, t, z):
-    """What the constructed network predicts, and the labels."""
+    """The predictions of the constructed network, and the labels."""
     network = rnn_construction.exact_transition(q=q, d=d, de=24, radius=RADIUS)
 
     @jax.jit
