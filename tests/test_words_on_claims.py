@@ -142,10 +142,9 @@ def test_two_infinite_sides_are_called_infinite():
     large = {"x": jb.Box(1e200, 2e200)}
     found = _of(lambda x: x**2, "<=", lambda x: 2 * x**2, over=large)
     assert found.reason.startswith("both sides are infinite on ")
-    relative = lambda p, q: jnp.sum(jax.scipy.special.rel_entr(p, q))
-    found = _of(relative, "<=", lambda p, q: 1.5 * relative(p, q), over=PAIR, sizes={"n": 2})
-    assert "both sides are infinite" in found.reason and "an entry of q is 0" in found.reason
-    assert 'jnp.all(i["q"] > 0)' in found.reason and "xlogy" not in found.reason
+    found = _of(lambda x: 1 / x, "<=", lambda x: 2 / x, over={"x": jb.Box(0, 1)})
+    assert "both sides are infinite" in found.reason and "an entry of x is 0" in found.reason
+    assert 'jnp.all(i["x"] > 0)' in found.reason and "xlogy" not in found.reason
 
 
 def test_advice_against_nan_excludes_the_instances_with_nan():

@@ -5,10 +5,15 @@ from decimal import Decimal, InvalidOperation
 from jaxbounds.certification.disproof import confirmed
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification import Referee
+from jaxbounds.falsification.fixed_points import at_best_points
 
 
 def referee(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Referee:
-    """Decide by ball arithmetic whether an instance certainly violates or satisfies a claim."""
+    """Decide by ball arithmetic whether an instance certainly violates or satisfies a claim.
+
+    A supremum that a search estimates is the function's value at the point that the search found.
+    """
+    statement = at_best_points(statement, instance, size)
     try:
         found = confirmed(statement, form.name, instance, size)
     except ValueError as problem:

@@ -331,6 +331,8 @@ def approached(
     statement, m = bench.statement, column.measured
     if statement.host or not statement.is_bound or statement.there_is is not None:
         return ""
+    if statement.estimates:  # an estimate may miss a supremum that attains equality
+        return ""
     value = np.where(m.counted & ~np.isnan(m.value), m.value, -np.inf)
     near = np.flatnonzero((value >= 1 - CLOSE) & ((m.lhs != 0) | (m.rhs != 0)))
     if not len(near):

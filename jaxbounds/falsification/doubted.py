@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxbounds.claims.statements import Form, Size
 from jaxbounds.falsification.bench import Bench, Column, Pool, counterexample_of
+from jaxbounds.falsification.cancellation import largest_entry
 from jaxbounds.falsification.decide import (
     NAME_EQUALITY,
     UNNAMED,
@@ -15,6 +16,7 @@ from jaxbounds.falsification.decide import (
 )
 from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.fitness import rounds_coarsely
+from jaxbounds.falsification.infinite_sides import is_short, without_overflow
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.scales import look_at_large_violations
 from jaxbounds.falsification.second_opinion import (
@@ -32,9 +34,9 @@ ASKED = 2
 """For one form (version of the claim), a function of this module asks the referee (ball arithmetic)
 about at most this many instances. Each decision takes seconds, so a larger number takes longer.
 """
-FAR = 8
-"""The referee (ball arithmetic) decides at most this many instances with overflowing sides. Each
-decision takes seconds, so a larger number takes longer."""
+FAR, ALL = 16, 512
+"""The referee (ball arithmetic) decides at most FAR instances with infinite sides, or ALL of a short
+program. Each decision of a long program takes seconds, so larger numbers take longer."""
 
 
 def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
@@ -42,13 +44,18 @@ def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Si
     return pool.instance(row), size, float(column.measured.value[row])
 
 
-def beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked) -> Column:
+def beyond_floats(
+    bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked
+) -> tuple[Column, str]:
     """Let ball arithmetic decide instances whose sides overflow, if floats give NaN or a violation.
 
-    A violation with two infinite sides counts if the referee confirms it. If the referee finds the
-    claim true at every instance with an overflow, these instances do not count. The referee decides
-    at most `FAR` instances. If more than `FAR` instances overflow, all of these instances count,
-    and the claim cannot hold.
+    A violation with two infinite sides counts if the referee confirms it. If the referee finds no
+    violation, no instance with an infinite side counts. The referee decides each of these instances
+    if they are at most `FAR`, or at most `ALL` of a short program. It decides `FAR` of them if their
+    sides are infinite by definition. Otherwise all instances count, and the claim cannot hold.
+
+    Returns:
+        The measurements, and a remark about the instances that do not count; empty if all count.
     """
     m, statement = column.measured, bench.statement
     far = np.isinf(m.lhs) | np.isinf(m.rhs)
@@ -56,22 +63,39 @@ def beyond_floats(bench: Bench, pool: Pool, column: Column, form: Form, referee:
         lost = m.counted & np.isnan(m.value) & np.isinf(m.lhs) & np.isinf(m.rhs)
         above = violation(statement, m) > 0
     if not np.any(lost) and not np.any(above & far):
-        return column
+        return column, ""
     rows = np.flatnonzero(lost | (above & far))
-    clear = len(rows) <= FAR
-    for row in rows[np.unique(np.linspace(0, len(rows) - 1, FAR).astype(int))]:
+    rows = rows[np.argsort(_largest_entries(pool, rows), kind="stable")]
+    known = bench, pool, column, rows
+    clear = len(rows) <= FAR or without_overflow(*known)
+    every = not clear and len(rows) <= ALL and is_short(*known)
+    count = len(rows) if every else min(FAR, len(rows))
+    asked = rows[np.unique(np.linspace(0, len(rows) - 1, count).astype(int))]
+    clear = clear or every
+    for row in asked:
         instance, size, _ = _at_row(bench, pool, column, int(row))
         said = referee(statement, form, instance, size)
-        clear = clear and said.is_true
         if said.word.startswith("disproved") and not np.any(above):
             fields = {name: np.array(getattr(m, name)) for name in ("value", "low", "high")}
             for field in fields.values():
                 field[row] = np.inf
-            return column._replace(measured=m._replace(**fields))
+            return column._replace(measured=m._replace(**fields)), ""
+        clear = clear and said.clears
         if not clear and (said.word == "absent" or np.any(above)):
-            return column
+            return column, ""
     left = m.counted & ~lost & ~(above & far)
-    return column._replace(measured=m._replace(counted=left)) if clear and left.any() else column
+    if not clear or not left.any():
+        return column, ""
+    words = (
+        f"{len(rows)} instances with an infinite side do not count; ball arithmetic found no "
+        f"violation at {len(asked)} of them"
+    )
+    return column._replace(measured=m._replace(counted=left)), words
+
+
+def _largest_entries(pool: Pool, rows: np.ndarray) -> np.ndarray:
+    """Return the largest absolute entry of each instance."""
+    return np.array([largest_entry(pool.instance(int(row)), np) for row in rows])
 
 
 def looked_again(
@@ -98,7 +122,8 @@ def looked_again(
         looked = look_at_large_violations(bench, pool, column, index)
         again = decide(statement, form, looked)
         asked = ask_about_rounding(bench, pool, looked, form, referee)
-        if again.status in ("holds", "vacuous") and not asked.doubt and asked.row is None:
+        left = again.status in ("holds", "vacuous") or again.reason == UNNAMED
+        if left and not asked.doubt and asked.row is None:
             return again, looked
     for row in _smaller(violating):
         smaller = _at_row(bench, pool, column, row)

@@ -91,6 +91,7 @@ class FormJudge:
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         wrapped: the instances at which integers of the form overflow.
         rounding: the reason why rounding may hide a violation; empty if the judge excludes one.
+        beyond: a remark about instances with infinite sides that do not count; empty if all count.
         along: a sentence about a sequence of instances on which the ratio of the sides approaches
             one without reaching one; else empty.
         sharp: whether the form has an equality case (instance with equal sides), named or found.
@@ -110,6 +111,7 @@ class FormJudge:
     left_out: dict[str, int]
     wrapped: Wrapped
     rounding: str = ""
+    beyond: str = ""
     along: str = ""
     sharp: bool = False
     steep: bool = False
@@ -130,13 +132,16 @@ class FormJudge:
         decision, ratio = with_stored(
             self.bench, self.form, self.index, self._measured(), self.referee
         )
-        return self._guarded(self._at_one(self._looked_again(decision))), ratio
+        decision = self._guarded(self._at_one(self._looked_again(decision)))
+        if decision.status == "holds" and self.beyond:
+            decision = decision._replace(reason=f"{decision.reason}; {self.beyond}")
+        return decision, ratio
 
     def _measured(self) -> Decision:
         """Decide from the measurements, after a check of overflows and of tiny violations."""
         bench, pool, form = self.bench, self.pool, self.form
         if self.by_instance:
-            self.column = beyond_floats(bench, pool, self.column, form, self.referee)
+            self.column, self.beyond = beyond_floats(bench, pool, self.column, form, self.referee)
         decision = decide(bench.statement, form, self.column)
         if decision.status == "holds" or decision.reason == UNNAMED:
             said = ask_about_rounding(bench, pool, self.column, form, self.referee)

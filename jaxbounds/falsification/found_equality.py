@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
@@ -100,7 +101,7 @@ def cleared(
     if statement.host or statement.unrefutable:
         return Cleared()
     value = np.where(m.counted, m.value, -np.inf)
-    if _is_searched(statement):
+    if statement.there_is is not None:  # the referee decides nothing about promised entries
         return _in_floats(bench, pool, column, index, value)
     for row in map(int, np.argsort(-value, kind="stable")[:WORST]):
         if value[row] < 1 - statement.tolerance:
@@ -121,7 +122,7 @@ def cleared(
 
 
 def _is_searched(statement: Statement) -> bool:
-    """Return whether a search estimates a side, which ball arithmetic cannot enclose."""
+    """Return whether a search estimates a side, or looks for promised entries."""
     return bool(statement.estimates) or statement.there_is is not None
 
 
@@ -156,7 +157,7 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
     """Return whether rounding explains the excesses of the ratio of the sides over one.
 
     Sides that are tiny beside the entries may differ by the rounding of the entries. Any other
-    excess must fall when the last digits of the instance change.
+    excess must fall when the last digits of the instance change, or at the instance's projection.
     """
     m, statement = column.measured, bench.statement
     least = ROUNDED if _is_searched(statement) else ULPS  # a search ends at equality up to rounding
@@ -170,7 +171,8 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
                 return False
             continue
         shaken = _beside(bench, instance, size, index, LAST_DIGITS)
-        if not np.any(shaken <= 1 + (value[row] - 1) / 4):
+        there = _at_projection(bench, instance, size, index)
+        if not np.any(np.append(shaken, there) <= 1 + (value[row] - 1) / 4):
             return False
     return True
 
@@ -237,6 +239,19 @@ def _beside(
     batch = projected(bench, size)(jax.tree.unflatten(structure, list(map(moved, leaves))))
     m = bench(batch, size).column(index)
     return np.asarray(m.high[m.counted])
+
+
+def _at_projection(bench: Bench, instance: Instance, size: Size, index: int) -> np.ndarray:
+    """Return the ratio at the projected instance, which does not use the set's tolerance.
+
+    The result is empty if the statement has no projection.
+    """
+    project: Any = bench.statement.project
+    if project is None:
+        return np.zeros(0)
+    there = jax.tree.map(np.asarray, project(jax.tree.map(jnp.asarray, instance), size))
+    m = bench.one(there, size).column(index)
+    return np.atleast_1d(m.high)[np.atleast_1d(m.counted)]
 
 
 def with_equality(pool: Pool, column: Column, /) -> str:

@@ -21,6 +21,7 @@ from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, length,
 from jaxbounds.falsification.cancellation import largest_entry
 from jaxbounds.falsification.decide import edge, violation
 from jaxbounds.falsification.evaluation import Reading, of_form, read
+from jaxbounds.falsification.fixed_points import best_points, with_points
 from jaxbounds.falsification.measure import UNITS, Measured
 from jaxbounds.falsification.summands import MOVED, has_jumps, shaken, terms
 from jaxbounds.programs.interpreted import NotInterpreted
@@ -30,6 +31,9 @@ LONGEST = 10_000
 """The engine computes the terms of a program only if the program executes at most this many
 equations. A larger value lets one program take seconds.
 """
+TOO_LONG = (
+    f"a program of more than equations={LONGEST} takes too long in NumPy. Try a shorter evaluate"
+)
 MOST = 2**21
 """The engine computes the terms of a program only if each array in the program has at most this
 many numbers. Five runs hold an array at once, so a larger limit takes more memory.
@@ -107,11 +111,30 @@ def traced_reading(bench: Bench, size: Size, batch: Instance) -> Any:
         traced = jax.jit(jax.vmap(read(bench.statement, size))).trace(batch)
         bench.traces[key] = None if _is_long(traced.jaxpr.jaxpr) else traced
     if bench.traces[key] is None:
-        raise NotInterpreted(
-            f"a program of more than equations={LONGEST} takes too long in NumPy. Try a "
-            "shorter evaluate"
-        )
+        raise NotInterpreted(TOO_LONG)
     return bench.traces[key]
+
+
+def _traced(bench: Bench, size: Size, batch: Instance) -> tuple[Any, Any]:
+    """Trace the program that evaluates a batch; suprema that searches estimate keep their points.
+
+    Returns:
+        The traced program, and its argument.
+
+    Raises:
+        NotInterpreted: if the program runs too long in NumPy.
+    """
+    with contextlib.suppress(NotInterpreted):
+        return traced_reading(bench, size, batch), batch
+    given = batch, best_points(bench.statement, batch, size)
+    key = "terms at points", size
+    if given[1] and key not in bench.traces:
+        at = lambda i, points: read(with_points(bench.statement, points), size)(i)
+        traced = jax.jit(jax.vmap(at)).trace(*given)
+        bench.traces[key] = None if _is_long(traced.jaxpr.jaxpr) else traced
+    if bench.traces.get(key) is None:
+        raise NotInterpreted(TOO_LONG)
+    return bench.traces[key], given
 
 
 def parts_of(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
@@ -194,8 +217,7 @@ def sizes_of_terms(bench: Bench, batch: Instance, size: Size, form: int, /) -> n
     # A move must exceed the rounding of the coarsest operation.
     amount = max(MOVED, math.sqrt(bench.watch.coarsest)) if bench.watch.narrow else MOVED
     for part, count in parts_of(bench, batch):
-        traced = traced_reading(bench, size, part)
-        left, right, _ = flat_sides(terms(traced, part, amount).sizes, form)
+        left, right, _ = flat_sides(terms(*_traced(bench, size, part), amount).sizes, form)
         found.append(np.max(left + right, axis=1, initial=0.0)[:count])
     return np.concatenate(found)
 
@@ -212,8 +234,8 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
     statement, found = bench.statement, []
     with np.errstate(all="ignore"):
         for part, count in parts_of(bench, batch):
-            traced = traced_reading(bench, size, part)
-            measured = terms(traced, part)
+            traced, given = _traced(bench, size, part)
+            measured = terms(traced, given)
             left, right, error = flat_sides(measured.values, form)
             of_left, of_right, _ = flat_sides(measured.sizes, form)
             sizes = of_left + of_right
@@ -221,7 +243,7 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
             if np.any(one.low > edge(statement)) and has_jumps(traced.jaxpr):
                 least = most = left - right
                 for seed in range(1, 1 + SHAKES):
-                    other = flat_sides(shaken(traced, part, seed), form)
+                    other = flat_sides(shaken(traced, given, seed), form)
                     gap = other[0] - other[1]
                     least, most = np.fmin(least, gap), np.fmax(most, gap)
                     again = _compared(statement, other[:2], sizes, other[2])

@@ -1,12 +1,13 @@
 """Explain a NaN side: name the zero, or the edge of a set, at which the side is undefined."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from jaxbounds.claims.sets import Simplex
+from jaxbounds.claims.sets import Box, Simplex
 from jaxbounds.claims.statements import Statement
 from jaxbounds.claims.statements.kinds import FITTED
 from jaxbounds.falsification.bench import Column, Pool
@@ -16,63 +17,99 @@ AT_ZERO = "Try jax.scipy.special.xlogy, entr or rel_entr for x log x, which is 0
 FINITE = "Try hypotheses that keep the sides finite, or compare logarithms"
 
 
+class _Place(NamedTuple):
+    """A condition on one array that may explain NaN sides.
+
+    Attributes:
+        words: a clause that states the condition.
+        outside: Python code of a hypothesis that excludes the instances with this condition.
+        zero: whether the condition is that an entry is zero.
+        holds: for each instance, whether the condition holds.
+    """
+
+    words: str
+    outside: str
+    zero: bool
+    holds: np.ndarray
+
+
 def _flat(leaf: np.ndarray) -> np.ndarray:
     return leaf.reshape(len(leaf), -1)
 
 
-def _where(pool: Pool, test: Callable[[np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
+def _where(pool: Pool, test: Callable[[str, np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
     """Return, for each float array's name, a mask of instances: `test` accepts an entry."""
     parts: dict[str, list[np.ndarray]] = {}
     for batch in pool.instances:
         for path, leaf in jax.tree_util.tree_flatten_with_path(dict(batch))[0]:
             name = jax.tree_util.keystr(path, simple=True, separator=".")
             if np.issubdtype(leaf.dtype, np.floating) and leaf[0].size:
-                parts.setdefault(name, []).append(np.any(test(_flat(leaf)), axis=1))
+                parts.setdefault(name, []).append(np.any(test(name, _flat(leaf)), axis=1))
     total = sum(len(jax.tree.leaves(batch)[0]) for batch in pool.instances)
     joined = {name: np.concatenate(found) for name, found in parts.items()}
     return {name: found for name, found in joined.items() if len(found) == total}
 
 
-def _places(statement: Statement, zeros: Iterable[str]) -> Iterator[str]:
-    """Yield a clause for each array with a zero entry; the clause names a set with an edge at 0."""
-    for name in zeros:
-        one: Any = (statement.over or {}).get(name)
-        edge = f", at a vertex or an edge of {one!r}" if _ends_at_zero(one) else ""
-        yield f"an entry of {name} is 0{edge}"
+def _entry(name: str) -> str:
+    """Return Python code for an array of an instance; a dot separates names of nested dicts."""
+    return "i" + "".join(f'["{part}"]' for part in name.split("."))
 
 
-def left_out(signs: Mapping[str, str], /) -> str:
-    """Return Python code for the argument `hypotheses`, which excludes the zeros of some arrays.
+def _ends(one: Any) -> tuple[float, float] | None:
+    """Return the finite ends of a `Box` that are plain numbers; else None."""
+    ends = (getattr(one, "lo", None), getattr(one, "hi", None))
+    finite = all(isinstance(end, int | float) and math.isfinite(end) for end in ends)
+    return (float(ends[0]), float(ends[1])) if finite and isinstance(one, Box) else None
+
+
+def _places(statement: Statement, pool: Pool) -> list[_Place]:
+    """Return the conditions that may explain NaN: an array has a zero, or reaches a box's end."""
+    sets: Any = statement.over or {}
+    found = []
+    for name, holds in _where(pool, lambda _, entries: entries == 0).items():
+        one = sets.get(name)
+        edge = isinstance(one, Simplex) or 0 in (getattr(one, "lo", None), getattr(one, "hi", None))
+        sign = ">" if edge else "!="
+        words = f"an entry of {name} is 0" + (
+            f", at a vertex or an edge of {one!r}" if edge else ""
+        )
+        code = f'"{name}{sign}0": jnp.all({_entry(name)} {sign} 0)'
+        found.append(_Place(words, code, True, holds))
+    ends = {name: pair for name, one in sets.items() if (pair := _ends(one)) is not None}
+    at_end = lambda name, entries: np.isin(entries, ends.get(name, ()))
+    for name, holds in _where(pool, at_end).items():
+        if name in ends:
+            low, high = ends[name]
+            words = f"an entry of {name} is an end of {sets[name]!r}"
+            inside = f"({low:g} < {_entry(name)}) & ({_entry(name)} < {high:g})"
+            found.append(_Place(words, f'"{name}_inside": jnp.all({inside})', False, holds))
+    return found
+
+
+def _covering(places: Sequence[_Place], lost: np.ndarray, counted: np.ndarray) -> list[_Place]:
+    """Return a few conditions, one of which holds at every NaN instance; else [].
+
+    Among conditions that explain equally many instances, the one that excludes the fewest other
+    instances comes first.
+    """
+    chosen, left = list[int](), lost
+    while np.any(left):
+        explained = lambda i, left=left: int(np.sum(places[i].holds & left))
+        others = lambda i: int(np.sum(places[i].holds & counted & ~lost))
+        best = max(range(len(places)), key=lambda i: (explained(i), -others(i)), default=None)
+        if best is None or not explained(best):
+            return []
+        chosen.append(best)
+        left = left & ~places[best].holds
+    return [places[i] for i in sorted(chosen)]
+
+
+def left_out(conditions: Iterable[str], /) -> str:
+    """Return Python code for the argument `hypotheses`, from the code of each condition.
 
     A screen may break the text at any space, so no string in the text has a space.
-
-    Args:
-        signs: a dict from each array's name to "> 0" or "!= 0"; a dot separates the names of nested
-            dicts.
     """
-
-    def condition(name: str, sign: str) -> str:
-        entry = "i" + "".join(f'["{part}"]' for part in name.split("."))
-        return f'"{name}{sign.replace(" ", "")}": jnp.all({entry} {sign})'
-
-    return f"hypotheses=lambda i, size: {{{', '.join(map(condition, signs, signs.values()))}}}"
-
-
-def _covering(zeros: Mapping[str, np.ndarray], lost: np.ndarray) -> list[str]:
-    """Return a few arrays such that every NaN instance has a zero in one of them; else []."""
-    chosen, left = list[str](), lost
-    while np.any(left):
-        name = max(zeros, key=lambda name: int(np.sum(zeros[name] & left)), default="")
-        if not name or not np.any(zeros[name] & left):
-            return []
-        chosen.append(name)
-        left = left & ~zeros[name]
-    return [name for name in zeros if name in chosen]
-
-
-def _ends_at_zero(one: Any) -> bool:
-    """Return whether a zero entry lies at an edge of a set."""
-    return isinstance(one, Simplex) or 0 in (getattr(one, "lo", None), getattr(one, "hi", None))
+    return f"hypotheses=lambda i, size: {{{', '.join(conditions)}}}"
 
 
 def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
@@ -92,15 +129,13 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
     if statement.kind in FITTED or not np.any(lost):
         return ""
     some = f"{int(np.sum(lost))} of {int(np.sum(m.counted))} instances that count"
-    floats = _where(pool, lambda entries: entries == 0)
     infinite = bool(np.all((np.isinf(m.lhs) & (m.lhs == m.rhs))[lost]))
     said = f"both sides are infinite on {some}" if infinite else f"evaluate gives NaN on {some}"
-    if zeros := _covering(floats, lost):
-        sets: Any = statement.over or {}
-        signs = {name: "> 0" if _ends_at_zero(sets.get(name)) else "!= 0" for name in zeros}
-        there = " or ".join(_places(statement, zeros))
-        cure = "Try to leave" if infinite else AT_ZERO
-        return f"{said}, where {there}. {cure} these points out by {left_out(signs)}"
+    if found := _covering(_places(statement, pool), lost, np.asarray(m.counted)):
+        there = " or ".join(place.words for place in found)
+        cure = AT_ZERO if all(place.zero for place in found) and not infinite else "Try to leave"
+        out = left_out(place.outside for place in found)
+        return f"{said}, where {there}. {cure} these points out by {out}"
     if infinite:
         return f"{said}. {FINITE}"
     if np.all(lost[m.counted]):
@@ -108,10 +143,12 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
             f"{some} gave NaN, which is every one: compute a side by hand at one of them. Try a "
             "side that floats can compute there"
         )
-    if statement.host or not floats:
+    negative = _where(pool, lambda _, entries: entries <= 0)
+    if statement.host or not negative:
         return ""
-    for name, below in _where(pool, lambda entries: entries <= 0).items():
+    for name, below in negative.items():
         if np.all(below[lost]) and not np.all(below[m.counted]):
-            return f"{said}. Try a hypothesis that excludes them: {left_out({name: '> 0'})}"
+            out = left_out([f'"{name}>0": jnp.all({_entry(name)} > 0)'])
+            return f"{said}. Try a hypothesis that excludes them: {out}"
     instance = in_words(pool.instance(int(np.argmax(lost))))
     return f"{said}. Try a hypothesis that excludes these instances, such as {instance}"

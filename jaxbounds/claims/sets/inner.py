@@ -2,7 +2,7 @@
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ FIRST, LAST = 0.5, 1e-9
 """Lengths of the first and the last steps of a search, relative to the norm of each array."""
 
 _made: ContextVar[list[str] | None] = ContextVar("_made", default=None)
+_noted: ContextVar[list[dict[str, Any]] | None] = ContextVar("_noted", default=None)
+_given: ContextVar[Iterator[Mapping[str, Any]] | None] = ContextVar("_given", default=None)
 
 
 class Best(NamedTuple):
@@ -177,9 +179,14 @@ def _found(
         refuse_other_sets("over", over, list(inspect.signature(function).parameters))
     sets, sign = Over(over), 1 if side == "below" else -1
     score = lambda point: sign * function(**point)
-    found = best_point(score, sets, size, starts=effort[0], steps=effort[1])
-    if sets.every(size) is None and (made := _made.get()) is not None:
+    is_search = sets.every(size) is None
+    if is_search and (made := _made.get()) is not None:
         made.append(side)
+    if is_search and (given := _given.get()) is not None:
+        return function(**sets.project(dict(next(given)), size))
+    found = best_point(score, sets, size, starts=effort[0], steps=effort[1])
+    if is_search and (noted := _noted.get()) is not None:
+        noted.append(found.point)
     return function(**jax.lax.stop_gradient(found.point))
 
 
@@ -220,3 +227,28 @@ def estimates_made() -> Iterator[list[str]]:
         yield found
     finally:
         _made.reset(token)
+
+
+@contextlib.contextmanager
+def points_noted() -> Iterator[list[dict[str, Any]]]:
+    """Collect the best point of each search in a `with` block, in the order of the searches."""
+    found: list[dict[str, Any]] = []
+    token = _noted.set(found)
+    try:
+        yield found
+    finally:
+        _noted.reset(token)
+
+
+@contextlib.contextmanager
+def at_points(points: Iterable[Mapping[str, Any]], /) -> Iterator[None]:
+    """Evaluate suprema and infima in a `with` block at given points, without searches.
+
+    Args:
+        points: the best points that `points_noted` collected from the same function.
+    """
+    token = _given.set(iter(points))
+    try:
+        yield
+    finally:
+        _given.reset(token)

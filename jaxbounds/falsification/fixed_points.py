@@ -1,0 +1,76 @@
+"""Evaluate a claim with suprema at points that the searches found, without the searches.
+
+A search executes thousands of equations, so neither NumPy nor ball arithmetic can follow it in
+reasonable time. The value of the function at the best point is the estimate that the search
+returns, and takes a few equations.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbounds.claims.sets.inner import at_points, points_noted
+from jaxbounds.claims.statements import Instance, Size, Statement
+
+KEPT = 16
+"""The number of compiled searches that stay in memory; a larger number takes more memory."""
+Points = tuple[Mapping[str, Any], ...]
+"""The best points of all searches of one evaluation, in the order of the searches."""
+
+
+@dataclass(frozen=True)
+class _AtPoints:
+    """A function `evaluate` whose suprema and infima are values at given points."""
+
+    evaluate: Callable[[Instance, Size], Any]
+    points: Points
+
+    def __call__(self, instance: Instance, size: Size) -> Any:
+        with at_points(self.points):
+            return self.evaluate(instance, size)
+
+
+def with_points(statement: Statement, points: Points, /) -> Statement:
+    """Return a copy of a statement that evaluates its suprema and infima at the given points."""
+    return replace(statement, evaluate=_AtPoints(statement.evaluate, points), judges=())
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _search(statement: Statement, size: Size, /) -> Callable[[Instance], Points]:
+    """Return a compiled function from a batch of instances to the best points of the searches."""
+
+    def points(instance: Instance) -> Points:
+        with points_noted() as found:
+            statement.evaluate(instance, size)
+        return tuple(found)
+
+    return jax.jit(jax.vmap(points))
+
+
+def best_points(statement: Statement, batch: Instance, size: Size, /) -> Points:
+    """Return the best points that the searches of a claim's sides find at each instance of a batch.
+
+    The result is empty if no search estimates a side, if the statement runs on the host (outside
+    JAX), or if a search lies within another function that JAX transforms.
+    """
+    if not statement.estimates or statement.host:
+        return ()
+    try:
+        return _search(statement, size)(jax.tree.map(jnp.asarray, dict(batch)))
+    except (jax.errors.UnexpectedTracerError, TypeError):
+        return ()
+
+
+def at_best_points(statement: Statement, instance: Instance, size: Size, /) -> Statement:
+    """Return a copy of a statement that evaluates its suprema at this instance's best points.
+
+    The result is the statement itself if `best_points` finds no points.
+    """
+    batch = jax.tree.map(lambda leaf: np.asarray(leaf)[None], dict(instance))
+    found = best_points(statement, batch, size)
+    return with_points(statement, jax.tree.map(lambda leaf: leaf[0], found)) if found else statement

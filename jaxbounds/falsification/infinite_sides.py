@@ -1,0 +1,84 @@
+"""Tell whether sides are infinite by definition, as log 0 is, or only because floats overflow.
+
+Two sides that are infinite by definition satisfy `<=`, as KL(p, q) does where q is zero. An
+overflow hides the sides, which may violate the claim.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Size
+from jaxbounds.falsification.bench import Bench, Column, Pool, take
+from jaxbounds.falsification.scales import parts_of, traced_reading
+from jaxbounds.ground.jax_internals import JaxprEqn
+from jaxbounds.programs.interpreted import NotInterpreted, Runner, as_value, refuse, typed
+from jaxbounds.programs.traces import executed
+
+SHORT = 256
+"""A program that executes at most this many equations is short: ball arithmetic decides one of its
+instances in about ten milliseconds. A larger number lets more programs take longer."""
+
+
+def _within_range(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
+    """Compute one equation.
+
+    Raises:
+        NotInterpreted: if a result leaves the range of floats, above or below.
+    """
+    with np.errstate(over="raise", under="raise"):
+        return typed(eqn, values)
+
+
+_WITHIN_RANGE = Runner(_within_range)
+
+
+def _programs(
+    bench: Bench, pool: Pool, column: Column, rows: np.ndarray
+) -> Iterator[tuple[Any, Any]]:
+    """Yield the claim's program for each batch of some instances, and the batch.
+
+    Raises:
+        NotInterpreted: if NumPy cannot run the program.
+    """
+    if bench.statement.host or bench.statement.there_is is not None:
+        raise NotInterpreted("NumPy interprets no program on the host, and no promised entries")
+    for index, size in enumerate(map(Size, bench.statement.sizes)):
+        here = np.flatnonzero(column.sizes == index)
+        chosen = np.searchsorted(here, rows[column.sizes[rows] == index])
+        if len(chosen):
+            for part, _ in parts_of(bench, take(pool.of_size(index)[0], chosen)):
+                yield traced_reading(bench, size, part).jaxpr, part
+
+
+def is_short(bench: Bench, pool: Pool, column: Column, rows: np.ndarray, /) -> bool:
+    """Return whether the claim's program executes at most `SHORT` equations at some instances."""
+    try:
+        programs = _programs(bench, pool, column, rows)
+        return all(executed(program.jaxpr) <= SHORT for program, _ in programs)
+    except NotInterpreted:
+        return False
+
+
+def without_overflow(bench: Bench, pool: Pool, column: Column, rows: np.ndarray, /) -> bool:
+    """Return whether the claim's program neither overflows nor underflows on some instances.
+
+    An infinite side of these instances is then infinite by definition. The answer is False if NumPy
+    cannot run the program.
+
+    Args:
+        bench: the bench, an object that measures instances.
+        pool: all instances measured so far.
+        column: the measurements of one form (version of the claim) on the pool.
+        rows: the rows of the instances.
+    """
+    try:
+        for program, part in _programs(bench, pool, column, rows):
+            refuse(program)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                _WITHIN_RANGE.closed(program, [as_value(x) for x in jax.tree.leaves(part)])
+    except NotInterpreted:
+        return False
+    return True

@@ -1,0 +1,90 @@
+"""Sides that are infinite by definition satisfy a bound; sides that overflow are asked one by one."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.scipy.special import logsumexp, rel_entr
+
+import jaxbounds as jb
+
+P = jb.Simplex("d")
+PAIR = {"p": P, "q": P}
+FEW = jb.Budget(samples=64, restarts=2, steps=20)
+LINE = {"x": jb.Box(-5e3, 5e3, "d")}
+
+
+@pytest.fixture(autouse=True)
+def as_a_user():
+    """Types and ranks are promoted as in a session of a user."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+def _judged(lhs, relation, rhs, over, d=2, **given):
+    sizes = {"d": d} if any("d" in repr(one) for one in over.values()) else {}
+    claim = jb.claim("mine.x", lhs, relation, rhs, over=over, sizes=sizes, budget=FEW, **given)
+    return jb.verify(jb.Paper(id="mine", title="Mine", statements=(claim,)))
+
+
+def _kl(p, q):
+    return jnp.sum(rel_entr(p, q))
+
+
+def test_divergences_that_are_infinite_on_both_sides_satisfy_a_bound():
+    over = PAIR | {"W": jb.Each(jb.Simplex(2), "d")}
+    rows = _judged(lambda p, q, W: _kl(p @ W, q @ W), "<=", _kl, over,
+                   false={"0.98": lambda p, q: 0.98 * _kl(p, q)})  # fmt: skip
+    assert [row.status for row in rows] == ["holds", "fails"], rows[0].reason
+    assert "instances with an infinite side do not count" in rows[0].reason
+
+
+def _below(x):
+    return jnp.log(jnp.sum(jnp.exp(x)))
+
+
+def test_a_sum_that_underflows_is_judged_in_ball_arithmetic():
+    rows = _judged(_below, ">=", lambda x: jnp.max(x), {"x": jb.Reals("d")},
+                   false={"more": lambda x: jnp.max(x) + 1e-3})  # fmt: skip
+    assert [row.status for row in rows] == ["holds", "fails"], rows[0].reason
+
+
+@pytest.mark.parametrize("lowest, expected", [(800.0, "fails"), (5e3, "holds")])
+def test_a_claim_that_is_false_only_beyond_floats_fails(lowest, expected):
+    """Both sides overflow from 710 on, and differ from `lowest` on."""
+    large = lambda x: jnp.exp(jnp.abs(x[0]))
+    rows = _judged(lambda x: 0.5 * large(x), "<=",
+                   lambda x: large(jnp.clip(x, -lowest, lowest)), LINE)  # fmt: skip
+    assert rows[0].status == expected, rows[0].reason
+
+
+def test_many_overflows_of_a_long_program_never_hold_unasked():
+    """The claim is false in a band that few draws meet."""
+    band = lambda x: jnp.where(jnp.abs(x[0] - 800) < 20, 2.0, 0.5)
+    long = lambda y: jax.lax.fori_loop(0, 400, lambda i, total: total + 0.0, y)
+    rows = _judged(lambda x: band(x) * jnp.exp(long(jnp.abs(x[0]))), "<=",
+                   lambda x: jnp.exp(jnp.abs(x[0])), LINE)  # fmt: skip
+    assert rows[0].status in ("inconclusive", "fails"), rows[0].reason
+
+
+def test_the_advice_leaves_out_as_little_as_explains_the_nan():
+    mixed = lambda p, q, t: _kl(t * p + (1 - t) * q, q)
+    mean = lambda p, q, t: t * _kl(p, q) + (1 - t) * _kl(q, p)
+    (row,) = _judged(lambda p, q, t: mixed(p, q, t) - 9, "<=", mean, PAIR | {"t": jb.Box(0, 1)})
+    assert row.status == "inconclusive"
+    assert "an entry of t is an end of Box(lo=0, hi=1" in row.reason
+    assert '{"t_inside": jnp.all((0 < i["t"]) & (i["t"] < 1))}' in row.reason
+
+
+def _variational(p, q, d):
+    reach = {"f": jb.Reals("d")}
+    return jb.supremum(
+        lambda f: p @ f - logsumexp(f, b=q), reach, size={"d": d}, starts=2, steps=40
+    )
+
+
+def test_a_supremum_is_judged_at_the_points_that_its_search_finds():
+    """Both sides vanish where p = q, and are infinite where q vanishes."""
+    rows = _judged(_variational, "<=", _kl, PAIR, estimates={"lhs": "below"},
+                   false={"0.98": lambda p, q: 0.98 * _kl(p, q)})  # fmt: skip
+    assert [row.status for row in rows] == ["holds", "fails"], rows[0].reason
+    assert rows[0].evidence != "approached"  # the estimate may miss an equality
