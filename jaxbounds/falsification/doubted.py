@@ -35,8 +35,8 @@ ASKED = 2
 about at most this many instances. Each decision takes seconds, so a larger number takes longer.
 """
 FAR, ALL = 16, 512
-"""The referee (ball arithmetic) decides at most FAR instances with infinite sides, or ALL of a short
-program. Each decision of a long program takes seconds, so larger numbers take longer."""
+"""The referee (ball arithmetic) decides at most FAR instances with infinite sides, or at most ALL of
+a short program. Each decision of a long program takes seconds, so larger numbers take longer."""
 
 
 def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
@@ -50,9 +50,10 @@ def beyond_floats(
     """Let ball arithmetic decide instances whose sides overflow, if floats give NaN or a violation.
 
     A violation with two infinite sides counts if the referee confirms it. If the referee finds no
-    violation, no instance with an infinite side counts. The referee decides each of these instances
-    if they are at most `FAR`, or at most `ALL` of a short program. It decides `FAR` of them if their
-    sides are infinite by definition. Otherwise all instances count, and the claim cannot hold.
+    violation, no instance with an infinite side counts. The referee decides each instance with an
+    infinite side if there are at most `FAR`, or at most `ALL` of a short program. It decides only
+    `FAR` instances if their sides are infinite by definition. In all other cases every instance
+    counts, and the claim cannot hold.
 
     Returns:
         The measurements, and a remark about the instances that do not count; empty if all count.

@@ -55,11 +55,14 @@ def _entry(name: str) -> str:
     return "i" + "".join(f'["{part}"]' for part in name.split("."))
 
 
+def _is_finite(x: Any) -> bool:
+    return isinstance(x, int | float) and math.isfinite(x)
+
+
 def _ends(one: Any) -> tuple[float, float] | None:
     """Return the finite ends of a `Box` that are plain numbers; else None."""
-    ends = (getattr(one, "lo", None), getattr(one, "hi", None))
-    finite = all(isinstance(end, int | float) and math.isfinite(end) for end in ends)
-    return (float(ends[0]), float(ends[1])) if finite and isinstance(one, Box) else None
+    ends = [x for x in (getattr(one, "lo", None), getattr(one, "hi", None)) if _is_finite(x)]
+    return (float(ends[0]), float(ends[1])) if isinstance(one, Box) and len(ends) == 2 else None
 
 
 def _places(statement: Statement, pool: Pool) -> list[_Place]:

@@ -1,4 +1,4 @@
-"""Sides that are infinite by definition satisfy a bound; sides that overflow are asked one by one."""
+"""Sides that are infinite by definition satisfy a bound; ball arithmetic decides overflows."""
 
 import jax
 import jax.numpy as jnp
