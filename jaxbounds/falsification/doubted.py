@@ -35,8 +35,8 @@ ASKED = 2
 about at most this many instances. Each decision takes seconds, so a larger number takes longer.
 """
 FAR, ALL = 16, 512
-"""The referee (ball arithmetic) decides at most FAR instances with infinite sides, or at most ALL of
-a short program. Each decision of a long program takes seconds, so larger numbers take longer."""
+"""The referee (ball arithmetic) decides at most FAR instances with infinite sides, or at most ALL
+of a short program. A decision takes up to seconds, so larger numbers take longer."""
 
 
 def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:

@@ -61,8 +61,8 @@ def _is_finite(x: Any) -> bool:
 
 def _ends(one: Any) -> tuple[float, float] | None:
     """Return the finite ends of a `Box` that are plain numbers; else None."""
-    ends = [x for x in (getattr(one, "lo", None), getattr(one, "hi", None)) if _is_finite(x)]
-    return (float(ends[0]), float(ends[1])) if isinstance(one, Box) and len(ends) == 2 else None
+    ends: list[Any] = [one.lo, one.hi] if isinstance(one, Box) else []
+    return (float(ends[0]), float(ends[1])) if ends and all(map(_is_finite, ends)) else None
 
 
 def _places(statement: Statement, pool: Pool) -> list[_Place]:
