@@ -1,4 +1,4 @@
-"""Check the user's options. Each message names the option, its value and a valid value."""
+"""Check the user's options; an error message names the option, its value and a valid value."""
 
 import operator
 from collections.abc import Callable

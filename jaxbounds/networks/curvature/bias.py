@@ -19,8 +19,8 @@ _NUMBERS = ("minimum", "maximum", "residual_minimum", "residual_maximum")
 def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) -> "xarray.Dataset":
     """Return the least Hessian eigenvalue of the mean loss over the first 1, 2, 4, ... batches.
 
-    The last value is the least eigenvalue over all batches. The earlier values show how far the
-    eigenvalue over few batches is from the last value, and how many batches suffice.
+    The last returned eigenvalue is the least eigenvalue over all batches. The earlier eigenvalues,
+    over fewer batches, show their distance from the last eigenvalue, and how many batches suffice.
 
     Args:
         loss: `loss(params, batch)`.

@@ -28,7 +28,7 @@ from jaxbounds.networks.curvature.short import ShortRun, is_short
 LEAST = 8
 """The smallest number of products of the matrix with vectors that Lanczos computes for a block.
 
-A larger number costs time and misses fewer eigenvalues.
+A larger number of products costs more time, and misses fewer eigenvalues.
 """
 
 

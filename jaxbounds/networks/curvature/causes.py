@@ -19,7 +19,7 @@ from jaxbounds.networks.curvature.paths import Params, leaves_of
 _LIBRARIES = ("jax", "jaxlib", "jaxbounds", "numpy", "flax", "equinox", "optax", "jaxtyping")
 """The names of packages that are not the user's code.
 
-A message never quotes a line of these packages.
+An error message never quotes a line of code of these packages.
 """
 
 _OWN = str(Path(__file__).parents[2])
@@ -62,7 +62,7 @@ def _is_library(filename: str) -> bool:
 def _chain(problem: BaseException | None) -> Iterator[BaseException]:
     """Yield an exception and its causes.
 
-    One of these exceptions has a traceback with the user's lines.
+    The traceback of the exception, or of one of its causes, holds the user's lines.
     """
     while problem is not None:
         yield problem

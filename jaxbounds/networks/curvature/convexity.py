@@ -2,9 +2,9 @@
 
 A loss L is self-bounded weakly convex with constant kappa, for a network of H heads, if
 lambda_min(Hess L) >= -kappa L / sqrt(H). Lanczos gives Rayleigh quotients, which are upper
-estimates of lambda_min. So each ratio here is a lower estimate. A violation that Lanczos finds is
-certain, but finding no violation proves nothing. `convexity_certificate` bounds the ratio from
-above.
+estimates of lambda_min. Therefore the ratios -lambda_min / L of this module are lower estimates. A
+violation that Lanczos finds is certain, but finding no violation proves nothing. The function
+`convexity_certificate` bounds the ratio -lambda_min / L from above.
 """
 
 from collections.abc import Mapping
@@ -154,8 +154,9 @@ class ConvexityCertificate(NamedTuple):
     B is the sum over the outputs z_k of |d outer / d z_k| ||Hess z_k||.
 
     Attributes:
-        bound: B, from norms that Lanczos estimates from below. B may be too small if a norm has not
-            converged. B is exact up to rounding if Lanczos found every norm.
+        bound: the bound B; Lanczos estimates the norms in B from below. B may be too small if a
+            norm has not converged. B is exact up to rounding if the estimate of every norm has
+            converged.
         loss: L, the value of the loss outer(z).
         ratio: B / L, the factor of the loss in the bound lambda_min >= -(B / L) L.
         norms: ||Hess z_k|| for each output z_k, shaped like the outputs.
@@ -210,12 +211,12 @@ def convexity_certificate(
     """Bound lambda_min(Hess L) from below for any network, by a sum over its outputs.
 
     The loss is L = outer(z), where z are the outputs, J is their Jacobian, and outer is convex.
-    Then Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k, and the first part has no
-    negative eigenvalue. Example: let L be the mean of n logistic losses l. The slopes d outer / d
-    z_i are l'_i / n, and |l'| <= l, so -lambda_min <= L max_i ||Hess f_i||
-    (`jaxbounds.multihead.self_bounded`). Here f_i is the output of the network for example i. For
-    each output, the function computes `iterations` products with the whole batch, so the function
-    suits a few dozen examples.
+    Then Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k. The matrix J^T (Hess outer)
+    J has no negative eigenvalue. Example: let L be the mean of n logistic losses l. The slopes d
+    outer / d z_i are l'_i / n, and |l'| <= l, so -lambda_min <= L max_i ||Hess f_i||
+    (`jaxbounds.multihead.self_bounded`). In this bound, f_i is the output of the network for
+    example i. For each output, the function computes `iterations` products with the whole batch, so
+    the function suits a few dozen examples.
 
     Args:
         loss: `Composite(outputs, outer)` with a convex outer; convexity is not checked.

@@ -1,10 +1,10 @@
 """Multiply a loss's Hessian by vectors, with a program compiled once and called in Python loops.
 
-The product takes long to compile for a network; the steps of Lanczos do not. So the product is
-compiled separately, and each method (extremes, trace, spectrum) is a Python loop around the
-product. For one batch, a first program linearises the gradient. A second program, the linear map,
-receives the intermediate values and a vector. For several batches, each product differentiates
-anew, in the memory of one batch.
+The product of a network's Hessian with a vector takes long to compile; the steps of Lanczos do not.
+Therefore this module compiles the product separately, and each method (extremes, trace, spectrum)
+calls the product in a Python loop. For one batch, a first program linearises the gradient. A second
+program, the linear map, receives the intermediate values and a vector. For several batches, each
+product differentiates the loss again, one batch after the other, in the memory of one batch.
 """
 
 from collections.abc import Callable
@@ -30,8 +30,9 @@ from jaxbounds.programs.traces import equations
 SHORT = 8
 """The factor that decides whether a block of parameters gets a compiled program of its own.
 
-The block gets the program if the whole program has more than this many times the equations of the
-block's program. A larger factor compiles fewer programs, and makes products with blocks slower.
+A block gets its own program if the program for all parameters has more equations than this factor
+times the equations of the block's program. A larger factor means that fewer programs are compiled,
+and that products with blocks are slower.
 """
 
 
@@ -64,7 +65,8 @@ def _of_block(
 
     The block is a map on vectors of the block's own parameters, or of all parameters if `block` is
     None. The function differentiates the linear map along the leaves (arrays) of the block's
-    parameters. The derivative is the map itself, without the equations that only other leaves need.
+    parameters. The map is linear, so this derivative is the map itself. The derivative omits the
+    equations that only other leaves need.
     """
     entries = [entry for entry in selection.chosen if entry]
     zero = lambda entry: jnp.zeros(entry[1], entry[2])
@@ -263,7 +265,7 @@ class Product:
 
     @property
     def held_rows(self) -> int:
-        """Return the number of vectors in the stored Krylov run; a mask counts as one vector."""
+        """Return the number of stored vectors: a mask, and the vectors of the stored Krylov run."""
         return 1 + (0 if self._run is None else self._run[1].rows + 1)
 
     def block(self, taken: tuple[bool, ...], mask: Array, /) -> Operator:
@@ -281,11 +283,13 @@ class Product:
         return lambda vector: _masked(self._apply(vector), mask)
 
     def short_block(self, taken: tuple[bool, ...], block: Selection, /) -> Operator | None:
-        """Return the product with a block, on the block's vectors; None if the program is too long.
+        """Return the product of a diagonal block with vectors of the block's parameters.
+
+        The result is None if the program of the product is too long.
 
         Args:
             taken: for each leaf of the parameters, whether the block contains the leaf.
-            block: the block's leaves.
+            block: the selection of the parameters that the block contains.
         """
         if self._linear is None:
             return None

@@ -151,7 +151,7 @@ def extremes_at(
         dense_limit: the largest number of parameters for which the function forms the whole Hessian
             matrix.
         head: the index of the head, if the point covers the parameters of one head. One compiled
-            program serves all heads, since the index is its argument.
+            program serves all heads, because the index is an argument of the program.
         finite: whether to raise `Refused` for a loss that is not finite.
 
     Raises:

@@ -65,7 +65,7 @@ def masked(mask: Any, params: Params, /) -> list[bool]:
 
 
 def listed(names: Sequence[str], /, most: int = 4) -> str:
-    """List paths in a message: the first few, and the number of the others."""
+    """Return paths as text for a message: the first few paths, and the number of further paths."""
     shown = ", ".join(repr(name) if name else "the array" for name in names[:most]) or "none"
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 

@@ -1,4 +1,4 @@
-"""Answer single questions about a loss's Hessian without making a `Curvature` first.
+"""Compute single properties of a loss's Hessian by one call, without a `Curvature` of the caller.
 
 Each function makes a `Curvature` and calls one of its methods.
 """

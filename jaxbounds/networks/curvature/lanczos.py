@@ -9,10 +9,10 @@ larger than rounding noise, the iteration adds an equal part of a random orthogo
 random direction also finds repeated eigenvalues. The iteration keeps the remainder, because the
 remainder may have a component along an eigenvector that the basis still lacks.
 
-The basis has room for a fixed number of vectors (rows). When the basis is full, the iteration keeps
-Ritz vectors of both ends, drops the other vectors and continues. So neither memory nor the cost of
-a step grows with the iterations. This method is the thick restart of Wu and Simon, SIAM J. Matrix
-Anal. Appl. 22, 2000.
+The Krylov basis has room for a fixed number of vectors (rows). When the basis is full, the
+iteration keeps Ritz vectors of both ends, drops the other vectors and continues. Therefore neither
+the memory nor the cost of a step grows with the number of iterations. This method is the thick
+restart of Wu and Simon, SIAM J. Matrix Anal. Appl. 22, 2000.
 """
 
 import math
@@ -58,9 +58,10 @@ class Extremes(NamedTuple):
             eigenvalue, up to rounding.
         maximum: the Rayleigh quotient of `vector_maximum`, which is never above the greatest
             eigenvalue, up to rounding.
-        residual_minimum: ||A v - minimum v|| for v = `vector_minimum`, measured by one more
-            product. An eigenvalue of A lies within this distance of `minimum`. Only a dense
-            computation shows that this eigenvalue is the least.
+        residual_minimum: the residual norm ||A v - minimum v||, where A is the operator and v is
+            `vector_minimum`; it costs one more product. At least one eigenvalue of A differs from
+            `minimum` by at most the residual norm. Only a dense computation shows that this
+            eigenvalue of A is the least.
         residual_maximum: the residual of the eigenvalue `maximum`, measured like
             `residual_minimum`.
         iterations: the number of products of the operator with vectors, without the two products
@@ -72,10 +73,10 @@ class Extremes(NamedTuple):
         vector_minimum: the eigenvector of `minimum`, of norm one, as a vector or as a pytree like
             the parameters. The pytree has None in place of leaves that were held fixed.
         vector_maximum: the eigenvector of `maximum`, in the form of `vector_minimum`.
-        noise: an estimate of the rounding error of both values. The estimate is the unit of
-            rounding of the coarsest operation of the operator, if known, times the spectral scale.
-            If this unit of rounding is above the tolerance, no end counts as converged, however
-            small the residuals are.
+        noise: an estimate of the rounding error of both eigenvalues. The estimate is the spectral
+            scale times the largest relative rounding error of the operator's operations, if this
+            rounding error is known. If this relative rounding error is above the tolerance, neither
+            eigenvalue counts as converged, however small the residuals are.
     """
 
     minimum: Float[Array, ""]
@@ -164,8 +165,8 @@ def dense_extremes(
 ) -> Extremes:
     """Return both ends of a symmetric matrix's spectrum, by a full eigendecomposition.
 
-    An end counts as converged if its residual is at most `tolerance` times the spectral scale. The
-    tolerance is `default_tolerance` unless given.
+    An extreme eigenvalue counts as converged if its residual is at most `tolerance` times the
+    spectral scale. The tolerance is `default_tolerance` unless given.
     """
     if tolerance is None:
         tolerance = default_tolerance(matrix.shape[0], matrix.dtype)
@@ -239,7 +240,8 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     def fresh(rest: Array) -> Array:
         """Return a random direction plus the new vector's remainder.
 
-        The remainder after orthogonalisation is rounding noise, or close to a missing eigenvector.
+        After orthogonalisation, the new vector's remainder is rounding noise, or it is close to an
+        eigenvector that the basis lacks.
         """
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask
@@ -306,7 +308,10 @@ def images_of(operator: Operator, rows: Any, /, *, hosted: bool) -> Any:
 
 
 def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
-    """Return Ritz values, Ritz vectors (columns), residual estimates; unfilled rows are last."""
+    """Return Ritz values, Ritz vectors (as columns) and residual estimates.
+
+    Unfilled rows of the basis give the last values, which mean nothing.
+    """
     m = state.projected.shape[0]
     index = jnp.arange(m, dtype=jnp.int32)
     filled = index < state.filled
@@ -351,7 +356,10 @@ class Wanted(NamedTuple):
 
 @partial(jax.jit, static_argnums=0)
 def _small(wanted: Wanted, state: _Krylov, tolerance: Any, floor: Any) -> tuple[Any, Any]:
-    """Tell for each end of the spectrum if it has converged, or if its values lie below `floor`."""
+    """Return, for each end of the spectrum, whether its wanted Ritz values converged.
+
+    At the upper end, Ritz values below `floor` count as converged.
+    """
     values, _, estimates = _ritz(state)
     last = state.filled - 1
     allowed = tolerance * jnp.maximum(jnp.abs(values[0]), jnp.abs(values[last]))
@@ -464,7 +472,8 @@ def lanczos_extremes(
         iterations: the largest number of products with `operator`; two more products measure the
             residuals.
         tolerance: the residual that counts as small, relative to the largest absolute eigenvalue;
-            `default_tolerance` unless given. For 0 the function computes all `iterations` products.
+            `default_tolerance` unless given. If the tolerance is 0, the function computes all
+            `iterations` products.
         basis: the number of vectors that the iteration keeps before it restarts, at least 8 (or
             `size`); `default_basis` unless given.
         dtype: the dtype of the vectors; the default float type unless given.

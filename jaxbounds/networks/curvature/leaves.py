@@ -41,8 +41,8 @@ from jaxbounds.networks.options import whole
 class Held:
     """A leaf that is not an array.
 
-    All `Held` objects compare equal. If such a leaf changes the loss, the trace of the loss
-    differs, and traces are compared separately.
+    All `Held` objects compare equal. A leaf without an array that changes the loss also changes the
+    trace of the loss, and the library compares traces separately.
     """
 
     def __init__(self, value: Any) -> None:
@@ -59,7 +59,7 @@ class Held:
 class Selection:
     """The map from a pytree to its vector of parameters.
 
-    The map also serves as a key of compiled programs.
+    The cache of compiled programs uses this map as a part of its keys.
 
     Attributes:
         structure: the structure of the pytree that the leaves come from.
@@ -68,7 +68,7 @@ class Selection:
         static: for each leaf the leaf itself if it is not an array, else None.
         heads: the number of heads if the vector holds the parameters of one head, else None.
         sharing: the Variables that appear in several places; each counts once in `chosen` and
-            `static`. None if no Variable is shared.
+            `static`. The value is None if no Variable is shared.
         places: for each leaf of the pytree, all its paths.
     """
 
@@ -160,7 +160,7 @@ class Selection:
         return self._unflatten(leaves)
 
     def tree(self, vector: Array, head: Array | int | None = None) -> Params:
-        """Return a vector as a pytree, with None for fixed leaves and 0 for the other heads."""
+        """Return a vector as a pytree: None for fixed leaves, 0 for parameters of other heads."""
         return self.tree_of(self.pieces(vector), head)
 
     def tree_of(self, pieces: list[Array], head: Array | int | None = None) -> Params:
@@ -288,9 +288,9 @@ def select(
     Args:
         params: any pytree.
         filter: selects among the leaves of real numbers; the default selects all of these leaves. A
-            filter selects only the `nnx.Param` among `flax.nnx` variables, unless the filter is a
-            kind of variable itself. A filter never selects linen collections other than "params"
-            (batch_stats, cache, intermediates, perturbations), nor the optax state of a
+            filter selects only variables of kind `nnx.Param` among `flax.nnx` variables, unless the
+            filter itself is a kind of variable. A filter never selects linen collections other than
+            "params" (batch_stats, cache, intermediates, perturbations), nor the optax state of a
             `TrainState`. A filter that selects one place of a shared Variable selects the Variable.
         heads: a mapping from a pattern of paths to the axis that runs over the heads. If `heads` is
             given, the vector holds the parameters of one head, and leaves that no pattern selects

@@ -54,8 +54,8 @@ def measured(
     """Return a dictionary of the numbers that one measure gives at a point.
 
     Args:
-        measure: the measure to compute; "extremes" gives no number here, since every record has the
-            extreme eigenvalues.
+        measure: the measure to compute. For "extremes" the dictionary is empty, because every
+            record contains the extreme eigenvalues anyway.
         point: the loss with its parameters and batches.
         operator: a function that makes the `Curvature` for a measure that is itself a function of a
             `Curvature`.

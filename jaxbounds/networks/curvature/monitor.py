@@ -69,10 +69,11 @@ class CurvatureMonitor:
     results.save(monitor.dataset(), "curvature.nc")
     ```
 
-    The monitor traces `loss` at each record, and compiles it once. The extreme eigenvalues of a
-    minibatch are biased. In 17 of 18 measurements, a minibatch's least eigenvalue was more negative
-    than the least eigenvalue over all data, by a factor of 1.4 to 8.5. So each record gives its
-    number of batches. Give a list of batches, or `data`, to correct the bias.
+    The monitor traces `loss` each time it records, and compiles `loss` once. The extreme
+    eigenvalues of a minibatch are biased. In 17 of 18 measurements, a minibatch's least eigenvalue
+    was more negative than the least eigenvalue over all data, by a factor of 1.4 to 8.5. Therefore
+    each record holds the number of batches. Pass a list of batches, or `data`, to correct the bias
+    of a minibatch.
     """
 
     def __init__(
@@ -110,7 +111,8 @@ class CurvatureMonitor:
                 head in the eigenvector of the least eigenvalue.
             data: the data to measure on instead of the loop's batch, as a list of batches or as one
                 pytree with batch_size.
-            batches: the monitor's own batches, if `data` would be mistaken for one batch.
+            batches: the batches to measure on, as an alternative to `data`: a list that `data`
+                would mistake for one batch, such as [x1, x2].
             batch_size: the number of examples in a batch that the monitor cuts from `data`.
             iterations: the largest number of products of the Hessian with vectors, for each block.
             key: the random key that draws the start vector of Lanczos, which all records share.

@@ -22,9 +22,8 @@ from jaxbounds.networks.curvature.programs import Point, as_key
 
 STARTS = 4
 """The number of gradient ascents in the ball around the parameters. One ascent starts along the
-gradient, the others start at random points.
-
-A larger number finds higher maxima.
+gradient, and the other ascents start at random points. A larger number of ascents may find a higher
+maximum, and takes longer.
 """
 
 
@@ -35,9 +34,10 @@ class Sharpness(NamedTuple):
     Attributes:
         rise: the largest L(w + e) - L(w) that the ascents found, which is a lower bound of the
             sharpness.
-        spread: the rise of the best ascent minus the median rise. A large value means that the ball
-            has several local maxima, and that `rise` may be far below the sharpness.
-        last_gain: the rise that the last step of the best ascent added. A large value means that
+        spread: the rise of the best ascent minus the median rise. A large spread means that the
+            loss has several local maxima in the ball, and that `rise` may be far below the
+            sharpness.
+        last_gain: the rise that the last step of the best ascent added. If the last gain is large,
             more steps may find a higher rise.
         one_step: the rise at e = radius g / |g|, which SAM uses; 0 if the gradient g vanishes.
         radius: the radius of the ball around the parameters in which the loss is maximised.
@@ -59,7 +59,7 @@ class Sharpness(NamedTuple):
 
 
 def _to_sphere(vector: Array, radius: Array, other: Array) -> Array:
-    """Return the vector rescaled to length `radius`; the point `other` for a zero vector."""
+    """Return the vector rescaled to length `radius`; `other` if the vector is zero."""
     norm = jnp.linalg.norm(vector)
     return jnp.where(norm > 0, radius / jnp.where(norm > 0, norm, 1) * vector, other)
 

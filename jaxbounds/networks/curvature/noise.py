@@ -30,10 +30,12 @@ class GradientNoise(NamedTuple):
     """The noise of the stochastic gradient at a point, with the covariance S and the mean G.
 
     Attributes:
-        trace: tr(S), the variance of one example's gradient; unbiased.
+        trace: the unbiased estimate of tr(S), the variance of one example's gradient.
         trace_error: the standard error of `trace`, by the jackknife over batches.
-        squared_norm: |G|^2, unbiased; it may be negative if the noise hides G.
-        scale: tr(S) / |G|^2 in examples; NaN if `squared_norm` is not positive.
+        squared_norm: the unbiased estimate of |G|^2. The estimate may be negative if |G| is small
+            relative to the noise.
+        scale: the noise scale tr(S) / |G|^2, a number of examples; NaN if `squared_norm` is not
+            positive.
         scale_error: the standard error of `scale`, by the jackknife over batches.
         batches: the number of batches of examples.
         examples: the number of examples in each batch.

@@ -65,11 +65,13 @@ class Curvature:
             least eigenvalue over all data.
         batches: a list of batches, for batches that `data` would mistake for one batch:
             batches=[x1, x2].
-        batch_size: the number of examples in a batch, which cuts one pytree of examples (n, ...).
-        filter: a filter that selects parameters and holds the others fixed. A filter is a part of
-            the parameters' path, a pattern ("block_*/kernel"), or several of these. A filter may
-            also be a function of the path, a kind of `nnx.Variable`, or a pytree of booleans. If a
-            filter is given, the matrix is the diagonal block of the selected parameters.
+        batch_size: the number of examples in a batch, if `data` is one pytree of arrays (n, ...)
+            with n examples. The constructor cuts this pytree into batches.
+        filter: a filter that selects parameters; all other parameters are held fixed. A filter is a
+            part of the parameters' path, a pattern ("block_*/kernel"), or several of these. A
+            filter may also be a function of the path, a kind of `nnx.Variable`, or a pytree of
+            booleans. If a filter is given, the matrix is the diagonal block of the selected
+            parameters.
         of: the matrix: "hessian", or "ggn" for the generalised Gauss-Newton matrix of a
             `Composite`.
         memory_limit: the largest number of bytes that each call may need; `memory` returns the
@@ -236,8 +238,8 @@ class Curvature:
             iterations: the largest number of products of the matrix with vectors (two more products
                 measure the residuals). Lanczos stops when both ends have converged.
             tolerance: the residual that counts as converged, relative to the largest absolute
-                eigenvalue; max(1e-8, eps max(32, sqrt(size))) unless given. For tolerance 0 the
-                method computes all `iterations` products.
+                eigenvalue; max(1e-8, eps max(32, sqrt(size))) unless given. If the tolerance is 0,
+                the method computes all `iterations` products.
             basis: the number of rows of the Krylov basis, each a vector (size,). The default is 32,
                 or the number of rows that 8 MiB hold if that number is larger. A basis with more
                 rows needs fewer iterations.
@@ -292,7 +294,7 @@ class Curvature:
 
         Args:
             k: the number of eigenvalues to compute.
-            end: "greatest" or "least".
+            end: the end of the spectrum, "greatest" or "least".
             copies: whether a second run looks for eigenvalues that the first run missed, such as
                 copies of a repeated eigenvalue. The second run costs 20 products or more.
             key: the random key; see `extremes`.
@@ -313,20 +315,20 @@ class Curvature:
 
         For 15 products or more, "auto" means "krylov" (Chen and Hallman, SIAM J. Matrix Anal. Appl.
         44, 2023). "krylov" spends four fifths of the products on the Krylov space of `extremes`, on
-        which the trace is computed exactly. A call of `extremes` with an equal key shares these
-        products. The other products, with random vectors (probes), estimate the trace outside the
-        Krylov space. "krylov" is accurate if few eigenvalues hold most of the Frobenius norm, as
-        for Hessians of networks. "hutch++" spends a third of the products on a sketch (a random
-        subspace), and a third on the exact trace in the sketch. "hutch++" spends the last third on
-        random probes outside the sketch (Meyer, Musco, Musco, Woodruff, SOSA 2021). "auto" means
-        "hutch++" inside of `jit`. If the budget is below 15 products, or a sketch exceeds 256 MiB,
-        "auto" means "hutchinson".
+        which the trace is computed exactly. A call of `extremes` with an equal key shares the
+        products of the Krylov space. The other products, with random vectors (probes), estimate the
+        trace outside the Krylov space. "krylov" is accurate if few eigenvalues hold most of the
+        Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the products on a
+        sketch (a random subspace), and a third on the exact trace in the sketch. "hutch++" spends
+        the last third on random probes outside the sketch (Meyer, Musco, Musco, Woodruff, SOSA
+        2021). "auto" means "hutch++" inside of `jit`. If the budget is below 15 products, or a
+        sketch exceeds 256 MiB, "auto" means "hutchinson".
 
         Args:
             key: the random key that draws the probes; `jax.random.key(0)` unless given.
             products: the total number of products of the matrix with vectors, in all methods so
                 far.
-            method: "auto", "hutchinson", "hutch++" or "krylov".
+            method: the name of the method, "auto", "hutchinson", "hutch++" or "krylov".
 
         Raises:
             Refused: if the method is unknown, or there are too few products for a standard error
@@ -345,9 +347,9 @@ class Curvature:
     ) -> Spectrum:
         """Estimate the density of the eigenvalues, as nodes and weights.
 
-        The method computes `probes * iterations` products. The first random vector (probe) shares
-        its products with a call of `extremes` with an equal key. The method orthogonalises the
-        Krylov basis if the basis fits into 256 MiB.
+        The method computes `probes * iterations` products. A call of `extremes` with an equal key
+        shares the products of the first random vector (probe). The method orthogonalises the Krylov
+        basis if the basis fits into 256 MiB.
 
         Args:
             key: the random key that draws the probes; `jax.random.key(0)` unless given.
@@ -414,9 +416,9 @@ class Curvature:
         Args:
             blocks: a dictionary from each block's name to a filter that selects the block's
                 parameters, as {"first": "block_0"}.
-            heads: a mapping from a pattern of paths to the axis that runs over the heads. This
-                mapping adds a block for each head, with the names "head 0", "head 1", ...
-                `head_axes(params)` finds the axes of Flax's attention.
+            heads: a mapping from a pattern of paths to the axis that runs over the heads. If
+                `heads` is given, the result also has a block for each head, with the names "head
+                0", "head 1", ... `head_axes(params)` finds the axes of Flax's attention.
             key: the random key; see `extremes`.
             iterations: the largest number of matrix-vector products; see `extremes`.
             tolerance: the residual that counts as converged; see `extremes`.

@@ -74,10 +74,10 @@ def _look(linear: Callable, point: Any) -> None:
 def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
     """Return the derivative of a gradient at a point, as a linear map.
 
-    A custom_vjp rule that calls its own function has no forward derivative. Linearisation drops
-    such an inner call if the gradient does not use the call's result. If the gradient uses the
-    result, the function computes the reverse derivative, which gives the same matrix because a
-    Hessian is symmetric.
+    A custom_vjp rule that calls its own function has no forward derivative. Linearisation drops the
+    rule's call of its own function if the gradient does not use the call's result. If the gradient
+    uses the result, the function computes the reverse derivative. Both derivatives give the same
+    matrix because a Hessian is symmetric.
     """
     try:
         linear = jax.linearize(slope, point)[1]
@@ -107,7 +107,7 @@ def slope_product(slope: Callable, point: Any, v: Any, /, *, ruled: bool = True)
 def _both_ways(
     outputs: Callable, point: PyTree, *, ruled: bool = True
 ) -> tuple[Any, Callable, Callable]:
-    """Return a network's outputs, and the products with its Jacobian and with the transpose."""
+    """Return a network's outputs, and functions that multiply by its Jacobian J and by J^T."""
     try:
         value, push = jax.linearize(outputs, point)
         if ruled:

@@ -136,7 +136,7 @@ def _check_arguments(loss: Loss, batches: Any) -> None:
 
 
 class Point:
-    """A loss at a point, on batches. The method `run` runs a kernel (a traceable function) there.
+    """A loss at a point, on batches; `run` calls a kernel (a traceable function) at the point.
 
     The constructor traces the loss, so later in-place changes of the loss's objects have no effect.
 
@@ -296,7 +296,8 @@ class Point:
         """Refuse results that are all 0 because the loss does not depend on the parameters.
 
         The loss counts as dependent if its gradient is not 0 at this point, at three random points
-        or at NaN. So a loss that is flat at one point, linear, or multiplied by 0 is not refused.
+        or at NaN. Therefore the method does not refuse a loss that is flat at one point only,
+        linear, or multiplied by 0.
 
         Raises:
             Refused: if the loss does not depend on the parameters.

@@ -1,10 +1,11 @@
-"""Share one Krylov factorisation, around a compiled product, among all methods at a point.
+"""Share one Krylov factorisation of a compiled product among all methods at a point.
 
 The methods `extremes`, `top`, `spectrum` and `trace` all multiply one matrix with the same sequence
 of orthonormal vectors. A `Run` stores these vectors as rows. Each method uses the first rows that
-it needs, and extends the run if rows are missing. So a result does not depend on the methods called
-before. NumPy diagonalises the small matrix, so no diagonalisation compiles a program. A method that
-needs more products than the basis has rows restarts the run, and later methods make a new run.
+it needs, and extends the run if rows are missing. Therefore a method's result does not depend on
+the methods called before. NumPy diagonalises the projected matrix, so no program is compiled for
+its diagonalisation. A method that needs more products than the basis has rows restarts the run, and
+later methods make a new run.
 """
 
 from typing import Any, NamedTuple
@@ -33,13 +34,14 @@ A larger number of products between two checks notices convergence later.
 CONFIRM = 2
 """A residual counts as small if it is still small after this number of further products.
 
-A larger number is safer and costs more time.
+A larger number makes a wrong decision less likely, and costs more time.
 """
 
 FRESH = 10
 """The number of products in random directions after a run has exhausted its Krylov space.
 
-A larger number finds more of the eigenvalues that the exhausted space has missed.
+A run with more products in random directions finds more of the eigenvalues that the exhausted
+Krylov space has missed.
 """
 
 _masked_unit = jax.jit(lambda vector, mask: _unit(vector * mask))
@@ -76,9 +78,9 @@ class Look(NamedTuple):
     estimates: np.ndarray
 
     def small(self, wanted: Wanted, tolerance: float, floor: float = -np.inf) -> tuple[bool, bool]:
-        """Tell for each end if the wanted Ritz values converged.
+        """Return, for each end of the spectrum, whether the wanted Ritz values converged.
 
-        Ritz values at the upper end may instead lie certainly below `floor`.
+        At the upper end, a Ritz value also counts as converged if it certainly lies below `floor`.
         """
         k = self.values.size
         if not tolerance > 0 or k < max(wanted.low + wanted.high, 1):
@@ -146,7 +148,7 @@ class Run:
         return Look(values, vectors, np.abs(beyond @ vectors))
 
     def exhausted_at(self) -> int:
-        """Return the number of rows at which the Krylov space was exhausted, else 2^62."""
+        """Return the number of rows at which the Krylov space was exhausted; 2^62 if it was not."""
         upper, coupling = self._projected()
         eps = float(jnp.finfo(self._state.vector.dtype).eps)
         beside = np.abs(np.append(np.diagonal(upper, 1)[: self.filled - 1], coupling))
@@ -243,7 +245,8 @@ def pairs_of(
         tolerance: the residual that counts as small, relative to the largest absolute Ritz value;
             for 0 the function computes all `limit` products.
         limit: the largest number of products of the operator with vectors.
-        least: the smallest number of products; fewer are made only if `limit` is smaller.
+        least: the smallest number of products of the operator with vectors; the run computes fewer
+            products only if `limit` is smaller.
         floor: wanted values at the upper end need not converge if they certainly lie below this
             number.
     """

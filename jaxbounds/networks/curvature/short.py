@@ -105,7 +105,7 @@ class ShortRun(Run):
         return self._pairs[k, index]
 
     def vector(self, look: Look, index: int, /) -> Array:
-        """Return the unit Ritz vector of the value with this index."""
+        """Return the unit Ritz vector of the Ritz value with this index."""
         return self.pair(look, index)[0]
 
     @property

@@ -1,8 +1,9 @@
 """Estimate the density of a Hessian's eigenvalues by stochastic Lanczos quadrature.
 
 For a random unit vector v, k Lanczos steps give the Gauss quadrature of the measure v^T delta(x -
-A) v (Golub and Welsch). The Ritz values are the nodes, and the squared first components are the
-weights. The mean of this measure over v is the density of the eigenvalues of A.
+A) v (Golub and Welsch). The nodes are the Ritz values (eigenvalues of the k x k Lanczos matrix),
+and the weights are the squared first components of its eigenvectors. The mean of this measure over
+v is the density of the eigenvalues of A.
 """
 
 from collections.abc import Callable
@@ -30,8 +31,8 @@ products, and the error falls as 1 / sqrt(n)."""
 
 MANY = 100_000
 """The number of parameters at or above which `spectrum` draws one random vector by default. A
-larger number draws more vectors for large networks, for which one vector already gives a small
-error.
+larger number lets `spectrum` draw more vectors for large networks, although one vector already
+gives a small error.
 """
 
 ITERATIONS = 60
@@ -54,9 +55,9 @@ class Spectrum(NamedTuple):
         nodes: the Ritz values for each probe, of shape (probes, k).
         weights: the weight of each quadrature node, of shape (probes, k).
         size: the number of parameters, which is the number of eigenvalues.
-        residuals: ||A u - node u|| for the unit Ritz vector u of each node, of shape (probes, k).
-            The residual is the spread of the eigenvalues that the node represents. None means that
-            all residuals are 0 and each node is an eigenvalue.
+        residuals: the residual norm ||A u - node u|| for the unit Ritz vector u of each node, of
+            shape (probes, k). The residual measures the spread of the eigenvalues that the node
+            represents. None means that all residuals are 0 and each node is an eigenvalue.
     """
 
     nodes: Float[Array, "probes k"]
@@ -70,9 +71,10 @@ class Spectrum(NamedTuple):
         A node represents several eigenvalues near the node, with the variance r^2, where r is the
         residual of the node. If the node lies at the distance d from `x`, at most the fraction r^2
         / (r^2 + d^2) of the node's weight lies beyond `x` (Cantelli's inequality). The method
-        counts half of this fraction on each side of `x`. The returned error combines half of this
-        fraction, summed over the nodes, with the standard error over the probes. For a single
-        probe, the method estimates this standard error from the probe itself.
+        counts half of the fraction r^2 / (r^2 + d^2) on each side of `x`. The returned error
+        combines two errors: the sum over the nodes of half of this fraction of the weight, and the
+        standard error over the probes. For a single probe, the method estimates the standard error
+        from the nodes and weights of this probe.
 
         Raises:
             Refused: if `x` is not a real number.
@@ -96,8 +98,9 @@ class Spectrum(NamedTuple):
     def _of_one(self, first: float, second: float) -> float:
         """Return the standard error of one probe, from the means of f and f^2 over the eigenvalues.
 
-        A random direction in n dimensions estimates the mean of f over the eigenvalues. The
-        variance of this estimate is 2 / (n + 2) (mean of f^2 - square of the mean of f).
+        A random direction in n dimensions gives an estimate of the mean of f over the n
+        eigenvalues. The variance of this estimate is 2 / (n + 2) times the variance of f over the
+        eigenvalues.
         """
         return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
 
@@ -146,7 +149,7 @@ class Spectrum(NamedTuple):
         return self.size * mean, self.size * error
 
     def _finite(self, values: np.ndarray, name: str) -> np.ndarray:
-        """Refuse values that are not finite at a node of positive weight."""
+        """Refuse a function's values at the nodes if one at positive weight is not finite."""
         nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
         lost = (weights > 0) & ~np.isfinite(values)
         if lost.any():

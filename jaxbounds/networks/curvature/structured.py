@@ -5,11 +5,11 @@ to [[D - s, Z], [Z^T, -I]], gives
 
     #{eigenvalues of M below s} = #{lambda < s} - #{negative eigenvalues of I + Z^T (D - s)^-1 Z}.
 
-The last matrix of this identity is n x n, whatever the size of D is. Counts at two shifts s on both
-sides of a candidate prove that the least (greatest) eigenvalue lies between the shifts.
-Shift-inverted Lanczos gives candidates; the Woodbury identity gives the products with (M - s)^-1.
-If the counts of eigenvalues do not certify a candidate, the search bisects by counting, which
-always ends.
+The matrix I + Z^T (D - s)^-1 Z is n x n, whatever the size of D is. Eigenvalue counts at two shifts
+s, below and above a candidate, prove that the least (greatest) eigenvalue lies between the two
+shifts. Lanczos on the inverse (M - s)^-1 finds candidates; the Woodbury identity computes the
+products with (M - s)^-1. If the counts of eigenvalues do not certify a candidate, the search
+bisects by counting, which always ends.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class CertifiedExtremes(NamedTuple):
         bracket_maximum: (low, high) with at least one eigenvalue above `low` and no eigenvalue
             above `high`.
         certified: whether both brackets are proved (up to rounding in the counts) and no wider than
-            asked.
+            the caller wanted.
         bisections: the number of eigenvalue counts that the bisection needed; 0 if Lanczos
             candidates were certified at once.
     """
@@ -84,13 +84,15 @@ def _nearest(
 
 
 class _Search(NamedTuple):
-    """A search for one end of the spectrum, between one shift outside and one shift inside.
+    """A search for one end of the spectrum, between the shifts `outer` and `inner`.
 
     Attributes:
-        outer: a shift for which no eigenvalue lies farther out.
-        inner: a shift for which at least one eigenvalue lies farther out.
-        known: two booleans: whether a count of eigenvalues has confirmed `outer`, and whether one
-            has confirmed `inner`.
+        outer: a shift outside of the spectrum: no eigenvalue lies beyond it, on the side of the
+            wanted end.
+        inner: a shift inside of the spectrum: at least one eigenvalue lies between `inner` and
+            `outer`.
+        known: two booleans: whether a count of eigenvalues has confirmed `outer`, and whether a
+            count has confirmed `inner`.
         counts: the number of times that the search has counted eigenvalues so far.
         halvings: the number of times that the search has counted eigenvalues at the midpoint of
             `outer` and `inner`.
@@ -114,11 +116,12 @@ def _bracket(
     """Enclose one end of the spectrum in a bracket between `outer` and `inner`.
 
     `passed(s)` tells whether at least one eigenvalue lies between s and `outer`; it is false at
-    `outer` and true at `inner`. The search first evaluates `passed` on both sides of the candidate.
-    Each evaluation moves one end of the bracket, even if the candidate is far from the end of the
-    spectrum. The search then evaluates `passed` at the middle, and last at an end that no
-    evaluation has confirmed. The code calls `passed` at one place, in one loop, since each further
-    place takes seconds to compile.
+    `outer` and true at `inner`. The search first evaluates the function `passed` on both sides of
+    the candidate. Each evaluation of `passed` moves one end of the bracket, even if the candidate
+    is far from the end of the spectrum. The search then evaluates `passed` at the bracket's
+    midpoints, and last at an end of the bracket that no evaluation has confirmed. The code of the
+    search calls `passed` on one line, in one loop, because JAX compiles each further call for
+    seconds.
     """
     towards = jnp.sign(inner - outer) * width / 2
     tried = jnp.stack([candidate - towards, candidate + towards])
@@ -161,9 +164,10 @@ def structured_extremes(
 ) -> CertifiedExtremes:
     """Return both extreme eigenvalues of blockdiag(blocks) + F F^T, with F the rows of `factor`.
 
-    The function first solves H eigenproblems of size p, and then computes `2 * iterations` products
-    of H p n operations each, and about twelve n x n eigenproblems. The function needs memory for
-    about `4 * iterations * H * p` numbers, for H blocks of size p. Time and memory are linear in H.
+    For H blocks of size p and n columns of F, the function first solves H eigenproblems of size p.
+    The function then computes `2 * iterations` products of H p n operations each, and solves about
+    twelve n x n eigenproblems. The function needs memory for about `4 * iterations * H * p`
+    numbers, for H blocks of size p. Time and memory are linear in the number H of blocks.
 
     Args:
         blocks: the H symmetric diagonal blocks, each of size (p, p).

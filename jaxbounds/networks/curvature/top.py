@@ -34,7 +34,7 @@ WHAT = "several eigenvalues of the Hessian"
 
 LEAST = 20
 """The smallest number of products of the first Lanczos run, and of the run that looks for further
-copies of eigenvalues. A larger number costs more and misses fewer eigenvalues.
+copies of eigenvalues. A larger number of products costs more time, and misses fewer eigenvalues.
 """
 
 
@@ -79,7 +79,7 @@ def _measured(rows: Array, images: Array) -> tuple[Array, Array]:
 
 @jax.jit
 def _inserted(rows: Array, values: Array, vector: Array, value: Array) -> tuple[Array, Array]:
-    """Replace the eigenpair of least value by another eigenpair, made orthogonal to the others."""
+    """Replace the eigenpair of least value by a new pair, made orthogonal to the other vectors."""
     least = jnp.argmin(values)
     others = rows.at[least].set(0)
     vector = vector - _dot(others, vector) @ others
@@ -91,9 +91,10 @@ def _greatest(
 ) -> tuple[Array, Array]:
     """Return unit vectors of the k greatest eigenvalues, and the spectral scale.
 
-    One run of Lanczos finds k pairs, but may miss copies of an eigenvalue. So the function starts
-    another run at a fresh vector, with the found eigenvalues shifted to the other end of the
-    spectrum. The function stops when a run finds no value above the least of the k found values.
+    One run of Lanczos finds k pairs, but may miss copies of an eigenvalue. Therefore the function
+    starts another Lanczos run at a new random vector, with the found eigenvalues shifted to the
+    other end of the spectrum. The function stops when a run finds no value above the least of the k
+    found values.
     """
     k, tolerance = static["k"], dynamic["tolerance"]
     shared = {"iterations": dynamic["iterations"], "tolerance": tolerance, "dtype": dtype}
@@ -142,9 +143,9 @@ def _found(
 def _hosted(
     product: Any, selection: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array, Array, Array]:
-    """Find eigenpairs as `_found` does, but from the shared Krylov run.
+    """Find the k eigenpairs at one end of the spectrum from the Krylov run that all methods share.
 
-    A second run looks for missed pairs.
+    A second Lanczos run looks for eigenpairs that the shared run missed.
     """
     k, sign, size = static["k"], static["sign"], selection.size
     run = product.run(dynamic["key"], static["basis"])

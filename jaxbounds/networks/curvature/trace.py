@@ -21,8 +21,8 @@ SHARE = 5
 """The method "krylov" uses a fraction 1 / SHARE of its products for random vectors (probes), which
 estimate the trace outside the Krylov space.
 
-The other products span the Krylov space. A larger number shares more products with other methods,
-and estimates the trace of the rest less accurately.
+All other products of "krylov" span the Krylov space. If SHARE is larger, the method shares more
+products with other methods, and estimates the trace outside the Krylov space less accurately.
 """
 
 
@@ -34,7 +34,7 @@ class Trace(NamedTuple):
         estimate: the unbiased estimate of the trace.
         standard_error: the standard error of the estimate, from the spread over the random vectors.
         products: the number of products of the matrix with vectors.
-        method: "hutchinson", "hutch++" or "krylov".
+        method: the method that made the estimate, "hutchinson", "hutch++" or "krylov".
     """
 
     estimate: Float[Array, ""]
@@ -62,7 +62,7 @@ def _less(rows: Array, vectors: Array) -> Array:
 def _estimated(
     operator: Operator, size: int, dtype: Any, key: Array, static: dict, *, hosted: bool
 ) -> tuple[Array, Array]:
-    """Return the trace in the sketch (a random subspace), and each probe's estimate of the rest."""
+    """Return the trace in the sketch (a random subspace), and each probe's estimate outside it."""
     sketch_key, probe_key = jax.random.split(key)
     signs = lambda key, count: jnp.stack(
         [jax.random.rademacher(k, (size,), dtype) for k in jax.random.split(key, count)]
@@ -110,8 +110,8 @@ def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tu
     Matrix Anal. Appl. 44, 2023). Let B be the matrix projected on the complement of the Krylov
     space. A sample of the trace of a matrix B, from a vector of random signs, has the variance 2
     (||B||_F^2 - sum B_ii^2). The products with the probes (random vectors) estimate ||B||_F^2 and
-    sum B_ii^2. The estimates use all entries of the products, so a few probes give a reliable
-    error.
+    sum B_ii^2. The estimates of the variance use all entries of the products, so a few probes give
+    a reliable standard error.
     """
     rows, probes = static["rows"], static["probes"]
     run = product.run(key, max(static["basis"], rows))
@@ -129,7 +129,7 @@ def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tu
 
 
 def _trace_kernel(problem: Problem, static: dict, dynamic: dict) -> tuple[Array, Array, Array]:
-    """Return the exact part of the trace, each probe's estimate of the rest, and the loss."""
+    """Return the exact trace in a subspace, each probe's estimate outside of it, and the loss."""
     selection = problem.selection
     found = _estimated(
         problem.operator(), selection.size, selection.dtype, dynamic["key"], static, hosted=False

@@ -1,9 +1,9 @@
 """Trace a loss anew at each call, with the arrays that the loss holds as arguments.
 
 A loss may read objects that the user changes in place: a module, an array, an attribute, a global
-name. So a cache with the function object as its key would return outdated results. The key of a
-compiled program is the trace of the loss. The arrays to which the loss refers are arguments of the
-program.
+name. Therefore a cache with the loss's function object as its key would return outdated results.
+The key of a compiled program is the trace of the loss. The arrays to which the loss refers are
+arguments of the program.
 """
 
 import functools
@@ -76,7 +76,7 @@ class TracedLoss:
     Attributes:
         key: a text that is equal for losses that differ only in their constants, on batches of
             equal structure.
-        constants: the arrays that the loss refers to, for each trace.
+        constants: a list for each trace of the loss, with the arrays to which the loss refers.
         narrow: the operations that round to fewer digits than the dtype of the parameters has.
     """
 

@@ -15,8 +15,9 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
 HALF = 0.5
-"""The factor by which the outer loss multiplies a mean of n squares. This factor makes the outer
-loss's Hessian the identity divided by n. A larger factor gives a multiple of the Fisher matrix.
+"""The factor of the mean of n squared losses, in the outer loss of `empirical_fisher`. The factor
+1/2 makes the outer loss's Hessian the identity divided by n. A larger factor would make the
+Gauss-Newton matrix a multiple of the Fisher matrix.
 """
 
 
@@ -30,10 +31,10 @@ def empirical_fisher(loss: Loss, /) -> Composite:
     F = jb.Curvature(curvature.empirical_fisher(loss), params, data, of="ggn")
     ```
 
-    The true Fisher matrix does not need this function. `Curvature` with `of="ggn"` gives the Fisher
-    matrix of a `Composite` if its outer loss is a negative log-likelihood in natural parameters.
-    Examples are softmax with cross entropy, logistic loss, or half the squared error (Martens, JMLR
-    2020, Section 9.2).
+    The true Fisher matrix needs no call of `empirical_fisher`. If the outer loss of a `Composite`
+    is a negative log-likelihood in natural parameters, `Curvature` with `of="ggn"` is the true
+    Fisher matrix. Examples are softmax with cross entropy, logistic loss, or half the squared error
+    (Martens, JMLR 2020, Section 9.2).
 
     Args:
         loss: `loss(params, batch)`, the mean loss over the examples of the batch; each array of the
@@ -63,9 +64,9 @@ def preconditioned(
 
     Let nu be the optimiser's second moment and P = diag(sqrt(nu) + epsilon). The Hessian of the
     returned loss at the returned point is P^(-1/2) H P^(-1/2). The greatest eigenvalue of this
-    Hessian is the sharpness that limits Adam's learning rate. Adam becomes unstable if this
-    sharpness exceeds (1 + beta_1) / (1 - beta_1) * 2 / learning rate (Cohen et al., arXiv
-    2207.14484, Section 2).
+    Hessian is the sharpness that limits Adam's learning rate. Adam becomes unstable if the greatest
+    eigenvalue of this Hessian exceeds (1 + beta_1) / (1 - beta_1) * 2 / learning rate (Cohen et
+    al., arXiv 2207.14484, Section 2).
 
     ```python
     scaled, origin = curvature.preconditioned(loss, params, optimiser_state)
@@ -77,9 +78,9 @@ def preconditioned(
         params: the pytree of arrays with which the optimiser was initialised.
         state: the state of an Optax optimiser with one second moment `nu`: adam, adamw, rmsprop,
             lamb.
-        decay: the decay rate beta_2 of the optimiser, without a unit. A larger value corrects the
-            bias of early moments more strongly. If the state does not count steps (rmsprop), the
-            function uses the second moment without bias correction.
+        decay: the decay rate beta_2 of the optimiser, without a unit. A larger decay rate corrects
+            the bias of early moments more strongly. If the state does not count steps (rmsprop),
+            the function uses the second moment without bias correction.
         epsilon: the constant epsilon of the optimiser, in units of the gradient. A larger epsilon
             lowers the sharpness.
 
