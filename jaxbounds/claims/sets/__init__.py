@@ -1,8 +1,8 @@
 """Sets that instances come from, as objects: `jb.Ball(1, "d")`, `jb.OperatorNorm(1, ("m", "n"))`.
 
-A set draws its points, projects arrays onto itself, and tests membership. A set also has extreme
-points and moves for a search, and coordinates for a proof. Shapes and radii may name sizes: "d",
-("n", "2*d"), "sqrt(d)".
+A set draws its points, projects arrays onto itself, and tests membership. A set also lists extreme
+points and proposes nearby points for a search, and has coordinates for a proof. Shapes and radii
+may be expressions with names of sizes: "d", ("n", "2*d"), "sqrt(d)".
 """
 
 from jaxbounds.claims.sets.base import Chart, Set

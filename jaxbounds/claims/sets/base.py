@@ -16,8 +16,8 @@ from jaxbounds.claims.sets.expressions import refuse_other_expressions as refuse
 from jaxbounds.ground.exceptions import Refused
 
 ROUNDING = 1e-12
-"""Relative tolerance of membership: a point counts as outside if it misses the set by a larger
-share. A larger tolerance accepts points farther outside of the set."""
+"""Relative tolerance of membership: a point counts as outside of a set if it exceeds a bound of the
+set by a larger fraction. A larger tolerance accepts points farther outside of the set."""
 LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
 """The membership tolerance as two factors, because ball arithmetic may read a constant like 1e-12
 as zero."""
@@ -45,8 +45,8 @@ class Chart(NamedTuple):
 
 
 CORNERS = 256
-"""`corners` lists a set's extreme points if there are at most this many. A larger number takes
-longer."""
+"""`corners` lists a set's extreme points if there are at most this many. A larger number lets
+`corners` list more points, which takes longer."""
 
 
 def digits(rows: np.ndarray, base: int, places: int, /) -> np.ndarray:
@@ -80,9 +80,9 @@ def signs_at(places: jax.Array, share: jax.Array) -> jax.Array:
     """Return an array of signs and zeros that uniform random numbers determine.
 
     Args:
-        places: one random number in [-1, 1) for each entry of the array. The entries whose numbers
-            are nearest to 0 get the sign of their number.
-        share: a number in [0, 1); a larger number gives signs to more entries.
+        places: one random number in [-1, 1) for each entry of the array. If a random number is near
+            0, the entry becomes the sign of the number, else 0.
+        share: a number in [0, 1). A larger share makes more entries 1 or -1, and fewer entries 0.
 
     A random permutation could also choose the entries, but sorting takes long to compile.
     """
@@ -159,10 +159,10 @@ class Set(metaclass=CarefulABC):
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
         """Return points of the set to try beside `x` in a search, shape (6, *shape).
 
-        The first three points are -x, x with one sign flipped, and x with one entry set to 0, for
-        the current point x. The other three points are x with one entry (or row) copied onto
-        another, x with every entry replaced by its sign times the largest absolute entry, and 1000
-        x. The method projects each candidate point onto the set.
+        The first three candidates are -x, x with one sign flipped, and x with one entry set to 0.
+        The last three candidates are x with one entry (or row) copied onto another, x with every
+        entry replaced by its sign times the largest absolute entry, and 1000 x. The method projects
+        each candidate point onto the set.
         """
         flip, out, copy = jax.random.split(key, 3)
         x = jnp.asarray(x)

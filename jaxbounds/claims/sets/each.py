@@ -48,7 +48,7 @@ class Each(Set):
         return (self._rows(size), *self.one.shape_at(size))
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
-        """Return two laws of draws: one draws independent points, the other repeats one point."""
+        """Return two functions that draw a stack: independent points, or one point repeated."""
         split = lambda key: jax.random.split(key, shape[0])
         apart = lambda key: jax.vmap(lambda own: self.one.draw(own, size))(split(key))
         alike = lambda key: jnp.broadcast_to(self.one.draw(key, size), shape)
@@ -109,7 +109,10 @@ class Each(Set):
         return points[np.array(chosen, int).reshape(len(chosen), rows)]
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return charts (maps from coordinates), which list the points' coordinates in turn.
+        """Return charts (maps from coordinates to stacks of points).
+
+        A chart's coordinates are the coordinates of the first point, then those of the second
+        point, and so on.
 
         Raises:
             Refused: if the library knows no coordinates for the set `one`.

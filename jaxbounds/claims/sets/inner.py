@@ -217,9 +217,10 @@ def infimum(
 
 @contextlib.contextmanager
 def estimates_made() -> Iterator[list[str]]:
-    """Collect a word for each estimate in a `with` block.
+    """Yield a list that gets a word for each supremum or infimum estimated in a `with` block.
 
-    The word is "below" for a supremum, and "above" for an infimum.
+    The word "below" stands for an estimate of a supremum, and "above" for an estimate of an
+    infimum.
     """
     found: list[str] = []
     token = _made.set(found)

@@ -129,7 +129,7 @@ class Orthogonal(_OfMatrices):
 def rotation(angles: jax.Array, d: int) -> jax.Array:
     """Return a product of plane rotations by d (d - 1) / 2 given angles, shape (d, d).
 
-    Every rotation matrix is a product of this form.
+    Every rotation matrix is a product of d (d - 1) / 2 plane rotations.
     """
     found = jnp.eye(d)
     for angle, (i, j) in zip(angles, itertools.combinations(range(d), 2)):
@@ -344,8 +344,8 @@ class Symmetric(_OfMatrices):
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
         """Draw a matrix of norm `at_most` whose nonzero eigenvalues have one absolute value.
 
-        For the nuclear norm the drawn matrix has rank one. For the operator norm no eigenvalue is
-        zero, if negative eigenvalues are allowed.
+        For the nuclear norm the drawn matrix has rank one. For the operator norm the drawn matrix
+        has no zero eigenvalue, if negative eigenvalues are allowed.
 
         Raises:
             Refused: if the bound `at_most` is infinite.

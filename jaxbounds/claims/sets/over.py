@@ -16,8 +16,8 @@ from jaxbounds.ground.exceptions import Refused
 
 Point = dict[str, Any]
 LONGEST = 80
-"""The advice repeats the sets of a caller if their text has at most this many characters. A larger
-number lets the advice repeat longer sets."""
+"""The advice of an error message quotes the sets of a caller if their text has at most this many
+characters. A larger number lets the advice quote longer texts."""
 
 
 def refuse_other_sets(which: str, sets: Any, names: Sequence[str] = (), /) -> None:
@@ -25,8 +25,9 @@ def refuse_other_sets(which: str, sets: Any, names: Sequence[str] = (), /) -> No
 
     Args:
         which: the name of the argument that holds the sets, in messages.
-        sets: the value of the argument.
-        names: the names of the entries that the sides take, for the advice.
+        sets: the value of the argument that holds the sets.
+        names: the names of the entries that are arguments of the claim's sides, for the advice of
+            the message.
 
     Raises:
         TypeError: if `sets` is no dict; the message shows a dict with the sets of the caller.
@@ -57,8 +58,9 @@ def _combined(parts: Mapping[str, Any], counts: list[int]) -> Point:
 class Over(Mapping[str, Any]):
     """A dict from the name of each entry of an instance to its set.
 
-    A nested entry has a dict of sets. The product is a set, too, and its points are instances. Two
-    products are equal if their sets are equal; a product is hashable.
+    For an entry that is itself a dict of arrays, the set is a dict of sets. The product is a set,
+    too, and its points are instances. Two products are equal if their sets are equal; a product is
+    hashable.
     """
 
     is_code = True
@@ -179,7 +181,7 @@ class Over(Mapping[str, Any]):
     def numbered(self, rows: np.ndarray, size: Size) -> Point:
         """Return the points with the indices `rows`; leaves have shape (rows, *shape).
 
-        The entry of the last set changes fastest.
+        As the index rises, the entry from the last set varies fastest.
         """
         left, found = np.asarray(rows, np.int64), dict[str, Any]()
         for name in reversed(self._sets):

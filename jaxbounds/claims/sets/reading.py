@@ -83,7 +83,7 @@ def _set(node: ast.expr) -> Set:
 
 
 def _value(node: ast.expr) -> Any:
-    """Read one argument of a set: a number, a word, a sequence of numbers and words, or a set."""
+    """Parse one argument of a set: a number, a word, a sequence of numbers and words, or a set."""
     match node:
         case ast.Constant(value=int() | float() | str()):
             return node.value

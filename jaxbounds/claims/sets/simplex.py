@@ -146,10 +146,10 @@ class SubSimplex(Simplex):
         }
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart by stick breaking.
+        """Return one chart (map from coordinates), by the stick-breaking formula.
 
-        The coordinates t_i in [0, 1] give the entries t_1, (1 - t_1) t_2, ...; the rest of the
-        total belongs to no entry.
+        The coordinates t_i in [0, 1] give the entries t_1, (1 - t_1) t_2, ... times the total. The
+        entries may add up to less than the total.
         """
         shape, total = self.shape_at(size), self._sum(size)
         k = math.prod(shape)

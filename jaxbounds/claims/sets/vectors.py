@@ -94,7 +94,8 @@ class Box(Set):
             def sparse(key: jax.Array) -> jax.Array:
                 """Draw the point with all entries at the interval's finite end.
 
-                In 3 of 4 draws, move a few entries away from this end.
+                In 3 of 4 draws, the function then moves a few entries away from the interval's
+                finite end.
                 """
                 support, scale, off = jax.random.split(key, 3)
                 size = jnp.where(jax.random.bernoulli(off, 0.75), _scale(scale), 0.0)
@@ -335,7 +336,7 @@ def _said(p: float) -> str:
 
 
 def _angles(n: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the ends of a box of angles that covers the unit sphere in n dimensions."""
+    """Return the least and the greatest angles that describe the unit sphere in n dimensions."""
     return (0.0,) * (n - 2) + (-3.15,), (3.15,) * (n - 1)
 
 

@@ -32,8 +32,8 @@ ENGINE = frozenset(
 def caller() -> Line | None:
     """Return the line outside of the library that declares a statement; None if there is none.
 
-    A function of a user may make several statements. While a module is loaded, the result is
-    therefore the line of the module itself that leads to the declaration.
+    A user's function may declare several statements. While a module is loaded, the result is
+    therefore the line at the module's top level that calls this function.
     """
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and _module(frame).startswith(DECLARES):
@@ -57,7 +57,7 @@ def _module(frame: types.FrameType) -> str:
 def _is_foreign(frame: types.FrameType) -> bool:
     """Whether a frame belongs to the engine of the library, to Python or to an installed package.
 
-    The shipped papers are no part of the engine.
+    The modules of the shipped papers do not count as modules of the engine.
     """
     first, _, rest = _module(frame).partition(".")
     if first == "jaxbounds":

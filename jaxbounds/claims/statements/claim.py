@@ -100,13 +100,14 @@ def claim(
                  sizes={"d": (2, 5)}, false=[half_the_bound]),))
     ```
 
-    The statement judges each side that is a function of a module. `false` lists twins, which are
-    false variants of the claim: the library must refute each twin, and gives it a row of its own.
-    The engine makes a further control: it scales the right side until the worst instance's left
-    side exceeds the right side by 1%.
+    If a side is a function that a module defines under its own name, the verdict is a verdict on
+    this function, too. `false` lists twins, which are false variants of the claim: the library must
+    refute each twin, and reports on each in a row of its own. The engine makes a further false
+    variant: it scales the right side until the worst instance's left side exceeds the right side by
+    1%.
 
     Args:
-        id: "<paper>.<name>", lower case.
+        id: the id of the statement, "<paper>.<name>", in lower case.
         lhs: the left side: a number, or a function whose arguments have the names of entries of
             `over`, of entries of `there_is`, or of sizes.
         relation: "<=", ">=", "=", "<", ">", or "->" for a limit: `lhs` tends to `rhs` along a size.
@@ -115,7 +116,7 @@ def claim(
         rhs: the right side of the claim, given like `lhs`.
         over: the sets of the entries, as in `Statement`; {} for a claim about sizes alone.
         sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of
-            sizes. The default of `sizes` is one size without names.
+            sizes. By default the claim has no sizes.
         false: the twins, which are right sides that make the claim false, or pairs of a left and a
             right side. A dict gives names to the twins; otherwise each twin has the name of its
             function.
@@ -125,24 +126,24 @@ def claim(
         formula: the claim in a line of plain text; the default joins the names of both sides.
         tex: the claim as LaTeX.
         source: the place of the claim in the paper.
-        equality: the instance at which both sides agree, in words.
+        equality: a description in words of an instance at which both sides are equal.
         assumptions: the hypotheses of the claim in words.
         hypotheses: a function `hypotheses(instance, size)` as in `Statement`, or a function whose
             arguments have the names of entries and sizes.
-        there_is: the sets of the entries that the claim only promises, as in `Statement`.
+        there_is: the sets of the entries whose existence the claim asserts, as in `Statement`.
         witness: the start of the search for the entries of `there_is`: their value, or a function
-            whose arguments have the names of entries of `over` and of sizes. Several entries need
-            a dict.
+            whose arguments have the names of entries of `over` and of sizes. For several entries of
+            `there_is`, the start is a dict from their names to values.
         estimates: the sides that a search only estimates, as in `Statement`.
-        towards: for a limit, the size that moves and its limit: {"n": math.inf} or {"h": 0}. For a
-            single size, the default limit is infinity if the size rises along `sizes` (or is one
-            number of at least 1), and 0 otherwise.
+        towards: for a limit, a dict from the size that tends to a limit to this limit: {"n":
+            math.inf} or {"h": 0}. For a single size, the default limit is infinity if the size
+            rises along `sizes` (or is one number of at least 1), and 0 otherwise.
         error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
         tolerance: the relative tolerance for rounding, as in `Statement`.
         budget: the numbers of draws and search steps, as in `Statement`.
         expected: the status that the printed form (the claim itself) should get, as in `Form`.
         counterexample: an instance on which the printed form fails, as in `Form`.
-        erratum: the id of the erratum that the printed form exhibits, as in `Form`.
+        erratum: the id of the paper's erratum that makes the printed form false, as in `Form`.
         note: a proof sketch of the printed form, or the text of its erratum.
 
     Raises:

@@ -79,9 +79,10 @@ class Domain:
         Args:
             sets: the sets, keyed by the names of an instance's entries, as in `Statement.over`.
             size: the static part of the instances (shapes and other numbers, by name).
-            name: the name of the domains in words; the default names the sets and the size.
+            name: a description of the domains in words; the default lists the sets and the size.
             slack: the slack of each domain (the amount by which the proved claim may be weaker).
-            beyond: the text `beyond` of each domain.
+            beyond: one sentence that says whether the claim holds outside the boxes, and why; see
+                `Domain`.
 
         Raises:
             Refused: if the library knows no coordinates for one of the sets.

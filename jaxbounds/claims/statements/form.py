@@ -38,11 +38,11 @@ class Counterexample(metaclass=Careful):
         size: the static part of the instance: shapes and other numbers, by name. The default is the
             statement's first size; another size need not be among the statement's sizes.
         ratio: the form's ratio on the instance (for `=` the relative difference). If the library
-            measures another ratio, the instance or the formula contains a mistake, and the form is
-            inconclusive.
-        meets: `meets(instance, size) -> {hypothesis: bool}` tests every assumption that the paper
-            makes anywhere about an instance of this kind. Each name gives the source in print.
-            Every assumption must be true.
+            measures a different ratio on the instance, the instance or the formula contains a
+            mistake, and the form is inconclusive.
+        meets: `meets(instance, size) -> {hypothesis: bool}` tests the instance against every
+            assumption that the paper makes about such inputs, in any section. Each name in the dict
+            tells where the paper states the assumption. Every value in the dict must be True.
     """
 
     instance: Instance
@@ -70,25 +70,27 @@ class Form(metaclass=Careful):
 
     Attributes:
         name: "printed", "derived", "corrected" or "sharpened", optionally followed by a tag
-            ("sharpened S5"). "false ..." names a false twin: the library must refute it.
+            ("sharpened S5"). A name that begins with "false" marks a false twin, which is a false
+            variant of the claim: the library must refute the twin.
         expected: the status that the verdict on the form should have. The default is "fails" if the
             form stores a counterexample, else "holds" (for rates and limits "consistent").
         note: a proof sketch, or the text of the erratum.
         cites: for a printed form: the display or the sentence of the paper that prints the form.
-        equality: the instance at which both sides agree, in words. A form with a worst ratio of
-            one, up to the numerical error, holds only if the form names its equality case.
-        erratum: the id of the paper's erratum that the form exhibits ("E1").
+        equality: a description in words of an instance at which both sides are equal. A form with a
+            worst ratio of one, up to the numerical error, holds only if the form names its equality
+            case.
+        erratum: the id of the paper's erratum that makes the form false ("E1").
         reading: if the erratum has two readings, words that only the form's reading contains. The
-            text is empty if the form is about neither reading.
+            text is empty if the form belongs to neither of the two readings.
         hypotheses: the hypotheses that this form adds to the statement's own.
         counterexample: an instance that shows the failure of a form that fails, with the form's
             ratio.
         sense: the claim about the exponent of lhs against rhs, which kind "rate" needs: "at most",
-            "at least" or "exactly" one. The claim lhs = O(rhs) has the sense "at most" if rhs
-            grows, and "at least" if rhs shrinks.
+            "at least" or "exactly" one. For the claim lhs = O(rhs), choose "at most" if rhs grows,
+            and "at least" if rhs shrinks.
         exponent: for a rate, the least and the largest fitted exponent that the form accepts. A
             formula that is wrong by a power may still satisfy a claim of the sense "at most". If
-            the fitted exponent lies outside the band, the form is inconclusive.
+            the fitted exponent lies outside the two given exponents, the form is inconclusive.
         domains: the boxes on which `jaxbounds certify` proves the form.
     """
 

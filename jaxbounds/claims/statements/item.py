@@ -16,7 +16,7 @@ from jaxbounds.ground.exceptions import Refused
 class Item:
     """A numbered theorem, definition or display of a paper.
 
-    A statement with the item's id covers the item.
+    If a statement has the item's id, the library counts the item as checked.
 
     Attributes:
         id: "<paper>.<name>", which is also the id of the statement about the item.
@@ -64,7 +64,7 @@ class Item:
             lhs: the left side of the claim, as in `jb.claim`.
             relation: the relation between the sides, as in `jb.claim`.
             rhs: the right side of the claim, as in `jb.claim`.
-            given: further arguments, which `jb.claim` gets.
+            given: further arguments, which the method passes to `jb.claim`.
         """
         return claim(self.id, lhs, relation, rhs, **{**self._about(), **given})
 
@@ -72,7 +72,7 @@ class Item:
         """Declare a `Statement` about the item, with its id, label, source and tex.
 
         Args:
-            given: further arguments, which `Statement` gets.
+            given: further arguments, which the method passes to `Statement`.
         """
         return Statement(id=self.id, **{"formula": self.printed, **self._about(), **given})
 

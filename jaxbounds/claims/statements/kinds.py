@@ -15,13 +15,15 @@ Decider = Literal[
 
 
 class Traits(NamedTuple):
-    """The properties of a kind of claims that the rest of the library reads.
+    """The properties of a kind of claims, which other modules of the library use.
 
     Attributes:
         relation: the relation of a statement that names no relation.
-        decider: the evidence that decides. If each instance decides, a form that fails stores a
-            counterexample. If the trend decides, the best status is `consistent`. If the draws
-            decide, the statement names its own control (a deliberately false variant).
+        decider: the evidence that decides a claim of this kind. If "each instance" decides, a
+            failing form (version of the claim) stores a counterexample. If "the trend over all
+            sizes" decides, the best status of a verdict is `consistent`. If "all draws of a size"
+            (random instances) decide, the statement must name its own control (a deliberately false
+            variant).
     """
 
     relation: Relation
@@ -38,7 +40,8 @@ TRAITS: Mapping[Kind, Traits] = {
     "rate": Traits("<=", "the trend over all sizes"),
     "limit": Traits("->", "the trend over all sizes"),
 }
-"""The properties of each kind of claims; every other list of kinds below is made from these."""
+"""The properties of each kind of claims. The lists of kinds in this module follow from these
+properties."""
 
 
 def _decided_by(*deciders: Decider) -> tuple[Kind, ...]:

@@ -15,8 +15,9 @@ Spot = tuple[int, int]
 def lambda_of(function: Any, /) -> tuple[str, str]:
     """Return the text of a lambda and the text of its body, each on one line.
 
-    The places of the instructions tell the lambda apart from other lambdas on its line. Python
-    also compiles the file again, and the instructions must be equal.
+    The source positions of the compiled instructions tell the lambda apart from other lambdas on
+    its line. Python also compiles the file again, and the lambda's instructions must be equal in
+    both compilations.
 
     Args:
         function: a lambda, or a lambda that `jax.jit` compiles.
@@ -38,10 +39,10 @@ def lambda_of(function: Any, /) -> tuple[str, str]:
 
 
 def same_function(function: Any, /) -> Any:
-    """Return the Python function that another function computes; None for a changed function.
+    """Return the Python function inside of `jax.jit`; None inside of another wrapper.
 
-    `jax.jit` computes the same function. Other wrappers, for example `jax.vmap`, may compute
-    another function.
+    A function wrapped by `jax.jit` computes what the Python function computes. Other wrappers, for
+    example `jax.vmap`, may compute another function.
     """
     while hasattr(function, "__wrapped__"):
         if type(function).__name__ != "PjitFunction":
@@ -70,7 +71,7 @@ def _fitting(code: types.CodeType) -> list[tuple[str, ast.Lambda]]:
 
 @functools.lru_cache(maxsize=8)
 def _lambdas(text: str) -> list[tuple[int, ast.Lambda, types.CodeType]]:
-    """Return each lambda of a file: its line, its tree, and its code.
+    """Return each lambda of a file: its line, its syntax tree, and its code object.
 
     Raises:
         SyntaxError: if the text of the file is not Python.
@@ -92,11 +93,11 @@ def _lambdas(text: str) -> list[tuple[int, ast.Lambda, types.CodeType]]:
 
 
 _BEYOND = 10_000_000
-"""The first line number that no file reaches; a larger number has no effect."""
+"""A line number above the last line of every file; a larger number has no effect."""
 
 
 def _within(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Yield a code and the codes of all functions inside it."""
+    """Yield a code object, and the code objects of all functions inside it."""
     yield code
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
@@ -108,9 +109,9 @@ def _start(node: ast.expr) -> Spot:
 
 
 def _spans(code: types.CodeType) -> Iterator[tuple[Spot, Spot]]:
-    """Yield where the text of each instruction starts and ends; empty if Python stores no places.
+    """Yield where the text of each instruction starts and ends, if Python stores these places.
 
-    An instruction without text of its own has an empty place.
+    The function leaves out an instruction without text of its own.
     """
     for first, last, left, right in code.co_positions():
         if first is None or last is None or left is None or right is None:
@@ -125,7 +126,7 @@ def _holds(node: ast.expr, span: tuple[Spot, Spot]) -> bool:
 
 
 def _alike(one: types.CodeType, other: types.CodeType) -> bool:
-    """Whether two codes have equal arguments, names, constants and instructions."""
+    """Whether two code objects have equal arguments, names, constants and instructions."""
     names = ("co_varnames", "co_names", "co_freevars", "co_cellvars", "co_argcount", "co_code")
     if any(getattr(one, name) != getattr(other, name) for name in names):
         return False
@@ -140,6 +141,6 @@ def _alike(one: types.CodeType, other: types.CodeType) -> bool:
 
 
 def _line(text: str, node: ast.expr) -> str:
-    """Return the text of a node on one line; Python's own spelling of a text on several lines."""
+    """Return a syntax node's text on one line; Python rewrites a text that has several lines."""
     piece = ast.get_source_segment(text, node) or ""
     return piece if piece and "\n" not in piece else ast.unparse(node)

@@ -58,8 +58,10 @@ class Line:
         over: the sets, keyed by the names of entries; empty for a claim about sizes alone.
         sizes: the sizes (static parts of the instances) to try.
         relation: "<=" or ">=".
-        error: the absolute rounding error of lhs - rhs, a number or a function like `lhs`.
-        hypotheses: a function that returns the further hypotheses by name, or None.
+        error: a bound on the absolute rounding error of lhs - rhs: a number or a function like
+            `lhs`.
+        hypotheses: a function that returns a dict from names of further hypotheses to booleans, or
+            None.
     """
 
     lhs: Side
@@ -99,8 +101,9 @@ class Line:
     def to_json(self) -> dict[str, Any]:
         """Return the claim as text, from which `jaxbounds new --from` writes a statement.
 
-        The text of a side is empty if its code is unreadable, for example because a person typed it
-        at a prompt. The text is empty for a claim with hypotheses, too.
+        The text under "code" is empty if the code of a side is unreadable, for example because a
+        person typed it at a prompt. The text under "code" is also empty for a claim with
+        hypotheses.
         """
         sides = {"left_side": self.lhs, "right_side": self.rhs}
         exact = not callable(self.error) and self.error == 0

@@ -12,13 +12,14 @@ from jaxbounds.claims.statements.statement import Statement
 from jaxbounds.ground.exceptions import Refused
 
 Weight = Literal["false", "gap", "reading", "typo", "undecidable"]
-"""The classes of errata, the heaviest first; a finding outside these classes is a remark.
+"""The classes of errata, the most serious class first. The library calls a finding outside of these
+classes a remark.
 
 - `false`: the claim is false as printed, under every hypothesis of the paper and every reading.
 - `gap`: a step of a proof does not follow from the steps before, and the claim may still be true.
-- `reading`: the claim is false on one reading and true on another.
-- `typo`: a slip of the pen.
-- `undecidable`: the finding depends on a single character that is unclear in the text that we read.
+- `reading`: the claim has two readings; it is false on one and true on the other. - `typo`: a
+misprint, such as a wrong sign or index. - `undecidable`: the finding depends on a single character
+that is unclear in the text that we read.
 """
 
 
@@ -27,14 +28,15 @@ class Erratum:
     """A false sentence or formula of a paper, with its correction.
 
     Attributes:
-        id: "E1", unique within the paper.
+        id: the name of the erratum, such as "E1", unique within the paper.
         where: the place of the wrong sentence or display itself, not of a theorem near it.
         kind: the class of the erratum, such as "false" or "typo".
         quote: the wrong words or the wrong formula, as the paper prints them.
         text: three sentences: the printed claim, the reason why it is false, and the right claim.
         detail: numbers, constructions and smaller mistakes that belong to the erratum; may be
             empty.
-        readings: for kind "reading": the false reading, then the true reading.
+        readings: for kind "reading", two texts: the reading on which the claim is false, then the
+            reading on which it is true.
         consequence: the changes that the erratum causes in later results of the paper.
         main: the effect on the paper's main theorems: "survive", or "changed to ...".
         evidence: the id of the statement whose failing form (version of the claim) shows the error,
@@ -53,7 +55,7 @@ class Erratum:
     evidence: str
 
     def __post_init__(self) -> None:
-        """Refuse fields of a wrong type, an empty quote, an unknown `main` and wrong readings."""
+        """Refuse wrong types, an empty quote, an unknown `main`, a wrong number of readings."""
         refuse_other_types(self, f"erratum {self.id}")
         if not self.quote.strip():
             raise Refused(
@@ -123,24 +125,26 @@ class Paper:
         statements: the statements of the paper, in its order.
         errata: the errata: the errors of the paper.
         survives: one paragraph that says which results remain true in spite of the errata.
-        remarks: a dictionary from a place in the paper to a finding there that is no erratum and
-            yet worth knowing.
+        remarks: a dictionary from a place in the paper to a finding about this place that is not an
+            error of the paper.
         items: for each numbered item and display, the statements, errata or functions about it, or
             the reason why the library has no statement.
         contents: the numbered items of the source, as `jaxbounds new FOLDER --from paper.tex` lists
-            them. A statement with the id of an item, or an entry of `items`, covers the item.
+            them. An item counts as checked if a statement has its id, or if `items` has an entry
+            for it.
         unchecked: a dict from an item's label in print to the reason why no statement checks the
             item.
         unjudged: the public functions of the paper's modules that no statement judges: for each
             reason, their full names within the paper ("model.head_norm").
         codes: an explanation of each short name in forms (versions of claims) and notes ("S6",
-            "DM1"), in a sentence or two; `jaxbounds show <paper>.S6` prints it. Errata explain
-            their own ids.
+            "DM1"), in a sentence or two; `jaxbounds show <paper>.S6` prints it. Ids of errata need
+            no entry, because the erratum's text explains the id.
         edition: the edition that we read, because errata depend on its words ("AISTATS 2024").
         links: a dictionary from a name ("arXiv", "DOI") to the address of the paper's text.
         bibtex: a BibTeX entry that cites the paper.
         folder: the folder of the paper's records; the loader of the paper's file sets it.
-        depends: inputs of every verdict that a run cannot see; see `Statement`.
+        depends: files, folders or texts on which every verdict depends, although a run cannot
+            notice it; see `Statement`.
     """
 
     id: str
@@ -162,7 +166,7 @@ class Paper:
     depends: tuple[str | Path, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse statements of other papers, repeated ids, unknown errata, a missing `survives`."""
+        """Refuse statements of other papers, repeated ids, unknown errata, an empty `survives`."""
         refuse_other_types(self, f"paper {self.id!r}")
         if self.errata and not self.survives.strip():
             raise Refused(

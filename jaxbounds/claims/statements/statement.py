@@ -2,8 +2,8 @@
 
 A statement says how to draw instances that meet its hypotheses, and names the public functions that
 it judges. The statement's `evaluate` calls the judged functions to measure both sides of the claim.
-`jaxbounds.falsify` turns a statement into a `Verdict`. This module only stores and checks the
-declaration.
+`jaxbounds.falsify` turns a statement into a `Verdict`. This module stores and checks the
+declaration of the statement, and judges nothing.
 """
 
 import math
@@ -40,11 +40,12 @@ from jaxbounds.ground.exceptions import Refused
 Estimate = Literal["below", "above"]
 FEWEST = 3
 """A limit needs at least this many values of the parameter that tends to its limit. A larger number
-requires more sizes of a limit, and gives a better fit.
+makes the fitted limit more reliable, but a statement must then declare more sizes.
 """
 Search = Literal["gradient", "random", "none"]
 Witness = Callable[..., Any] | Mapping[str, Any] | float
-"""The entries that a claim only promises (`there_is`), or a function that returns them."""
+"""Values for the entries whose existence a claim asserts (`there_is`), or a function that returns
+these values."""
 
 ENGINES_CONTROL: Mapping[bool | str, str] = {
     True: "the right side, scaled until the worst instance exceeds it by 1%",
@@ -52,8 +53,8 @@ ENGINES_CONTROL: Mapping[bool | str, str] = {
     "limit": "the right side, moved by twice the largest distance of the sides",
     "rate": "the right side to the power that puts the fitted exponent at two, or at one half",
 }
-"""The engine's control (a deliberately false variant) in words: for a bound (True), an equality
-(False), a limit and a rate."""
+"""A dictionary with descriptions of the engine's control, a deliberately false variant of the
+claim. The keys are True for a bound, False for an equality, "limit" and "rate"."""
 WIDEST = 1e-3
 """Largest relative tolerance that a statement may declare; rounding errors are smaller than this
 value. A larger value accepts tolerances that hide violations."""
@@ -110,7 +111,7 @@ class Statement(metaclass=Careful):
     """One numbered claim of a paper.
 
     Attributes:
-        id: "<paper>.<name>", lower case ("multihead.cor1.3").
+        id: the name of the statement, "<paper>.<name>", in lower case ("multihead.cor1.3").
         label: the label in print, from the published version ("Corollary 1 (3)").
         formula: the statement's claim in one line of plain text.
         tex: the claim in LaTeX, without dollar signs, for pages.
@@ -121,40 +122,44 @@ class Statement(metaclass=Careful):
         judges: the public functions that `evaluate` calls and that the verdict is about: if one of
             them were slightly wrong, some verdict would change. A judged function has its own name
             in a module or class, so it is neither a lambda nor a partial application.
-        host: whether `evaluate` needs the host, because it compiles a machine, enumerates a class
-            or loops in Python. If True, the engine calls `evaluate` with NumPy arrays, one instance
-            at a time.
+        host: whether `evaluate` must run as plain Python on the host, for example because it loops
+            in Python or enumerates a class. If True, the engine calls `evaluate` with NumPy arrays,
+            one instance at a time.
         over: the sets, keyed by the names of the entries of an instance: {"x": jb.Ball(1, "d")}.
-            The sets draw instances, project onto the hypotheses and are hypotheses themselves.
-            `sample` replaces the draws of its entries; `project` and `hypotheses` add to the sets.
-            `over={}` says that the claim is about its sizes alone, with one instance for each size.
-        there_is: the sets of the entries that a claim only promises: "for each instance of `over`
-            there is ... such that". An inner search looks for the best entries, for each form
-            (version of the claim) and instance, and stores them with the instance. If the search
-            finds no suitable entries, the form is inconclusive; it fails only if the sets are
-            finite and all points were tried. For an `=`, the engine compares the control (the false
-            variant) at the entries that the search found for the form.
+            The engine draws each entry from its set, projects the entry onto the set, and treats
+            membership in the set as a hypothesis. If `sample` is also given, its entries replace
+            the entries drawn from sets. If `project` or `hypotheses` is also given, the engine uses
+            it in addition to the sets. For a claim about sizes alone, with one instance for each
+            size, set `over={}`.
+        there_is: the sets of the entries whose existence the claim asserts: "for each instance of
+            `over` there is ... such that". An inner search looks for the best entries, for each
+            form (version of the claim) and instance, and stores them with the instance. If the
+            search finds no entries that satisfy the claim, the form is inconclusive. The form fails
+            only if the sets are finite and the search tried all points. If the relation is `=`, the
+            engine evaluates the control (the false variant) at the entries that the search found
+            for the form.
         witness: a start of the inner search, beside the search's own starts: a dict of the entries
             of `there_is`, or a function `witness(instance, size)` that returns the dict. An
-            instance with a single entry needs no name for the entry. A wrong witness costs only the
-            time to try it.
+            instance with a single entry needs no name for the entry. A wrong witness cannot change
+            the verdict; it only costs time.
         estimates: the sides that a search like `jb.supremum` or `jb.infimum` only estimates, from
             "below" or "above": {"rhs": "below"}. A form never fails if an error of the estimate
             could explain the violation.
-        towards: for kind "limit", the size that moves, and the limit of this size: {"n": math.inf}
-            or {"eps": 0}.
+        towards: for kind "limit", a dict from the size that tends to a limit to this limit: {"n":
+            math.inf} or {"eps": 0}.
         sample: `sample(key, size) -> Instance`, or a dict from names to samplers; the verdict
             reports the worst ratio of each sampler. `sample` may be empty if `cases` or `over` is
             given.
-        cases: `cases(size) -> Instance` with a leading axis: named or exhaustive instances.
+        cases: a function `cases(size) -> Instance`, which returns chosen instances, or all
+            instances of a finite class, stacked along a leading axis.
         sizes: the sizes to try, smallest first; each size gives shapes and other static numbers by
             name.
         forms: the right-hand sides with which the left side is compared.
         control: the deliberately false variant in words, which `evaluate` returns as
-            `rhs["control"]`. A statement never `holds` unless the engine rejects its control. The
-            default control scales the right side until the worst instance's left side exceeds the
-            right side by 1%. The engine moves the right side of a limit, and takes a power of the
-            right side of a rate.
+            `rhs["control"]`. The verdict on a statement is never `holds` unless the engine rejects
+            the control. The default control scales the right side until the worst instance's left
+            side exceeds the right side by 1%. For a limit, the default control shifts the right
+            side; for a rate, it raises the right side to a power.
         hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance counts only if it
             meets all hypotheses.
         assumptions: the hypotheses of the claim in words.
@@ -163,8 +168,8 @@ class Statement(metaclass=Careful):
         search: the way to search instances: "gradient" ascent on log(lhs/rhs), "random" moves, or
             "none". The default of `search` is "gradient" for inequalities and "none" for other
             kinds.
-        relation: "<=", ">=" or "="; the default is "=" for identities and constructions, "->" for
-            limits, else "<=".
+        relation: the relation between the sides: "<=", ">=", "=" or "->". The default is "=" for
+            identities and constructions, "->" for limits, and "<=" for other kinds.
         strict: whether the claimed inequality is strict. A strict inequality does not hold if both
             sides are equal at some instance.
         tolerance: the relative tolerance of the comparison of both sides, at most 1e-3. The default
@@ -175,11 +180,11 @@ class Statement(metaclass=Careful):
         source: the claim's place in the paper, with the numbers of appendix items that restate the
             claim.
         horizon: the name of the size that counts the steps of a trajectory.
-        enumerates: the finite class that the cases exhaust ("all words of length up to 6"); empty
-            if the cases are examples.
-        depends: inputs of the verdict that a run cannot see: paths of files or folders (a file that
-            C code opens, such as HDF5), or texts (the version of a program). The run measures the
-            statement again if a file or a text changes.
+        enumerates: the name of the finite class whose members `cases` returns completely ("all
+            words of length up to 6"); empty if `cases` returns examples only.
+        depends: what the verdict depends on although a run cannot notice it: paths of files or
+            folders (a file that C code opens, such as HDF5), or texts (the version of a program).
+            The run measures the statement again if a file or a text changes.
     """
 
     id: str
@@ -298,8 +303,8 @@ class Statement(metaclass=Careful):
     def unrefutable(self) -> bool:
         """Whether an estimated side may be wrong in the direction that causes a violation.
 
-        If the side may be wrong in this direction, a violation may come from the estimate, and does
-        not refute the claim.
+        If an estimate may be wrong in the direction that causes a violation, a violation does not
+        refute the claim.
         """
         larger = "rhs" if self.relation == "<=" else "lhs"
         return any(
@@ -308,7 +313,7 @@ class Statement(metaclass=Careful):
         )
 
     def as_given(self) -> "Statement":
-        """Return the claim on instances that contain the promised entries, without `there_is`."""
+        """Return the claim with the sets of `there_is` moved into `over`; `there_is` is None."""
         if self.there_is is None:
             return self
         sets = {**(self.over or {}), **self.there_is}
@@ -333,10 +338,9 @@ class Statement(metaclass=Careful):
 
 
 def _blank_forms(given: Any) -> tuple[Form, ...]:
-    """Return forms with the names of a refused statement's forms, and nothing else.
+    """Return forms (versions of the claim) with the names of a refused statement's forms.
 
-    The verdicts on a refused statement say of each form (version of the claim), and of each false
-    variant, that the run did not judge it.
+    These forms have no other fields. The verdict on each form says that the run did not judge it.
     """
     forms = [f for f in given if isinstance(f, Form)] if isinstance(given, tuple | list) else []
     named = {f.file_name: Form(name=f.name) for f in forms if re.match(NAMED, f.name)}
@@ -346,7 +350,7 @@ def _blank_forms(given: Any) -> tuple[Form, ...]:
 
 
 def two_claims(estimates: Mapping[Any, str], /) -> str:
-    """Return what to try instead of an identity with an estimated side."""
+    """Return advice as text: two claims to write in place of an identity with an estimated side."""
     side, word = next(iter(estimates.items()))
     relation = "<=" if (side == "lhs") == (word == "below") else ">="
     what = "supremum" if word == "below" else "infimum"

@@ -1,4 +1,4 @@
-"""Turn two functions, with entries and sizes as keyword arguments, into an `evaluate`."""
+"""Make a statement's `evaluate` from two functions whose arguments are entries and sizes."""
 
 import inspect
 import sys
@@ -19,13 +19,13 @@ FLOATS = (
     "floats in the side, such as 2.0**d in place of 2**d, or logarithms of both sides for "
     "numbers above 1e308"
 )
-"""The advice about a number that Python computes and no array of JAX holds."""
+"""The advice of an error message about a Python number too large for an array of JAX."""
 
 
 def parameters(side: Side, /) -> Mapping[str, inspect.Parameter]:
     """Return a dictionary from the name of each parameter of a side to the parameter.
 
-    The result is empty if the side is a number.
+    The dictionary is empty if the side is a number.
     """
     return inspect.signature(side).parameters if callable(side) else {}
 
@@ -43,7 +43,7 @@ def refuse_other_side(which: str, side: Any, /) -> None:
 
 
 def _as_number(side: Any) -> str:
-    """Return the float of a value, as Python code; a function if the value has no float."""
+    """Return a value's float as text; for a value without a float, return advice in words."""
     try:
         return repr(float(side))
     except (TypeError, ValueError):
@@ -62,7 +62,8 @@ def refuse_other_relation(relation: Any, known: Sequence[str], /) -> None:
     """Refuse a relation that the library does not know.
 
     Raises:
-        Refused: if the relation is unknown; the message suggests the relation with that meaning.
+        Refused: if the relation is unknown; the message suggests the library's spelling of the
+            relation.
     """
     if relation in known:
         return
@@ -81,7 +82,7 @@ def refuse_other_relation(relation: Any, known: Sequence[str], /) -> None:
 
 
 def entries_of(sides: Iterable[Side], known: Collection[str], /) -> list[str]:
-    """Return the names of the arguments that the sides need, without the known names."""
+    """Return the names of the arguments that the sides need, except for the known names."""
     needed = (name for side in sides for name in _needed(side) if name not in known)
     return list(dict.fromkeys(needed))
 
@@ -134,8 +135,8 @@ class TwoSides:
         name: the id of the statement, which messages name.
 
     Attributes:
-        sides: all different sides of the claim, and its error. If the code of a side or of the
-            error changes, stored verdicts become stale.
+        sides: the sides of all forms, without repetitions, and the error. If the code of a side or
+            of the error changes, stored verdicts become stale.
     """
 
     def __init__(
@@ -269,9 +270,9 @@ def _value(side: Side, entries: Mapping[str, Any]) -> Any:
 def _as_it_is_now(side: Callable[..., Any]) -> Callable[..., Any]:
     """Return the wrapper that a module now holds in place of the function `side`, else `side`.
 
-    The search for a judged function's effect on the verdict puts such wrappers into the module for
-    a while. The lookup ignores an unrelated function that was given the same name after the
-    declaration.
+    To find out whether a judged function affects the verdict, the library puts such a wrapper into
+    the module for a while. The lookup ignores an unrelated function that was given the same name
+    after the declaration.
     """
     found: Any = sys.modules.get(getattr(side, "__module__", None) or "")
     for part in getattr(side, "__qualname__", "").split("."):
