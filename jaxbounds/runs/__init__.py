@@ -1,5 +1,5 @@
 """Run experiments and verifications, and store their results in folders.
 
 The public functions are in `verify_api`, `falsify`, `violation`, `certify`, `audit`, `constants`
-and `experiment`. These functions do from Python what the commands do.
+and `experiment`. Each of these functions does the work of a command of `jaxbounds` from Python.
 """

@@ -28,7 +28,7 @@ from jaxbounds.runs.digest import cache_folder, digest_of, folder_for_jax
 
 MONTH = 30 * 24 * 3600.0
 """Seconds after which a run removes unused compiled programs, and the folders of other versions of
-the library. A larger number keeps more files on the disk."""
+the library. A larger number of seconds keeps more files on the disk."""
 
 
 SETTINGS: dict[str, Any] = {
@@ -149,8 +149,8 @@ def compile_quickly() -> None:
     """Let XLA compile fast, with few optimisations, since the programs of statements are small.
 
     The function sets XLA's flags for this process, if it uses no device yet, and for the processes
-    that it starts. XLA aborts a process at an unknown flag. So the function sets the flags only for
-    versions of JAX whose XLA accepts these flags.
+    that it starts. XLA aborts a process at an unknown flag. Therefore the function sets the flags
+    only for versions of JAX whose XLA accepts these flags.
     """
     flags = os.environ.get("XLA_FLAGS", "")
     if jax.__version_info__ < (0, 11) and not all(name in flags for name in CHEAP):
@@ -201,7 +201,7 @@ def _is_old(file: Path) -> bool:
 def programs_for(statement: Statement, /) -> Programs:
     """Return the store of compiled programs for a statement, or None for a user's own statement.
 
-    So each run lets JAX trace a user's own statement again.
+    Without a store, JAX traces a user's own statement again in each run.
     """
     own = load_paper(statement.paper).statements if statement.paper in PAPERS else ()
     return _program_store() if any(statement is one for one in own) else UNKEPT

@@ -49,8 +49,8 @@ class Certified(NamedTuple):
     Attributes:
         certificate: the certificate of the disproof, or the proof on a box.
         witness: the data with which an independent checker confirms a disproof.
-        theorem: the text of the file for the proof assistant Rocq. None if the caller wanted no
-            file, or the form has no translation.
+        theorem: the text of the file for the proof assistant Rocq. The field is None if the caller
+            wanted no file, or the library cannot write the form for Rocq.
         refused: the reason why the file for Rocq is missing.
         depends: the files and modules that the user's code read for the result; None if unknown.
     """
@@ -283,9 +283,9 @@ class Certificates(Sequence[Certificate | Proof]):
 
     @property
     def status(self) -> int:
-        """Return the command's exit status: 0 if each form (version of a claim) is settled.
+        """Return the exit status: 0 if each form is disproved or proved, else 1.
 
-        A form is settled if it is disproved or proved. If any form is not settled, the status is 1.
+        A form is one version of a claim: printed, corrected or sharpened.
         """
         return int(any(c.word not in SETTLED for c in self))
 
@@ -322,7 +322,8 @@ def certify(
         seconds: seconds of processor time for a form, after which the form is undecided.
         rocq: the folder for files that the kernel of the proof assistant Rocq checks, one for each
             disproof and proof.
-        operations: the largest number of scalar operations of a form that gets a file for Rocq.
+        operations: the largest number of scalar operations that a form may have. The library writes
+            no file for Rocq about a form with more operations.
         slack: the slack that replaces the stated slack of each domain. A proof shows lhs <= rhs +
             slack. The slack is absolute ("1e-9") or relative ("1e-9 relative").
         on: the engine, as for `verify`.

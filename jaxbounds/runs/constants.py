@@ -36,8 +36,8 @@ class Search(NamedTuple):
 
     Attributes:
         axes: a dictionary from the name of a size to its values, such as {"d": (2, 4)}. The search
-            runs at all combinations of values. If the dictionary is empty, the search runs at the
-            sizes that the statement declares.
+            runs at each combination of the sizes' values. If the dictionary is empty, the search
+            runs at the sizes that the statement declares.
         seed: the seed of the random instances.
         seconds: seconds of processor time for each size. The search at a size ends earlier if
             climbs from enough starting instances end at the same constant.
@@ -56,7 +56,7 @@ class Search(NamedTuple):
 def forms_named(statement: Statement, name: str, /) -> tuple[Form, ...]:
     """Return the forms (versions of a claim) with the given name.
 
-    After these forms come the forms with a longer name that begins with the given name.
+    The forms with a longer name that begins with the given name come last.
     """
     exact = tuple(form for form in statement.forms if form.name == name)
     word = tuple(f for f in statement.forms if f.name.startswith((f"{name},", f"{name} ")))
@@ -184,8 +184,8 @@ def constants_of(
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
         sizes: a dictionary from the name of a size to its values, such as {"d": (2, 4)}. The search
-            runs at all combinations of values. If no sizes are given, the search runs at the sizes
-            that the statement declares.
+            runs at each combination of the sizes' values. If no sizes are given, the search runs at
+            the sizes that the statement declares.
         imports: further modules or files that hold a PAPER of your own.
         seed: the seed of the random instances.
         seconds: seconds of processor time for each size. The search at a size ends earlier if

@@ -18,11 +18,11 @@ def _named_by_user() -> Path | None:
 
 
 def _place() -> Path | None:
-    """Return the path of the cache; None if neither a variable nor a home folder gives a path.
+    """Return the cache folder's path; None if no environment variable and no home folder gives one.
 
-    The folder need not exist. An empty environment variable counts as unset. A relative path counts
-    as unset where an absolute path is needed. The root of the file system does not count as a home
-    folder, because it is the home of system users.
+    The cache folder need not exist. An empty environment variable counts as unset. A relative path
+    counts as unset where an absolute path is needed. The root of the file system does not count as
+    a home folder, because it is the home of system users.
     """
     if (named := _named_by_user()) is not None:
         return named

@@ -1,8 +1,8 @@
 """Spread one run over the devices (such as GPUs) of several processes with `jax.distributed`.
 
-If a process of the run is lost, JAX aborts the other processes within seconds. So each command
-starts a child process that does the work. When JAX aborts the child, the command explains the abort
-in a sentence.
+If a process of the run is lost, JAX aborts the other processes within seconds. Therefore each
+command starts a child process that does the work. When JAX aborts the child process, the command
+explains the abort in a sentence.
 """
 
 import contextlib
@@ -27,17 +27,17 @@ from jaxbounds.ground.folders import say
 from jaxbounds.runs.workers import end_with
 
 HEARTBEAT = 5
-"""Seconds without a heartbeat after which JAX counts a process as lost. A larger number survives
-longer pauses and notices a loss later."""
+"""Seconds without a heartbeat after which JAX counts a process as lost. A larger number of seconds
+tolerates longer pauses of a process, and JAX notices a lost process later."""
 ANSWER = 10
-"""Seconds within which the first process must answer at its address. A larger number lets the first
-process start later."""
+"""Seconds within which the first process must answer at its address. A larger number of seconds
+allows the first process to start later than the other processes."""
 LEAVE = 2
 """When a run ends, the first process stays for this many seconds, because the other processes still
 need its address. A larger number of seconds delays the end of the run."""
 GATHER = 300
 """Seconds that the first process waits at the start until all other processes have joined. A larger
-number lets the other processes start later.
+number of seconds allows the other processes to join later.
 """
 
 
@@ -50,7 +50,7 @@ class Distributed:
             SLURM, Open MPI, Kubernetes or on Cloud TPU the processes find each other. Give all
             processes the same `--out`; only the first process writes there.
         coordinator: HOST:PORT of the first process; needed if the processes do not find each other.
-            Start the first process first.
+            The first process (index 0) must start before the other processes.
         processes: the number of processes that share the run.
         process: the index of this process among the processes of the run, from 0.
     """

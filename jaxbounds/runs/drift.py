@@ -1,6 +1,6 @@
 """Record the ratios lhs/rhs of a paper's statements, and compare later runs with the records.
 
-A changed formula or sampler may change the ratios of a form but not its verdict. So
+A changed formula or sampler may change the ratios of a form but not its verdict. Therefore
 `records/ratios.json` of a paper holds three kinds of ratios for each form (each version of a
 claim). These ratios are the largest ratio, the largest ratio at each size, and a mean over random
 instances (`Verdict.drawn`). Any change of a formula changes the mean over random instances.
@@ -16,9 +16,9 @@ from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 
 SEARCHED, EXACT = 0.03, 1e-6
-"""Relative amounts by which a ratio may differ from its record. The first number is for a ratio
-that a search found, the second for a ratio of random instances alone. A larger number overlooks
-more changes."""
+"""Relative amounts by which a ratio may differ from its record. SEARCHED applies to a ratio that a
+search found, and EXACT applies to a ratio of random instances alone. A larger amount overlooks more
+changes."""
 Ratios = Mapping[str, float]
 """A dictionary of the ratios lhs/rhs of one form (one version of a claim). The keys of the
 dictionary are "worst" (the largest ratio), "drawn" (the mean over random instances), and the sizes
@@ -51,8 +51,8 @@ def record(verdicts: Sequence[Verdict], papers: Iterable[Paper], /, *, others: b
 
     Args:
         verdicts: the verdicts on all forms (versions) of some statements.
-        papers: the papers that contain these statements.
-        others: whether the file keeps the records of other statements.
+        papers: the papers that contain the statements of the verdicts.
+        others: whether the file of records keeps its entries of the papers' other statements.
 
     Raises:
         Refused: if a paper is defined in no file.
@@ -81,7 +81,7 @@ def differences(verdict: Verdict, before: Ratios, /) -> Iterator[str]:
 def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[str]:
     """Return a line for each form (version of a claim) with ratios unlike the record.
 
-    A form without a record gives a line too.
+    The result also has a line for each form without recorded ratios.
 
     Args:
         verdicts: verdicts of a run with seed 0 and the statements' own numbers of random instances

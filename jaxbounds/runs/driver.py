@@ -33,7 +33,8 @@ AHEAD = 1000
 """The largest number of submitted calls that wait in an executor. A larger number takes more memory
 and keeps more workers busy."""
 LOOK = 0.5
-"""Seconds between two checks for an interruption. A larger number of seconds answers Ctrl-C later.
+"""Seconds between two checks for an interruption. The driver reacts to Ctrl-C later if this number
+is larger.
 """
 
 
@@ -72,7 +73,7 @@ def _call(
 
 
 def _outcome(future: concurrent.futures.Future) -> Any:
-    """Return the results of one call (for a lot of pieces), or a `Died` if the worker died.
+    """Return the results of one call for several pieces, or a `Died` if the worker died.
 
     Raises:
         Refused: if workers cannot run these pieces at all, or the executor has shut down.
@@ -112,7 +113,7 @@ def each(
 
     Args:
         executor: any executor. If the executor has an attribute `jobs`, the function divides the
-            pieces into `jobs` lots, one call each.
+            pieces into `jobs` groups, and each call computes a group.
         work: a function that a Python module defines. Each process runs one call at a time, with
             JAX prepared as for the commands.
         pieces: the arguments of the calls (pieces of work), which must be picklable.
@@ -168,15 +169,16 @@ def drive(
         jobs: the number of processes; 0 means one for each core, as far as the memory allows.
         folder: a folder that all jobs of a queue can read and write.
         units: the number of items (for example statements) in all pieces together; by default the
-            number of pieces. If there is only one item, this process does the work itself.
+            number of pieces. If all pieces together have only one item, this process does the work
+            itself.
         parts: a function that cuts a piece into smaller pieces. If the worker of a piece died, the
-            driver tries these smaller pieces once.
+            driver tries the piece's smaller pieces once.
 
     Yields:
         A piece of work and the piece's result, which is `Died` if the piece's worker died twice.
 
     Raises:
-        Refused: in the cases that `each` lists.
+        Refused: in the cases that the function `each` lists under Raises.
         Exception: any exception that the work itself raised.
     """
     pieces = list(pieces)

@@ -1,6 +1,7 @@
 """Define `jaxbounds.run`, which computes an experiment whole or in shards, and merges shards.
 
-An experiment computes a figure or table of a paper. A shard is a share of its training runs.
+An experiment computes a figure or table of a paper. A shard is a share of an experiment's training
+runs.
 """
 
 import contextlib
@@ -136,7 +137,7 @@ def compute(request: Request, folder: Place, /, *, resume: bool = False) -> "xar
 
 
 def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool = False) -> Place:
-    """Compute one shard (share of a run's training runs), which `merged` can join with the others.
+    """Compute one shard (share of a run's training runs); `merged` joins the shards of a run.
 
     Return the folder of the shard.
     """

@@ -53,24 +53,25 @@ def falsify(
     The search runs in float64 on the CPU under any settings of JAX. An equal seed, budget and
     software give equal verdicts, unless an earlier run stored a violation in `examples`. If a
     violation may be a rounding error, ball arithmetic (which encloses rounding errors) decides
-    whether the violation is real. Without the extra `certify`, the verdict on such a violation is
-    `inconclusive`.
+    whether the violation is real. Without the extra `certify`, the verdict on a violation that may
+    be a rounding error is `inconclusive`.
 
     Args:
         statement: the statement, its id, or a file that holds a PAPER of one statement.
-        seed: the seed of all random instances (draws). The draws also depend on the statement's
-            id, and not on other statements.
+        seed: the seed of all random instances (draws). The random instances also depend on the
+            statement's id, but not on other statements.
         budget: the numbers of random instances (draws) and of searches; the statement's own numbers
             unless given.
         timeout: seconds. If the search refutes no claim in this time, the verdict is inconclusive.
         store: the folder for the worst instance `worst/<id>.<form>.npz` and, if a form fails, for
             `counterexamples/<id>.<form>.npz`, a simpler instance that still violates the form. The
-            default is a temporary folder, which lives as long as the result.
+            default is a temporary folder, which Python removes when the result is no longer in use.
         imports: modules or files that hold a PAPER of your own.
         programs: the store of compiled programs. All programs in the store's folder must come from
-            the present code of the statement. Without a store, the function keeps no program.
-        examples: the store of the worst instances of earlier runs. Without a store, the function
-            neither reads nor keeps an instance.
+            the present code of the statement. If `programs` is None, the function keeps no compiled
+            program.
+        examples: the store of the worst instances of earlier runs. If `examples` is None, the
+            function neither reads nor stores worst instances.
 
     Raises:
         Refused: if the statement is unknown, or cannot be measured as it is declared. The error

@@ -1,11 +1,12 @@
-"""Define the folder of a verification.
+"""Define the folder in which a verification stores its verdicts.
 
 The folder loses no verdict when a run is interrupted, and reuses no outdated verdict. During a run
 the folder `unfinished/` holds a journal and the instances (inputs at which claims were measured).
 The first line of the journal has the settings on which the verdicts of the run depend. Each later
-line has the verdicts on one judged statement. `publish` moves the instances and the verdicts into
-place. If a run was interrupted, the next run with equal settings continues the interrupted run. The
-next run uses each verdict whose dependencies have not changed. Runs change no files of the user.
+line has the verdicts on one judged statement. At the end of a run, `publish` moves the instances
+and the verdicts out of `unfinished/` into the folder. If a run was interrupted, the next run with
+equal settings continues the interrupted run. The next run uses each verdict whose dependencies have
+not changed. Runs change no files of the user.
 """
 
 import contextlib
@@ -115,7 +116,7 @@ def _sealed(value: Any) -> str:
 
 
 def _opened(line: bytes) -> Any:
-    """Return the value that a line of the journal holds, a line that `_sealed` made.
+    """Return the value in a line of the journal, and check it against the digest in the line.
 
     Raises:
         Refused: if the line has no value and digest, or the value does not match the digest.
@@ -300,7 +301,7 @@ class Folder:
     def other_run(self) -> str:
         """Describe the difference between this run and the run whose verdicts the folder holds.
 
-        The text is empty if the folder holds this run's verdicts.
+        The result is an empty text if the folder holds this run's verdicts.
         """
         found = self._published()
         return found if isinstance(found, str) else ""
@@ -411,8 +412,8 @@ class Folder:
     def publish(self, judged: Sequence[Kept], run: Mapping[str, Any]) -> None:
         """Move verdicts, instances and run.json into place, and remove other files of earlier runs.
 
-        The file run.json holds the digests of the verdicts and of the instances. For each statement
-        it also holds the time of the verdicts and their dependencies.
+        The file run.json holds the digests of the verdicts and of the instances. For each
+        statement, run.json also holds the time of the verdicts and their dependencies.
         """
         verdicts = [v for kept in judged for v in kept.verdicts]
         records = {_digest(kept.depends): dict(kept.depends) for kept in judged}
@@ -517,7 +518,8 @@ def judged_before(out: Path, /) -> dict[str, bool]:
 def remember_judged(folder: Folder, done: ById, /, *, changed: Iterable[str] = ()) -> None:
     """Store, for each statement, whether its verdicts and values agree with the records.
 
-    The file failed.json is in the folder that the user named, even if the verdicts are in another.
+    The file failed.json is in the folder that the user named, even if the verdicts are in another
+    folder.
 
     Args:
         folder: the folder of the run.

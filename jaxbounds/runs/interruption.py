@@ -21,17 +21,18 @@ from jaxbounds.ground import stopping
 
 AGAIN = 0.05
 """If Python swallowed the exception of an interruption, the library raises the exception again
-after this many seconds. A larger number of seconds reacts to an interruption later."""
+after this many seconds. If this number is larger, the library reacts to an interruption later."""
 DEADLINE = 10.0
 """The default seconds between SIGTERM and the deadline; `docker stop` waits equally long. A larger
 number gives more time for a checkpoint, but the checkpoint is lost if the machine stops earlier."""
 JOINED = 1.0
-"""Seconds that the end of a command waits for the thread of `_Clock`. On a free core the thread
-needs far less. A larger number lets a stuck thread delay the end for longer."""
+"""Seconds that the end of a command waits for the thread of `_Clock`. A thread that is not stuck
+ends far sooner. If this number is larger, a stuck thread may delay the end of the command for
+longer."""
 EARLIER = 0.8, 0.95
-"""Two fractions of the time between SIGTERM and the deadline. At the first fraction the library
-interrupts the work; at the second it ends the process. Larger fractions leave more time to work and
-less to stop."""
+"""Two fractions of the time between SIGTERM and the deadline. After the first fraction of this
+time, the library interrupts the work. After the second fraction, the library ends the process.
+Larger fractions let the work continue for longer, and leave less time for its end."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _came: list[signal.Signals] = []

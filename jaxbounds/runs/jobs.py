@@ -11,11 +11,12 @@ from typing import Any
 
 POLL = 0.5
 """Seconds between two checks of the jobs. All calls that arrive between two checks become one array
-of jobs. A larger number makes larger arrays and notices results later."""
+of jobs. A larger number of seconds makes larger arrays of jobs, and the executor notices results
+later."""
 
 QUEUE = 10.0
-"""Seconds between two queries of SLURM's queue. A larger number burdens the queue less and notices
-lost jobs later."""
+"""Seconds between two queries of SLURM's queue. A larger number of seconds burdens the queue less,
+and the executor notices lost jobs later."""
 
 
 class Jobs(concurrent.futures.Executor):
@@ -25,7 +26,7 @@ class Jobs(concurrent.futures.Executor):
         folder: the folder for logs, arguments and results; all jobs must be able to read and write
             there.
         jobs: the number of jobs among which the driver divides the pieces of work.
-        cluster: "slurm", or "local" for processes of this machine.
+        cluster: where the jobs run: "slurm", or "local" for processes of this machine.
         minutes: minutes that a job may take.
         partition: the partition of SLURM; "" means SLURM's default.
     """
@@ -85,8 +86,8 @@ class Jobs(concurrent.futures.Executor):
         """Return the ids of all jobs that ended, with or without a result.
 
         Submitit would ask SLURM's program `sacct`, which lists no job if the cluster has no
-        accounting database. On such a cluster, a run that asks Submitit would wait forever for a
-        killed job.
+        accounting database. On a cluster without an accounting database, a run that asks Submitit
+        would wait forever for a killed job.
         """
         if not self._queued:
             return {job.job_id for job in jobs if job.done()}
@@ -133,7 +134,8 @@ class Jobs(concurrent.futures.Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the executor: wait for the jobs, or cancel the jobs if `wait` is False.
 
-        If `wait` is False or `cancel_futures` is True, a call that is no job yet never becomes one.
+        If `wait` is False or `cancel_futures` is True, the executor cancels each call that is not
+        yet submitted as a job.
         """
         if cancel_futures or not wait:
             with self._lock:

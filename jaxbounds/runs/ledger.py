@@ -1,8 +1,8 @@
 """Record the dependencies of a run: the files and modules that the user's code reads.
 
 The record of dependencies is a file in the folder of the run. When the user's code opens a file,
-the run adds the file to the record at once. So even a killed run leaves a complete record of the
-files that it read. The record leaves out environment variables, because they differ between the
+the run adds the file to the record at once. Therefore even a killed run leaves a complete record of
+the files that it read. The record leaves out environment variables, because they differ between the
 jobs of a queue that continue one run.
 """
 
@@ -68,7 +68,7 @@ def refuse_changes(folder: Place, /) -> None:
     """Refuse to continue a run if one of its dependencies has changed.
 
     Raises:
-        Refused: if a dependency has changed; the message names the first one.
+        Refused: if a dependency has changed; the message names the first changed dependency.
     """
     seen = {name: found for name, found in read(folder).items() if found != UNKNOWN}
     if different := changed(seen):

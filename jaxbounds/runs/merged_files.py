@@ -99,17 +99,17 @@ def add_to(
 
     A form is one version of a claim: printed, corrected or sharpened.
 
-    If a dependency of an earlier entry changed, the function renames the earlier file. So new
-    entries never stand beside outdated entries. The function also renames a damaged file, and
+    If a dependency of an earlier entry changed, the function renames the earlier file. Therefore a
+    file never holds both new and outdated entries. The function also renames a damaged file, and
     prints the new name.
 
     Args:
         folder: the folder that holds the file of results.
         name: the name of the file of results. A file with the ending `.rests.json` beside it has
             the dependencies of each entry.
-        found: pairs of a new entry and its dependencies (files and modules). An entry has an id and
-            a form. A shipped statement has no dependencies; None means that the dependencies are
-            unknown.
+        found: pairs of a new entry and its dependencies (files and modules). An entry is a
+            dictionary with a statement's id and a form's name. A shipped statement has no
+            dependencies; None means that the dependencies are unknown.
         instead: ids of statements; the function drops the earlier entries of these statements.
     """
     marked, beside = Marked(folder), f"{name.removesuffix('.json')}.rests.json"

@@ -24,7 +24,7 @@ def _shown(settings: Mapping[str, Any], name: str) -> str:
 def what_differs(
     before: Mapping[str, Any], now: Mapping[str, Any], /, depends: Iterable[str]
 ) -> str:
-    """Describe the first difference between two runs, and count the others.
+    """Describe the first difference between two runs, and give the number of further differences.
 
     Args:
         before: the settings of the run that a folder holds.

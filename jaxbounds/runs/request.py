@@ -72,7 +72,7 @@ def configured(experiment: Experiment, preset: str, words: Iterable[str], **more
 
     Args:
         experiment: the experiment.
-        preset: the name of one of its presets.
+        preset: the name of one of the experiment's presets.
         words: the changed fields as command-line options, for example "--steps", "100".
         **more: further arguments of `tyro.cli`, which parses the options.
 

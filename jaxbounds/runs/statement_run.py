@@ -43,12 +43,12 @@ from jaxbounds.runs.interruption import look
 from jaxbounds.runs.workers import Died
 
 THOROUGH = 10.0
-"""The factor by which a thorough verification multiplies the numbers of samples and restarts. A
-larger factor takes longer and finds more violations."""
+"""The factor by which a thorough verification multiplies the numbers of samples and restarts. If
+the factor is larger, a thorough verification takes longer and may find more violations."""
 TOGETHER = 3
 """The number of successive statements that one process judges together. Successive statements often
-share samplers, and the process compiles each sampler once. A larger number of statements shows the
-first results later."""
+share samplers, and the process compiles each sampler once. If this number is larger, the command
+prints the first results later."""
 INTERRUPTED, AT_FIRST = "interrupted", "stopped by -x"
 """The two reasons why a run may end before it has judged all statements."""
 
@@ -105,7 +105,8 @@ class Options:
         """Return the settings that all verdicts of a run depend on.
 
         A shipped statement reads no file and few environment variables. A user's statement may read
-        any file, so the settings of a run with users' statements cover more.
+        any file and any environment variable. Therefore the settings of a run with users'
+        statements include all environment variables and installed packages.
         """
         unique = (
             secrets.token_hex(16) if catalogue.own else ""
@@ -213,7 +214,7 @@ def _now() -> str:
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
     """Group neighbouring statements, but give each statement of the first group its own group.
 
-    So the command prints the first results early.
+    Single statements at the start let the command print the first results early.
     """
     samplers = lambda s: [id(sampler) for sampler in s.samplers.values()]
     groups = []
@@ -226,7 +227,7 @@ def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
 def _failed_or_new(selection: Selection, out: Path) -> Selection:
     """Return the statements without a verdict, and the statements with an unexpected last verdict.
 
-    A verdict is unexpected if it differs from the record. If no statement is left, the function
+    A verdict is unexpected if it differs from the record. If this gives no statement, the function
     returns all statements.
     """
     known, every = judged_before(out), selection.statements
@@ -259,7 +260,7 @@ class Verification:
         jobs: the number of processes; 0 means one for each core.
         exitfirst: stop at the first verdict that differs from the recorded verdict.
         last_failed: judge only the statements whose verdicts in the last run differed from the
-            record, and the statements without a verdict. If no such statement exists, judge all
+            record, and the statements without a verdict. If this selects no statement, judge all
             statements.
 
     Raises:
@@ -425,7 +426,7 @@ class Verification:
 
     @property
     def as_recorded(self) -> bool:
-        """Return whether all verdicts and values so far agree with the records."""
+        """Return whether all verdicts and values of the run so far agree with the records."""
         verdicts = all(v.as_expected for found in self.done.values() for v in found)
         return verdicts and not self.changed
 

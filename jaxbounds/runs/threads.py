@@ -8,8 +8,8 @@ import gc
 import os
 
 _SETTINGS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-"""Environment variables that NumPy's BLAS reads at import; each gives its number of threads. A BLAS
-with more threads adds numbers in another order.
+"""Environment variables that NumPy's BLAS library reads at import; each sets the number of threads
+for one BLAS library. A BLAS with more threads adds numbers in another order.
 """
 
 

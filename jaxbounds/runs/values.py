@@ -21,12 +21,13 @@ from jaxbounds.runs.cache import programs_for
 
 USUAL = 1e-12
 """The relative amount by which a value may change if its record states no bar (rounding error).
-Rounding changes most values by less than 256 units in the last place, which is less than this
-amount. A larger tolerance overlooks more changes of a value."""
+Rounding changes most values by less than 256 units in the last place (relatively 6e-14), which
+USUAL allows. A larger tolerance overlooks more changes of a value."""
 SIDES = ("lhs", "rhs")
-"""The names of the recorded values that every run must measure. A judged function's value may be
-missing, because an earlier statement tabulated the function, or because a profiler hides its calls.
-So a function's value is compared only if the run measured it."""
+"""The names of the recorded values that every run must measure. The value of a judged function may
+be missing: an earlier statement may have stored the function's values in a table, or a profiler may
+hide its calls. Therefore a run compares a judged function's value only if the run measured the
+value."""
 Values = Mapping[str, Mapping[str, Numbers]]
 """The values of one form (a version of a claim), as in `Verdict.values`. The first key is the name
 of an instance, the second the name of a value."""

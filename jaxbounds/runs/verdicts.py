@@ -39,11 +39,12 @@ class Verdicts(tuple[Verdict, ...]):
         settings: the versions, the source and the seed that the verdicts depend on; empty if
             unknown.
         moved: a line for each form whose ratios differ from the record (`verify(record=True)`). A
-            changed formula may move ratios, even if no verdict changes.
+            changed formula may change ratios, even if no verdict changes.
         changed: a line for each form whose values differ from the record.
         recorded: a line for each form whose recorded values `verify(record=True)` changed.
         continued: the statements that an interrupted run judged, each with the time (UTC). The
-            dependencies of the verdicts on these statements have not changed since that time.
+            dependencies of the verdicts on these statements have not changed since they were
+            judged.
     """
 
     folder: Path
@@ -67,7 +68,7 @@ class Verdicts(tuple[Verdict, ...]):
     ) -> "Verdicts":
         """Make the tuple of verdicts, in the order of their statements in the papers.
 
-        While the tuple exists, its temporary folder (`scratch`) exists too.
+        Python keeps the temporary folder (`scratch`) as long as the tuple of verdicts is in use.
         """
         made = super().__new__(cls, verdicts)
         made.folder, made.settings, made._scratch = folder, dict(settings or {}), scratch
@@ -101,8 +102,8 @@ class Verdicts(tuple[Verdict, ...]):
     def status(self) -> int:
         """Return the exit status: 3 if a measurement failed, 1 if a verdict is unexpected.
 
-        A verdict is unexpected if it differs from the recorded verdict. In all other cases
-        the status is 0.
+        A verdict is unexpected if it differs from the recorded verdict. If all measurements
+        succeeded and no verdict is unexpected, the status is 0.
         """
         if any(v.status == "error" or (v.out_of_time and v.recorded) for v in self):
             return 3
@@ -135,7 +136,8 @@ class Verdicts(tuple[Verdict, ...]):
                 of the worst instance.
 
         Raises:
-            Refused: if the run stored no instance of this kind.
+            Refused: if the run stored no worst instance, or no counterexample (for `shrunk=True`),
+                of the form.
         """
         verdict = self.worst if verdict is None else verdict
         file = verdict.shrunk_file if shrunk else verdict.worst_file

@@ -38,19 +38,19 @@ def verify(
         imports: further modules or files that hold a PAPER of your own.
         kinds: judge only statements of these kinds, such as "inequality" or "identity".
         out: the folder for verdicts.json, report.html and the instances. The default is a temporary
-            folder, which lives as long as the result.
+            folder, which Python removes when the result is no longer in use.
         seed: the seed of all random instances.
         timeout: seconds for each statement, checked between two batches of instances. If the search
             refutes no claim in this time, the verdict is inconclusive.
-        thorough: use ten times as many random instances and searches. Thorough searches also start
-            from the worst instances of earlier runs.
+        thorough: use ten times as many random instances and searches. The searches of a thorough
+            run also start from the worst instances that earlier runs found.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
         certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
             write witnesses for independent checkers beside the counterexamples. This option needs
             the packages of the extra `certify`.
         record: write ratios and values into `records/` beside the papers' statements (for a file
-            `claims.py` into `claims-records/`). Later runs compare with these records; see
-            `Verdicts.moved` and `Verdicts.changed`.
+            `claims.py` into `claims-records/`). Later runs compare their ratios and values with the
+            records; see `Verdicts.moved` and `Verdicts.changed`.
         on: the engine: "processes" of this machine, "dask://HOST:PORT", "slurm", or any
             `concurrent.futures.Executor`. An executor of processes needs the start method "spawn",
             and a script must then call `verify` under `if __name__ == "__main__":`.

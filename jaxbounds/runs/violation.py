@@ -67,8 +67,8 @@ class Violation:
     def _shown(self) -> dict[str, str]:
         """Return the stored instance, its size and its ratio in words.
 
-        If the stored instance is a simpler one, the words also say that another instance has the
-        largest ratio of the sides.
+        If the stored instance is simpler than the worst instance, the words also say that the
+        largest ratio belongs to another instance.
         """
         size = ", ".join(f"{name}={value}" for name, value in self.size.items())
         instance = f"{self.instance!r:.300}"
@@ -109,8 +109,8 @@ def find_violation(
         rhs: the right side: a function or a number, like `lhs`.
         over: a dictionary from an argument's name to its set, for example {"x": jb.Ball(1, "d")}.
         sizes: a dictionary from the name of each size to its values, for example {"d": (2, 4)}. The
-            search runs at all combinations.
-        relation: "<=" or ">=".
+            search runs at each combination of the sizes' values.
+        relation: the relation between the sides, "<=" or ">=".
         error: the numerical error of lhs - rhs, for example of a Monte-Carlo mean or of a Lanczos
             residual. The error is a number, or a function with arguments like those of `lhs`. A
             violation counts only if it exceeds this error.

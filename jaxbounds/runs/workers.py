@@ -28,12 +28,12 @@ class Died(Exception):
 
 
 WATCH = 0.5
-"""Seconds between a worker's checks that its parent is still alive. A larger number leaves workers
-without a parent for longer."""
+"""Seconds between a worker's checks that its parent is still alive. If this number is larger, a
+worker without a parent ends later."""
 STALLED = 120
 """A worker ends after this many checks in a row in which it used no processor time. A worker that
-uses no processor time for so long is deadlocked (seen with jaxlib 0.10.2). A larger value waits
-longer for a stuck program.
+uses no processor time in all these checks is deadlocked (seen with jaxlib 0.10.2). If this number
+is larger, a run waits longer for a deadlocked worker.
 """
 MEMORY = 2**30
 """Bytes of memory that a process may need. A run starts only as many processes as fit into the
@@ -146,7 +146,7 @@ def _start(parent: int, threads: int, scratch: str) -> None:
     """Set up a worker; it ignores Ctrl-C, since the main process ends its workers.
 
     The environment variable NPROC limits the threads of XLA, which would otherwise start a thread
-    for each core in each process. A killed process cannot remove its temporary files. So all
+    for each core in each process. A killed process cannot remove its temporary files. Therefore all
     temporary files are in one folder, which the main process removes.
     """
     _silence_libraries()

@@ -116,7 +116,7 @@ def claim(
         rhs: the right side of the claim, given like `lhs`.
         over: the sets of the entries, as in `Statement`; {} for a claim about sizes alone.
         sizes: values for each size, {"d": (2, 4)}, which are combined in all ways; or a list of
-            sizes. By default the claim has no sizes.
+            sizes. If `sizes` is not given, the claim names no sizes.
         false: the twins, which are right sides that make the claim false, or pairs of a left and a
             right side. A dict gives names to the twins; otherwise each twin has the name of its
             function.

@@ -93,7 +93,7 @@ def _lambdas(text: str) -> list[tuple[int, ast.Lambda, types.CodeType]]:
 
 
 _BEYOND = 10_000_000
-"""A line number above the last line of every file; a larger number has no effect."""
+"""All lines of a file have numbers below this number; a larger number has no effect."""
 
 
 def _within(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -57,7 +57,7 @@ class Line:
         rhs: the right side of the claim, given like `lhs`.
         over: the sets, keyed by the names of entries; empty for a claim about sizes alone.
         sizes: the sizes (static parts of the instances) to try.
-        relation: "<=" or ">=".
+        relation: the relation between the sides, "<=" or ">=".
         error: a bound on the absolute rounding error of lhs - rhs: a number or a function like
             `lhs`.
         hypotheses: a function that returns a dict from names of further hypotheses to booleans, or

@@ -17,9 +17,9 @@ classes a remark.
 
 - `false`: the claim is false as printed, under every hypothesis of the paper and every reading.
 - `gap`: a step of a proof does not follow from the steps before, and the claim may still be true.
-- `reading`: the claim has two readings; it is false on one and true on the other. - `typo`: a
-misprint, such as a wrong sign or index. - `undecidable`: the finding depends on a single character
-that is unclear in the text that we read.
+- `reading`: the claim has two readings; it is false on one and true on the other.
+- `typo`: a misprint, such as a wrong sign or index.
+- `undecidable`: the finding depends on a single character that is unclear in the text that we read.
 """
 
 

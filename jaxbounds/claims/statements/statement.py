@@ -182,9 +182,9 @@ class Statement(metaclass=Careful):
         horizon: the name of the size that counts the steps of a trajectory.
         enumerates: the name of the finite class whose members `cases` returns completely ("all
             words of length up to 6"); empty if `cases` returns examples only.
-        depends: what the verdict depends on although a run cannot notice it: paths of files or
-            folders (a file that C code opens, such as HDF5), or texts (the version of a program).
-            The run measures the statement again if a file or a text changes.
+        depends: files, folders or texts on which the verdict depends, although a run cannot notice
+            it. A file may be one that C code opens, such as HDF5; a text may be the version of a
+            program. The run measures the statement again if a file or a text changes.
     """
 
     id: str
