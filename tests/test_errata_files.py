@@ -59,7 +59,7 @@ def test_a_file_is_read_with_line_breaks_as_spaces(tmp_path):
         (
             'main = "survive"',
             'main = "?"',
-            "E1 has main='?', expected the fate of the main theorems. Try",
+            "E1 has main='?', expected the effect on the main theorems. Try",
         ),
         ('kind = "reading"', 'kind = "wrong"', "erratum E1, field 'kind' is 'wrong'. Try one of"),
         ('kind = "reading"', "kind = 3", "erratum E1, field 'kind' is of type int. Try a text"),

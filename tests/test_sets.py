@@ -389,7 +389,7 @@ def test_expressions_of_sizes(what, found):
     (lambda: jb.Ball(-1, "d").draw(jax.random.key(0), SIZE), "radius=-1, expected a positive"),
     (lambda: jb.Box(1, 0).draw(jax.random.key(0), SIZE), "Try lo < hi"),
     (lambda: jb.OneOf(), "OneOf lists values"),
-    (lambda: jb.OneOf([1.0], [1.0, 2.0]), "OneOf lists values=.* expected one shape"),
+    (lambda: jb.OneOf([1.0], [1.0, 2.0]), "OneOf lists values=.* expected values of one shape"),
 ])  # fmt: skip
 def test_what_is_no_set_is_one_sentence(make, says):
     with pytest.raises(ValueError, match=says) as said:
@@ -424,7 +424,7 @@ def test_a_power_that_no_float_holds_is_refused_at_once(text):
     (lambda: jb.Matrices(("n", "d"), norm="rows", at_most=-1), "radius=-1, expected a positive"),
     (lambda: jb.Matrices((0, 2), norm="row sum"), "expected positive axes. Try"),
     (lambda: jb.Box(1, 0, "d"), "lo=1.0, hi=0.0. Try lo < hi"),
-    (lambda: jb.Box(0, 0), r"which leave one point. Try jb.OneOf\(0.0\)"),
+    (lambda: jb.Box(0, 0), r"which allow only one point. Try jb.OneOf\(0.0\)"),
     (lambda: jb.Box(2, 2, 3), r"Try jb.OneOf\(\[np.full\(3, 2.0\)\]\)"),
     (lambda: jb.Integers(2, 1), "expected lo <= hi"),
     (lambda: jb.Integers(0, np.inf), "expected finite ends. Try"),

@@ -109,7 +109,7 @@ def train(
     """
     if every < 1 or steps < 1 or steps % every:
         raise Refused(
-            f"steps must be a positive multiple of every, got {steps} and {every}. Try "
+            f"steps must be a positive multiple of every, got steps={steps} and every={every}. Try "
             f"steps={max(1, every)}"
         )
     one = lambda state, _: (train_step(loss, rule, state), None)

@@ -150,8 +150,8 @@ def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
     verdicts = verdicts_of(value.get("verdicts"))
     if (count := len({v.id for v in verdicts})) != 1:
         raise Refused(
-            f"a line of the journal has verdicts on statements={count}, expected one. Try to "
-            "verify again"
+            f"a line of the journal has verdicts on statements={count}, expected one statement. "
+            "Try to verify again"
         )
     return Kept(verdicts, value["when"], records[value["record"]])
 

@@ -99,7 +99,7 @@ def refuse_mixture(folders: Iterable[Place], /) -> None:
                 raise Refused(
                     f"these shards are of different runs: {name.replace(': ', ' ', 1)} was not "
                     f"equal for shard={str(other)!r} and shard={str(folder)!r}. Try to compute one "
-                    "of the two again"
+                    "of the two shards again"
                 )
             if state(name) not in (found, ABSENT):
                 raise Refused(

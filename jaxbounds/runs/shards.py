@@ -206,7 +206,7 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
         words += [f"unfinished={names(cut)}"] * bool(cut)
         again = first.command(min([*missing, *cut]), out)
         raise Refused(
-            f"shards={count} are needed, but {'; '.join(words)}. Try to compute each of these, for "
-            f"example with `{again}`"
+            f"shards={count} are needed, but {'; '.join(words)}. Try to compute each of these "
+            f"shards, for example with `{again}`"
         )
     return shards

@@ -128,7 +128,9 @@ class OneOf(Set):
         except ValueError:  # NumPy raises it for a ragged list
             shapes = set()
         if len(shapes) != 1:
-            raise Refused(f"OneOf lists values={values!r:.80}, expected one shape. Try OneOf(0, 1)")
+            raise Refused(
+                f"OneOf lists values={values!r:.80}, expected values of one shape. Try OneOf(0, 1)"
+            )
         if any(np.any(np.not_equal(v, v)) for v in given):
             raise Refused(f"OneOf lists values={values!r:.80}, which hold NaN. Try OneOf(0, 1)")
         # Nested tuples make the set comparable and hashable.

@@ -60,7 +60,7 @@ class Box(Set):
         if low == high and math.isfinite(low):
             one = f"[np.full({self.shape!r}, {low})]" if self.shape != () else low
             raise Refused(
-                f"{self!r} has lo={low}, hi={high}{where}, which leave one point. "
+                f"{self!r} has lo={low}, hi={high}{where}, which allow only one point. "
                 f"Try jb.OneOf({one})"
             )
         if not low < high:

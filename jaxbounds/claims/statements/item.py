@@ -112,7 +112,9 @@ class Items(Sequence[Item]):
         ids = [item.id for item in items]
         repeated = sorted({name for name in ids if ids.count(name) > 1})
         if repeated:
-            raise Refused(f"ids={repeated} belong to several items. Try another id for each item")
+            raise Refused(
+                f"ids={repeated} belong to several items. Try a different id for each item"
+            )
         self._items = tuple(items)
         self._names = {name: item for item in items if item.number for name in _cited(item)}
         self._names |= {n: item for item in items for n in (item.label, item.printed, item.id)}

@@ -28,12 +28,15 @@ def lambda_of(function: Any, /) -> tuple[str, str]:
     plain = same_function(function)
     code = getattr(plain, "__code__", None)
     if plain is None or code is None:
-        raise OSError(f"function={function!r:.60} wraps another function. Try a def")
+        raise OSError(f"function={function!r:.60} wraps another function. Try to write it with def")
     texts = dict.fromkeys(
         (_line(text, node), _line(text, node.body)) for text, node in _fitting(code)
     )
     if len(texts) != 1:
-        raise OSError(f"code={code}: its file has lambdas={len(texts)} that fit. Try a def")
+        raise OSError(
+            f"code={code}: its file has lambdas={len(texts)} with this code, expected one. Try "
+            "to write the lambda with def"
+        )
     (found,) = texts
     return found
 
@@ -58,7 +61,9 @@ def _fitting(code: types.CodeType) -> list[tuple[str, ast.Lambda]]:
     try:
         known = _lambdas(text)
     except (SyntaxError, ValueError, RecursionError) as problem:
-        raise OSError(f"file={code.co_filename} is not Python. Try a def") from problem
+        raise OSError(
+            f"file={code.co_filename} is not Python. Try to write the lambda with def"
+        ) from problem
     near = [
         node for line, node, made in known if line == code.co_firstlineno and _alike(made, code)
     ]

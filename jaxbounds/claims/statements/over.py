@@ -40,7 +40,8 @@ class Drawn:
         missing = [name for name in self.over if name not in drawn]
         if self.law and missing:
             raise Refused(
-                f"missing={missing}: sample must draw these entries, because a set has no law and "
+                f"missing={missing}: sample must draw these entries, because a set has no "
+                "probability distribution and "
                 f"the claim is about a frequency or a mean. Try to draw {', '.join(missing)}"
             )
         return (self.over.draw(of_sets, size) if missing else {}) | drawn

@@ -64,7 +64,7 @@ class Erratum:
             )
         if not self.main.startswith(("survive", "changed to ")):
             raise Refused(
-                f"erratum {self.id} has main={self.main!r}, expected the fate of the main "
+                f"erratum {self.id} has main={self.main!r}, expected the effect on the main "
                 "theorems. Try 'survive' or 'changed to ...'"
             )
         if (self.kind == "reading") != (len(self.readings) == 2):
@@ -191,7 +191,9 @@ class Paper:
             )
         known = {e.id for e in self.errata}
         if len(known) < len(self.errata):
-            raise Refused(f"paper={self.id!r} has two errata with one id. Try another id")
+            raise Refused(
+                f"paper={self.id!r} has two errata with one id. Try a different id for each erratum"
+            )
         for s in self.statements:
             for form in s.forms:
                 if form.erratum and form.erratum not in known:

@@ -24,7 +24,10 @@ def statements_in(package: str, sections: Sections, /) -> tuple[Statement, ...]:
     """
     entries = [entry for names in sections.values() for entry in names]
     if twice := sorted({entry for entry in entries if entries.count(entry) > 1}):
-        raise Refused(f"SECTIONS of {package} has entry={twice[0]!r} twice. Try one section for it")
+        raise Refused(
+            f"SECTIONS of {package} has entry={twice[0]!r} twice. Try to list the entry in one "
+            "section only"
+        )
     found: list[Statement] = []
     for entry in entries:
         name, _, tuple_name = entry.partition(".")

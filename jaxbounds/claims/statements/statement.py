@@ -446,7 +446,10 @@ def _problems(s: Statement) -> Iterable[str]:
         yield "sizes is empty, expected at least one size. Try ({'T': 2, 'd': 2},)"
     if not s.sample and s.cases is None:
         law = s.kind in DRAWN and s.over
-        why = "sample={}: a set has no law, and this kind needs one. Try sample=..." if law else (
+        why = (
+            "sample={}: a set has no probability distribution, and this kind needs one. "
+            "Try sample=..."
+        ) if law else (
             "it has neither sample nor cases nor over, so it has no instance. Try over={...}, or "
             "over={} for a claim about its sizes alone"
         )  # fmt: skip
@@ -454,11 +457,14 @@ def _problems(s: Statement) -> Iterable[str]:
     if s.horizon and any(s.horizon not in size for size in s.sizes):
         yield f"horizon={s.horizon!r} is not in every size. Try one of: {', '.join(s.sizes[0])}"
     if s.enumerates and (s.cases is None or s.sample):
-        yield "enumerates says that the cases exhaust a class. Try cases=..., and no sample"
+        yield (
+            f"enumerates={s.enumerates!r} says that cases returns all members of this class. "
+            "Try cases=..., and no sample"
+        )
     if s.enumerates and s.search != "none":
         yield (
-            "enumerates says that the cases exhaust a class, so no search is needed. "
-            "Try search='none'"
+            f"enumerates={s.enumerates!r} says that cases returns all members of this class, so "
+            "no search is needed. Try search='none'"
         )
     if s.host and s.search == "gradient":
         yield "a statement with host=True has no gradient. Try search='random'"
@@ -492,7 +498,10 @@ def _problems(s: Statement) -> Iterable[str]:
     if not names:
         yield "forms=() is empty. Try forms=(jb.Form(name='printed'),)"
     if len(set(names)) < len(names) or CONTROL in names:
-        yield f"form names={names}: expected distinct names other than {CONTROL!r}. Try tags"
+        yield (
+            f"form names={names}: expected distinct names other than {CONTROL!r}. "
+            "Try tags, as in 'sharpened S5'"
+        )
     if len({form.file_name for form in s.forms}) < len(set(names)):
         yield f"form names={names} must differ in letters and digits, because they name files"
     for form in s.forms:
@@ -568,7 +577,10 @@ def _quantifier_problems(s: Statement) -> Iterable[str]:
     if s.there_is and s.host:
         yield "there_is needs gradients of evaluate, got host=True. Try an evaluate in JAX"
     if set(s.estimates) - {"lhs", "rhs"} or set(s.estimates.values()) - set(get_args(Estimate)):
-        yield f"estimates={dict(s.estimates)}: expected directions. Try {{'rhs': 'below'}}"
+        yield (
+            f"estimates={dict(s.estimates)}: expected 'below' or 'above' for 'lhs' "
+            f"or 'rhs'. Try {{'rhs': 'below'}}"
+        )
     both = sorted(set(s.over or ()) & set(s.there_is or ()))
     if both:
         yield f"over and there_is both name {', '.join(both)}. Try another name in one of them"

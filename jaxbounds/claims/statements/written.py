@@ -94,7 +94,7 @@ def _source(function: Any) -> str:
         return lambda_of(function)[0]
     text = textwrap.dedent(inspect.getsource(function)).strip()
     if same_function(function) is None and not text.startswith("@"):
-        raise OSError(f"function={function!r:.60} wraps another function. Try a def")
+        raise OSError(f"function={function!r:.60} wraps another function. Try to write it with def")
     return text
 
 
@@ -122,7 +122,9 @@ def _define(name: str, value: Any, found: dict[str, str]) -> None:
     elif getattr(value, "__module__", None) and hasattr(value, "__qualname__"):
         found[name] = f"from {value.__module__} import {value.__qualname__} as {name}"
     else:
-        raise LookupError(f"name={name} has no Python text. Try a number or a function")
+        raise LookupError(
+            f"name={name} has a value that cannot be written as Python. Try a number or a function"
+        )
 
 
 def _has_no_import(function: Any) -> bool:

@@ -104,7 +104,9 @@ def lanczos_options(
         # them.
         basis = default_basis(size, max(iterations, 64), dtype)
     elif whole("basis", basis, least=None) < min(8, size):
-        raise Refused(f"basis={basis}, expected at least 8 rows to restart from. Try basis=8")
+        raise Refused(
+            f"basis={basis}, expected at least 8 rows, which a restart needs. Try basis=8"
+        )
     if tolerance is None:
         tolerance = default_tolerance(size, dtype)
     elif not isinstance(tolerance, jax.core.Tracer) and not (

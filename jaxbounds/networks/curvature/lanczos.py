@@ -490,7 +490,9 @@ def lanczos_extremes(
     if basis is None:
         basis = default_basis(size, int(iterations) if fixed else size, dtype)
     elif basis < min(8, size):
-        raise Refused(f"basis={basis}, expected at least 8 rows to restart from. Try basis=8")
+        raise Refused(
+            f"basis={basis}, expected at least 8 rows, which a restart needs. Try basis=8"
+        )
     tolerance = default_tolerance(size, dtype) if tolerance is None else tolerance
     vectors, _, used = ritz_pairs(
         operator, size, key, Wanted(1, 1), iterations=iterations, tolerance=tolerance,
