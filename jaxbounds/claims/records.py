@@ -1,7 +1,8 @@
 """Read and write a paper's records: measured ratios, noted values and sharp constants.
 
 The records lie in the folder `records/`, beside the paper's statements. A paper in the single file
-`claims.py` has its records in `claims-records/`. The records are JSON, so a person can read a diff.
+`claims.py` has its records in `claims-records/`. The records are JSON files, so a person can read
+their diffs.
 """
 
 import json
@@ -26,7 +27,7 @@ def read_records(paper: Paper, name: str, /) -> dict[str, Any]:
 
     Args:
         paper: a paper, which the library loaded from a file.
-        name: the file to read: RATIOS, VALUES or CONSTANTS.
+        name: the name of the file to read: RATIOS, VALUES or CONSTANTS.
 
     Returns:
         A dictionary from each statement's current id to its record; a renamed statement keeps its
@@ -61,11 +62,11 @@ def write_records(paper: Paper, name: str, content: dict[str, Any], /, *, depth:
 
     Args:
         paper: a paper, loaded from its file.
-        name: the file to write: RATIOS, VALUES or CONSTANTS.
+        name: the name of the file to write: RATIOS, VALUES or CONSTANTS.
         content: a dictionary from each statement's id to its record.
         depth: the number of nested levels whose entries get a line each: 1 writes a line for each
-            statement, 2 a line for each form (version of the claim). A larger number makes a longer
-            file, whose diff shows a change more exactly.
+            statement, 2 a line for each form (version of the claim). A larger number makes the file
+            longer, and its diff shows a change more exactly.
 
     Raises:
         Refused: if the paper was not loaded from a file.

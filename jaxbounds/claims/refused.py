@@ -56,7 +56,7 @@ class Careful(type):
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Make constructors raise again in a `with` block inside `collecting`."""
+    """Make constructors raise exceptions in a `with` block, even inside a block of `collecting`."""
     token = _collecting.set(False)
     try:
         yield

@@ -19,7 +19,7 @@ def whole(name: str, value: Any, /, *, least: int | None = 1) -> Any:
     """Return an option that is an integer >= `least`; a traced value passes unchecked.
 
     Args:
-        name: the name of the option, which messages give.
+        name: the name of the option, for error messages.
         value: the value that the user gave for the option.
         least: the smallest valid value of the option; None for any integer.
 
@@ -45,7 +45,7 @@ def number(name: str, value: Any, /, *, above: float = -np.inf, example: str) ->
     """Return the user's option if it is a real number above a bound and not NaN, else refuse it.
 
     Args:
-        name: the name of the option, which messages give.
+        name: the name of the option, for error messages.
         value: the value that the user gave for the option.
         above: the bound that the option's value must exceed.
         example: a valid value of the option, for the message.
@@ -71,7 +71,7 @@ def function(name: str, value: Any, of: str, /) -> Callable[..., Any]:
     Args:
         name: the name of the option.
         value: the user's value.
-        of: a text that names the function's arguments, for the message.
+        of: a text that names the arguments of the user's function, for the error message.
 
     Raises:
         Refused: if the user's value is not a function.

@@ -1,4 +1,4 @@
-"""Read the user's own network: list its leaves by path, and say why no bound applies.
+"""Inspect the user's own network: list its leaves by path, and explain why no bound applies.
 
 The network may be any pytree: variables of linen, a module or state of nnx, an Equinox module,
 nested dicts.
@@ -52,9 +52,9 @@ def holds(leaf: Any, kind: Any, /) -> bool:
 def leaves_by_path(tree: Any, /, *, collections: bool = False) -> Leaves:
     """Return the leaves of any pytree by path, such as "block/attention/query/kernel".
 
-    A path skips the containers that Flax puts around an array. The function leaves out all parts of
-    a training state beside "params", random streams, leaves that are functions, and the settings of
-    Equinox's dropout.
+    A path omits the names of the containers that Flax puts around an array. The result has no
+    entries for the parts of a training state beside "params", random streams, functions, and the
+    settings of Equinox's dropout.
 
     Args:
         tree: a pytree.

@@ -44,7 +44,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
 
 
 def audited(selection: Selection, options: Options, place: Path, **given: object) -> Verification:
-    """Return the object that judges those statements of a paper without a verdict in the folder.
+    """Return an object that judges the statements of a paper that have no verdict in the folder.
 
     Raises:
         Refused: if the folder holds verdicts on another paper.

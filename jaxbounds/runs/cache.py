@@ -75,9 +75,9 @@ def prepare_jax() -> None:
     """Change JAX's settings: keep compiled programs between runs, and avoid programs that hang.
 
     The function switches off JAX's filter of tracebacks, because errors inside a trace are common
-    here and the filter takes longer than the trace. The function makes the dispatch of programs
-    synchronous. A program with two batches of eigenvalue problems deadlocks more often under
-    asynchronous dispatch (jaxlib 0.10.2, two cores).
+    in this library and the filter takes longer than the trace. The function turns off the
+    asynchronous dispatch of programs. A program with two batches of eigenvalue problems deadlocks
+    more often under asynchronous dispatch (jaxlib 0.10.2, two cores).
     """
     place = folder_for_jax()
     kept = jax.config.values["jax_compilation_cache_dir"] if place is None else str(place)

@@ -35,8 +35,8 @@ from jaxbounds.runs.watched import watched
 from jaxbounds.runs.workers import Died
 
 SECONDS = 120.0
-"""The default limit, in seconds of processor time, for one form (one version of a claim). A larger
-value leaves fewer forms undecided."""
+"""The default limit, in seconds of processor time, for one form (one version of a claim). If the
+limit is larger, fewer forms stay undecided."""
 CERTIFICATES = "certificates.json"
 SETTLED = ("disproved", "disproved as coded", "proved on D")
 
@@ -171,8 +171,8 @@ def certifying(
 ) -> Iterator[list[Certified]]:
     """Yield, for each statement, the list of its certified forms (versions of the claim).
 
-    A form with at most `operations` scalar operations gets a file for the proof assistant Rocq; 0
-    makes no files.
+    The function writes a file for the proof assistant Rocq if a form has at most `operations`
+    scalar operations; for 0 it writes no files.
     """
     given = {"on": on, "jobs": jobs, "folder": folder}
     work = functools.partial(_certified_somewhere, operations, known_slack(slack))
@@ -258,7 +258,7 @@ class Certificates(Sequence[Certificate | Proof]):
 
     Attributes:
         witnesses: a dictionary from (id, form) to the witness of the disproof. An independent
-            checker reads the witnesses.
+            checker uses the witnesses to confirm the disproofs.
     """
 
     def __init__(self, made: Iterable[Certified]) -> None:
@@ -326,7 +326,7 @@ def certify(
             no file for Rocq about a form with more operations.
         slack: the slack that replaces the stated slack of each domain. A proof shows lhs <= rhs +
             slack. The slack is absolute ("1e-9") or relative ("1e-9 relative").
-        on: the engine, as for `verify`.
+        on: the engine that does the work (local processes, Dask or SLURM), as for `verify`.
         jobs: the number of processes; 0 means one for each core, and 1 means this process alone.
             Engines other than "processes" ignore `jobs`.
 

@@ -39,8 +39,8 @@ class Search(NamedTuple):
             runs at each combination of the sizes' values. If the dictionary is empty, the search
             runs at the sizes that the statement declares.
         seed: the seed of the random instances.
-        seconds: seconds of processor time for each size. The search at a size ends earlier if
-            climbs from enough starting instances end at the same constant.
+        seconds: the limit, in seconds of processor time, for the search at each size. The search at
+            a size ends earlier if climbs from enough starting instances end at the same constant.
         grow: also search at the statement's first size with each axis doubled in turn.
         single: whether the user named exactly one statement. For a single named statement the
             search raises errors instead of returning them as reasons.
@@ -143,7 +143,8 @@ def finding(
     A form is one version of a claim: printed, corrected or sharpened.
 
     Raises:
-        Refused: if an extra is missing, `jobs` is negative, or `seconds` is not positive.
+        Refused: if an optional dependency (extra) is missing, `jobs` is negative, or `seconds` is
+            not positive.
     """
     if any(importlib.util.find_spec(name) is None for name in ("flint", "mpmath")):
         raise Refused(MISSING)
@@ -188,15 +189,15 @@ def constants_of(
             the sizes that the statement declares.
         imports: further modules or files that hold a PAPER of your own.
         seed: the seed of the random instances.
-        seconds: seconds of processor time for each size. The search at a size ends earlier if
-            climbs from enough starting instances end at the same constant.
+        seconds: the limit, in seconds of processor time, for the search at each size. The search at
+            a size ends earlier if climbs from enough starting instances end at the same constant.
         grow: also search at the statement's first size with each axis doubled in turn.
-        on: the engine, as for `verify`.
+        on: the engine that does the work (local processes, Dask or SLURM), as for `verify`.
         jobs: the number of processes; 0 means one for each core. Engines other than "processes"
             ignore `jobs`.
 
     Raises:
-        Refused: in the cases that `verify` lists, and if an extra is missing.
+        Refused: in the cases that `verify` lists, and if an optional dependency (extra) is missing.
     """
     selection = selected(what, imports=imports)
     forms = [(s.id, name) for s, name in with_constants(selection, form)]

@@ -2,8 +2,8 @@
 
 A changed formula or sampler may change the ratios of a form but not its verdict. Therefore
 `records/ratios.json` of a paper holds three kinds of ratios for each form (each version of a
-claim). These ratios are the largest ratio, the largest ratio at each size, and a mean over random
-instances (`Verdict.drawn`). Any change of a formula changes the mean over random instances.
+claim). The three kinds are the largest ratio, the largest ratio at each size, and a mean over
+random instances (`Verdict.drawn`). Any change of a formula changes the mean over random instances.
 `jaxbounds verify --record` writes the file with seed 0 (`verify ID --record` for one statement). A
 person then reviews how the file changed.
 """
@@ -101,8 +101,8 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
 def drifted(verdicts: Sequence[Verdict], papers: Iterable[Paper], /) -> Iterator[str]:
     """Yield a line for each form (version of a claim) whose ratios differ from its paper's records.
 
-    The lines that describe changed ratios come from `moved`. Papers without recorded ratios give no
-    line.
+    The lines that describe changed ratios come from `moved`. The result has no lines for papers
+    without recorded ratios.
     """
     for paper in papers:
         if recorded := read_records(paper, RATIOS):

@@ -30,8 +30,8 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 AHEAD = 1000
-"""The largest number of submitted calls that wait in an executor. A larger number takes more memory
-and keeps more workers busy."""
+"""The largest number of submitted calls that wait in an executor. A larger number of calls takes
+more memory, and keeps more workers busy."""
 LOOK = 0.5
 """Seconds between two checks for an interruption. The driver reacts to Ctrl-C later if this number
 is larger.

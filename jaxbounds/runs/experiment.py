@@ -202,7 +202,7 @@ def merged(
 ) -> Request:
     """Merge the shards of a run into the folder `out`, and return the request of the whole run.
 
-    If a run of this request then resumes in `out`, it takes its numbers from the shards.
+    If a run of this request then resumes in `out`, it uses the numbers of the shards.
 
     Args:
         folders: the folders that hold the finished shards.

@@ -230,8 +230,8 @@ def published_in(folder: Path, /) -> tuple[Verdict, ...]:
 def verdicts_in(*folders: Path) -> ById:
     """Read the latest verdicts on each statement in some folders, from runs with any settings.
 
-    The function leaves out damaged verdicts, and verdicts that somebody changed after a run
-    published them. The function prints a message about each damaged or changed file.
+    The result omits damaged verdicts, and verdicts that somebody changed after a run published
+    them. The function prints a message about each damaged or changed file.
     """
     found: list[tuple[float, list[tuple[Verdict, ...]]]] = []
     for folder in folders:
@@ -307,7 +307,7 @@ class Folder:
         return found if isinstance(found, str) else ""
 
     def _published(self) -> dict[str, Kept] | str:
-        """Return this run's verdicts in the folder, or a text that says how its run differs."""
+        """Return this run's verdicts in the folder, or a text: how the folder's run differs."""
         if not self.marked.place("verdicts.json").is_file():
             return {}
         about = self.marked.read("run.json", lambda file: json_in(file, of=_settings))
@@ -336,7 +336,8 @@ class Folder:
     def begin(self) -> dict[str, Kept]:
         """Start a run, or continue an interrupted run; return the interrupted run's verdicts.
 
-        The method leaves out verdicts whose dependencies changed, and prints a message about them.
+        The result omits verdicts whose dependencies changed, and the method prints a message about
+        these verdicts.
         """
         head, judged = {"format": FORM} | self.settings, dict[str, Kept]()
         found = self.marked.read(JOURNAL, _journal_in)
@@ -499,7 +500,7 @@ def _settings(stored: Any) -> dict[str, Any]:
 def judged_before(out: Path, /) -> dict[str, bool]:
     """Return a dictionary from ids of statements to whether their last verdicts were as recorded.
 
-    The dictionary covers all statements that runs with this --out have judged.
+    The dictionary has an entry for each statement that a run with this --out has judged.
     """
 
     def known(stored: Any) -> dict[str, bool]:

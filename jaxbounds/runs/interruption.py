@@ -1,10 +1,10 @@
 """Let Ctrl-C and SIGTERM end a command, and lose no signal.
 
-SIGTERM comes with a deadline, because a preempted machine disappears soon. The signal handler asks
-work that keeps its progress to stop, and the work stops at its next check. Shortly before the
-deadline the process ends; the progress on disk stays. Python runs a signal handler only between two
-of its own steps, and a long compilation is one step. A separate thread therefore watches the
-deadline.
+SIGTERM comes with a deadline, because a preempted machine disappears soon. The signal handler sets
+a request to stop; work that stores its progress checks for this request, and then stops. Shortly
+before the deadline the process ends; the progress on disk stays. Python runs a signal handler only
+between two of its own steps, and a long compilation is one step. A separate thread therefore
+watches the deadline.
 """
 
 import _thread
@@ -23,8 +23,9 @@ AGAIN = 0.05
 """If Python swallowed the exception of an interruption, the library raises the exception again
 after this many seconds. If this number is larger, the library reacts to an interruption later."""
 DEADLINE = 10.0
-"""The default seconds between SIGTERM and the deadline; `docker stop` waits equally long. A larger
-number gives more time for a checkpoint, but the checkpoint is lost if the machine stops earlier."""
+"""The default seconds between SIGTERM and the deadline; `docker stop` waits equally long. If this
+number is larger, there is more time for a checkpoint, but the checkpoint is lost if the machine
+stops earlier."""
 JOINED = 1.0
 """Seconds that the end of a command waits for the thread of `_Clock`. A thread that is not stuck
 ends far sooner. If this number is larger, a stuck thread may delay the end of the command for

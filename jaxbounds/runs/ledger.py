@@ -2,8 +2,8 @@
 
 The record of dependencies is a file in the folder of the run. When the user's code opens a file,
 the run adds the file to the record at once. Therefore even a killed run leaves a complete record of
-the files that it read. The record leaves out environment variables, because they differ between the
-jobs of a queue that continue one run.
+the files that it read. The record of dependencies omits environment variables, because they differ
+between the jobs of a queue that continue one run.
 """
 
 import contextlib

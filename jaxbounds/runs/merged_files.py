@@ -31,7 +31,7 @@ def taken(
 
     Args:
         out: the folder that the user named.
-        command: the name of the command that makes the results.
+        command: the name of the command whose results the files hold.
         names: the names of the files of results.
         imports: the files that the user imported for the run.
         look: a function that is called while another run has locked the folder.

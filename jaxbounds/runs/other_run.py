@@ -12,8 +12,8 @@ HASHED = {
 """The settings that a folder stores as digests. Each setting's name maps to the words that report a
 change of the setting."""
 LENGTH = 40
-"""The number of characters of a value that `what_differs` shows. A larger number makes longer
-messages.
+"""The number of characters of a value that `what_differs` shows. A larger number of characters
+makes longer messages.
 """
 
 

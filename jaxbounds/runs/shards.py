@@ -1,7 +1,7 @@
 """Read and write the file that describes a shard: a share of the training runs of a run.
 
-The file names the run and the shard's index, and says whether all training runs of the shard are
-finished.
+The file holds the description of the run, the shard's index, and whether all training runs of the
+shard are finished.
 """
 
 import json

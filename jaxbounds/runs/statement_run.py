@@ -64,8 +64,8 @@ class Options:
         thorough: use ten times as many random instances and searches. Thorough searches also start
             from the worst instances of earlier runs.
         certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
-            write witnesses for independent checkers beside the counterexamples. This option needs
-            the packages of the extra `certify`.
+            write witnesses for independent checkers beside the counterexamples. The option
+            `certify` needs the packages of the extra `certify`.
         traceback: print the traceback of a statement that cannot be measured.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
         timeout: seconds for each statement, checked between two batches of instances. If the search
@@ -176,8 +176,8 @@ def _watched(
 ) -> Kept:  # fmt: skip
     """Return the verdicts on one statement, with their dependencies.
 
-    The function records the files that a user's statement reads. A shipped statement depends on the
-    library alone.
+    If a statement is the user's own, the function records the files that the statement's code
+    reads. A shipped statement depends on the library alone.
     """
     if not catalogue.imports:
         return Kept(judged(statement, options, catalogue, store), _now(), {})

@@ -25,7 +25,8 @@ def one_thread() -> None:
 RARELY = (50_000, 20, 20)
 """Thresholds of Python's garbage collector, in objects and collections. Tracing makes millions of
 objects that stay alive. The collector would use a tenth of the run's time with Python's default
-thresholds. The collector runs less often with larger thresholds, and the process takes more memory.
+thresholds. If the thresholds are larger, the collector runs less often, and the process takes more
+memory.
 """
 
 

@@ -30,10 +30,10 @@ hide its calls. Therefore a run compares a judged function's value only if the r
 value."""
 Values = Mapping[str, Mapping[str, Numbers]]
 """The values of one form (a version of a claim), as in `Verdict.values`. The first key is the name
-of an instance, the second the name of a value."""
+of an instance, and the second key is the name of a value."""
 Texts = Mapping[str, Mapping[str, str]]
 """The values of one form (a version of a claim), written as text. The first key is the name of an
-instance, the second the name of a value."""
+instance, and the second key is the name of a value."""
 Recorded = Mapping[str, Mapping[str, Texts]]
 """A dictionary from a statement's id, then the name of a form (a version of the claim), to the
 values of the form, written as text."""
@@ -49,7 +49,7 @@ class Value(NamedTuple):
 def written(numbers: Numbers, bars: Numbers, /) -> str:
     """Return numbers with their bars (rounding errors) as text, such as "0.5, 12.25 +-3e-09".
 
-    The text leaves out a bar that is at most `USUAL` times the number.
+    The text omits a bar that is at most `USUAL` times the number.
     """
 
     def one(number: float, bar: float) -> str:
@@ -146,7 +146,8 @@ class Expected:
     def changed(self, verdicts: Sequence[Verdict], /) -> tuple[str, ...]:
         """Return a line for each form (version) of a statement whose values differ from the record.
 
-        A shipped paper without a file of values gives one line, which names the missing file.
+        For a shipped paper without a file of values, the result is one line, which names the
+        missing file.
         """
         paper = verdicts[0].paper
         recorded = self._of.get(paper, {})
@@ -190,12 +191,12 @@ def record_values(
 ) -> tuple[str, ...]:
     """Write the values of these verdicts into the papers' records.
 
-    If recorded values agree with the new values, the record keeps its text unchanged.
+    If recorded values agree with the new values, the text of the record stays unchanged.
 
     Args:
         verdicts: the verdicts on all forms of some statements, with seed 0.
         papers: the papers to which the verdicts belong.
-        others: whether the file keeps the records of other statements.
+        others: whether the file of records keeps its entries of the papers' other statements.
         bounds: a function that returns how far rounding may change the values of a statement.
 
     Returns:

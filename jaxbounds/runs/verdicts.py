@@ -28,11 +28,12 @@ class Verdicts(tuple[Verdict, ...]):
     A form is one version of a claim: printed, corrected or sharpened.
 
     An id selects the verdicts on one statement: `verdicts["multihead.cor1.3"]`. In the printed
-    table the column "how close" gives the worst ratio in words. "x1.39 loose" means that the left
+    table, the column "how close" shows the worst ratio in words. "x1.39 loose" means that the left
     side reached at most 1/1.39 of the right side. "x1.5 over" means that the left side reached 1.5
-    times the right side. "over by 2" gives the difference of the sides, if a side is negative or
-    zero. "attained" means that an instance made the two sides equal. "(recorded: holds)" stands
-    beside a verdict that differs from the recorded verdict.
+    times the right side. "over by 2" means that the difference of the sides is 2; the table prints
+    the difference if a side is negative or zero. "attained" means that an instance made the two
+    sides equal. The table prints "(recorded: holds)" beside a verdict that differs from the
+    recorded verdict.
 
     Attributes:
         folder: the folder that holds the run's instances.

@@ -36,7 +36,8 @@ def verify(
             ("*.cor1.*"), Python files or folders that hold a PAPER, papers, statements. The default
             is all statements of the shipped papers.
         imports: further modules or files that hold a PAPER of your own.
-        kinds: judge only statements of these kinds, such as "inequality" or "identity".
+        kinds: the kinds of the statements to judge, such as "inequality" or "identity"; by default
+            all kinds.
         out: the folder for verdicts.json, report.html and the instances. The default is a temporary
             folder, which Python removes when the result is no longer in use.
         seed: the seed of all random instances.
@@ -46,8 +47,8 @@ def verify(
             run also start from the worst instances that earlier runs found.
         fresh: ignore instances of earlier runs, and store no instances for later runs.
         certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
-            write witnesses for independent checkers beside the counterexamples. This option needs
-            the packages of the extra `certify`.
+            write witnesses for independent checkers beside the counterexamples. The option
+            `certify` needs the packages of the extra `certify`.
         record: write ratios and values into `records/` beside the papers' statements (for a file
             `claims.py` into `claims-records/`). Later runs compare their ratios and values with the
             records; see `Verdicts.moved` and `Verdicts.changed`.

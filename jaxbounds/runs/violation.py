@@ -40,7 +40,8 @@ class Violation:
         size: the sizes of the arrays in `instance`.
         instances: the number of instances that the search measured.
         reason: a sentence that explains the result of the search.
-        by_size: for each size the largest ratio of the sides found.
+        by_size: a dictionary from each size, as text, to the largest ratio of the sides found at
+            this size.
         line: the claim as text, which `jaxbounds new --from` reads.
     """
 

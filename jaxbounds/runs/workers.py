@@ -37,7 +37,7 @@ is larger, a run waits longer for a deadlocked worker.
 """
 MEMORY = 2**30
 """Bytes of memory that a process may need. A run starts only as many processes as fit into the
-memory. A larger number starts fewer processes on a small machine."""
+memory. If this number is larger, a run starts fewer processes on a small machine."""
 
 
 def _cores() -> int:
@@ -90,7 +90,7 @@ def at_most(wanted: int, /) -> int:
 
 _at_work = threading.Event()
 _begun = 0
-"""The number of pieces of work that this process has begun."""
+"""The number of pieces of work that this process has started to compute."""
 
 
 def end_with(parent: int, /, scratch: str = "") -> None:

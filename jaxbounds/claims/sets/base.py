@@ -19,12 +19,12 @@ ROUNDING = 1e-12
 """Relative tolerance of membership: a point counts as outside of a set if it exceeds a bound of the
 set by a larger fraction. A larger tolerance accepts points farther outside of the set."""
 LESS, MORE = 1 - ROUNDING, 1 + ROUNDING
-"""The membership tolerance as two factors, because ball arithmetic may read a constant like 1e-12
+"""The membership tolerance as two factors, because ball arithmetic may treat a constant like 1e-12
 as zero."""
 Draw = Callable[[jax.Array], jax.Array]
 MOST = 4096
-"""The library enumerates a set if it has at most this many points. A larger number takes more
-memory and time."""
+"""The library enumerates a set if it has at most this many points. A larger number of points takes
+more memory and time."""
 
 
 class Chart(NamedTuple):
@@ -99,9 +99,9 @@ class CarefulABC(Careful, ABCMeta):
 class Set(metaclass=CarefulABC):
     """A set of arrays; its shape and its numbers may be expressions of named sizes.
 
-    A set gives a statement all that it needs: draws that reach the boundary, a projection, a test
-    of membership, extreme points, moves for a search, and coordinates for proofs. Every method
-    takes `size`, the dict that gives each name its number.
+    A set provides random points up to its boundary, a projection, a test of membership, extreme
+    points, nearby points for a search, and coordinates for proofs. Every method has an argument
+    `size`, a dict from each name to its number.
     """
 
     convex: ClassVar[bool] = True
@@ -115,7 +115,7 @@ class Set(metaclass=CarefulABC):
         return RefusedSet(problem)
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Return the shape of the set's points at a size."""
+        """Return the shape of the set's points, for given numbers of the named sizes."""
         return shape_of(getattr(self, "shape", ()), size)
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -228,7 +228,7 @@ class Set(metaclass=CarefulABC):
             self.shape_at({})
 
     def _refuse_numbers(self, size: Size) -> None:
-        """Refuse numbers that give no set at a size, as a negative radius does."""
+        """Refuse numbers that define no set for the given sizes, such as a negative radius."""
 
     def _radius(self, size: Size) -> float:
         radius = number_of(self.R, size)  # type: ignore[attr-defined]

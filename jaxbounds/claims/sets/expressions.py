@@ -71,7 +71,7 @@ def refuse_other_expressions(what: Number, /) -> None:
     """Refuse a value that is neither a number nor an expression of sizes; sizes may have any names.
 
     Raises:
-        Refused: if the value is neither; the message gives an example.
+        Refused: if the value is neither a number nor an expression; the message gives an example.
     """
     if isinstance(what, str):
         try:
@@ -84,7 +84,7 @@ def refuse_other_expressions(what: Number, /) -> None:
 
 
 def number_of(what: Number, size: Size, /) -> float:
-    """Return the value of an expression at a size.
+    """Return the value of an expression, for given numbers of the named sizes.
 
     Raises:
         Refused: if the text is not an expression, or names a size that `size` lacks.
@@ -95,7 +95,7 @@ def number_of(what: Number, size: Size, /) -> float:
 
 
 def shape_of(shape: Shape, size: Size, /) -> tuple[int, ...]:
-    """Return a shape with each expression replaced by its value at a size.
+    """Return a shape with each expression replaced by its value for given sizes.
 
     Raises:
         Refused: if an axis is not a nonnegative whole number.

@@ -16,7 +16,7 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True)
 class Integers(Set):
-    """Arrays of whole numbers from `lo` to `hi` inclusive; a gradient search keeps them fixed."""
+    """Arrays of whole numbers from `lo` to `hi` inclusive; a gradient search never changes them."""
 
     lo: Number
     hi: Number

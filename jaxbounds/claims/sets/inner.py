@@ -157,8 +157,8 @@ def supremum(
     write instead.
 
     Args:
-        function: the function that the search maximises. The function takes a point of each set as
-            a keyword argument, and returns a number.
+        function: the function that the search maximises. The function has a keyword argument for a
+            point of each set, and returns a number.
         over: the sets, keyed by the names of the function's arguments.
         size: a dict from the names of sizes in the sets' shapes to numbers.
         starts: the number of draws and extreme points to climb from.
@@ -205,8 +205,8 @@ def infimum(
     only.
 
     Args:
-        function: the function whose infimum the search estimates. The function takes a point of
-            each set as a keyword argument, and returns a number.
+        function: the function whose infimum the search estimates. The function has a keyword
+            argument for a point of each set, and returns a number.
         over: the sets, keyed by the names of the function's arguments.
         size: a dict from the names of sizes in the sets' shapes to numbers.
         starts: the number of draws and extreme points to descend from.

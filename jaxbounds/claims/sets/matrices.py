@@ -148,7 +148,7 @@ class SpectralBall(_OfMatrices):
     p: float = math.inf
 
     def __repr__(self) -> str:
-        """Return the call that makes the set."""
+        """Return the Python call that makes the set, as text."""
         if self.p == 1:
             return f"Matrices({self.shape!r}, 'nuclear', {self.R!r})"
         return f"OperatorNorm({self.R!r}, {self.shape!r})"
@@ -288,7 +288,7 @@ class Symmetric(_OfMatrices):
             )
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Return the matrices' shape (d, d), with the number that `size` gives for d.
+        """Return the matrices' shape (d, d), with the number d from `size`.
 
         Raises:
             Refused: if the matrices of the set are not square.

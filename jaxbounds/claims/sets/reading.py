@@ -1,4 +1,4 @@
-"""Read sets from the text that `words.declared` writes, without executing the text."""
+"""Parse sets from the text that `words.declared` writes, without executing the text."""
 
 import ast
 import math
@@ -42,7 +42,7 @@ Sets = dict[str, Any]
 
 
 def sets_in(text: str, /) -> Sets:
-    """Read the sets that a text like "{'x': jb.Ball(1, 'd')}" declares.
+    """Parse the sets that a text like "{'x': jb.Ball(1, 'd')}" declares.
 
     Args:
         text: the Python of a dict from names of entries to the library's sets, or to dicts of sets.

@@ -25,7 +25,7 @@ class Simplex(Set):
         self._refuse(self.total)
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Return the arrays' shape, with the numbers that `size` gives for names.
+        """Return the arrays' shape, with the numbers from `size` in place of names.
 
         Raises:
             Refused: if a row has no entry.

@@ -73,7 +73,7 @@ class Box(Set):
             inside = lambda k: jax.random.uniform(k, shape, minval=low, maxval=high)
 
             def partly(key: jax.Array) -> jax.Array:
-                """Draw about half of the entries at an end, and the others uniformly."""
+                """Draw about half of the entries at an interval's end, and the rest uniformly."""
                 a, b, c = jax.random.split(key, 3)
                 at_end = jax.random.bernoulli(a, 0.5, shape)
                 return jnp.where(at_end, self.extreme(b, size), inside(c))
@@ -155,8 +155,8 @@ def _scale(key: jax.Array) -> jax.Array:
 def anywhere(key: jax.Array, shapes: Sequence[tuple[int, ...]], /) -> list[jax.Array]:
     """Draw unbounded arrays of the given shapes with one compiled program.
 
-    Each array has one of four laws: normal, normal at a random scale, entries of different scales,
-    or signs on a few entries.
+    Each array has one of four distributions: normal, normal at a random scale, entries of different
+    scales, or signs on a few entries.
     """
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     of_all, of_entries, places = jax.random.split(key, 3)
@@ -268,7 +268,9 @@ class Ball(Set):
         return {f"|{name}|_{_said(self.p)} <= {self.R}": within}
 
     def charts(self, size: Size) -> tuple[Chart, ...]:
-        """Return one chart: a map from the entries (p = infinity, one entry), or radius and angles.
+        """Return one chart: a map from the entries if p = infinity, else from radius and angles.
+
+        For arrays with a single entry, the chart is a map from the entry, too.
 
         Raises:
             Refused: if p is neither 2 nor infinity, and the arrays have more than one entry.
@@ -295,7 +297,7 @@ class Sphere(Ball):
     convex: ClassVar[bool] = False
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Return the arrays' shape, with the numbers that `size` gives for names.
+        """Return the arrays' shape, with the numbers from `size` in place of names.
 
         Raises:
             Refused: if the arrays have no entry, so that no norm is positive.
@@ -355,7 +357,7 @@ class Signs(Set):
     convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse a shape that holds more than sizes and whole numbers."""
+        """Refuse a shape that contains anything other than names of sizes and whole numbers."""
         self._refuse(self.scale)
         if isinstance(self.scale, str) or not 0 < self.scale < math.inf:
             raise Refused(

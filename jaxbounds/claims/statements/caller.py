@@ -1,4 +1,4 @@
-"""Find the line of code that declares a statement, whichever helpers make the statement."""
+"""Find the line of code that declares a statement, even if helper functions make the statement."""
 
 import sys
 import sysconfig

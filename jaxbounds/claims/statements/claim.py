@@ -45,7 +45,7 @@ _BY_KIND: Any = None
 """The default of a field that `Statement` or `Form` fills later."""
 LONGEST_NAME = 40
 """The name of a twin (a false variant of a claim) has at most this many characters; the library
-cuts longer names. A larger number of characters makes wider tables."""
+cuts longer names. If this number of characters is larger, printed tables are wider."""
 
 
 def _refused(problem: Exception, *given: Any, **named: Any) -> Statement:
@@ -102,9 +102,9 @@ def claim(
 
     If a side is a function that a module defines under its own name, the verdict is a verdict on
     this function, too. `false` lists twins, which are false variants of the claim: the library must
-    refute each twin, and reports on each in a row of its own. The engine makes a further false
-    variant: it scales the right side until the worst instance's left side exceeds the right side by
-    1%.
+    refute each twin, and reports on each in a row of its own. The engine itself also makes a false
+    variant, in which it scales the right side until the worst instance's left side exceeds the
+    right side by 1%.
 
     Args:
         id: the id of the statement, "<paper>.<name>", in lower case.

@@ -1,4 +1,4 @@
-"""Read a paper's errata from a TOML file, whose diffs a reviewer can read.
+"""Read a paper's errata from a TOML file, because a reviewer can read the diffs of such a file.
 
 ```toml survives = "The paragraph that says which theorems remain true."
 
@@ -28,8 +28,8 @@ from jaxbounds.claims.statements.paper import Erratum, Weight
 from jaxbounds.ground.exceptions import Refused
 
 _FIELDS = {f.name: f.default is MISSING for f in fields(Erratum)}
-"""A dictionary from the name of each field of an erratum to whether every erratum must give the
-field."""
+"""A dictionary from the name of each field of an erratum to a boolean: whether every erratum must
+have the field."""
 _TOP = ("survives", "remarks", "unchecked", "erratum")
 
 

@@ -24,14 +24,14 @@ of a claim)."""
 Sense = Literal["at most", "at least", "exactly"]
 
 _BY_KIND: Any = None
-"""Stands for the default of a field that `Statement` fills according to its kind."""
+"""A placeholder for the default of a field that `Statement` fills according to its kind."""
 _BY_STATEMENT: Any = None
-"""Stands for the default of a field that `Statement` fills from its other fields."""
+"""A placeholder for the default of a field that `Statement` fills from its other fields."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counterexample(metaclass=Careful):
-    """An instance, small enough for a person, on which a form (version of a claim) fails.
+    """An instance, small enough to check by hand, on which a form (version of a claim) fails.
 
     Attributes:
         instance: the inputs, as nested dicts of numbers, lists or arrays.
@@ -58,7 +58,7 @@ class Counterexample(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Counterexample":
-        """Return the placeholder that stands for a refused declaration while a file is loaded."""
+        """Return a placeholder for a refused declaration while a file is loaded."""
         made = cls(instance={}, ratio=0.0)
         object.__setattr__(made, "refused", str(problem))
         return made
@@ -69,9 +69,9 @@ class Form(metaclass=Careful):
     """One right-hand side of a claim: as printed, corrected, or sharpened.
 
     Attributes:
-        name: "printed", "derived", "corrected" or "sharpened", optionally followed by a tag
-            ("sharpened S5"). A name that begins with "false" marks a false twin, which is a false
-            variant of the claim: the library must refute the twin.
+        name: the name of the form: "printed", "derived", "corrected" or "sharpened", optionally
+            followed by a tag ("sharpened S5"). A name that begins with "false" marks a false twin,
+            which is a false variant of the claim: the library must refute the twin.
         expected: the status that the verdict on the form should have. The default is "fails" if the
             form stores a counterexample, else "holds" (for rates and limits "consistent").
         note: a proof sketch, or the text of the erratum.
@@ -120,7 +120,7 @@ class Form(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Form":
-        """Return the placeholder that stands for a refused declaration while a file is loaded."""
+        """Return a placeholder for a refused declaration while a file is loaded."""
         made = cls(name="printed")
         object.__setattr__(made, "refused", str(problem))
         return made

@@ -159,7 +159,7 @@ def covering(
     Args:
         item: a numbered item (theorem, display, ...) of the paper.
         statements: all statements of the paper.
-        said: the paper's `items`, which says in words why an item has no statement.
+        said: the paper's dictionary `items`, which tells in words why an item has no statement.
     """
     known = {s.id for s in statements}
     about = tuple(s.id for s in statements if s.id == item.id or s.label == item.printed)

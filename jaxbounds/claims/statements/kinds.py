@@ -53,7 +53,7 @@ EXACT = _decided_by("each instance")
 BY_INSTANCE = _decided_by("each instance", "each run")
 """The kinds of claims that a single instance can refute."""
 DRAWN = _decided_by("all draws of a size")
-"""The kinds of claims about the law of the draws (random instances)."""
+"""The kinds of claims about the probability distribution of random instances."""
 FITTED = _decided_by("the trend over all sizes")
 """The kinds of claims that the engine decides by a trend over sizes. The best status of a claim
 about a trend is `consistent`."""

@@ -75,7 +75,7 @@ class Line:
     def statement(self, budget: Budget | None = None) -> Statement:
         """Return the claim as a statement.
 
-        The engine makes the control of the claim, a deliberately false variant.
+        The engine itself makes the control of the claim, a deliberately false variant.
 
         Args:
             budget: the numbers of draws, restarts and steps; the default is `Budget()`.

@@ -30,8 +30,8 @@ class Drawn:
         """Draw one instance.
 
         Raises:
-            Refused: if the distribution matters (`law`), and the statement's own sampler leaves
-                entries to the sets.
+            Refused: if the distribution matters (`law`), and the statement's own sampler does not
+                draw every entry.
         """
         if self.own is None:
             return self.over.draw(key, size)
@@ -55,7 +55,7 @@ class Projected:
     own: Callable[[Instance, Size], Instance] | None = None
 
     def __call__(self, instance: Instance, size: Size) -> Instance:
-        """Return a nearby instance that meets the hypotheses."""
+        """Return a nearby instance that satisfies the hypotheses."""
         near = self.over.project(instance, size)
         return near if self.own is None else self.own(near, size)
 

@@ -209,6 +209,6 @@ class Paper:
 
     @property
     def by_weight(self) -> tuple[Erratum, ...]:
-        """Return the errata, the heaviest class first; errata of one class keep their order."""
+        """Return the errata, the most serious class first; errata of one class keep their order."""
         weights = get_args(Weight)
         return tuple(sorted(self.errata, key=lambda erratum: weights.index(erratum.kind)))

@@ -16,7 +16,7 @@ def statements_in(package: str, sections: Sections, /) -> tuple[Statement, ...]:
     """Join the tuples of statements of a paper's sections, in order.
 
     Args:
-        package: the name of the package that contains the modules, as `__name__` gives it.
+        package: the value of `__name__` in the package that contains the modules.
         sections: a dictionary from each section to the names of its modules.
 
     Raises:

@@ -1,9 +1,9 @@
 """Declare one numbered claim as data, and check that the declaration is well formed.
 
-A statement says how to draw instances that meet its hypotheses, and names the public functions that
-it judges. The statement's `evaluate` calls the judged functions to measure both sides of the claim.
-`jaxbounds.falsify` turns a statement into a `Verdict`. This module stores and checks the
-declaration of the statement, and judges nothing.
+A statement defines how to draw instances that satisfy its hypotheses, and names the public
+functions that it judges. The statement's `evaluate` calls the judged functions to measure both
+sides of the claim. `jaxbounds.falsify` turns a statement into a `Verdict`. This module stores and
+checks the declaration of the statement, and judges nothing.
 """
 
 import math
@@ -57,7 +57,7 @@ ENGINES_CONTROL: Mapping[bool | str, str] = {
 claim. The keys are True for a bound, False for an equality, "limit" and "rate"."""
 WIDEST = 1e-3
 """Largest relative tolerance that a statement may declare; rounding errors are smaller than this
-value. A larger value accepts tolerances that hide violations."""
+value. If this value were larger, a statement could declare a tolerance that hides violations."""
 TYPED = (
     "id", "label", "formula", "kind", "evaluate", "control", "hypotheses", "cases", "project",
     "search", "relation", "level", "tolerance", "budget", "host", "estimates", "towards",
@@ -76,8 +76,8 @@ ALONE = "alone"
 """The name of the only entry of an instance, for a claim about sizes alone; a counterexample omits
 this entry."""
 _BY_KIND: Any = None
-"""Stands for the default of a field that `Statement.__post_init__` fills, depending on the kind of
-the claim."""
+"""A placeholder for the default of a field that `Statement.__post_init__` fills, depending on the
+kind of the claim."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +152,8 @@ class Statement(metaclass=Careful):
             given.
         cases: a function `cases(size) -> Instance`, which returns chosen instances, or all
             instances of a finite class, stacked along a leading axis.
-        sizes: the sizes to try, smallest first; each size gives shapes and other static numbers by
-            name.
+        sizes: the sizes to try, smallest first; each size is a dict from names to shapes and other
+            static numbers.
         forms: the right-hand sides with which the left side is compared.
         control: the deliberately false variant in words, which `evaluate` returns as
             `rhs["control"]`. The verdict on a statement is never `holds` unless the engine rejects
@@ -161,7 +161,7 @@ class Statement(metaclass=Careful):
             side exceeds the right side by 1%. For a limit, the default control shifts the right
             side; for a rate, it raises the right side to a power.
         hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance counts only if it
-            meets all hypotheses.
+            satisfies all hypotheses.
         assumptions: the hypotheses of the claim in words.
         project: `project(instance, size) -> Instance` maps an instance back onto the hypotheses
             after a step of the search.

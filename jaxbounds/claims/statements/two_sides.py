@@ -101,7 +101,7 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
     """Refuse a side with an argument that is neither an entry nor a size.
 
     Args:
-        which: the name that messages give to the side.
+        which: the name of the side in error messages.
         side: the side of a claim: a function or a number.
         known: the names of all entries of the claim's instances, and of all its sizes.
 

@@ -1,4 +1,4 @@
-"""Say in one sentence why a loss cannot be used, with the cause and the user's line of code."""
+"""Explain in one sentence why a loss cannot be used, with the cause and the user's line of code."""
 
 import linecache
 import sysconfig

@@ -28,7 +28,7 @@ from jaxbounds.networks.options import number, whole
 DENSE_LIMIT = 1000
 """The largest number of parameters for which the library forms the whole Hessian matrix.
 
-A larger number gives more exact results for more networks, but takes more time and memory.
+A larger number makes the results exact for larger networks, but takes more time and memory.
 """
 
 WHAT = "the extreme eigenvalues of the Hessian"

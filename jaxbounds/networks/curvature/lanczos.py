@@ -33,19 +33,19 @@ LEAST_BASIS = 32
 """The number of rows (vectors) of the default basis if the vectors are so long that `BASIS_BYTES`
 allows fewer rows.
 
-A larger number converges in fewer products and takes more memory.
+A larger number needs fewer products until convergence, and takes more memory.
 """
 
 BASIS_BYTES = 8 * 2**20
 """The largest size in bytes of the default basis, unless `LEAST_BASIS` rows need more.
 
-A larger number restarts less often, and may exceed the caches of the processor.
+A larger number of bytes means fewer restarts, but the basis may exceed the caches of the processor.
 """
 
 _STRETCH = 10
 """The number of products of the matrix with vectors between two checks of the residuals.
 
-A larger number checks less often and notices convergence later.
+A larger number means fewer checks, and convergence is noticed later.
 """
 
 
@@ -310,7 +310,7 @@ def images_of(operator: Operator, rows: Any, /, *, hosted: bool) -> Any:
 def _ritz(state: _Krylov) -> tuple[Array, Array, Array]:
     """Return Ritz values, Ritz vectors (as columns) and residual estimates.
 
-    Unfilled rows of the basis give the last values, which mean nothing.
+    The last values, which belong to unfilled rows of the basis, mean nothing.
     """
     m = state.projected.shape[0]
     index = jnp.arange(m, dtype=jnp.int32)

@@ -1,4 +1,4 @@
-"""Compute what a monitor records besides the extreme eigenvalues; read and write its records."""
+"""Compute what a monitor records besides the extreme eigenvalues; read and write the records."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def check_measures(measures: Sequence[Measure], /) -> tuple[Measure, ...]:
     """Return the measures (kinds of numbers to record), and refuse an unknown name.
 
     Raises:
-        Refused: if the monitor does not know a measure.
+        Refused: if the name of a measure is unknown.
     """
     single = isinstance(measures, str) or not hasattr(measures, "__iter__")
     given: tuple[Any, ...] = (measures,) if single else tuple(measures)
@@ -57,8 +57,8 @@ def measured(
         measure: the measure to compute. For "extremes" the dictionary is empty, because every
             record contains the extreme eigenvalues anyway.
         point: the loss with its parameters and batches.
-        operator: a function that makes the `Curvature` for a measure that is itself a function of a
-            `Curvature`.
+        operator: a function that makes the `Curvature`, for a measure that the user gives as a
+            function of a `Curvature`.
         memory_limit: the largest number of bytes that the measure may need.
         key: the random key that draws start vectors and probes.
     """
@@ -80,7 +80,7 @@ def measured(
 
 
 def check_logger(logger: Any, /) -> None:
-    """Refuse a logger that takes no records.
+    """Refuse a logger that cannot receive records.
 
     Raises:
         Refused: if the logger is neither a function nor an object with `log`, `log_metrics`,

@@ -126,8 +126,8 @@ class CurvatureMonitor:
                 if the greatest eigenvalue exceeds 2 / learning_rate.
             file: the path of a file to which the monitor writes its records, one on each line. If
                 the file exists already, the monitor continues the file's records.
-            logger: a function, or an object with `log`, `log_metrics`, `add_scalar` or `info`. The
-                logger receives `last` after each record.
+            logger: a function, or an object with `log`, `log_metrics`, `add_scalar` or `info`.
+                After each record, the monitor passes the dictionary `last` to the logger.
             tolerance: the residual that counts as converged; see `Curvature.extremes`.
             basis: the number of vectors in the Krylov basis; see `Curvature.extremes`.
             dense_limit: the largest number of parameters for a dense matrix; see

@@ -59,10 +59,10 @@ class Curvature:
         data: one batch (any pytree: a tuple (x, y) is one batch), or a list of batches of equal
             shape, [(x1, y1), (x2, y2)]. For a list, the mean loss needs the memory of only one
             batch. A list [x, y] of arrays of equal length is refused, since the list may mean one
-            batch or two batches. A re-iterable of batches (a Dataset, a DataLoader), or a function
-            that makes an iterator of batches, is read again at each product, one batch at a time.
-            The least eigenvalue over one minibatch is usually several times more negative than the
-            least eigenvalue over all data.
+            batch or two batches. `data` may also be a re-iterable of batches (a Dataset, a
+            DataLoader), or a function that makes an iterator of batches. Each product then iterates
+            over the batches again, one batch at a time. The least eigenvalue over one minibatch is
+            usually several times more negative than the least eigenvalue over all data.
         batches: a list of batches, for batches that `data` would mistake for one batch:
             batches=[x1, x2].
         batch_size: the number of examples in a batch, if `data` is one pytree of arrays (n, ...)
@@ -183,7 +183,8 @@ class Curvature:
         """Estimate the diagonal, with the standard error of each entry.
 
         Args:
-            key: the random key that draws the probes; `jax.random.key(0)` unless given.
+            key: the random key that draws the probes (random vectors); `jax.random.key(0)` unless
+                given.
             products: the number n of random vectors; the error falls as 1 / sqrt(n).
 
         Raises:
@@ -325,7 +326,8 @@ class Curvature:
         sketch exceeds 256 MiB, "auto" means "hutchinson".
 
         Args:
-            key: the random key that draws the probes; `jax.random.key(0)` unless given.
+            key: the random key that draws the probes (random vectors); `jax.random.key(0)` unless
+                given.
             products: the total number of products of the matrix with vectors, in all methods so
                 far.
             method: the name of the method, "auto", "hutchinson", "hutch++" or "krylov".
@@ -352,9 +354,11 @@ class Curvature:
         basis if the basis fits into 256 MiB.
 
         Args:
-            key: the random key that draws the probes; `jax.random.key(0)` unless given.
+            key: the random key that draws the probes (random vectors); `jax.random.key(0)` unless
+                given.
             probes: the number n of random vectors; the error falls as 1 / sqrt(n). The default is
-                4, or 1 for 100,000 parameters or more, for which one vector gives a small error.
+                4; for 100,000 parameters or more it is 1, because one vector then gives a small
+                error.
             iterations: the number of quadrature nodes of each probe (random vector). The default is
                 60, or the number of rows of the basis of `extremes` if that number is smaller (32
                 for many parameters). More nodes resolve the density more finely.

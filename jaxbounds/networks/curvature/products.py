@@ -129,7 +129,7 @@ class Problem(NamedTuple):
         selection: the leaves of the pytree that are parameters.
         of: the matrix of second derivatives to use, "hessian" or "ggn".
         own: the parameters.
-        fixed: the arrays in the parameters' pytree that are not parameters and keep their values.
+        fixed: the arrays in the parameters' pytree that are held fixed.
         groups: the groups of batches over which the loss is averaged; None without batches.
         head: the index of the head, if the selection covers the parameters of one head.
         ruled: whether the loss may have a custom_vjp, so that a product must be tried first.

@@ -110,12 +110,13 @@ def _slope_kernel(problem: Problem, static: dict, dynamic: dict) -> jax.Array:
 
 
 KEPT = 32
-"""The number of compiled programs that this module keeps; it drops the least recently used program
-first. A larger number takes more memory and compiles less often."""
+"""The number of compiled programs that this module keeps. If there are more, the module drops the
+least recently used program first. A larger number takes more memory, and programs are compiled less
+often."""
 _programs: "OrderedDict[Any, Any]" = OrderedDict()
 _fixed: set[Any] = set()
-"""The keys of losses that gave equal traces in two tracings. A loss whose key is in this set is not
-traced a third time.
+"""The keys of losses that gave equal traces in two tracings. The library does not trace a loss a
+third time if its key is in this set.
 """
 
 

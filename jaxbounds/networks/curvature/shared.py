@@ -4,8 +4,8 @@ The methods `extremes`, `top`, `spectrum` and `trace` all multiply one matrix wi
 of orthonormal vectors. A `Run` stores these vectors as rows. Each method uses the first rows that
 it needs, and extends the run if rows are missing. Therefore a method's result does not depend on
 the methods called before. NumPy diagonalises the projected matrix, so no program is compiled for
-its diagonalisation. A method that needs more products than the basis has rows restarts the run, and
-later methods make a new run.
+its diagonalisation. If a method needs more products than the basis has rows, the method restarts
+the run, and later methods start a new run.
 """
 
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from jaxbounds.networks.curvature.lanczos import (
 STEP = 4
 """The number of products of the operator with vectors between two checks of a run's residuals.
 
-A larger number of products between two checks notices convergence later.
+If this number of products is larger, a run notices convergence later.
 """
 
 CONFIRM = 2
@@ -237,7 +237,7 @@ def pairs_of(
 ) -> Found:
     """Extend a run until the residuals of the wanted Ritz pairs are small, and return the pairs.
 
-    A residual counts as small if it is small again `CONFIRM` products later.
+    A residual counts as small only if it is still small `CONFIRM` products later.
 
     Args:
         run: a Krylov run that was not restarted yet.

@@ -36,13 +36,13 @@ gives a small error.
 """
 
 ITERATIONS = 60
-"""The largest number of nodes that `spectrum` takes for a random vector by default. A larger number
-resolves the density more finely and costs more products."""
+"""The default of the largest number of nodes that `spectrum` computes for a random vector. A larger
+number of nodes resolves the density more finely, and costs more products."""
 
 STORED_BYTES = 256 * 2**20
 """`spectrum` keeps the Krylov basis, and orthogonalises against it, up to this size in bytes.
 
-A larger number needs more memory, and avoids spurious copies of converged values for larger
+A larger size needs more memory, and avoids spurious copies of converged eigenvalues for larger
 networks.
 """
 

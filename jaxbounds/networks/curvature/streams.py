@@ -1,4 +1,4 @@
-"""Read batches again at each product, for more data than the memory holds."""
+"""Iterate over the batches again at each product, for data that do not fit into the memory."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -104,11 +104,11 @@ def _sampled(
 
 
 def _krylov(product: Any, size: int, dtype: Any, key: Array, static: dict) -> tuple:
-    """Return the exact trace in the shared Krylov space, and samples of the trace outside of it.
+    """Return the exact trace in the shared Krylov space, and estimates of the trace outside of it.
 
     The Krylov space of the extremes holds the dominant eigenvectors (Chen and Hallman, SIAM J.
     Matrix Anal. Appl. 44, 2023). Let B be the matrix projected on the complement of the Krylov
-    space. A sample of the trace of a matrix B, from a vector of random signs, has the variance 2
+    space. An estimate of the trace of B from a vector of random signs has the variance 2
     (||B||_F^2 - sum B_ii^2). The products with the probes (random vectors) estimate ||B||_F^2 and
     sum B_ii^2. The estimates of the variance use all entries of the products, so a few probes give
     a reliable standard error.

@@ -1,4 +1,4 @@
-"""Define losses for which `Curvature` gives the Fisher matrix or a preconditioned Hessian.
+"""Define losses for which `Curvature` is the Fisher matrix or a preconditioned Hessian.
 
 All methods of `Curvature` therefore also work for these matrices, with residuals and standard
 errors.
