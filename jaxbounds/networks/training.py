@@ -43,7 +43,8 @@ def optimizer(
     """Return the full-batch optimiser with the given name; its step size may be traced.
 
     Args:
-        rule: "gd", "momentum" (heavy ball), "adam" or "adamw" (beta = .9, .999, eps = 1e-8).
+        rule: the name of the optimiser: "gd", "momentum" (heavy ball), "adam" or "adamw" (beta =
+            .9, .999, eps = 1e-8).
         step_size: the step size of the optimiser: a number or a traced scalar.
         momentum: the momentum coefficient of the heavy-ball method.
         weight_decay: the decoupled weight decay of AdamW.

@@ -41,7 +41,7 @@ class Search(NamedTuple):
         seed: the seed of the random instances.
         seconds: the limit, in seconds of processor time, for the search at each size. The search at
             a size ends earlier if climbs from enough starting instances end at the same constant.
-        grow: also search at the statement's first size with each axis doubled in turn.
+        grow: whether to search also at the statement's first size with each axis doubled in turn.
         single: whether the user named exactly one statement. For a single named statement the
             search raises errors instead of returning them as reasons.
     """
@@ -191,7 +191,7 @@ def constants_of(
         seed: the seed of the random instances.
         seconds: the limit, in seconds of processor time, for the search at each size. The search at
             a size ends earlier if climbs from enough starting instances end at the same constant.
-        grow: also search at the statement's first size with each axis doubled in turn.
+        grow: whether to search also at the statement's first size with each axis doubled in turn.
         on: the engine that does the work (local processes, Dask or SLURM), as for `verify`.
         jobs: the number of processes; 0 means one for each core. Engines other than "processes"
             ignore `jobs`.

@@ -28,11 +28,11 @@ class Engine:
     """The engine that computes pieces of work.
 
     Attributes:
-        engine: "processes" of this machine; "dask://HOST:PORT", a Dask scheduler that runs there;
-            "slurm", an array of SLURM jobs; or "slurm:local", the jobs as processes of this
-            machine, for a test.
+        engine: the place of the computation: "processes" of this machine; "dask://HOST:PORT", a
+            Dask scheduler; "slurm", an array of SLURM jobs; or "slurm:local". For a test,
+            "slurm:local" runs the jobs as processes of this machine.
         partition: the partition of SLURM in which the jobs run.
-        time: minutes that a SLURM job may take.
+        time: the time limit of a SLURM job, in minutes.
         array: the number of SLURM jobs, among which the pieces of work are divided.
     """
 

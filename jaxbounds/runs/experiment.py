@@ -252,7 +252,7 @@ def run(
             `precision`, the experiment chooses the precision ("highest"), or JAX's default applies
             if the experiment chooses none.
         out: the folder for result.nc and the checkpoints; without `out`, `run` writes no file.
-        resume: continue the run that the folder already holds.
+        resume: whether to continue the run that the folder already holds.
         shards: the number of shards (shares of the training runs). If `shards` is positive, the
             engine `on` computes the shards, and `run` merges them.
         on: the engine that computes the shards, as for `verify`.

@@ -62,7 +62,8 @@ def falsify(
             statement's id, but not on other statements.
         budget: the numbers of random instances (draws) and of searches; the statement's own numbers
             unless given.
-        timeout: seconds. If the search refutes no claim in this time, the verdict is inconclusive.
+        timeout: the time limit in seconds. If the search refutes no claim in this time, the verdict
+            is inconclusive.
         store: the folder for the worst instance `worst/<id>.<form>.npz` and, if a form fails, for
             `counterexamples/<id>.<form>.npz`, a simpler instance that still violates the form. The
             default is a temporary folder, which Python removes when the result is no longer in use.

@@ -27,7 +27,7 @@ class Jobs(concurrent.futures.Executor):
             there.
         jobs: the number of jobs among which the driver divides the pieces of work.
         cluster: where the jobs run: "slurm", or "local" for processes of this machine.
-        minutes: minutes that a job may take.
+        minutes: the time limit of a job, in minutes.
         partition: the partition of SLURM; "" means SLURM's default.
     """
 

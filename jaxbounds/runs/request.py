@@ -100,7 +100,7 @@ def requested(
 
     Args:
         experiment: the id of the experiment.
-        words: the fields of the experiment's configuration as options.
+        words: command-line options that set fields of the experiment's configuration.
         preset: the name of the configuration to start from.
         seed: the seed of all random numbers.
         precision: JAX's precision of matrix products.
@@ -234,7 +234,7 @@ def with_fields(experiment: str, fields: Mapping[str, Any], /, **given: Any) -> 
     Args:
         experiment: the id of the experiment.
         fields: a dictionary from a field's name to its new value.
-        **given: options of `requested`.
+        **given: further options, which the function passes to `requested`.
 
     Raises:
         Refused: in the cases that `requested` lists, and if a field is unknown or a value has a

@@ -61,15 +61,17 @@ class Options:
 
     Attributes:
         seed: the seed of all random instances.
-        thorough: use ten times as many random instances and searches. Thorough searches also start
-            from the worst instances of earlier runs.
-        certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
-            write witnesses for independent checkers beside the counterexamples. The option
-            `certify` needs the packages of the extra `certify`.
-        traceback: print the traceback of a statement that cannot be measured.
-        fresh: ignore instances of earlier runs, and store no instances for later runs.
-        timeout: seconds for each statement, checked between two batches of instances. If the search
-            refutes no claim in this time, the verdict is inconclusive.
+        thorough: whether to use ten times as many random instances and searches. Thorough searches
+            also start from the worst instances of earlier runs.
+        certify: whether to disprove failing forms in ball arithmetic, which encloses rounding
+            errors, and to write witnesses for independent checkers beside the counterexamples. The
+            option `certify` needs the packages of the extra `certify`.
+        traceback: whether to print the traceback of a statement that cannot be measured.
+        fresh: whether to ignore instances of earlier runs, and to store no instances for later
+            runs.
+        timeout: the time limit for each statement in seconds, which the run checks between two
+            batches of instances. If the search refutes no claim in this time, the verdict is
+            inconclusive.
     """
 
     seed: int = 0
@@ -252,16 +254,16 @@ class Verification:
     The verification continues an interrupted run in the folder, and prints no verdicts.
 
     Args:
-        selection: the statements.
+        selection: the statements to judge.
         options: the options with which the run judges statements.
         out: the folder into which the verdicts are written. If the folder holds verdicts of another
             run on other statements, the run writes into another folder beside this folder.
         on: the engine that judges the statements.
         jobs: the number of processes; 0 means one for each core.
-        exitfirst: stop at the first verdict that differs from the recorded verdict.
-        last_failed: judge only the statements whose verdicts in the last run differed from the
-            record, and the statements without a verdict. If this selects no statement, judge all
-            statements.
+        exitfirst: whether to stop at the first verdict that differs from the recorded verdict.
+        last_failed: whether to judge only the statements whose verdicts in the last run differed
+            from the record, and the statements without a verdict. If this selects no statement, the
+            run judges all statements.
 
     Raises:
         Refused: if an option is out of its range, or if another process would have to judge a paper
@@ -455,7 +457,8 @@ class Verification:
         run's results stay, and the new verdicts are not published.
 
         Args:
-            record: write ratios and values into the papers' records, if all statements were judged.
+            record: whether to write ratios and values into the papers' records, if all statements
+                were judged.
 
         Raises:
             Refused: if `record` is True, and a paper is defined in no file.

@@ -132,9 +132,9 @@ class Verdicts(tuple[Verdict, ...]):
         A form is one version of a claim: printed, corrected or sharpened.
 
         Args:
-            verdict: one of these verdicts; the verdict with the largest ratio unless given.
-            shrunk: load the counterexample of a failing form, made as simple as possible, instead
-                of the worst instance.
+            verdict: a verdict of this tuple; by default the verdict with the largest ratio.
+            shrunk: whether to load the counterexample of a failing form, made as simple as
+                possible, instead of the worst instance.
 
         Raises:
             Refused: if the run stored no worst instance, or no counterexample (for `shrunk=True`),

@@ -41,17 +41,19 @@ def verify(
         out: the folder for verdicts.json, report.html and the instances. The default is a temporary
             folder, which Python removes when the result is no longer in use.
         seed: the seed of all random instances.
-        timeout: seconds for each statement, checked between two batches of instances. If the search
-            refutes no claim in this time, the verdict is inconclusive.
-        thorough: use ten times as many random instances and searches. The searches of a thorough
-            run also start from the worst instances that earlier runs found.
-        fresh: ignore instances of earlier runs, and store no instances for later runs.
-        certify: disprove failing forms in ball arithmetic, which encloses rounding errors, and
-            write witnesses for independent checkers beside the counterexamples. The option
-            `certify` needs the packages of the extra `certify`.
-        record: write ratios and values into `records/` beside the papers' statements (for a file
-            `claims.py` into `claims-records/`). Later runs compare their ratios and values with the
-            records; see `Verdicts.moved` and `Verdicts.changed`.
+        timeout: the time limit for each statement in seconds, which the run checks between two
+            batches of instances. If the search refutes no claim in this time, the verdict is
+            inconclusive.
+        thorough: whether to use ten times as many random instances and searches. The searches of a
+            thorough run also start from the worst instances that earlier runs found.
+        fresh: whether to ignore instances of earlier runs, and to store no instances for later
+            runs.
+        certify: whether to disprove failing forms in ball arithmetic, which encloses rounding
+            errors, and to write witnesses for independent checkers beside the counterexamples. The
+            option `certify` needs the packages of the extra `certify`.
+        record: whether to write ratios and values into `records/` beside the papers' statements
+            (for a file `claims.py` into `claims-records/`). Later runs compare their ratios and
+            values with the records; see `Verdicts.moved` and `Verdicts.changed`.
         on: the engine: "processes" of this machine, "dask://HOST:PORT", "slurm", or any
             `concurrent.futures.Executor`. An executor of processes needs the start method "spawn",
             and a script must then call `verify` under `if __name__ == "__main__":`.

@@ -114,14 +114,14 @@ def find_violation(
         relation: the relation between the sides, "<=" or ">=".
         error: the numerical error of lhs - rhs, for example of a Monte-Carlo mean or of a Lanczos
             residual. The error is a number, or a function with arguments like those of `lhs`. A
-            violation counts only if it exceeds this error.
+            violation counts only if it exceeds the numerical error.
         hypotheses: further conditions on an instance, as in `jb.claim`: a function that returns a
             dict of booleans, lambda x: {"x > 0": jnp.all(x > 0)}. `jaxbounds new --from` cannot
             write a claim with hypotheses.
         seed: the seed of the random instances.
         budget: the numbers of random instances (draws) and of searches; the default budget unless
             given.
-        timeout: seconds, after which the search ends with its result so far.
+        timeout: the time limit in seconds; after this time the search ends with its result so far.
 
     Raises:
         Refused: if an argument is neither an entry of `over` nor a size, or a side is not a number.

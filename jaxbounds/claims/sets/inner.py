@@ -56,8 +56,8 @@ def best_point(
         objective: the function to maximise, from a point to a number; NaN counts as minus infinity.
         over: the sets, keyed by the names of the point's entries.
         size: a dict from the names of sizes in the sets' shapes to numbers.
-        given: a further starting point of the search, a point of the sets.
-        starts: the number of draws and extreme points to start from.
+        given: a further starting point of the search: a dict with a point of each set.
+        starts: the number of random points and extreme points from which the search starts.
         steps: the number of steps of the search from each starting point.
     """
     safe = lambda point: jnp.nan_to_num(objective(point), nan=-jnp.inf, posinf=jnp.inf)
@@ -161,7 +161,7 @@ def supremum(
             point of each set, and returns a number.
         over: the sets, keyed by the names of the function's arguments.
         size: a dict from the names of sizes in the sets' shapes to numbers.
-        starts: the number of draws and extreme points to climb from.
+        starts: the number of random points and extreme points from which the search climbs.
         steps: the number of steps of the search from each starting point.
     """
     return _found(function, over, size, (starts, steps), "below")
@@ -209,8 +209,8 @@ def infimum(
             argument for a point of each set, and returns a number.
         over: the sets, keyed by the names of the function's arguments.
         size: a dict from the names of sizes in the sets' shapes to numbers.
-        starts: the number of draws and extreme points to descend from.
-        steps: the number of steps from each starting point.
+        starts: the number of random points and extreme points from which the search descends.
+        steps: the number of steps of the search from each starting point.
     """
     return _found(function, over, size, (starts, steps), "above")
 

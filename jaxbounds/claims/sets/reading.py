@@ -45,7 +45,8 @@ def sets_in(text: str, /) -> Sets:
     """Parse the sets that a text like "{'x': jb.Ball(1, 'd')}" declares.
 
     Args:
-        text: the Python of a dict from names of entries to the library's sets, or to dicts of sets.
+        text: the Python code of a dict from names of entries to the library's sets, or to dicts of
+            sets.
 
     Raises:
         Refused: if the text holds anything besides sets of the library, numbers, words and lists.

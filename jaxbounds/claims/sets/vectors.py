@@ -179,7 +179,7 @@ def Reals(shape: Shape = ()) -> Box:
     """Return the set of all arrays of a shape; its draws have many scales, dense and sparse.
 
     Args:
-        shape: names of sizes or integers; () is the shape of a number.
+        shape: the shape of the arrays: names of sizes or integers; () is the shape of a number.
     """
     return Box(-math.inf, math.inf, shape)
 

@@ -120,7 +120,8 @@ def claim(
         false: the twins, which are right sides that make the claim false, or pairs of a left and a
             right side. A dict gives names to the twins; otherwise each twin has the name of its
             function.
-        judges: further judged functions that the sides call, as in `Statement`.
+        judges: further public functions that the sides call and that the verdict is also about, as
+            in `Statement`.
         label: the label of the claim in the paper, as "Lemma 1"; the default is the last part of
             the id.
         formula: the claim in a line of plain text; the default joins the names of both sides.
@@ -140,7 +141,7 @@ def claim(
             rises along `sizes` (or is one number of at least 1), and 0 otherwise.
         error: the absolute rounding error of lhs - rhs: a number, or a function like the sides.
         tolerance: the relative tolerance for rounding, as in `Statement`.
-        budget: the numbers of draws and search steps, as in `Statement`.
+        budget: the numbers of random instances and of search steps, as in `Statement`.
         expected: the status that the printed form (the claim itself) should get, as in `Form`.
         counterexample: an instance on which the printed form fails, as in `Form`.
         erratum: the id of the paper's erratum that makes the printed form false, as in `Form`.

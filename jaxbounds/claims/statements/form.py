@@ -82,12 +82,12 @@ class Form(metaclass=Careful):
         erratum: the id of the paper's erratum that makes the form false ("E1").
         reading: if the erratum has two readings, words that only the form's reading contains. The
             text is empty if the form belongs to neither of the two readings.
-        hypotheses: the hypotheses that this form adds to the statement's own.
+        hypotheses: the hypotheses that this form adds to the statement's own hypotheses.
         counterexample: an instance that shows the failure of a form that fails, with the form's
             ratio.
-        sense: the claim about the exponent of lhs against rhs, which kind "rate" needs: "at most",
-            "at least" or "exactly" one. For the claim lhs = O(rhs), choose "at most" if rhs grows,
-            and "at least" if rhs shrinks.
+        sense: the claim about the exponent of lhs as a power of rhs, which kind "rate" needs: the
+            exponent is "at most", "at least" or "exactly" one. For the claim lhs = O(rhs), choose
+            "at most" if rhs grows, and "at least" if rhs shrinks.
         exponent: for a rate, the least and the largest fitted exponent that the form accepts. A
             formula that is wrong by a power may still satisfy a claim of the sense "at most". If
             the fitted exponent lies outside the two given exponents, the form is inconclusive.

@@ -18,7 +18,7 @@ class Traits(NamedTuple):
     """The properties of a kind of claims, which other modules of the library use.
 
     Attributes:
-        relation: the relation of a statement that names no relation.
+        relation: the default relation of a statement of this kind.
         decider: the evidence that decides a claim of this kind. If "each instance" decides, a
             failing form (version of the claim) stores a counterexample. If "the trend over all
             sizes" decides, the best status of a verdict is `consistent`. If "all draws of a size"

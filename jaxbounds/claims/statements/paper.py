@@ -122,20 +122,21 @@ class Paper:
         id: the paper's name, which is the part of its statements' ids before the first dot.
         title: the title of the paper as printed.
         citation: the authors and the venue of the paper.
-        statements: the statements of the paper, in its order.
-        errata: the errata: the errors of the paper.
+        statements: the statements of the paper, in the paper's order.
+        errata: the errata, that is, the errors of the paper.
         survives: one paragraph that says which results remain true in spite of the errata.
         remarks: a dictionary from a place in the paper to a finding about this place that is not an
             error of the paper.
-        items: for each numbered item and display, the statements, errata or functions about it, or
-            the reason why the library has no statement.
+        items: a dictionary from each numbered item or display to the statements, errata or
+            functions about it, or to the reason why the library has no statement.
         contents: the numbered items of the source, as `jaxbounds new FOLDER --from paper.tex` lists
             them. An item counts as checked if a statement has its id, or if `items` has an entry
             for it.
         unchecked: a dict from an item's label in print to the reason why no statement checks the
             item.
-        unjudged: the public functions of the paper's modules that no statement judges: for each
-            reason, their full names within the paper ("model.head_norm").
+        unjudged: a dictionary from each reason to names of public functions of the paper's modules
+            that no statement judges for this reason. The names are full within the paper
+            ("model.head_norm").
         codes: an explanation of each short name in forms (versions of claims) and notes ("S6",
             "DM1"), in a sentence or two; `jaxbounds show <paper>.S6` prints it. Ids of errata need
             no entry, because the erratum's text explains the id.

@@ -20,7 +20,7 @@ class Sides(NamedTuple):
         error: the absolute uncertainty of `lhs - rhs` (rounding after cancellation, a Lanczos
             residual, a Monte Carlo half-width); a mapping if the forms differ. An instance decides
             nothing if both of its sides are smaller than the stated error.
-        trivial: a bound on `lhs` that needs no theory; a form that is never below this bound is
+        trivial: a bound on `lhs` that holds trivially; a form that is never below this bound is
             vacuous.
     """
 

@@ -163,8 +163,8 @@ class Statement(metaclass=Careful):
         hypotheses: `hypotheses(instance, size) -> {name: bool}`; an instance counts only if it
             satisfies all hypotheses.
         assumptions: the hypotheses of the claim in words.
-        project: `project(instance, size) -> Instance` maps an instance back onto the hypotheses
-            after a step of the search.
+        project: `project(instance, size) -> Instance` maps an instance to a nearby instance that
+            satisfies the hypotheses, after a step of the search.
         search: the way to search instances: "gradient" ascent on log(lhs/rhs), "random" moves, or
             "none". The default of `search` is "gradient" for inequalities and "none" for other
             kinds.

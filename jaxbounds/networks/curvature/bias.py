@@ -26,7 +26,7 @@ def minibatch_bias(loss: Loss, params: Params, batches: Any, /, **options: Any) 
         loss: `loss(params, batch)`.
         params: the parameters at which the Hessian is computed.
         batches: all data, as a list of batches of equal shape.
-        **options: the options that `Curvature.extremes` gets.
+        **options: further options, which the function passes to `Curvature.extremes`.
 
     Raises:
         Refused: if fewer than two batches are given, and in the cases that `Curvature` lists.

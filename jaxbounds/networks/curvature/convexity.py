@@ -35,8 +35,9 @@ class WeakConvexity(NamedTuple):
         loss: L, the mean loss over the batches.
         heads: H, the number of heads.
         minimum: an upper estimate of lambda_min, the least eigenvalue of the Hessian.
-        residual: ||A v - minimum v|| for the Hessian A and the unit vector v = `direction`; an
-            eigenvalue of A lies within this distance of `minimum`.
+        residual: the residual norm ||A v - minimum v|| for the Hessian A and the unit vector v =
+            `direction`. At least one eigenvalue of A differs from `minimum` by at most the residual
+            norm.
         resolved: whether the residual and the rounding error are at most a tenth of |`minimum`|.
         ratio_at_least: max(0, -minimum) / L, a lower estimate of -lambda_min / L.
         kappa_at_least: `ratio_at_least` times sqrt(H); for every smaller kappa, lambda_min >=
@@ -47,8 +48,8 @@ class WeakConvexity(NamedTuple):
         verdict: a text that says whether the loss violates the condition with `kappa` at this
             point.
         direction: the unit vector v with Rayleigh quotient `minimum`, a pytree like the parameters.
-        by_head: the share of the direction's squared norm in each head; None unless `heads` gave
-            the axes of the heads.
+        by_head: the share of the direction's squared norm in each head; None if `heads` is only a
+            number.
         extremes: the least and the greatest eigenvalue, as Lanczos estimates them, with residuals.
     """
 
@@ -159,8 +160,8 @@ class ConvexityCertificate(NamedTuple):
             converged.
         loss: L, the value of the loss outer(z).
         ratio: B / L, the factor of the loss in the bound lambda_min >= -(B / L) L.
-        norms: ||Hess z_k|| for each output z_k, shaped like the outputs.
-        slopes: d outer / d z_k, shaped like the outputs.
+        norms: the norm ||Hess z_k|| for each output z_k, shaped like the outputs.
+        slopes: the slope d outer / d z_k for each output z_k, shaped like the outputs.
         converged: whether Lanczos estimated every norm with a small residual.
     """
 
@@ -224,7 +225,7 @@ def convexity_certificate(
         batch: one batch.
         key: the random key that draws the start vectors of Lanczos.
         iterations: the number of products of Hess z_k with vectors, for each output z_k.
-        filter: selects the parameters; the default selects all parameters.
+        filter: a filter that selects the parameters; the default selects all parameters.
         memory_limit: the largest number of bytes that a program may need.
 
     Raises:

@@ -48,9 +48,9 @@ class Applied(NamedTuple):
     """The result of f(A) v, where f is a function, A the matrix and v a vector.
 
     Attributes:
-        value: f(A) v, as a vector or a pytree like v.
+        value: the computed vector f(A) v, as a vector or a pytree like v.
         error: an estimate of the norm of the error of `value`, the computed vector f(A) v. The
-            error estimate is the change of f(A) v over the last tenth of the steps.
+            error estimate is the change of f(A) v over the last tenth of the Lanczos steps.
         products: the number of products with the matrix.
     """
 

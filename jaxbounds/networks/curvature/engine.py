@@ -171,7 +171,7 @@ class Mapped(NamedTuple):
 
     Attributes:
         apply: the matrix as a map: vector -> matrix times vector.
-        value: the loss.
+        value: the value of the loss at the point.
         bytes: the bytes of memory that one product with the matrix needs.
         mark: the key under which the cache stores the map's compiled program.
         held: the arrays that the linearisation computed, which are inputs of the map's program.
@@ -210,7 +210,7 @@ class Product:
     """The product of a vector with the Hessian (or Gauss-Newton matrix) at a point, as a function.
 
     Attributes:
-        value: the loss.
+        value: the value of the loss at the point.
         bytes: the bytes of memory that one product needs, with parameters and data.
     """
 
@@ -273,7 +273,7 @@ class Product:
 
         Args:
             taken: for each leaf of the parameters, whether the block contains the leaf.
-            mask: 1 for each parameter of the block, and 0 elsewhere.
+            mask: a vector with 1 for each parameter of the block, and 0 elsewhere.
         """
         if self._linear is not None:
             linear, mapped = self._linear
@@ -353,7 +353,7 @@ def run_hosted(
         limit: the largest number of bytes that the method may need.
         what: the name of the computed quantity, for messages.
         hosted: the method as a loop, `hosted(product, selection, static, dynamic)`. The function
-            returns the results of the kernel (a traceable function).
+            `hosted` returns the same results as the kernel (a traceable function).
         rows: the number of vectors that the function `hosted` holds in memory.
         advice: the advice in the error message if the computation needs more memory than the limit.
         head: the index of the head, if the point covers the parameters of one head.

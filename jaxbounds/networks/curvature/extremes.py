@@ -192,7 +192,8 @@ def pairs_in(
         wanted: the number of eigenpairs at each end of the spectrum; see `pairs_of`.
         dynamic: the options that may be traced: `tolerance` and `iterations`.
         least: the smallest number of products of the matrix with vectors.
-        space: the dimension of the vectors; a run never needs more products than this.
+        space: the dimension of the vectors; a Krylov run never needs more products than this
+            dimension.
         floor: the value below which the upper end need not converge; see `pairs_of`.
     """
     limit = int(dynamic["iterations"])

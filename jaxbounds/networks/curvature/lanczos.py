@@ -276,7 +276,7 @@ def steps(
     """Compute `count` products of the operator; each product adds a vector to the basis.
 
     Args:
-        operator: a linear map, the operator.
+        operator: the operator, a linear map.
         key: the random key that draws a random direction when the Krylov space is exhausted.
         state: the factorisation before the steps; if `hosted`, its arrays are donated.
         count: the number of products of the matrix with vectors.
@@ -466,8 +466,8 @@ def lanczos_extremes(
     `iterations` are at least `size`, the basis spans the whole space and the result is exact.
 
     Args:
-        operator: a linear map `v -> A v`, the operator.
-        size: the dimension.
+        operator: the operator, a linear map `v -> A v`.
+        size: the length of the operator's vectors.
         key: the random key that draws the start vector.
         iterations: the largest number of products with `operator`; two more products measure the
             residuals.

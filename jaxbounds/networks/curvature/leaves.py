@@ -65,7 +65,8 @@ class Selection:
         structure: the structure of the pytree that the leaves come from.
         chosen: for each leaf that is a parameter, the tuple (path, shape, dtype of the computation,
             head axis or None); for each other leaf, None.
-        static: for each leaf the leaf itself if it is not an array, else None.
+        static: a tuple with the leaf itself for each leaf that is not an array, and None for each
+            array.
         heads: the number of heads if the vector holds the parameters of one head, else None.
         sharing: the Variables that appear in several places; each counts once in `chosen` and
             `static`. The value is None if no Variable is shared.
@@ -287,11 +288,12 @@ def select(
 
     Args:
         params: any pytree.
-        filter: selects among the leaves of real numbers; the default selects all of these leaves. A
-            filter selects only variables of kind `nnx.Param` among `flax.nnx` variables, unless the
-            filter itself is a kind of variable. A filter never selects linen collections other than
-            "params" (batch_stats, cache, intermediates, perturbations), nor the optax state of a
-            `TrainState`. A filter that selects one place of a shared Variable selects the Variable.
+        filter: a filter that selects leaves of real numbers; the default selects all leaves of real
+            numbers. A filter selects only variables of kind `nnx.Param` among `flax.nnx` variables,
+            unless the filter itself is a kind of variable. A filter never selects linen collections
+            other than "params" (batch_stats, cache, intermediates, perturbations), nor the optax
+            state of a `TrainState`. A filter that selects one place of a shared Variable selects
+            the Variable.
         heads: a mapping from a pattern of paths to the axis that runs over the heads. If `heads` is
             given, the vector holds the parameters of one head, and leaves that no pattern selects
             are held fixed.

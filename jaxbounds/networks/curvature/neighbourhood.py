@@ -121,7 +121,8 @@ def sharpness(
             given.
         batches: a list of batches; see `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
-        filter: selects the parameters that the ascents change; the default selects all parameters.
+        filter: a filter that selects the parameters that the ascents change; the default selects
+            all parameters.
         memory_limit: the largest number of bytes that the search may need.
 
     Raises:

@@ -128,7 +128,7 @@ class Problem(NamedTuple):
         loss: the loss of one batch as a function of the parameters.
         selection: the leaves of the pytree that are parameters.
         of: the matrix of second derivatives to use, "hessian" or "ggn".
-        own: the parameters.
+        own: the values of the parameters at the point.
         fixed: the arrays in the parameters' pytree that are held fixed.
         groups: the groups of batches over which the loss is averaged; None without batches.
         head: the index of the head, if the selection covers the parameters of one head.

@@ -143,11 +143,11 @@ class Point:
 
     Args:
         loss: `loss(params)`, or `loss(params, batch)` if batches are given.
-        params: the parameters.
+        params: the parameters at the point.
         batches: the data: one batch or a list of batches.
         batch_size: the number of examples in a batch; the batches are slices of one pytree of
             examples.
-        filter: selects the parameters; the default selects all parameters.
+        filter: a filter that selects the parameters; the default selects all parameters.
         of: the matrix of second derivatives to use, "hessian" or "ggn".
         heads: a mapping from a pattern of paths to the axis that runs over the heads, for kernels
             that handle one head.
@@ -350,7 +350,7 @@ class Point:
         """Run a kernel (a traceable function) at this point.
 
         Args:
-            kernel: a traceable function `kernel(problem, static, dynamic)` that computes one answer
+            kernel: a traceable function `kernel(problem, static, dynamic)` that computes one result
                 at the point.
             static: options of the method that are compiled into the program.
             dynamic: options of the method that are arguments of the program.

@@ -210,9 +210,9 @@ class Found(NamedTuple):
     """The wanted Ritz pairs of both ends of a spectrum.
 
     Attributes:
-        pairs: (unit vector, Rayleigh quotient, residual) for each wanted eigenpair, from the least
-            eigenvalue to the greatest; empty if the upper end of the spectrum stays below the
-            floor.
+        pairs: the tuple (unit vector, Rayleigh quotient, residual) for each wanted eigenpair, from
+            the least eigenvalue to the greatest. The list is empty if the upper end of the spectrum
+            lies below `floor`.
         least: the least Ritz value (approximate eigenvalue).
         greatest: the greatest Ritz value (approximate eigenvalue).
         products: the number of products of the operator with vectors, not counting one further
@@ -243,7 +243,7 @@ def pairs_of(
         run: a Krylov run that was not restarted yet.
         wanted: the number of eigenpairs at each end of the spectrum.
         tolerance: the residual that counts as small, relative to the largest absolute Ritz value;
-            for 0 the function computes all `limit` products.
+            if the tolerance is 0, the function computes all `limit` products.
         limit: the largest number of products of the operator with vectors.
         least: the smallest number of products of the operator with vectors; the run computes fewer
             products only if `limit` is smaller.

@@ -15,7 +15,7 @@ def shares(vector: Params, /, *, depth: int | None = None) -> dict[str, float]:
     """Return the share of a direction's squared norm in each leaf or layer, the largest first.
 
     Args:
-        vector: a pytree like `Extremes.vector_minimum`.
+        vector: the direction, a pytree like `Extremes.vector_minimum`.
         depth: the number of leading names of a path that identify a layer; by default all names, so
             that each leaf has its own share.
     """
@@ -34,7 +34,7 @@ def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H
     The shares add up to at most 1; leaves that are not split into heads hold the rest.
 
     Args:
-        vector: a pytree like `Extremes.vector_minimum`.
+        vector: the direction, a pytree like `Extremes.vector_minimum`.
         heads: a mapping from a pattern of paths to the axis that runs over the heads.
 
     Raises:

@@ -164,7 +164,7 @@ class Spectrum(NamedTuple):
         """Return the density on a grid: the weighted sum of a normal distribution around each node.
 
         Args:
-            grid: eigenvalues (points,).
+            grid: the points at which to evaluate the density, an array (points,).
             width: the standard deviation of each normal distribution; 1% of the range of the nodes
                 by default.
 

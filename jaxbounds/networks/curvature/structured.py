@@ -30,9 +30,10 @@ class CertifiedExtremes(NamedTuple):
     Attributes:
         minimum: the least eigenvalue of the matrix.
         maximum: the greatest eigenvalue of the matrix.
-        bracket_minimum: (low, high) with no eigenvalue below `low` and at least one below `high`.
-        bracket_maximum: (low, high) with at least one eigenvalue above `low` and no eigenvalue
-            above `high`.
+        bracket_minimum: an interval (low, high) with no eigenvalue below `low` and at least one
+            eigenvalue below `high`.
+        bracket_maximum: an interval (low, high) with at least one eigenvalue above `low` and no
+            eigenvalue above `high`.
         certified: whether both brackets are proved (up to rounding in the counts) and no wider than
             the caller wanted.
         bisections: the number of eigenvalue counts that the bisection needed; 0 if Lanczos

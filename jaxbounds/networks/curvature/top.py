@@ -44,9 +44,9 @@ class Top(NamedTuple):
 
     Attributes:
         values: the Rayleigh quotients of the eigenvectors, of shape (k,).
-        residuals: ||A v - value v|| for each pair, of shape (k,); an eigenvalue of A lies within
-            this distance of the value. Only a dense computation shows that no eigenvalue was
-            missed.
+        residuals: the residual norm ||A v - value v|| for each pair, of shape (k,). At least one
+            eigenvalue of A differs from `value` by at most the residual norm. Only a dense
+            computation shows that no eigenvalue was missed.
         converged: for each pair, whether the residual is small relative to the spectral scale; of
             shape (k,).
         vectors: k pytrees like the parameters, of norm one and orthogonal up to rounding.
