@@ -33,7 +33,7 @@ class Careful(type):
     """Metaclass: while a file is loaded, a constructor that refuses returns a placeholder instead.
 
     Declarations and sets use this metaclass. Each class defines `refused_as(problem, given)`, which
-    makes the placeholder. Outside of `collecting`, the constructor raises.
+    makes the placeholder. Outside of a block of `collecting`, the constructor raises an exception.
     """
 
     @property

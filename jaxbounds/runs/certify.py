@@ -227,7 +227,7 @@ def write_theorems(
 ) -> Iterator[str]:
     """Write a file for the proof assistant Rocq for each form (version of a claim).
 
-    Yield the file's path and size, or the reason for no file.
+    Yield the file's path and size, or the reason why there is no file.
     """
     form = {s.id: s.form for s in selection.statements}
     for one in made:

@@ -101,7 +101,7 @@ def moved(verdicts: Iterable[Verdict], recorded: OfStatements, /) -> Iterator[st
 def drifted(verdicts: Sequence[Verdict], papers: Iterable[Paper], /) -> Iterator[str]:
     """Yield a line for each form (version of a claim) whose ratios differ from its paper's records.
 
-    The lines that describe changed ratios come from `moved`. The result has no lines for papers
+    The function `moved` makes the lines about changed ratios. The result has no lines for papers
     without recorded ratios.
     """
     for paper in papers:

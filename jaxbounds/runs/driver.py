@@ -206,7 +206,7 @@ def drive(
 def packed(folder: Path, /) -> dict[str, bytes]:
     """Return a dictionary from the name of each file below a folder to its bytes.
 
-    A worker that shares no disk with the main process sends its files in this way.
+    A worker that shares no disk with the main process sends its files as such a dictionary.
     """
     files = (file for file in folder.rglob("*") if file.is_file())
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}

@@ -18,7 +18,7 @@ from jaxbounds.runs.jobs import Jobs
 from jaxbounds.runs.workers import Processes
 
 ANSWER = 10
-"""Seconds within which a Dask scheduler must answer. A larger number waits longer for a slow
+"""Seconds within which a Dask scheduler must answer. A larger number of seconds allows for a slower
 scheduler."""
 KINDS = "processes, dask://HOST:PORT or slurm"
 

@@ -3,10 +3,10 @@
 The folder loses no verdict when a run is interrupted, and reuses no outdated verdict. During a run
 the folder `unfinished/` holds a journal and the instances (inputs at which claims were measured).
 The first line of the journal has the settings on which the verdicts of the run depend. Each later
-line has the verdicts on one judged statement. At the end of a run, `publish` moves the instances
-and the verdicts out of `unfinished/` into the folder. If a run was interrupted, the next run with
-equal settings continues the interrupted run. The next run uses each verdict whose dependencies have
-not changed. Runs change no files of the user.
+line of the journal has the verdicts on one judged statement. At the end of a run, `publish` moves
+the instances and the verdicts out of `unfinished/` into the folder. If a run was interrupted, the
+next run with equal settings continues the interrupted run. The next run reuses each verdict whose
+dependencies have not changed. A run never changes the user's own files.
 """
 
 import contextlib
@@ -255,7 +255,7 @@ def verdicts_in(*folders: Path) -> ById:
 
 
 class Folder:
-    """A folder of verdicts.
+    """The folder in which a run stores its verdicts.
 
     Args:
         path: the path of the folder of verdicts. The first file that is written creates the folder.

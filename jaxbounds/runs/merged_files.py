@@ -1,4 +1,4 @@
-"""Add results on some forms to a JSON file that keeps its results on other forms.
+"""Add results about some forms to a JSON file, and keep the file's results about other forms.
 
 A form is one version of a claim: printed, corrected or sharpened.
 """

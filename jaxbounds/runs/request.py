@@ -161,7 +161,7 @@ def again(experiment: str, flags: Iterable[str], /) -> Request:
 def from_file(
     experiment: str, flags: Iterable[str], /, *, imports: Iterable[str], file: object
 ) -> Request:
-    """Return the request that a file describes by its flags, without executing code it names.
+    """Return the request that a file describes by its flags, without executing code.
 
     Args:
         experiment: the id of the experiment.

@@ -214,7 +214,7 @@ def _now() -> str:
 
 
 def _groups(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
-    """Group neighbouring statements, but give each statement of the first group its own group.
+    """Group neighbouring statements, but each statement of the first group stays alone.
 
     Single statements at the start let the command print the first results early.
     """
@@ -442,8 +442,8 @@ class Verification:
     def status(self) -> int:
         """Return the exit status: 3 if a measurement or file failed, 1 if a verdict is unexpected.
 
-        A verdict is unexpected if it differs from the recorded verdict. In all other cases
-        the status is 0.
+        A verdict is unexpected if it differs from the recorded verdict. If nothing failed and no
+        verdict is unexpected, the status is 0.
         """
         lost = any(v.status == "error" or (v.out_of_time and v.recorded) for v in self.verdicts)
         if lost and self.stopped != INTERRUPTED:

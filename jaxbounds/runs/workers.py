@@ -162,7 +162,7 @@ def _start(parent: int, threads: int, scratch: str) -> None:
 def cannot_start() -> str:
     """Return the reason why this machine cannot start processes that share locks.
 
-    The text is empty if the machine can start them.
+    The text is empty if the machine can start such processes.
     """
     try:
         multiprocessing.get_context("spawn").Lock()

@@ -122,9 +122,10 @@ class Set(metaclass=CarefulABC):
         return ()
 
     def draw(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a point inside the set, on its boundary, extreme or sparse.
+        """Draw a random point of the set: an inner, boundary, extreme or sparse point.
 
-        The random key also selects the kind of the drawn point.
+        The random key also decides whether the point is an inner, boundary, extreme or sparse
+        point.
         """
         which, key = jax.random.split(key)
         laws = self._laws(self.shape_at(size), size)

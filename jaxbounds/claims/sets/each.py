@@ -78,7 +78,7 @@ class Each(Set):
         return self.one.vertices(key, size, self._rows(size))
 
     def candidates(self, key: jax.Array, x: jax.Array, size: Size) -> jax.Array:
-        """Return candidates for a search: one point of `x` moved, or the whole array moved."""
+        """Return candidates for a search: `x` with one point moved, or with all points moved."""
         if not x.size:
             return jnp.stack([x] * 6)
         at, own, all_of = jax.random.split(key, 3)

@@ -60,15 +60,15 @@ class _OfMatrices(Set):
 class Orthogonal(_OfMatrices):
     """Matrices with orthonormal columns, or orthonormal rows if the matrix has fewer rows.
 
-    The shape "d" means (d, d). The set is not convex. The projection is the polar factor, which is
-    the nearest point of the set.
+    The shape "d" means (d, d). The set of these matrices is not convex. The projection is the polar
+    factor, which is the nearest point of the set.
     """
 
     shape: Shape = "d"
     convex: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse a shape that holds more than sizes and whole numbers."""
+        """Refuse a shape that contains anything other than names of sizes and whole numbers."""
         self._refuse()
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:
@@ -191,7 +191,7 @@ class SpectralBall(_OfMatrices):
         return inside, full, low_rank, sparse, lambda k: self.extreme(k, size)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw R times an orthogonal matrix (operator norm), or a matrix of rank one (nuclear)."""
+        """Draw R times an orthogonal matrix (p = inf), or a matrix of rank one (p = 1)."""
         m, n = self.shape_at(size)
         if self.p == math.inf:
             which, own = jax.random.split(key)
@@ -203,7 +203,7 @@ class SpectralBall(_OfMatrices):
         return self._radius(size) * jnp.outer(unit(left, m), unit(right, n))
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest matrix: clip the singular values (operator) or soft-threshold them."""
+        """Return the nearest matrix: clip (p = inf) or soft-threshold (p = 1) singular values."""
         radius, x_ = self._radius(size), jnp.asarray(x)
         values = jnp.linalg.svd(x_, compute_uv=False)
         if self.p == math.inf:
@@ -270,7 +270,7 @@ class Symmetric(_OfMatrices):
 
     The norm is "operator" (the largest absolute eigenvalue), "nuclear" or "trace" (two names of the
     sum of the absolute eigenvalues), or "frobenius". The default bound on the norm is infinite. The
-    projection is the nearest point of the set.
+    projection of an array is the nearest point of the set.
     """
 
     shape: Shape = "d"
@@ -427,8 +427,8 @@ class PSD(Symmetric):
     """Symmetric positive semidefinite (d, d) matrices whose norm is at most `at_most`.
 
     The norm is "operator" (the largest eigenvalue), "trace" or "nuclear" (two names of the sum of
-    the eigenvalues), or "frobenius". The default bound is infinite. The projection is the nearest
-    point of the set.
+    the eigenvalues), or "frobenius". The default of `at_most` is infinite. The projection of an
+    array is the nearest point of the set.
     """
 
     signed: ClassVar[bool] = False
@@ -462,7 +462,7 @@ class RowBalls(Set):
             )
 
     def shape_at(self, size: Size) -> tuple[int, ...]:
-        """Return the arrays' shape, with the numbers that `size` gives for names.
+        """Return the arrays' shape, with the numbers from `size` in place of names.
 
         Raises:
             Refused: if there is no row, or a row has no entry.

@@ -66,7 +66,7 @@ class Simplex(Set):
         return self._sum(size) * jax.nn.one_hot(at, n, dtype=float)
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """Return the corners of a single row: one nonzero entry each; None for several rows."""
+        """Return the corners for a single row (one nonzero entry each); None for several rows."""
         *rows, n = self.shape_at(size)
         return self._sum(size) * np.eye(n) if not rows and n <= CORNERS else None
 
@@ -120,7 +120,7 @@ class SubSimplex(Simplex):
         return *cut, lambda key: self.extreme(key, size)
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """Return the corners of a single row: one nonzero entry each, and zero."""
+        """Return the corners, for a single row: rows with one nonzero entry, and the zero row."""
         found = super().corners(size)
         return None if found is None else np.concatenate([found, np.zeros_like(found[:1])])
 

@@ -53,8 +53,8 @@ def _slopes(
 def on_singular_values(function: Scalar, matrix: jax.Array, parameter: jax.Array) -> jax.Array:
     """Return U diag(f(s, parameter)) V^T for a matrix U diag(s) V^T of shape (m, n).
 
-    The derivative has the form described at `on_spectrum`. The formula needs f(0) = 0, or positive
-    singular values.
+    The derivative is the formula with divided differences that `on_spectrum` describes. The formula
+    needs f(0) = 0, or positive singular values.
 
     Args:
         function: f, a function of a singular value and the parameter, applied entry by entry.

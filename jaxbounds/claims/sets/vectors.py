@@ -48,7 +48,7 @@ class Box(Set):
     shape: Shape = ()
 
     def __post_init__(self) -> None:
-        """Refuse ends and shapes that hold more than numbers and expressions of sizes."""
+        """Refuse ends and shapes with anything other than numbers and expressions of sizes."""
         self._refuse(self.lo, self.hi)
 
     def _refuse_numbers(self, size: Size) -> None:
@@ -105,7 +105,7 @@ class Box(Set):
         return (lambda k: anywhere(k, (shape,))[0],)
 
     def extreme(self, key: jax.Array, size: Size) -> jax.Array:
-        """Draw a corner: each entry at a finite end."""
+        """Draw a corner: each entry is a finite end of the interval."""
         low, high = self._ends(size)
         if not math.isfinite(low) and not math.isfinite(high):
             return super().extreme(key, size)
@@ -176,7 +176,7 @@ def anywhere(key: jax.Array, shapes: Sequence[tuple[int, ...]], /) -> list[jax.A
 
 @careful(RefusedSet.of)
 def Reals(shape: Shape = ()) -> Box:
-    """Return the set of all arrays of a shape; its draws have many scales, dense and sparse.
+    """Return the set of all arrays of a shape; random points are dense or sparse, at many scales.
 
     Args:
         shape: the shape of the arrays: names of sizes or integers; () is the shape of a number.
@@ -288,7 +288,7 @@ class Ball(Set):
 
 @dataclass(frozen=True)
 class Sphere(Ball):
-    """Arrays with |x|_p = R, where |x|_p is the l_p norm of all entries; not convex.
+    """Arrays with |x|_p = R, where |x|_p is the l_p norm of all entries. The set is not convex.
 
     The projection is x R / |x|_p, which is the nearest point for p = 2. The projection of zero is
     R times the first unit vector.
@@ -385,7 +385,7 @@ class Signs(Set):
         return int(2 ** math.prod(self.shape_at(size)))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the points with the indices `rows`; an index's binary digit 1 means `scale`."""
+        """Return the points with the indices `rows`; a binary digit 1 means the entry `scale`."""
         shape = self.shape_at(size)
         bits = digits(rows, 2, math.prod(shape)).reshape((-1, *shape))
         return np.where(bits == 1, self.scale, -self.scale)

@@ -1,4 +1,4 @@
-"""Write the Python that declares a set."""
+"""Write the Python code that declares a set."""
 
 import dataclasses
 import math
@@ -12,7 +12,7 @@ from jaxbounds.claims.sets.vectors import Box, Reals
 
 
 def declared(one: "Set | Mapping[str, Any]", /) -> str:
-    """Return the Python that declares a set or a dict of sets, such as "jb.Ball(1, 'd')"."""
+    """Return the Python code that declares a set or a dict of sets, such as "jb.Ball(1, 'd')"."""
     if isinstance(one, Mapping):
         return "{" + ", ".join(f"{name!r}: {declared(part)}" for name, part in one.items()) + "}"
     if isinstance(one, OneOf):

@@ -40,7 +40,7 @@ class Domain:
     beyond: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse ends that are not finite and in order, and store the ends as floats."""
+        """Refuse ends unless they are finite with lower < upper, and store the ends as floats."""
         for end, values in (("lower", self.lower), ("upper", self.upper)):
             object.__setattr__(self, end, tuple(self._end(end, v) for v in values))
         if len(self.lower) != len(self.upper) or not self.lower:

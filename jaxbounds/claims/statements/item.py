@@ -95,7 +95,7 @@ def _cited(item: Item) -> tuple[str, ...]:
 
 
 class Items(Sequence[Item]):
-    """The items of a paper, in the paper's order; `items[...]` finds an item by place or name.
+    """The items of a paper, in the paper's order; `items[...]` finds an item by index or name.
 
     Args:
         items: the items of the paper, which have different ids.

@@ -1,4 +1,4 @@
-"""The kinds of claims, in one table: each kind's usual relation, and the evidence that decides."""
+"""The kinds of claims, in a table: a kind's usual relation, and the evidence that decides it."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple

@@ -55,7 +55,7 @@ def same_function(function: Any, /) -> Any:
 
 
 def _fitting(code: types.CodeType) -> list[tuple[str, ast.Lambda]]:
-    """Return the lambdas of the file with the line, the instructions and the places of a code."""
+    """Return the lambdas with the line, instructions and source positions of a code object."""
     linecache.checkcache(code.co_filename)
     text = "".join(inspect.findsource(code)[0])
     try:

@@ -82,7 +82,7 @@ kind of the claim."""
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """The numbers of draws and search steps for each size of a statement.
+    """The numbers of random instances and search steps for each size of a statement.
 
     Attributes:
         samples: the number of random instances drawn from each sampler.

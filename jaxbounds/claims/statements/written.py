@@ -44,7 +44,7 @@ def in_words(side: Callable[..., Any] | float, /) -> str:
 
 
 def _digits(value: float) -> str:
-    """Return a number as Python writes it; NumPy's scalars lose the name of their type."""
+    """Return a number as Python code, without the type name that NumPy writes."""
     return repr(value if type(value) in (int, float) else float(value))
 
 

@@ -1,7 +1,7 @@
 """Measure the curvature of any network's loss: eigenpairs, spectra, traces and weak convexity.
 
-The class `Curvature` is the Hessian as an operator. Each function of the module `functions` answers
-one question about the Hessian.
+The class `Curvature` is the Hessian as an operator. Each function of the module `functions`
+computes one property of the Hessian.
 """
 
 from jaxbounds.networks.curvature.bias import minibatch_bias

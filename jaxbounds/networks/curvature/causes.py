@@ -17,7 +17,7 @@ from jaxbounds.networks.curvature.filters import listed
 from jaxbounds.networks.curvature.paths import Params, leaves_of
 
 _LIBRARIES = ("jax", "jaxlib", "jaxbounds", "numpy", "flax", "equinox", "optax", "jaxtyping")
-"""The names of packages that are not the user's code.
+"""The names of packages whose code does not count as the user's code.
 
 An error message never quotes a line of code of these packages.
 """

@@ -6,8 +6,9 @@ vectors that are not orthogonal to the basis, and eigenvalues that do not exist.
 small data sets are rank-deficient, so an exhausted Krylov space is the normal case. This module
 orthogonalises every new vector against the whole basis. If the remainder of the new vector is no
 larger than rounding noise, the iteration adds an equal part of a random orthogonal direction. The
-random direction also finds repeated eigenvalues. The iteration keeps the remainder, because the
-remainder may have a component along an eigenvector that the basis still lacks.
+random direction also lets the iteration find repeated eigenvalues. The iteration keeps the
+remainder, because the remainder may have a component along an eigenvector that the basis still
+lacks.
 
 The Krylov basis has room for a fixed number of vectors (rows). When the basis is full, the
 iteration keeps Ritz vectors of both ends, drops the other vectors and continues. Therefore neither
@@ -109,7 +110,7 @@ class Extremes(NamedTuple):
 
 
 def default_tolerance(size: int, dtype: Any, /) -> float:
-    """Return the relative residual that the rounding errors of vectors of `size` numbers allow.
+    """Return the default tolerance of the relative residual, for vectors of `size` numbers.
 
     The residual is relative to the spectral scale, the largest absolute value of an eigenvalue. The
     tolerance is max(1e-8, eps max(32, sqrt(size))): in float32, 3.8e-6 for up to 1024 numbers, and

@@ -1,4 +1,4 @@
-"""Find the rise of a loss in a ball around the parameters, the sharpness that SAM minimises.
+"""Find the largest rise of a loss in a ball around the parameters: the sharpness of SAM.
 
 Sharpness-aware minimisation, SAM (Foret, Kleiner, Mobahi and Neyshabur, ICLR 2021), defines the
 sharpness at parameters w as the maximum of L(w + e) - L(w) over |e| <= radius. SAM approximates

@@ -1,4 +1,4 @@
-"""Estimate the noise of stochastic gradients, the variance of the gradients of single examples.
+"""Estimate the noise of stochastic gradients: the variance of single examples' gradients.
 
 The simple noise scale tr(S) / |G|^2 is a batch size, where S is the covariance of one example's
 gradient and G is the mean gradient. Below the noise scale, doubling the batch nearly halves the

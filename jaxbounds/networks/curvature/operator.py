@@ -1,4 +1,4 @@
-"""Define `Curvature`, the Hessian of a loss as an operator; each method answers one question."""
+"""Define `Curvature`, the Hessian of a loss as an operator; each method computes one property."""
 
 import functools
 from collections.abc import Callable, Mapping

@@ -163,7 +163,7 @@ class Problem(NamedTuple):
 
         For one batch the function linearises the derivative once, so a product costs about one
         gradient. The intermediate values of the gradient stay in memory between products. For
-        several batches each product differentiates the loss anew, one batch after the other.
+        several batches each product differentiates the loss again, one batch after the other.
         """
         if self.groups is None:
             return self._linear()
@@ -269,7 +269,8 @@ def hessian_vector_product(
 
     For one batch the function linearises the gradient once and keeps its intermediate values in
     memory, so that each product costs about one gradient. For a list of batches each product
-    differentiates anew. The map ignores fixed leaves of v, and returns None in their place.
+    differentiates the loss again. The map ignores fixed leaves of v, and returns None in their
+    place.
     """
     return _product_of("hessian", loss, params, batches, filter)
 

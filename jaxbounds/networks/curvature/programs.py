@@ -296,9 +296,9 @@ class Point:
     def refuse_constant(self, *results: Any, head: Any = None) -> None:
         """Refuse results that are all 0 because the loss does not depend on the parameters.
 
-        The loss counts as dependent if its gradient is not 0 at this point, at three random points
-        or at NaN. Therefore the method does not refuse a loss that is flat at one point only,
-        linear, or multiplied by 0.
+        The loss counts as dependent on the parameters if its gradient is not 0 at the present
+        point, at one of three random points, or at parameters NaN. Therefore the method does not
+        refuse a loss that is flat at one point only, linear, or multiplied by 0.
 
         Raises:
             Refused: if the loss does not depend on the parameters.

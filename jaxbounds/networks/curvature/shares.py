@@ -31,7 +31,8 @@ def shares(vector: Params, /, *, depth: int | None = None) -> dict[str, float]:
 def head_shares(vector: Params, heads: Mapping[str, int], /) -> Float[Array, " H"]:
     """Return the share of a direction's squared norm in each head.
 
-    The shares add up to at most 1; leaves that are not split into heads hold the rest.
+    The shares add up to at most 1; the remaining share belongs to leaves that are not split into
+    heads.
 
     Args:
         vector: the direction, a pytree like `Extremes.vector_minimum`.

@@ -1,8 +1,8 @@
 """Do a Krylov run on short vectors in NumPy, without compiled programs for its steps.
 
-The class `Run` compiles its steps for one fixed length of vectors. For a block of a few thousand
-parameters, new programs would take longer to compile than to run. Short vectors also leave memory
-for as many rows as there are products, so no run restarts.
+The class `Run` of the module `shared`, in contrast, compiles new programs for each length of
+vectors. For a block of a few thousand parameters, new programs would take longer to compile than to
+run. For short vectors, the memory suffices for one row for each product, so no run restarts.
 """
 
 from typing import Any
@@ -52,7 +52,7 @@ class ShortRun(Run):
         return np.asarray(self._operator(jnp.asarray(vector, self._dtype)), np.float64)
 
     def _less(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Remove a vector's projections on the rows, twice; return rest and projections."""
+        """Remove a vector's projections on the rows, twice; return remainder and projections."""
         rows, column = self._rows[: self.filled], np.zeros(self.filled)
         for _ in range(2):
             part = rows @ vector
@@ -86,7 +86,7 @@ class ShortRun(Run):
         return np.triu(self._small), self._coupling
 
     def exhausted_at(self) -> int:
-        """Return the number of rows at which the Krylov space was exhausted, else 2^62."""
+        """Return the number of rows at which the Krylov space was exhausted; 2^62 if it was not."""
         beside = np.append(np.diagonal(self._small, 1)[: self.filled - 1], self._coupling)
         eps = float(np.finfo(self._dtype).eps)
         gone = np.flatnonzero(np.abs(beside) <= 16 * eps * np.abs(np.triu(self._small)).max())

@@ -105,7 +105,7 @@ class Spectrum(NamedTuple):
         return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
 
     def _mean(self, values: np.ndarray) -> tuple[float, float]:
-        """Return a function's mean over the eigenvalues and its error, from values at the nodes."""
+        """Return a function's mean over the eigenvalues and its error, from values at nodes."""
         weights = np.asarray(self.weights, np.float64)
         samples = np.sum(np.where(weights > 0, weights * values, 0.0), axis=1)
         if len(samples) > 1:
@@ -186,7 +186,7 @@ class Spectrum(NamedTuple):
         return jnp.mean(jnp.sum(bell * self.weights[None], axis=2), axis=1)
 
     def plot(self, *, points: int = 400, width: float | None = None) -> Any:
-        """Draw the density on a logarithmic axis, and the nodes below it; return the figure."""
+        """Plot the density on a logarithmic axis, with the nodes below it; return the figure."""
         import matplotlib.pyplot as plt
 
         low, high = float(jnp.min(self.nodes)), float(jnp.max(self.nodes))

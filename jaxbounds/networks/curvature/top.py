@@ -1,4 +1,4 @@
-"""Find several eigenpairs at one end of a spectrum, and look for missed ones by deflation."""
+"""Find several eigenpairs at one end of a spectrum, and look for missed pairs by deflation."""
 
 from typing import Any, Literal, NamedTuple, get_args
 
