@@ -37,8 +37,8 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
     if len(whole) != 1 or len(whole[0].statements) != len(selection.statements):
         names = ", ".join(paper.id for paper in selection.papers)
         raise Refused(
-            f"paper={str(name)!r} is no paper's id (the audit takes no id of a statement). Try one "
-            f"of: {names}"
+            f"paper={str(name)!r} is no paper's id (the id of a statement is not valid here). "
+            f"Try one of: {names}"
         )
     return selection._replace(papers=tuple(whole), parts=())
 

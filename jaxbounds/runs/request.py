@@ -184,8 +184,8 @@ def from_file(
         if named and not imports:
             again = " ".join(f"--import {name}" for name in named)
             raise Refused(
-                f"the run needs imports={named!r}, but a file of results never executes code. Try "
-                f"to add {again} to the command, if you trust that code"
+                f"the run needs imports={named!r}, but the library executes no code that a file "
+                f"of results names. Try to add {again} to the command, if you trust that code"
             )
         _refuse_commands(words)
         with _parser_refuses():

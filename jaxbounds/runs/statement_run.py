@@ -242,7 +242,7 @@ def _failed_or_new(selection: Selection, out: Path) -> Selection:
         rest = len(every) - len(chosen)
         say(
             f"--last-failed judges the statements that failed in {out} before ({len(failed)}), or "
-            f"that have no verdict there ({len(new)}); it leaves out the others ({rest})"
+            f"that have no verdict there ({len(new)}); it skips all other statements ({rest})"
         )
     parts = (*selection.parts, "last-failed")
     return selection._replace(statements=chosen or every, parts=parts)

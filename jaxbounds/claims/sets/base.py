@@ -210,7 +210,7 @@ class Set(metaclass=CarefulABC):
         Raises:
             Refused: if the library knows no coordinates for the set.
         """
-        raise Refused(f"set={self!r} has no known coordinates. Try to write a Domain by hand")
+        raise Refused(f"set={self!r} has no known coordinates. Try to write a jb.Domain yourself")
 
     def _refuse(self, *numbers: Number) -> None:
         for number in numbers:

@@ -40,7 +40,9 @@ def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:
     if axes is None:
         return ({},)
     if not isinstance(axes, Mapping | Sequence) or isinstance(axes, str):
-        raise TypeError(f"sizes={axes!r:.60}: expected values by name. Try {{'d': (2, 4)}}")
+        raise TypeError(
+            f"sizes={axes!r:.60}: expected a dict from names to values. Try {{'d': (2, 4)}}"
+        )
     if not isinstance(axes, Mapping):
         return tuple(map(dict, axes))
     values = [v if isinstance(v, Sequence) else (v,) for v in axes.values()]

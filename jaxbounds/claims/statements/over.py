@@ -78,7 +78,7 @@ class Within:
             given = "k" if hasattr(self.own, "__wrapped__") else "i, size"
             entry = "k" if given == "k" else 'i["k"]'
             raise TypeError(
-                f"hypotheses returned {_kind(own)}, expected a dict of booleans by name. "
+                f"hypotheses returned {_kind(own)}, expected a dict from names to booleans. "
                 f'Try hypotheses=lambda {given}: {{"k > 0": jnp.all({entry} > 0)}}'
             )
         return self.over.meets(instance, size) | dict(own)
