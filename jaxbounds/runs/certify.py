@@ -127,9 +127,10 @@ def worth_certifying(selection: Selection, /) -> Selection:
 
     A form is one version of a claim: printed, corrected or sharpened.
 
-    If the user named statements, the function returns the whole selection. Otherwise the function
-    returns the user's own statements, and each statement that stores a counterexample or names a
-    domain (a box of instances on which to prove a form).
+    If the user named statements, the function returns the whole selection. If the user named no
+    statements, the function returns the user's own statements, and the shipped statements with
+    something to certify. A shipped statement has something to certify if it stores a counterexample
+    or names a domain (a box of instances on which to prove a form).
     """
     if selection.parts:
         return selection

@@ -163,7 +163,7 @@ def drive(
     """Compute `work(piece)` for each piece, in this process or on another engine.
 
     Args:
-        work: a function of a module, or such a function in a `functools.partial`.
+        work: a function of a module, or a `functools.partial` of a function of a module.
         pieces: the arguments of the calls (pieces of work), as plain picklable values.
         on: an engine of the library, or any executor.
         jobs: the number of processes; 0 means one for each core, as far as the memory allows.
@@ -206,7 +206,8 @@ def drive(
 def packed(folder: Path, /) -> dict[str, bytes]:
     """Return a dictionary from the name of each file below a folder to its bytes.
 
-    A worker that shares no disk with the main process sends its files as such a dictionary.
+    A worker that shares no disk with the main process sends its files as a dictionary from names to
+    bytes.
     """
     files = (file for file in folder.rglob("*") if file.is_file())
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}

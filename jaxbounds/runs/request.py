@@ -60,7 +60,7 @@ class Request(NamedTuple):
     def identity(self) -> dict[str, Any]:
         """Return the settings that determine the numbers: `about`, and the digest of the code.
 
-        These settings are equal in all shards of a run.
+        The settings that determine the numbers are equal in all shards of a run.
         """
         about = self.about | {"source": digest_of(self.imports)}
         del about["git"]  # the digest of the source replaces it

@@ -189,7 +189,7 @@ def record_values(
     others: bool,
     bounds: Bounds = _with_bars,
 ) -> tuple[str, ...]:
-    """Write the values of these verdicts into the papers' records.
+    """Write the values of the given verdicts into the papers' records.
 
     If recorded values agree with the new values, the text of the record stays unchanged.
 

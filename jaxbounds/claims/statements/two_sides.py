@@ -270,9 +270,9 @@ def _value(side: Side, entries: Mapping[str, Any]) -> Any:
 def _as_it_is_now(side: Callable[..., Any]) -> Callable[..., Any]:
     """Return the wrapper that a module now holds in place of the function `side`, else `side`.
 
-    To find out whether a judged function affects the verdict, the library puts such a wrapper into
-    the module for a while. The lookup ignores an unrelated function that was given the same name
-    after the declaration.
+    To find out whether a judged function affects the verdict, the library puts a wrapper of the
+    function into the module for a while. The lookup ignores an unrelated function that was given
+    the same name after the declaration.
     """
     found: Any = sys.modules.get(getattr(side, "__module__", None) or "")
     for part in getattr(side, "__qualname__", "").split("."):

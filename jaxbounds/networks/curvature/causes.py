@@ -19,7 +19,7 @@ from jaxbounds.networks.curvature.paths import Params, leaves_of
 _LIBRARIES = ("jax", "jaxlib", "jaxbounds", "numpy", "flax", "equinox", "optax", "jaxtyping")
 """The names of packages whose code does not count as the user's code.
 
-An error message never quotes a line of code of these packages.
+An error message never quotes a line of code of a package with one of these names.
 """
 
 _OWN = str(Path(__file__).parents[2])

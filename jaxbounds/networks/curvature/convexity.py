@@ -212,9 +212,9 @@ def convexity_certificate(
     """Bound lambda_min(Hess L) from below for any network, by a sum over its outputs.
 
     The loss is L = outer(z), where z are the outputs, J is their Jacobian, and outer is convex.
-    Then Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k. The matrix J^T (Hess outer)
-    J has no negative eigenvalue. Example: let L be the mean of n logistic losses l. The slopes d
-    outer / d z_i are l'_i / n, and |l'| <= l, so -lambda_min <= L max_i ||Hess f_i||
+    The Hessian is Hess L = J^T (Hess outer) J + sum_k (d outer / d z_k) Hess z_k. The matrix J^T
+    (Hess outer) J has no negative eigenvalue. Example: let L be the mean of n logistic losses l.
+    The slopes d outer / d z_i are l'_i / n, and |l'| <= l, so -lambda_min <= L max_i ||Hess f_i||
     (`jaxbounds.multihead.self_bounded`). In this bound, f_i is the output of the network for
     example i. For each output, the function computes `iterations` products with the whole batch, so
     the function suits a few dozen examples.

@@ -13,9 +13,9 @@ from jaxbounds.networks.curvature.paths import Params, leaves_of
 
 Filter = str | type | Sequence[str] | Callable[[str], bool] | Any
 """A filter selects parameters. A filter is a part of a path or a pattern ("attention",
-"block_*/kernel"), a sequence of these, a function of the path, a kind of `flax.nnx.Variable`, or a
-mask. A mask is a pytree of booleans with the structure of the parameters, or of the upper part of
-their tree."""
+"block_*/kernel"), a sequence of such texts, a function of the path, a kind of `flax.nnx.Variable`,
+or a mask. A mask is a pytree of booleans with the structure of the parameters, or of the upper part
+of their tree."""
 
 
 def is_mask(pattern: Filter, /) -> bool:

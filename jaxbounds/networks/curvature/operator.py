@@ -68,8 +68,8 @@ class Curvature:
         batch_size: the number of examples in a batch, if `data` is one pytree of arrays (n, ...)
             with n examples. The constructor cuts this pytree into batches.
         filter: a filter that selects parameters; all other parameters are held fixed. A filter is a
-            part of the parameters' path, a pattern ("block_*/kernel"), or several of these. A
-            filter may also be a function of the path, a kind of `nnx.Variable`, or a pytree of
+            part of the parameters' path, a pattern ("block_*/kernel"), or a sequence of such texts.
+            A filter may also be a function of the path, a kind of `nnx.Variable`, or a pytree of
             booleans. If a filter is given, the matrix is the diagonal block of the selected
             parameters.
         of: the matrix: "hessian", or "ggn" for the generalised Gauss-Newton matrix of a
@@ -317,13 +317,13 @@ class Curvature:
         For 15 products or more, "auto" means "krylov" (Chen and Hallman, SIAM J. Matrix Anal. Appl.
         44, 2023). "krylov" spends four fifths of the products on the Krylov space of `extremes`, on
         which the trace is computed exactly. A call of `extremes` with an equal key shares the
-        products of the Krylov space. The other products, with random vectors (probes), estimate the
-        trace outside the Krylov space. "krylov" is accurate if few eigenvalues hold most of the
-        Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the products on a
-        sketch (a random subspace), and a third on the exact trace in the sketch. "hutch++" spends
-        the last third on random probes outside the sketch (Meyer, Musco, Musco, Woodruff, SOSA
-        2021). "auto" means "hutch++" inside of `jit`. If the budget is below 15 products, or a
-        sketch exceeds 256 MiB, "auto" means "hutchinson".
+        products of the Krylov space. The last fifth of the products, with random vectors (probes),
+        estimates the trace outside the Krylov space. "krylov" is accurate if few eigenvalues hold
+        most of the Frobenius norm, as for Hessians of networks. "hutch++" spends a third of the
+        products on a sketch (a random subspace), and a third on the exact trace in the sketch.
+        "hutch++" spends the last third on random probes outside the sketch (Meyer, Musco, Musco,
+        Woodruff, SOSA 2021). "auto" means "hutch++" inside of `jit`. If the budget is below 15
+        products, or a sketch exceeds 256 MiB, "auto" means "hutchinson".
 
         Args:
             key: the random key that draws the probes (random vectors); `jax.random.key(0)` unless

@@ -76,8 +76,8 @@ def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
 
     A custom_vjp rule that calls its own function has no forward derivative. Linearisation drops the
     rule's call of its own function if the gradient does not use the call's result. If the gradient
-    uses the result, the function computes the reverse derivative. Both derivatives give the same
-    matrix because a Hessian is symmetric.
+    uses the result, the function computes the reverse derivative. The forward and the reverse
+    derivative are equal matrices because a Hessian is symmetric.
     """
     try:
         linear = jax.linearize(slope, point)[1]
