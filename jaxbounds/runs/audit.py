@@ -20,7 +20,7 @@ def the_paper(name: str | Path | Paper, imports: Iterable[str] = (), /) -> Selec
     """Return a selection of all statements of one paper.
 
     Raises:
-        Refused: if no paper has this name.
+        Refused: if no paper has the given name.
     """
     imports = tuple(imports)
     try:

@@ -170,8 +170,8 @@ def _processor() -> str:
 def _program_store() -> Programs:
     """Return the folder of compiled programs, or None if another user could write into the folder.
 
-    The name of the folder depends on the library's source, the versions of packages, the processor
-    and the settings.
+    The folder's name depends on the library's source, the versions of packages, the processor and
+    JAX's settings.
     """
     place = cache_folder()
     if place is None:

@@ -119,7 +119,8 @@ def each(
         pieces: the arguments of the calls (pieces of work), which must be picklable.
 
     Yields:
-        A piece of work and the piece's result, or `Died` if the worker of the piece died.
+        Pairs of a piece of work and its result; the result is `Died` if the worker of the piece
+        died.
 
     Raises:
         Refused: if a worker has other versions or another source, cannot load its piece, or the
@@ -175,7 +176,8 @@ def drive(
             driver tries the piece's smaller pieces once.
 
     Yields:
-        A piece of work and the piece's result, which is `Died` if the piece's worker died twice.
+        Pairs of a piece of work and its result; the result is `Died` if the piece's worker died
+        twice.
 
     Raises:
         Refused: in the cases that the function `each` lists under Raises.

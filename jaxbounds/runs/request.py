@@ -77,7 +77,7 @@ def configured(experiment: Experiment, preset: str, words: Iterable[str], **more
         **more: further arguments of `tyro.cli`, which parses the options.
 
     Raises:
-        Refused: if the experiment has no preset of this name.
+        Refused: if the experiment has no preset of the given name.
     """
     presets = {"default": experiment.config, **experiment.presets}
     if preset not in presets:

@@ -83,8 +83,8 @@ class Form(metaclass=Careful):
         reading: if the erratum has two readings, words that only the form's reading contains. The
             text is empty if the form belongs to neither of the two readings.
         hypotheses: the hypotheses that this form adds to the statement's own hypotheses.
-        counterexample: an instance that shows the failure of a form that fails, with the form's
-            ratio.
+        counterexample: for a form that fails, an instance on which the form fails, with the form's
+            ratio on the instance.
         sense: the claim about the exponent of lhs as a power of rhs, which kind "rate" needs: the
             exponent is "at most", "at least" or "exactly" one. For the claim lhs = O(rhs), choose
             "at most" if rhs grows, and "at least" if rhs shrinks.

@@ -24,7 +24,7 @@ class Size(Mapping[str, Any]):
         self._entries = dict(entries)
 
     def __getitem__(self, name: str) -> Any:
-        """Return the number with this name: an integer for a shape, a float for a real parameter.
+        """Return the number of the size with a given name: an integer for a shape, else a float.
 
         Raises:
             KeyError: if the size has no such name; the message lists the names.

@@ -369,7 +369,7 @@ def select(
 
 
 def _places(found: list, sharing: Sharing | None) -> list[dict[int, str]]:
-    """Return, for each leaf, the indices and paths of its places; a shared leaf has several."""
+    """Return, for each leaf, the indices and paths of all places where the leaf appears."""
     paths = [path for path, _, _ in found]
     if sharing is None:
         return [{i: path} for i, path in enumerate(paths)]

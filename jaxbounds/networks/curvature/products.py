@@ -280,7 +280,8 @@ def ggn_vector_product(
 ) -> Callable[[Params], Params]:
     """Return the map v -> J^T (Hessian of `loss.outer`) J v, with the Jacobian J of `loss.outputs`.
 
-    The Hessian is this generalised Gauss-Newton matrix plus the curvature of the network itself.
+    The Hessian is the generalised Gauss-Newton matrix J^T (Hessian of `loss.outer`) J plus the
+    curvature of the network itself.
 
     Raises:
         Refused: if the loss is not a `Composite`.

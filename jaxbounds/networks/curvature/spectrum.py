@@ -2,8 +2,8 @@
 
 For a random unit vector v, k Lanczos steps give the Gauss quadrature of the measure v^T delta(x -
 A) v (Golub and Welsch). The nodes are the Ritz values (eigenvalues of the k x k Lanczos matrix),
-and the weights are the squared first components of its eigenvectors. The mean of this measure over
-v is the density of the eigenvalues of A.
+and the weights are the squared first components of its eigenvectors. The mean of the measure v^T
+delta(x - A) v over v is the density of the eigenvalues of A.
 """
 
 from collections.abc import Callable
@@ -264,7 +264,7 @@ def _keys(key: Array, probes: int) -> Array:
 
 
 def _start(key: Array, size: int, dtype: Any) -> Array:
-    """Draw a uniform random unit vector, equal to the start vector of a `Run` with this key."""
+    """Draw a uniform random unit vector: the start vector that a `Run` with an equal key has."""
     return _unit(jax.random.normal(jax.random.split(key)[0], (size,), dtype))
 
 

@@ -1,7 +1,7 @@
 """Define losses for which `Curvature` is the Fisher matrix or a preconditioned Hessian.
 
-All methods of `Curvature` therefore also work for these matrices, with residuals and standard
-errors.
+Therefore all methods of `Curvature` also work for the Fisher matrix and the preconditioned Hessian,
+with residuals and standard errors.
 """
 
 from collections.abc import Callable
