@@ -26,7 +26,7 @@ sharpened Hessian bounds contain this pure number; a larger value loosens these 
 
 
 def covariance_bound(scores: Float[Array, " T"], radius: ArrayLike, /) -> Float[Array, ""]:
-    """Return 2 ||X u||_infinity R, which bounds ||X^T phi' X u|| for one vector u, eq. (42).
+    """Return 2 ||X u||_infinity R, which bounds ||X^T phi' X u|| for one vector u, equation (42).
 
     Here phi' is the derivative of the softmax at one query's attention logits.
     """
@@ -43,7 +43,7 @@ def covariance_sharp(scores: Float[Array, " T"], radius: ArrayLike, /) -> Float[
 
 
 def covariance_half_range(scores: Float[Array, " T"], radius: ArrayLike, /) -> Float[Array, ""]:
-    """Return R (max X u - min X u) / 2, a smaller bound than eq. (42) (sharpening S1).
+    """Return R (max X u - min X u) / 2, a smaller bound than equation (42) (sharpening S1).
 
     Popoviciu's inequality bounds the standard deviation of X u by half of the range of X u.
     """
@@ -68,7 +68,7 @@ def summed_scores(
 
 
 def outer_gradient_bound(radius: ArrayLike, /, *, T: int, readout: Readout = "full") -> ArrayLike:
-    """Return the bound sqrt(T) R on ||grad_U Phi||, eq. (37).
+    """Return the bound sqrt(T) R on ||grad_U Phi||, equation (37).
 
     For the other read-outs the bound is T R (pooling, erratum E14) or R (last token).
     """
@@ -88,7 +88,7 @@ def readout_inner_gradient(
 
 
 def inner_gradient_bound(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
-    """Return the bound 2 R^2 sum_t ||X u_t||_infinity on ||grad_W Phi||_F, eq. (43)."""
+    """Return the bound 2 R^2 sum_t ||X u_t||_infinity on ||grad_W Phi||_F, equation (43)."""
     return 2 * inner_gradient_sharp(radius, scores)
 
 
@@ -101,14 +101,14 @@ def inner_gradient_sharp(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
 
 
 def gradient_bound(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
-    """Return the sum of the bounds (43) and (37); the sum bounds ||grad Phi||, eq. (44)."""
+    """Return the sum of the bounds (43) and (37); the sum bounds ||grad Phi||, equation (44)."""
     return inner_gradient_bound(radius, scores) + outer_gradient_bound(radius, T=T)
 
 
 def gradient_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
     """Return sqrt(T R^2 + (R^2 sum_t ||X u_t||_infinity)^2), a bound on ||grad Phi||.
 
-    The sum of squares replaces eq. (44), since the two blocks are orthogonal (sharpening S2).
+    The sum of squares replaces equation (44), since the two blocks are orthogonal (sharpening S2).
     """
     inner, outer = inner_gradient_sharp(radius, scores), outer_gradient_bound(radius, T=T)
     return jnp.sqrt(outer**2 + inner**2)
@@ -158,7 +158,7 @@ def beta1(size: ArrayLike, radius: ArrayLike, *, T: int) -> ArrayLike:
 
 
 def beta3(size: ArrayLike, radius: ArrayLike, *, T: int, d: int) -> ArrayLike:
-    """Return beta_3 = 2 sqrt(T d) R^3 (3 sqrt(d) R^2 size + 1), eq. (60) and Corollary 1 (3)."""
+    """Return beta_3 = 2 sqrt(T d) R^3 (3 sqrt(d) R^2 size + 1) of (60) and Corollary 1 (3)."""
     return 2 * math.sqrt(T * d) * radius**3 * (3 * math.sqrt(d) * radius**2 * size + 1)
 
 

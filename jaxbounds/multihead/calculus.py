@@ -29,7 +29,7 @@ A larger number takes more memory: n numbers for each head and each entry of its
 
 
 def softmax_derivative(weights: Float[Array, " T"], /) -> Float[Array, "T T"]:
-    """Return the softmax derivative phi'(g) = diag(phi) - phi phi^T, eq. (25).
+    """Return the softmax derivative phi'(g) = diag(phi) - phi phi^T, equation (25).
 
     Args:
         weights: the attention weights phi = phi(g), shape (T,).
@@ -130,7 +130,7 @@ def _assemble(
 def loss_hessian_parts(
     params: Params, data: Data, /
 ) -> tuple[Float[Array, "H p p"], Float[Array, "H p n"]]:
-    """Return the two parts of the loss Hessian blockdiag(blocks) + F F^T, eq. (65).
+    """Return the two parts of the loss Hessian blockdiag(blocks) + F F^T, equation (65).
 
     Block h is (1/n) sum_i l'_i y_i Hess Phi(X_i; theta_h) / sqrt(H). Column i of F, one of n
     columns, is the gradient of the model at X_i times sqrt(l''_i / n).

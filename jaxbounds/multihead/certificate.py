@@ -109,9 +109,9 @@ def realized_size(good: GoodInitialisation, distance: ArrayLike, /) -> ArrayLike
 def realizing_heads(
     good: GoodInitialisation, tolerance: ArrayLike, radius: ArrayLike, /, *, T: int, d: int
 ) -> ArrayLike:
-    """Return the number of heads H of Proposition 7, eq. (98).
+    """Return the number of heads H of Proposition 7, equation (98).
 
-    The constant 5 of eq. (98) is so large that the condition (98) suffices without the factor
+    The constant 5 of equation (98) is so large that the condition (98) suffices without the factor
     sqrt(2) of erratum E5.
     """
     G = target_scale(good, tolerance)
@@ -160,8 +160,8 @@ def corollary5(
 
     The certificate contains a number of heads, a step size and a loss bound. These numbers follow
     from Corollary 3 with the g_0(1/K) and g(1/K) of Proposition 7. The sqrt(H) of Corollary 5 is
-    B_2 times the sqrt(H) of eq. (84). `corollary4_gap(g_0, eta, n)` gives Corollary 5's bound on
-    the generalization gap.
+    B_2 times the sqrt(H) of equation (84). `corollary4_gap(g_0, eta, n)` gives Corollary 5's bound
+    on the generalization gap.
 
     Args:
         good: the constants of Definition 1.

@@ -153,7 +153,7 @@ def _weight_and_reach(constants: Constants, s: Setting) -> tuple[ArrayLike, Arra
 def root_heads(
     s: Setting, constants: Constants = PRINTED, /, *, stability: bool = False
 ) -> ArrayLike:
-    """Return the least sqrt(H) of eq. (74), or with `stability` of eq. (84).
+    """Return the least sqrt(H) of equation (74), or with `stability` of equation (84).
 
     The sharpened condition is beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for all k. For
     stability, the proof compares two runs, and their distance can be twice as large.
@@ -225,7 +225,7 @@ def largest_step(s: Setting, K: ArrayLike, constants: Constants = PRINTED, /) ->
 
 
 def short_steps(s: Setting, step: ArrayLike, K: ArrayLike, /) -> ArrayLike:
-    """Return whether eq. (73) holds: D^2 >= max(eta K L(theta), eta L(theta_0))."""
+    """Return whether equation (73) holds: D^2 >= max(eta K L(theta), eta L(theta_0))."""
     return step * jnp.maximum(K * s.loss_target, s.loss_start) <= s.distance**2
 
 
@@ -252,7 +252,7 @@ def averaged_loss(
 def loss_bound(
     s: Setting, step: ArrayLike, K: ArrayLike, constants: Constants = PRINTED, /
 ) -> ArrayLike:
-    """Return the loss bound 2 L(theta) + 5 D^2 / (4 eta K) of eq. (79).
+    """Return the loss bound 2 L(theta) + 5 D^2 / (4 eta K) of equation (79).
 
     Lemma 9 gives the sharpened bound (`averaged_loss`).
     """
@@ -267,7 +267,7 @@ def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 
 
 def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, Any]:
-    """Return the constants beta~_1 and beta~_3 / sqrt(H) of eqs. (87) and (90).
+    """Return the constants beta~_1 and beta~_3 / sqrt(H) of equations (87) and (90).
 
     The two constants bound the derivatives at all points within the distance reach D of theta.
     """
@@ -314,7 +314,7 @@ def gap_from_stability(gradient: ArrayLike, stable: ArrayLike, /) -> ArrayLike:
 def generalization_gap(
     s: Setting, step: ArrayLike, K: ArrayLike, n: int, constants: Constants = PRINTED, /
 ) -> ArrayLike:
-    """Return the gap bound (4 / n) (2 K L(theta) + 9 D^2 / (4 eta)) of eq. (93).
+    """Return the gap bound (4 / n) (2 K L(theta) + 9 D^2 / (4 eta)) of equation (93).
 
     The sharpened bound is 2 beta_1# times the result of `stability`.
     """
@@ -325,7 +325,7 @@ def generalization_gap(
 
 
 def corollary4_gap(distance: ArrayLike, step: ArrayLike, n: ArrayLike, /) -> ArrayLike:
-    """Return the gap bound 17 g_0(1/K)^2 / (eta n) of eq. (96).
+    """Return the gap bound 17 g_0(1/K)^2 / (eta n) of equation (96).
 
     At g_0 = sqrt(2) G, the result is the bound of Corollary 5.
     """

@@ -28,7 +28,7 @@ def equal_rows(
 
 
 def first_direction(data: Data, /) -> Float[Array, " d"]:
-    """Return u1 = (1 / 2 n1) sum_i y_i mean_t x_it, eq. (120)."""
+    """Return u1 = (1 / 2 n1) sum_i y_i mean_t x_it, equation (120)."""
     tokens = data["X"]
     signed = data["y"].astype(tokens.dtype)[:, None] * jnp.mean(tokens, axis=1)
     return jnp.mean(signed, axis=0) / 2
@@ -45,7 +45,7 @@ def centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " 
 
 
 def printed_centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
-    """Return (zeta / 2) u*, the centre of Lemma 2 and eq. (102).
+    """Return (zeta / 2) u*, the centre of Lemma 2 and equation (102).
 
     The true mean (zeta / 4) u* is half of this printed centre (erratum E2).
     """
@@ -70,7 +70,7 @@ def deviation_bound(radius: Real, samples: Real, failure: Real, /) -> Array:
 def deviation_bound_dimension(
     signal: Real, noise: Real, dimension: Real, samples: Real, failure: Real, /
 ) -> Array:
-    """Return C (2S + Z)(sqrt(d / n1) + sqrt(log(1/delta) / n1)) of eq. (6), with C = 1 / sqrt(2).
+    """Return C (2S + Z)(sqrt(d / n1) + sqrt(log(1/delta) / n1)) of (6), with C = 1 / sqrt(2).
 
     For the deviation p from the true centre (erratum E2), this bound is at least `deviation_bound`.
     The reasons are R <= S + Z and (1 + sqrt(2 log(1/delta))) / 2 <= (sqrt(d) + sqrt(log(1/delta)))

@@ -46,7 +46,7 @@ def _smoothness(alpha: float, root: float, radius: ArrayLike, T: int, d: int) ->
 
 
 def theorem1_root_heads(s: Setting, /, *, stability: bool = False) -> ArrayLike:
-    """Return 468 d sqrt(T) R^5 ||theta||_{2,infinity} D^3, the sqrt(H) of eq. (3).
+    """Return 468 d sqrt(T) R^5 ||theta||_{2,infinity} D^3, the sqrt(H) of equation (3).
 
     For Theorem 2 (`stability`) the factor is 3328 in place of 468.
     """
@@ -55,7 +55,7 @@ def theorem1_root_heads(s: Setting, /, *, stability: bool = False) -> ArrayLike:
 
 
 def theorem1_rho(s: Setting, /) -> ArrayLike:
-    """Return 448.6 (d T)^{3/2} R^13 ||theta||_{2,infinity}^2 D^2 >= rho at the heads of eq. (3)."""
+    """Return 448.6 (d T)^{3/2} R^13 ||theta||_{2,infinity}^2 D^2 >= rho for the sqrt(H) of (3)."""
     leading = _smoothness(ALPHA, HEADS * TRAINING, s.radius, s.T, s.d)
     return leading * s.size**2 * s.distance**2
 

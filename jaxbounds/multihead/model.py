@@ -27,12 +27,12 @@ def attention_scores(
 def head_output(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> Float[Array, ""]:
-    """Return the output of one head, Phi(X; W, U) = <U, phi(X W X^T) X>, eq. (1)."""
+    """Return the output of one head, Phi(X; W, U) = <U, phi(X W X^T) X>, equation (1)."""
     return jnp.sum(projection * (attention_scores(weights, tokens) @ tokens))
 
 
 def model_output(params: Params, tokens: Float[Array, "T d"], /) -> Float[Array, ""]:
-    """Return the output of the multi-head model, eq. (2): the sum of the heads over sqrt(H).
+    """Return the output of the multi-head model, equation (2): the sum of the heads over sqrt(H).
 
     Raises:
         AssertionError: if `params["U"]` does not have shape (H, T, d), or `params["W"]` does not
@@ -69,7 +69,7 @@ def expand_readout(
 ) -> Float[Array, "*H T d"]:
     """Return the T x d matrix U of a read-out u, 1_T u^T for "pooling" or e_T u^T for "last".
 
-    The footnote to eq. (1) defines both read-outs.
+    The footnote to equation (1) defines both read-outs.
 
     Raises:
         Refused: if `readout` is neither "pooling" nor "last".

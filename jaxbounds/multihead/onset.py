@@ -37,7 +37,7 @@ def corollary5_gap(
     d: int,
     corrected: bool = True,
 ) -> GapCertificate:
-    """Return 17 g_0(1/K)^2 / (eta n), eq. (101), at Corollary 5's least even H and largest eta.
+    """Return 17 g_0(1/K)^2 / (eta n) of (101), at Corollary 5's least even H and largest eta.
 
     Here g_0 = sqrt(2) G, or G as printed if `corrected` is False (erratum E5). All constants are
     explicit.

@@ -62,23 +62,23 @@ def oracle_classifier(patterns: Patterns, /) -> Float[Array, " d"]:
 
 
 def oracle_projection(patterns: Patterns, length: int, /) -> Float[Array, "T d"]:
-    """Return U* = 1_T u*^T, eq. (105)."""
+    """Return U* = 1_T u*^T, equation (105)."""
     return jnp.ones((length, 1)) * oracle_classifier(patterns)[None, :]
 
 
 def oracle_weights(patterns: Patterns, /) -> Float[Array, "d d"]:
-    """Return W* = mu_+ mu_+^T + mu_- mu_-^T + sum_l nu_l (mu_+ + mu_-)^T, eq. (104)."""
+    """Return W* = mu_+ mu_+^T + mu_- mu_-^T + sum_l nu_l (mu_+ + mu_-)^T, equation (104)."""
     classes = patterns[:2]
     return classes.T @ classes + jnp.outer(jnp.sum(patterns[2:], 0), jnp.sum(classes, 0))
 
 
 def projection_norm(dm1: Assumption3, /) -> Real:
-    """Return ||U*||_F = S sqrt(2 T), eq. (9); eq. (123) prints S sqrt(T)."""
+    """Return ||U*||_F = S sqrt(2 T), equation (9); equation (123) prints S sqrt(T)."""
     return dm1.S * jnp.sqrt(2.0 * dm1.T)
 
 
 def weights_norm(dm1: Assumption3, /) -> Real:
-    """Return ||W*||_F = S^2 sqrt(2 (M + 1)), eq. (9)."""
+    """Return ||W*||_F = S^2 sqrt(2 (M + 1)), equation (9)."""
     return dm1.S**2 * jnp.sqrt(2.0 * (dm1.M + 1))
 
 
@@ -88,7 +88,7 @@ def weights_spectral_norm(dm1: Assumption3, /) -> Real:
 
 
 def oracle_direction(patterns: Patterns, length: int, /) -> dict[str, Array]:
-    """Return U* and W*, each scaled to norm one: theta_opt of eq. (9).
+    """Return U* and W*, each scaled to norm one: theta_opt of equation (9).
 
     For a head with alpha > 0, the pair (U*, W*) is also Lemma 13's theta*, up to the factor 1 /
     sqrt(H).
@@ -126,7 +126,7 @@ def relevance_formula(
     label: ArrayLike,
     /,
 ) -> Float[Array, "T T"]:
-    """Compute the relevance scores under W* by a formula in the noise, eqs. (108) and (110).
+    """Compute the relevance scores under W* by a formula in the noise, equations (108) and (110).
 
     Args:
         patterns: orthogonal rows of norm S.
@@ -147,12 +147,12 @@ def relevance_formula(
 
 
 def relevant_score(dm1: Assumption3, /) -> Real:
-    """Return A = S^4 - S^2 (Z_mu + Z_nu), eq. (129), a lower bound on a relevant token's score."""
+    """Return A = S^4 - S^2 (Z_mu + Z_nu) of (129), a lower bound on a relevant token's score."""
     return dm1.S**4 - dm1.S**2 * (dm1.Z_mu + dm1.Z_nu)
 
 
 def irrelevant_score(dm1: Assumption3, /) -> Real:
-    """Return B = 2 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu), eq. (129).
+    """Return B = 2 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu), equation (129).
 
     The number B is an upper bound on an irrelevant token's score.
     """

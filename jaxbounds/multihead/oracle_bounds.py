@@ -20,7 +20,7 @@ from jaxbounds.multihead.oracle import (
 
 
 def gamma_linear(dm1: Assumption3, /) -> Real:
-    """Return gamma_lin of eq. (132), the margin that the *oracle* linear classifier guarantees.
+    """Return gamma_lin of (132), the margin that the *oracle* linear classifier guarantees.
 
     Another linear classifier may have a larger margin.
     """
@@ -29,7 +29,7 @@ def gamma_linear(dm1: Assumption3, /) -> Real:
 
 
 def gamma_attention(dm1: Assumption3, tolerance: Real, /) -> Real:
-    """Return gamma_attn(epsilon) of eq. (11); epsilon = 0 gives the limit S sqrt(T / 2)."""
+    """Return gamma_attn(epsilon) of equation (11); epsilon = 0 gives the limit S sqrt(T / 2)."""
     useful = dm1.S**2 * (1 - tolerance) - 2 * tolerance * dm1.Z_mu
     return jnp.sqrt(dm1.T / 2) / dm1.S * useful
 
@@ -63,14 +63,14 @@ def term_two_bound(dm1: Assumption3, size: Real, /) -> Real:
 
 
 def attention_part(dm1: Assumption3, /) -> Real:
-    """Return the first term of the margin gamma* in eq. (7)."""
+    """Return the first term of the margin gamma* in equation (7)."""
     z, S, Z = dm1.zeta, dm1.S, dm1.noise
     main = z * S**4 - 7 * Z * S**2 - 12 * Z**2 - 16 * Z**3 / S**2
     return dm1.T * (1 - z) * z * main / (4 * jnp.sqrt(2 * (dm1.M + 1.0)))
 
 
 def deviation_part(dm1: Assumption3, size: Real, /) -> Real:
-    """Return P T^{5/2} (S + Z)^3, the second term of the margin gamma* in eq. (7)."""
+    """Return P T^{5/2} (S + Z)^3, the second term of the margin gamma* in equation (7)."""
     return size * dm1.T**2.5 * (dm1.S + dm1.Z) ** 3
 
 
@@ -95,7 +95,7 @@ def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
 
 
 def gamma_star(dm1: Assumption3, size: Real, /) -> Real:
-    """Return gamma* of eqs. (7), (119): a lower bound on the NTK margin of Lemma 13's direction.
+    """Return gamma* of (7) and (119), a lower bound on the NTK margin of Lemma 13's direction.
 
     The bound holds if alpha = +-1 and U^(1) = alpha 1_T ((zeta / 4) u* + p)^T.
     """
@@ -137,7 +137,7 @@ def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
 
 
 def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
-    """Return Proposition 3's Gamma from A - B of eq. (129) at max(Z_mu, Z_nu) (sharpening S14).
+    """Return Proposition 3's Gamma from A - B in (129) at max(Z_mu, Z_nu) (sharpening S14).
 
     A - B must be positive. For Z_mu = Z_nu = S^2 / 8, the numerical factor of Gamma is 16/7; the
     paper prints 8/3.
@@ -156,10 +156,10 @@ class TargetSlacks(NamedTuple):
     Attributes:
         saturates: log of S^2 H^{-p} C; the attention of the heads saturates if this quantity is at
             least one.
-        heads: log of H^c / (S^5 ||theta||^3), the requirement of eq. (12) at c = 1/2.
+        heads: log of H^c / (S^5 ||theta||^3), the requirement of equation (12) at c = 1/2.
         heads_sharp: log of H^c / (S^3 ||theta||^2), the requirement under the sharpened bound S5.
-        heads_product: log of H^c / (S^5 ||theta||_{2,inf} ||theta||^3), the requirement of eq. (3)
-            at c = 1/2.
+        heads_product: log of H^c / (S^5 ||theta||_{2,inf} ||theta||^3), the requirement of equation
+            (3) at c = 1/2.
     """
 
     saturates: Real
@@ -205,6 +205,6 @@ def target_slacks(
 def log_target_scale(log_heads: Real, power: Real, log_n: Real, /) -> Real:
     """Return log C for C = log(n)^{5/2} H^{p - 3/4}, where H^{1/2} = log(n)^5 C^{-2} H^{2 p - 1}.
 
-    The text below eq. (12) prints H^{p - 1/4}.
+    The text below equation (12) prints H^{p - 1/4}.
     """
     return 2.5 * jnp.log(log_n) + (power - 0.75) * log_heads

@@ -76,7 +76,7 @@ def expansion(step: Reals, weak: Reals, smooth: Reals, loss: Reals, /) -> Reals:
 
 
 def growth_rate(step: Reals, weak: Reals, losses: Reals, /) -> Reals:
-    """Return the growth rates alpha_{k,i} of the distance of two runs, eq. (22).
+    """Return the growth rates alpha_{k,i} of the distance of two runs, equation (22).
 
     The argument `losses` is L^{-i}(theta_k) + L^{-i}(theta_k^{-i}).
     """

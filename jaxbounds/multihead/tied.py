@@ -29,7 +29,7 @@ def tied_output(
     single: Params | None = None,
     /,
 ) -> Float[Array, ""]:
-    """Return H^{-1/2} sum_g copies_g Phi(X; theta_g) with H = sum_g copies_g, eq. (2).
+    """Return H^{-1/2} sum_g copies_g Phi(X; theta_g) with H = sum_g copies_g, equation (2).
 
     Args:
         params: one head for each group.

@@ -1,7 +1,7 @@
 """Section 5.3: conditions on the number of heads, checked for scaled oracle parameters theta*.
 
-No multiple of theta* satisfies eq. (12) or the hypothesis of Theorem 3. Some multiples satisfy the
-condition (3) of Theorem 1 (erratum E27).
+No multiple of theta* satisfies equation (12) or the hypothesis of Theorem 3. Some multiples satisfy
+the condition (3) of Theorem 1 (erratum E27).
 """
 
 from typing import Any

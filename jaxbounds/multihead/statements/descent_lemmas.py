@@ -165,7 +165,7 @@ def _segment_maxima(instance: Instance) -> Array:
 
 
 def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
-    """Return both sides of eq. (70) at the k < K at which their ratio is largest.
+    """Return both sides of equation (70) at the k < K at which their ratio is largest.
 
     If the distance to theta decreases, the function adds the decrease to the right side, so no term
     is negative.
@@ -196,7 +196,7 @@ def _average_loss(instance: Instance, size: Size) -> Sides:
 
 
 def around_descent(size: Size) -> Instance:
-    """Return two runs of one step from zero: the first satisfies eq. (68), the second violates it.
+    """Return two runs of one step from zero: the first satisfies (68), the second violates (68).
 
     The n sequences are equal, and one of the labels differs from the other labels. Both step sizes
     are close to the largest one that (68) allows. Let a = eta T ||x||^2. After the step, the loss
@@ -226,7 +226,7 @@ def _with_short_steps(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _conditions_of_77(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses of eq. (77): the hypotheses of Lemma 10, eq. (73) and eq. (74)."""
+    """Return the hypotheses of (77): Lemma 10's hypotheses, and conditions (73) and (74)."""
     return {**_with_short_steps(instance, size), **head_count(PRINTED)(instance, size)}
 
 

@@ -219,7 +219,7 @@ def at_level(instance: Instance) -> descent.Setting:
 
 
 def corollary_conditions(number: int, equation: str) -> Hypotheses:
-    """Return the hypotheses of Corollary 3 or 4: eq. (81) or (95), and a small step size.
+    """Return the hypotheses of Corollary 3 or 4: equation (81) or (95), and a small step size.
 
     The step size is also at most g_0(1)^2 and g_0(1)^2 / L(theta_0).
     """

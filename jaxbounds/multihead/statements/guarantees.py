@@ -138,8 +138,8 @@ POLYLOGARITHMIC = on_orders(
 def _large_signal(instance: Instance, size: Size) -> Sides:
     """Compare gamma_lin and P with their claimed orders in the signal S, for Z = Z_mu = Z_nu = S.
 
-    Here T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d and delta = 1/10. The constant of eq. (6) is C
-    = 1 / sqrt(2).
+    Here T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d and delta = 1/10. The constant of equation (6)
+    is C = 1 / sqrt(2).
     """
     S, d = instance["S"], 4
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)

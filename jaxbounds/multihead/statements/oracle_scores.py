@@ -104,7 +104,7 @@ EQ_129 = searched_sequence(
 
 
 def _score_gap(instance: Instance, size: Size) -> Sides:
-    """Compare the scores of one relevant and one irrelevant token with eq. (8).
+    """Compare the scores of one relevant and one irrelevant token with equation (8).
 
     The gap is measured with the noise (-.1, 0, 0). The orders of (8) are measured with the noise
     (.1, .1, .1) / S, so Z_mu = Z_nu = .1 at every S.

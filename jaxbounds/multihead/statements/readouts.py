@@ -1,4 +1,4 @@
-"""The footnote to eq. (1): the bounds for the read-outs "pooling" and "last token"."""
+"""The footnote to equation (1): the bounds for the read-outs "pooling" and "last token"."""
 
 import math
 from collections.abc import Callable

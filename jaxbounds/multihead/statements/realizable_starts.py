@@ -108,7 +108,7 @@ def definition_1(
 def enough_for_proposition_7(
     good: GoodInitialisation, level: ArrayLike, radius: ArrayLike, heads: ArrayLike, size: Size
 ) -> dict[str, ArrayLike]:
-    """Check eq. (98) and 0 < epsilon <= 1."""
+    """Check equation (98) and 0 < epsilon <= 1."""
     level = jnp.asarray(level)
     least = realizing_heads(good, level, radius, T=size["T"], d=size["d"])
     return {

@@ -1,4 +1,4 @@
-"""Section 6.2: eqs. (19) to (22), the growth of the distance of two runs in one step."""
+"""Section 6.2: equations (19) to (22), the growth of the distance of two runs in one step."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -103,7 +103,7 @@ def _not_fitted(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _curved(size: Size) -> Instance:
-    """Return instances at which a gradient ascent step expands distances more than eq. (19) allows.
+    """Return instances at which a gradient ascent step expands distances more than (19) allows.
 
     All tokens are e_1, W = 0, every row of U is (c, 0, ...), and theta' differs from theta along U.
     At these weights, L has the curvature T L'', which exceeds beta_3 L / sqrt(H) if H is large
@@ -197,7 +197,7 @@ def _compared(instance: Instance) -> _Compared:
 
 
 def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array, dict[str, Array]]:
-    """Maximise L^{-i} and the factors of eq. (20) over each segment [theta_k, theta_k^{-i}]."""
+    """Maximise L^{-i} and the factors of (20) over each segment [theta_k, theta_k^{-i}]."""
     data, copies, radius = training_set(instance), instance["copies"], token_radius(instance)
 
     def at_point(params: Params, keep: Array) -> tuple[Array, dict[str, Array]]:

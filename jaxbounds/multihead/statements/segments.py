@@ -1,4 +1,4 @@
-"""Section 6: consequences of weak convexity along a segment, eqs. (14)-(16) and Proposition 4."""
+"""Section 6: consequences of weak convexity along a segment, (14) to (16) and Proposition 4."""
 
 import functools
 from typing import NamedTuple
@@ -270,7 +270,7 @@ def _quasi_convexity(instance: Instance, size: Size) -> Sides:
 
 
 def close_enough(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check eq. (18): 2 b ||theta_1 - theta_2||^2 <= sqrt(H).
+    """Check equation (18): 2 b ||theta_1 - theta_2||^2 <= sqrt(H).
 
     The number b is the larger of beta_3(theta_1) and beta_3(theta_2).
     """
@@ -286,7 +286,7 @@ def _apart(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _shorten(instance: Instance, size: Size) -> Instance:
-    """Shrink theta_2 - theta_1 by one factor, so that eq. (18) holds.
+    """Shrink theta_2 - theta_1 by one factor, so that equation (18) holds.
 
     A second factor is unnecessary: beta_3 at theta_2 does not grow when the difference shrinks.
     """
@@ -297,9 +297,9 @@ def _shorten(instance: Instance, size: Size) -> Instance:
 
 
 def _too_long(size: Size) -> Instance:
-    """Return a segment from zero that slightly violates eq. (18): ||dU_h|| = .1985 in each head.
+    """Return a segment from zero that slightly violates (18): ||dU_h|| = .1985 in each head.
 
-    For two heads, eq. (18) allows ||dU_h|| up to .19805.
+    For two heads, equation (18) allows ||dU_h|| up to .19805.
     """
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     zero = {"U": jnp.zeros((1, H, T, d)), "W": jnp.zeros((1, H, d, d))}
