@@ -1,9 +1,9 @@
 """Gradient and Hessian bounds of Section 3 and Appendix A, as printed and as sharpened.
 
-All constants are explicit. The argument `radius` is R, the largest token norm. The argument
-`scores` is sum_t ||X u_t||_infinity (see `summed_scores`). The argument `size` is
+No bound in this module hides a constant. The argument `radius` is R, the largest token norm. The
+argument `scores` is sum_t ||X u_t||_infinity (see `summed_scores`). The argument `size` is
 ||theta||_{2,infinity} in Corollary 1. In Lemma 6 and in every sharpened bound, max_h ||U_h||_F
-suffices for `size`: the bounds do not depend on the weights W_h (sharpening S7).
+may replace `size`: the bounds do not depend on the weights W_h (sharpening S7).
 
 Codes such as S1 and E14 name sharpenings and errata; `jaxbounds show multihead.S1` explains one.
 """
@@ -20,8 +20,9 @@ from jaxbounds.numerics.arrays import array_module
 C_STAR = 4 / (3 * math.sqrt(3))
 """The least constant c* with |kappa_3(A, B, B)| <= c* max|A| max|B|^2: c* = 4 / (3 sqrt(3)).
 
-Here kappa_3 is the third central moment of bounded random variables A and B (sharpening S3). The
-sharpened Hessian bounds contain this pure number; a larger value loosens these bounds.
+Here kappa_3(A, B, B) is the third central moment of random variables A and B with values in bounded
+intervals (sharpening S3). The sharpened Hessian bounds contain the factor c*; a larger c* makes
+these bounds larger.
 """
 
 
@@ -95,7 +96,7 @@ def inner_gradient_bound(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
 def inner_gradient_sharp(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
     """Return R^2 sum_t ||X u_t||_infinity, half of the bound (43) on ||grad_W Phi||_F.
 
-    Sharpening S1 saves the factor of two.
+    The factor 2 of the bound (43) is unnecessary, as sharpening S1 explains.
     """
     return radius**2 * scores
 
@@ -117,7 +118,8 @@ def gradient_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayL
 def two_block_norm(inner: ArrayLike, mixed: ArrayLike, /) -> Float[Array, ""]:
     """Return (c + sqrt(c^2 + 4 b^2)) / 2, a bound on the spectral norm of [[0, B], [B^T, C]].
 
-    The arguments are `inner` c >= ||C|| and `mixed` b >= ||B||. Sharpening S5 uses this bound.
+    The argument `inner` is a number c >= ||C||, and `mixed` is a number b >= ||B||. Sharpening S5
+    bounds ||Hess Phi|| with this function.
     """
     return (jnp.sqrt(inner**2 + 4 * mixed**2) + inner) / 2
 
@@ -202,8 +204,8 @@ def self_bounded_smoothness(
 def convexity_horizon(curvature: ArrayLike, /) -> ArrayLike:
     """Return sec(sqrt(k) / 2), a factor that bounds a function g along a segment (sharpening S8).
 
-    On the segment, g is at most this factor times the larger of the two end values of g. The bound
-    holds if g'' >= -k g on the segment and k < pi^2. The proof is Sturm's comparison theorem.
-    Proposition 4 has k <= 1/2 and prints the factor 4/3.
+    At every point of the segment, g is at most this factor times the larger of the values of g at
+    the two ends. The bound holds if g'' >= -k g on the segment and k < pi^2. The proof is Sturm's
+    comparison theorem. In Proposition 4, k is at most 1/2, and the printed factor is 4/3.
     """
     return 1 / jnp.cos(jnp.sqrt(curvature) / 2)

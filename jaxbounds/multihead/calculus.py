@@ -22,7 +22,7 @@ from jaxbounds.multihead.model import Params
 from jaxbounds.networks.curvature import CertifiedExtremes, structured_extremes
 
 AT_ONCE = 64
-"""The number of heads for which `loss_hessian_parts` computes the Hessian blocks at once.
+"""The number of heads for which `loss_hessian_parts` computes the Hessian blocks at the same time.
 
 A larger number takes more memory: n numbers for each head and each entry of its block.
 """
@@ -159,7 +159,8 @@ def loss_hessian_parts(
 def loss_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:
     """Return the Hessian of the loss as a matrix.
 
-    The rows of this matrix list, for each head, first U and then W.
+    The rows of this matrix belong to the heads in turn; for each head, the entries of U come before
+    those of W.
     """
     blocks, factor = loss_hessian_parts(params, data)
     heads, p, n = factor.shape

@@ -1,11 +1,11 @@
 """Certify a training run from data alone: good initialisation, heads, step size and loss bound.
 
-The first phase ends at theta^(1), with equally many heads with alpha_h = +1 and alpha_h = -1. This
-module computes the best NTK margin at theta^(1) and the direction theta* of this margin; it assumes
-neither the margin nor the direction. Corollary 5 (as printed and corrected) and Theorem 3 with
-sharpened constants then give the number of heads and the step size that certify a loss. All
-constants are explicit. Heads with equal parameters are stored once with their number of copies, so
-a certified H of any size can be run.
+The first phase of training ends at theta^(1), where half of the heads have alpha_h = +1 and half
+have alpha_h = -1. This module computes the best NTK margin at theta^(1) and the direction theta* of
+this margin; it assumes neither the margin nor the direction. Corollary 5 (as printed and corrected)
+and Theorem 3 with sharpened constants then give the number of heads and the step size that certify
+a loss. All constants are explicit. Heads with equal parameters are stored once with their number of
+copies, so a certified H of any size can be run.
 """
 
 import math
@@ -158,10 +158,10 @@ def corollary5(
 ) -> DescentCertificate:
     """Return Corollary 5's certificate with g_0 = G as printed, or g_0 = sqrt(2) G (erratum E5).
 
-    The certificate contains a number of heads, a step size and a loss bound. These numbers follow
-    from Corollary 3 with the g_0(1/K) and g(1/K) of Proposition 7. The sqrt(H) of Corollary 5 is
-    B_2 times the sqrt(H) of equation (84). `corollary4_gap(g_0, eta, n)` gives Corollary 5's bound
-    on the generalization gap.
+    The certificate contains a number of heads, a step size and a loss bound. The number of heads,
+    the step size and the loss bound follow from Corollary 3 with Proposition 7's g_0(1/K) and
+    g(1/K). The sqrt(H) of Corollary 5 is B_2 times the sqrt(H) of equation (84).
+    `corollary4_gap(g_0, eta, n)` gives Corollary 5's bound on the generalization gap.
 
     Args:
         good: the constants of Definition 1.
@@ -194,8 +194,9 @@ class Pipeline(NamedTuple):
         certificates: a dictionary from the name of the constants ("printed", "corrected",
             "sharpened", "sharpened S8") to the certificate (heads, step size and bounds) with these
             constants.
-        params: theta^(1), with one head of each sign.
-        direction: theta* of Definition 1 for these two heads.
+        params: the parameters theta^(1), stored as two heads: one for alpha = +1 and one for alpha
+            = -1.
+        direction: the direction theta* of Definition 1, for the two heads of `params`.
     """
 
     radius: float
@@ -310,7 +311,7 @@ def _observed(
 
 
 def observe(pipeline: Pipeline, second: Data, K: int, name: str, /) -> Observed:
-    """Run K steps with the heads and the step size that `pipeline.certificates[name]` certifies.
+    """Run K steps with the number of heads and the step size of `pipeline.certificates[name]`.
 
     The run adds one head to an odd number of heads, because a certificate also holds for more
     heads.

@@ -58,9 +58,10 @@ class SparseContext:
     """DM1: `relevant` tokens equal the class pattern mu_y; the others are a distractor plus noise.
 
     The patterns are the first M + 2 basis vectors times S (mu_+, mu_-, nu_1, ...). A sampler may
-    rotate the patterns. The noise along mu is at most noise_mu / S, so |<z, mu>| <= noise_mu. The
-    noise along nu is at most noise_nu / (M S), so |<z, nu>| <= noise_nu / M. Noise coordinates
-    outside the span of the patterns have the bound of the coordinates along nu.
+    rotate the patterns. The noise z along each mu has length at most noise_mu / S, so |<z, mu>| <=
+    noise_mu. The noise z along each nu has length at most noise_nu / (M S), so |<z, nu>| <=
+    noise_nu / M. Noise coordinates outside the span of the patterns have the bound of the
+    coordinates along nu.
 
     Attributes:
         tokens: T, number of tokens.

@@ -33,9 +33,10 @@ from jaxbounds.multihead.bounds import (
 from jaxbounds.numerics.arrays import array_module, traced
 
 PRINTED_WEIGHT = 2 / 3
-"""The paper's factor q of the loss bounds: kappa = 1/2 times the factor 4/3 of Proposition 4.
+"""The factor q = kappa * 4/3 = 2/3 of the paper's loss bounds, with kappa = 1/2 and Proposition 4's
+factor 4/3.
 
-`Constants.weight` and `averaged_loss` use this factor. A larger value gives a larger loss bound.
+`Constants.weight` and `averaged_loss` use this factor. A larger q gives a larger bound on the loss.
 """
 
 TRAINING, STABILITY = 36.0, 256.0
@@ -51,8 +52,8 @@ class Setting(NamedTuple):
     Attributes:
         distance: D = ||theta - theta_0||.
         size: ||theta||_{2,infinity}, the largest norm of a head.
-        largest: max_h ||U_h||_F of theta; `size` is a valid upper bound.
-        squares: mean_h ||U_h||_F^2 of theta; `size`^2 is a valid upper bound.
+        largest: max_h ||U_h||_F of theta; the caller may pass the upper bound `size` instead.
+        squares: mean_h ||U_h||_F^2 of theta; the caller may pass the upper bound `size`^2 instead.
         radius: R, an upper bound on the token norms.
         heads: H, number of heads.
         loss_target: L(theta), the loss at the target.
@@ -110,12 +111,12 @@ class Constants:
 
     @property
     def weight(self) -> ArrayLike:
-        """The factor q of the loss bounds: .533 if `sturm` is set, else 2/3."""
+        """The factor q of the loss bounds: .533 if the attribute `sturm` is set, else 2/3."""
         return sharp_weight(0.5) if self.sturm else PRINTED_WEIGHT
 
     @property
     def reach(self) -> ArrayLike:
-        """The factor `reach` of the bound ||theta_k - theta|| <= reach D on the iterates."""
+        """The number `reach`: every iterate satisfies ||theta_k - theta|| <= reach * D."""
         return 3.0 if self.printed else reach(self.weight)
 
 
@@ -169,9 +170,9 @@ def root_heads(
 def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, /) -> ArrayLike:
     """Return the least x = sqrt(H) with x >= threshold(spread / x), for threshold(s) = a + b s.
 
-    `threshold` returns the sqrt(H) that a condition needs for a target whose heads have norm s. A
-    target spread evenly over the heads has s = ||theta||_{2,infinity} = spread / sqrt(H). Eq. (74)
-    then holds for all x = sqrt(H) with x^2 >= a x + b spread.
+    `threshold(s)` returns the least sqrt(H) that a condition on H allows if every head of the
+    target has norm s. A target spread evenly over the heads has s = ||theta||_{2,infinity} = spread
+    / sqrt(H). Eq. (74) then holds for all x = sqrt(H) with x^2 >= a x + b spread.
     """
     constant = threshold(0.0)
     slope = threshold(1.0) - constant
@@ -182,7 +183,8 @@ def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, 
 def alpha(s: Setting, /) -> ArrayLike:
     """Return alpha = 3 sqrt(d) R^2 [3 sqrt(T) R^3 (3 D + size) + 2 sqrt(T) R], Theorem 3.
 
-    At D = g_0(1/K) and size = g(1/K), the result is the alpha(K) of Corollaries 3 and 5.
+    With `s.distance` = g_0(1/K) and `s.size` = g(1/K), this function returns the alpha(K) of
+    Corollaries 3 and 5.
     """
     inner = 3 * math.sqrt(s.T) * s.radius**3 * (3 * s.distance + s.size)
     return 3 * math.sqrt(s.d) * s.radius**2 * (inner + 2 * math.sqrt(s.T) * s.radius)
@@ -193,11 +195,11 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 
     Theorem 3 prints (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound
     (sharpening S10) uses eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 /
-    beta_1# <= 4 / (sqrt(T) R). Therefore beta_2# needs to hold only within the distance
-    B = reach D + 4 / (sqrt(T) R) of the target. Within this distance, a head differs from the
-    target's head by at most B. The root mean square of ||U_h||_F over the heads differs from the
-    target's by at most B / sqrt(H). Without `mean_square`, the bound adds B itself to the largest
-    head norm. Without `mean_square`, the bound therefore grows with D for any number of heads.
+    beta_1# <= 4 / (sqrt(T) R). Therefore the bound beta_2# is needed only within the distance B =
+    reach D + 4 / (sqrt(T) R) of the target. Within this distance, a head differs from the target's
+    head by at most B. The root mean square of ||U_h||_F over the heads differs from the target's by
+    at most B / sqrt(H). Without `mean_square`, the bound adds B itself to the largest head norm.
+    Without `mean_square`, the bound therefore grows with D for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)
@@ -254,7 +256,7 @@ def loss_bound(
 ) -> ArrayLike:
     """Return the loss bound 2 L(theta) + 5 D^2 / (4 eta K) of equation (79).
 
-    Lemma 9 gives the sharpened bound (`averaged_loss`).
+    For sharpened constants, the function returns the bound of Lemma 9, computed by `averaged_loss`.
     """
     if constants.printed:
         return 2 * s.loss_target + 5 * s.distance**2 / (4 * step * K)
@@ -292,7 +294,7 @@ def stability(
     The sharpened bound (sharpenings S2, S6 and S9) is exp(sum_k alpha_k) eta beta_1# / n (K
     averaged_loss + L(theta_0)). Here sum_{k=1}^{K-1} alpha_k <= (8/3) eta beta_3# / sqrt(H) K times
     `averaged_loss`. At the least certified H, the sum of the alpha_k is at most 1/4; the paper
-    bounds it by log 2.
+    states the bound log 2.
     """
     gradient, weak = ball_constants(s, constants)
     if constants.printed:
@@ -306,7 +308,7 @@ def gap_from_stability(gradient: ArrayLike, stable: ArrayLike, /) -> ArrayLike:
     """Return the gap bound 2 G E[(1/n) sum_i ||theta_K - theta_K^{-i}||] of Lemma 3.
 
     The argument `gradient` is G, a Lipschitz constant of every l_i. The argument `stable` is the
-    expectation E[..].
+    expectation E[(1/n) sum_i ||theta_K - theta_K^{-i}||].
     """
     return 2 * gradient * stable
 
@@ -327,6 +329,6 @@ def generalization_gap(
 def corollary4_gap(distance: ArrayLike, step: ArrayLike, n: ArrayLike, /) -> ArrayLike:
     """Return the gap bound 17 g_0(1/K)^2 / (eta n) of equation (96).
 
-    At g_0 = sqrt(2) G, the result is the bound of Corollary 5.
+    With `distance` = sqrt(2) G, the function returns the bound of Corollary 5.
     """
     return 17 * distance**2 / (step * n)

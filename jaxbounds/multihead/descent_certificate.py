@@ -14,7 +14,8 @@ CONSTANTS = {
     "sharpened": descent.LARGEST_HEAD,
     "sharpened S8": descent.SHARPEST,
 }
-"""A dictionary from names to sets of constants; `descent_certificate` has a result for each set."""
+"""A dictionary from names to sets of constants; `descent_certificate` returns one certificate for
+each set."""
 
 
 class DescentCertificate(NamedTuple):
@@ -23,7 +24,7 @@ class DescentCertificate(NamedTuple):
     Attributes:
         heads: the least certified H, as a float (it can exceed every integer type).
         size: ||theta||_{2,infinity} of the target at this H.
-        smoothness: rho, an upper bound on ||Hess L|| along the run.
+        smoothness: rho, an upper bound on the smoothness ||Hess L|| along the run.
         step_size: the largest certified step size eta.
         loss_bound: bound on L(theta_K) and on (1/K) sum_{k=1}^K L(theta_k).
         distance_bound: bound on ||theta_k - theta_0|| for k <= K.
@@ -52,7 +53,7 @@ def least_root(
 ) -> ArrayLike:
     """Return the least sqrt(H), for the number of heads H, at which the theorem is certified.
 
-    The theorem is Theorem 3, or Theorem 4 if `stability` is set. Its target theta has
+    The theorem in question is Theorem 3, or Theorem 4 if `stability` is set. Its target theta has
     ||theta||_{2,infinity} <= `s.size` + `spread` / sqrt(H), where `s` holds the quantities of the
     target and the run.
     """
@@ -82,7 +83,7 @@ def descent_certificate(
     sec(sqrt(kappa) / 2) = 1.0659 and the root mean square of S2. The target theta has
     ||theta||_{2,infinity} <= size + spread / sqrt(H). If the start is zero and the target is spread
     evenly over the heads, pass size = 0 and spread = D. If each head of the target has a fixed
-    norm, pass spread = 0.
+    norm, independent of H, pass spread = 0.
 
     Args:
         T: number of tokens.
@@ -92,7 +93,7 @@ def descent_certificate(
         K: number of gradient steps.
         loss_target: L(theta), the loss at the target; positive.
         loss_start: L(theta_0), the loss at the start; positive.
-        size: the part of the bound on ||theta||_{2,infinity} that is independent of H.
+        size: the part of the upper bound on ||theta||_{2,infinity} that does not depend on H.
         spread: the numerator of the part spread / sqrt(H) of the bound on ||theta||_{2,infinity}.
         heads: the number of heads H of a given model. If H is below the least certified number, the
             function uses this number instead.

@@ -40,7 +40,10 @@ def first_step(data: Data, step_sizes: Float[Array, " H"], /) -> Params:
 
 
 def centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
-    """Return (zeta / 4) u*, the mean of u1; the paper prints zeta / 2 (see `printed_centre`)."""
+    """Return (zeta / 4) u*, the expectation of u1.
+
+    The paper prints (zeta / 2) u* (see `printed_centre`).
+    """
     return sparsity / 4 * classifier
 
 
@@ -84,11 +87,11 @@ def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Arra
     """Return R sqrt(log(2 / delta) / (2 n1)), which bounds ||p|| with probability 1 - delta.
 
     The bound is sharpening S15. The vector 2 n1 p is a sum of independent vectors y xbar - (zeta /
-    2) u*. Each of these vectors is a mean over the tokens of one sequence. In this mean, a relevant
-    token has the term +-(mu_+ + mu_-) / 2, which is shorter than mu_+, and an irrelevant token has
-    the term +-x_t. Therefore each of these vectors has norm at most R. Let r > 0. A sum of n1 such
-    vectors of mean zero has norm r or more with probability at most 2 exp(-r^2 / (2 n1 R^2)). This
-    is Theorem 3.5 of Pinelis (1994), for a Hilbert space.
+    2) u*. Each of these vectors is a mean over the tokens of one sequence. In the mean over tokens,
+    a relevant token has the term +-(mu_+ + mu_-) / 2, shorter than mu_+. An irrelevant token has
+    +-x_t. Therefore each of these vectors has norm at most R. Let r > 0. A sum of n1 such vectors
+    of mean zero has norm r or more with probability at most 2 exp(-r^2 / (2 n1 R^2)). This is
+    Theorem 3.5 of Pinelis (1994), for a Hilbert space.
     """
     return radius * jnp.sqrt(jnp.log(2 / jnp.asarray(failure)) / (2 * samples))
 
@@ -167,21 +170,21 @@ def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
 
     The bound is sharpening S16, for |alpha_h| <= 1. A is `attention_part`, and the alpha_h are
     uniform on [-1, 1]. Let m <= 1 be the mean of |alpha_h|. The part of the margin that comes from
-    W is m times the value of this part at |alpha_h| = 1. If U^(1) is centred at (zeta / 2) u*, the
-    value at |alpha_h| = 1 is at least 2 A minus the term that gamma* subtracts for p. The margin is
-    therefore at least gamma* - (1 - 2 m) A. Since |alpha_h| is uniform on [0, 1], it is strictly
-    sub-Gaussian with variance 1/12. Therefore m exceeds 1/2 + t with probability at most exp(-6 H
-    t^2), and is below 1/2 - t with at most the same probability.
+    W is m times the value of this part at |alpha_h| = 1. If U^(1) is centred at (zeta / 2) u*, this
+    part at |alpha_h| = 1 is at least 2 A minus gamma*'s term for p. The margin is therefore at
+    least gamma* - (1 - 2 m) A. Since |alpha_h| is uniform on [0, 1], it is strictly sub-Gaussian
+    with variance 1/12. Therefore m exceeds 1/2 + t with probability at most exp(-6 H t^2), and is
+    below 1/2 - t with at most the same probability.
     """
     spread = jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / (3 * heads))
     return jnp.abs(attention_part(dm1)) * spread
 
 
 def heads_for_margin(dm1: Assumption3, size: Real, margin: Real, failure: Real, /) -> Real:
-    """Return the H of Lemma 15, at which one sample keeps at least half of the margin gamma* > 0.
+    """Return Lemma 15's number of heads, at which one sample's margin is at least half of gamma*.
 
     Proposition 2 has R^4 in place of Lemma 15's power of R. For n samples, pass delta / n as
-    `failure`. If all alpha are +1 or -1, the margin does not need this number of heads (sharpening
-    S12).
+    `failure`. If all alpha are +1 or -1, the margin is this large for every number of heads
+    (sharpening S12).
     """
     return (4 * _slope(dm1, size) / margin) ** 2 * 2 * jnp.log(1 / jnp.asarray(failure))

@@ -1,8 +1,8 @@
 """A search for the global margin of one head; each value that it finds is a lower estimate.
 
 `norm="both"` is the paper's max over ||theta|| = sqrt(2) of min_i y_i Phi(X_i; theta) (Section 7).
-Phi is homogeneous in U but not in W. The other choice, `norm="projection"`, fixes ||U|| = 1 and
-leaves W free. The supremum over this set is the value that gamma_attn approaches.
+Phi is homogeneous in U but not in W. The constraint `norm="projection"` fixes ||U|| = 1 and does
+not restrict W. The supremum of the margin under ||U|| = 1 is the value that gamma_attn approaches.
 """
 
 from typing import Any, Literal, NamedTuple

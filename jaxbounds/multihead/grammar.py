@@ -72,7 +72,7 @@ class Grammar:
     Attributes:
         negated: share of clauses with a negation.
         contrast: share of sentences with two clauses that contradict each other.
-        joined: share of sentences with two clauses that agree; the rest has one clause.
+        joined: share of sentences with two clauses that agree; all other sentences have one clause.
         aside: share of sentences that start with a neutral phrase.
         degree: share of adjectives with an adverb of degree.
     """

@@ -75,6 +75,6 @@ def corollary2_root_heads(
 def corollary2_rho(
     good: GoodInitialisation, radius: ArrayLike, K: ArrayLike, /, *, T: int, d: int, corrected: bool
 ) -> ArrayLike:
-    """Return 651.6 (d T)^{3/2} R^13 g_0(1/K)^4 >= rho(K) at `corollary2_root_heads`."""
+    """Return 651.6 (d T)^{3/2} R^13 g_0(1/K)^4, a bound on rho(K) at `corollary2_root_heads`."""
     distance = realized_distance(good, 1 / K, corrected=corrected)
     return _smoothness(GOOD_ALPHA, GOOD_HEADS * STABILITY, radius, T, d) * distance**4

@@ -1,4 +1,4 @@
-"""The neural tangent kernel and the best margin of condition P3, with a certificate.
+"""The neural tangent kernel, and the best margin in condition P3 between two certified bounds.
 
 The best NTK margin is a convex problem over directions of norm sqrt(2):
 
@@ -97,9 +97,9 @@ def best_ntk_margin(
 ) -> NTKMargin:
     """Return the best NTK margin over the samples, as an `NTKMargin`.
 
-    The point of least norm in a convex hull solves a non-negative least squares problem. Let the
-    rows of A be the gradients y_i grad Phi(X_i), so A A^T is the signed kernel. Let q >= 0 minimise
-    ||A^T q||^2 + (1 - sum q)^2. Then q is a multiple of the best weights.
+    Finding the point of least norm in a convex hull is a non-negative least squares problem. Let
+    the rows of A be the gradients y_i grad Phi(X_i), so A A^T is the signed kernel. Let q >= 0
+    minimise ||A^T q||^2 + (1 - sum q)^2. Then q is a multiple of the best weights.
 
     Args:
         gram: the result of `ntk_gram(params, X, X)`, in double precision for a small gap.

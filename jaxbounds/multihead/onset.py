@@ -63,11 +63,12 @@ def smallest_counts(
     Each theorem appears as printed and as sharpened. The number of samples needed is the least n at
     which the bound on the generalization gap is below log 2. Theorems 3 and 4 are for runs from
     zero, with margin gamma / sqrt(2). Corollary 5 is for runs from a first phase. Each bound on the
-    gap is proportional to 1 / n.
+    generalization gap is proportional to 1 / n.
 
     Args:
         K: number of steps.
-        constants: B_2, B_Phi and gamma of Definition 1, valid after every first phase.
+        constants: the constants B_2, B_Phi and gamma of Definition 1, which must hold after the
+            first phase on every training set.
         T: number of tokens.
         d: dimension of a token.
         radius: R, the largest norm of a token.

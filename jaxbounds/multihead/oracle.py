@@ -23,7 +23,7 @@ class Assumption3:
     Attributes:
         S: the signal strength, the norm of each pattern.
         zeta: the sparsity, the share of relevant tokens.
-        Z_mu: the largest |<z, mu>| of the noise z.
+        Z_mu: the largest |<z, mu>| of the noise z, over mu = mu_+ and mu_-.
         Z_nu: M times the largest |<z, nu>|.
         Z: the largest norm ||z|| of the noise.
         T: number of tokens.

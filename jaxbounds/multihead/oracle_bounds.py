@@ -1,7 +1,8 @@
 """Margins and scales of weights that the paper derives from the oracle U*, W* (Section 5).
 
-The argument `dm1` holds the constants of Assumption 3, `size` is P = ||p|| and `tolerance` is
-epsilon. Scalar arguments may be JAX tracers, and all constants are explicit.
+The argument `dm1` holds the constants of Assumption 3, `size` is P, the norm of the first phase's
+deviation p, and `tolerance` is epsilon. Scalar arguments may be JAX tracers, and all constants are
+explicit.
 """
 
 from dataclasses import replace
@@ -37,7 +38,8 @@ def gamma_attention(dm1: Assumption3, tolerance: Real, /) -> Real:
 def term_one_bounds(dm1: Assumption3, /) -> tuple[Real, Real]:
     """Return the lower bounds (112) and (113) on the two parts of Term I in (107).
 
-    Term I is the part of y <grad_W Phi, W*> without the deviation p, and the bounds are for U = U*.
+    Term I is the part of y <grad_W Phi, W*> that does not contain the deviation p. The bounds are
+    for U = U*.
     """
     S, z, m, v, off = dm1.S, dm1.zeta, dm1.Z_mu, dm1.Z_nu, 1 - dm1.zeta
     first = (
@@ -130,8 +132,9 @@ def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = 
 def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
     """Return Proposition 3's least Gamma, 8 sqrt(2 (M+1)) / (3 S^2) log((1/zeta - 1) / epsilon).
 
-    The formula follows from Lemma 18 with A >= 3 S^4 / 4, for W_opt. Gamma is negative if the
-    logarithm is negative. The proposition needs the positive part of Gamma.
+    The formula is Lemma 18's formula for the weights W_opt, with 3 S^4 / 4 as the lower bound A on
+    relevant scores. The formula gives a negative Gamma if log((1/zeta - 1) / epsilon) is negative.
+    Proposition 3 is true only with max(Gamma, 0) in place of Gamma.
     """
     return weights_norm(dm1) * lemma_18(0.75 * dm1.S**4, dm1.zeta, tolerance)
 
@@ -139,8 +142,8 @@ def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
 def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
     """Return Proposition 3's Gamma from A - B in (129) at max(Z_mu, Z_nu) (sharpening S14).
 
-    A - B must be positive. For Z_mu = Z_nu = S^2 / 8, the numerical factor of Gamma is 16/7; the
-    paper prints 8/3.
+    A - B must be positive. For Z_mu = Z_nu = S^2 / 8, this Gamma has the numerical factor 16/7, and
+    the paper's Gamma has 8/3.
     """
     alike = replace(dm1, Z_mu=dm1.noise, Z_nu=dm1.noise)
     gap = relevant_score(alike) - irrelevant_score(alike)

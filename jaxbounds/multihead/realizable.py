@@ -1,8 +1,8 @@
 """Assumption 2 with an explicit theta(eps): a population that zero initialisation separates.
 
-At zero every head attends uniformly. A class direction shared by all heads is therefore a linear
-classifier of the mean token, with margin gamma. Runs on this population therefore satisfy the
-assumptions of Corollaries 3 and 4.
+At zero initialisation, every head attends uniformly to all tokens. If all heads have the class
+direction, the model is therefore a linear classifier of the mean token, with margin gamma.
+Therefore the assumptions of Corollaries 3 and 4 hold for runs on this population.
 """
 
 import math
@@ -23,7 +23,8 @@ REALIZABLE = SparseContext(
 REALIZABLE_MARGIN = (2 - 0.4) / math.sqrt(6)
 """The margin gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T of the population.
 
-Every sequence has at least this margin. The distances g_0 and g are proportional to 1 / gamma.
+Every sequence has at least the margin gamma at zero initialisation. The distances g_0 and g are
+proportional to 1 / gamma.
 """
 
 

@@ -3,8 +3,8 @@
 The network computes the function of Hugging Face's `RobertaForSequenceClassification`. Like that
 model, the network counts positions from pad + 1 (pad is the id of the padding token). The network
 puts norms after the residual sum, uses the exact GELU, and classifies the first token. The number
-of heads need not divide the width. `head_width` and `gain` also describe the paper's heads of a
-fixed width, summed and divided by sqrt(H), and networks after pruning.
+of heads need not divide the width. The attributes `head_width` and `gain` allow heads of a fixed
+width, as in the paper, and networks after pruning of heads.
 """
 
 from dataclasses import dataclass, replace

@@ -39,7 +39,8 @@ SETTINGS: dict[str, tuple] = {
     "is_decoder": (False, None),
     "add_cross_attention": (False, None),
 }
-"""The values that other entries of `config.json` must have; None also allows a missing entry."""
+"""A dictionary from further entries of `config.json` to their allowed values; None means that the
+entry may be missing."""
 
 _PLACES = {
     "embeddings.word_embeddings": "tokens",
@@ -225,7 +226,7 @@ def _assembled(
 
 
 def draw_classifier(shape: RobertaShape, key: Array, /) -> dict:
-    """Draw the parameters of a new classifier: `classifier_dense` and `classifier_out`."""
+    """Draw initial parameters of a classifier: `classifier_dense` and `classifier_out`."""
     params = init_roberta(shape, key)
     return {name: leaf for name, leaf in params.items() if name.startswith(HEAD)}
 

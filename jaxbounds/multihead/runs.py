@@ -6,9 +6,9 @@ A problem is a dict with:
 - a start {"U0", "W0"};
 - a target {"U", "W"}, the theta of the theorems;
 - `copies`, the number of heads in each group of equal heads, as floats;
-- `step` (eta) and `K`.
+- `step`, the step size eta, and `K`, the number of steps that the claims are about.
 
-Every run makes `STEPS` steps; only the first K steps count.
+Every run makes `STEPS` steps, and the claims are only about the first K steps.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def target_of(problem: Instance, /) -> Params:
 
 
 def horizon(problem: Instance, /) -> Float[Array, ""]:
-    """Return the number K of steps that count, as a float."""
+    """Return K, the number of steps that the claims are about, as a float."""
     return jnp.asarray(problem["K"], jnp.zeros(()).dtype)
 
 
@@ -147,7 +147,7 @@ def within(problem: Instance, /, *, last: int) -> Bool[Array, " k"]:
 def average_over(
     values: Float[Array, " k"], problem: Instance, /, *, first: int
 ) -> Float[Array, ""]:
-    """Return the mean of `values` over the K indices that begin at `first` (0 or 1)."""
+    """Return the mean of `values` over K consecutive indices, beginning with `first` (0 or 1)."""
     counted = within(problem, last=first) & (jnp.arange(STEPS + 1) >= first)
     return jnp.sum(jnp.where(counted, values, 0.0)) / horizon(problem)
 

@@ -36,8 +36,9 @@ def tied_output(
         copies: the number of heads in each group.
         tokens: one sequence of tokens, shape (T, d).
         single: the parameters of one head of each group; they may differ from the group's
-            parameters. None stands for `params`. At `single` = `params`, the gradient in `single`
-            is the gradient of one head.
+            parameters. If `single` is None, the function uses `params` in its place. If `single`
+            equals `params`, the derivative with respect to `single` is the gradient that one head
+            receives.
 
     Raises:
         AssertionError: if the parameters and `copies` have different numbers of groups.
@@ -88,7 +89,10 @@ def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
 def tied(
     rule: "optax.GradientTransformation", copies: Float[Array, " G"], /
 ) -> "optax.GradientTransformation":
-    """Return an optimiser that updates each group as `rule` would update each head in it."""
+    """Return an optimiser for groups of equal heads.
+
+    Each group moves as each of its heads would under the optimiser `rule`.
+    """
     import optax
 
     return optax.chain(optax.stateless(lambda slope, _: per_head(slope, copies)), rule)

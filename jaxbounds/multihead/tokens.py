@@ -124,7 +124,7 @@ def to_arrays(
         sentences that were cut.
 
     Raises:
-        Refused: if no token fits between the two special tokens.
+        Refused: if `length` leaves no room for a token between the two special tokens.
     """
     if length < 3:
         raise Refused(f"length={length}, expected at least 3 (start, a token, end). Try length=64")

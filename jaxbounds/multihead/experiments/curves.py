@@ -41,7 +41,8 @@ class Panel:
     """An optimiser and its step size as a function of H.
 
     Attributes:
-        rule: "gd", "momentum" (coefficient 0.9, which the paper does not state), "adam" or "adamw".
+        rule: the optimiser: "gd", "momentum" (coefficient 0.9, which the paper does not state),
+            "adam" or "adamw".
         step_size: eta at H = 1.
         exponent: the power of H in the step size; eta is `step_size` H^exponent.
     """
@@ -76,9 +77,10 @@ class Curves:
 
     Attributes:
         panels: the optimisers; each has its own row of the figure.
-        heads: the numbers of heads H, increasing. The paper does not state its list of H.
+        heads: the numbers of heads H, increasing. The paper does not state the numbers of heads of
+            its figures.
         trials: the number of runs, each with its own data (5 in the paper).
-        steps: the number of steps of the optimiser. The paper does not state this number.
+        steps: the number of steps of the optimiser. The paper does not state its number of steps.
         every: the number of steps between records; a divisor of `steps`.
         opening: the number of first steps that are recorded one by one.
         n: the number of training samples.
@@ -153,8 +155,8 @@ def run_curves(
         key: the key of all draws; a trial's data do not depend on H or the panel.
         draw: a function from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": {"X",
             "y"}} and further data for `measure`, in float32.
-        measure: a function from the lane (one trial at one H) and the parameters of one head
-            (leading axis 1) to further quantities of the equal heads. For another student
+        measure: a function that returns further quantities to record. Its arguments are a lane (one
+            trial at one H) and the parameters of one head (leading axis 1). For another student
             (network), the result has only the losses, the accuracy and the margins.
         folder: the folder in which the run stores its progress.
         resume: whether to continue the run that `folder` contains; False clears the folder first.

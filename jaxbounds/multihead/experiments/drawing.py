@@ -1,6 +1,6 @@
 """The drawing of Figures 2 to 5: one row of panels for each optimiser, one curve for each H.
 
-Thick lines are means over trials; the module `ordering` decides the claims by the same means.
+Thick lines are means over trials; the module `ordering` uses these means to decide the claims.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,8 +30,8 @@ class Quantity(NamedTuple):
     Attributes:
         name: the variable of the data set; "log10_..." is drawn on a logarithmic axis.
         label: the label of the axis.
-        line: a reference value, or NaN.
-        line_label: the label of the reference value.
+        line: a reference value for a horizontal line, or NaN for no line.
+        line_label: the label of the reference value, for the legend.
         log: whether the axis is logarithmic.
         guide: if positive, the figure has a dotted guide line at `guide` / k for step k.
     """
@@ -56,7 +56,8 @@ def draw_curves(
 
     Args:
         dataset: the recorded quantities, from `run_curves`.
-        quantities: the columns; a quantity that the data set lacks is omitted.
+        quantities: the quantities to draw, one for each column; the figure omits quantities that
+            the data set lacks.
         apart: flags over (panel, H, trial); the thin lines of the flagged trials are dashed.
         apart_label: the property of the flagged trials, in words.
     """

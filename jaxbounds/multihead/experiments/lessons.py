@@ -119,8 +119,8 @@ def lessons(
         heads: the number of heads H.
         lanes: the inputs of all lanes (one trial at one H), ordered by H and then by trial. The
             sample axis of the data is last.
-        keys: the random keys of the lanes' data. A student other than the equal heads derives the
-            keys of its start from these keys.
+        keys: the random keys from which the data of the lanes were drawn. A student other than the
+            equal heads derives the keys of its start from these keys.
         measure: a function from a lane and the parameters of one head to further recorded
             quantities of the equal heads.
     """

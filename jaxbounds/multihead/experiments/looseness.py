@@ -47,8 +47,8 @@ class Looseness:
         radii: the values of R, the norm of every token; the second value belongs to the base point.
         size: ||U_h|| of every head, and ||W_h|| of random heads.
         n: the number of samples of random networks and of the run.
-        samples: the number of samples, counted from the first, at which the model's Hessian is
-            measured.
+        samples: the model's Hessian is measured at this number of samples, the first ones of the
+            data.
         seeds: the number of random networks at each point, and the number of runs.
         steps: the steps at which a run of Figure 2 (GD, eta = 1, T = 10, d = 4, start at zero) is
             measured; 0 is the start.

@@ -33,7 +33,8 @@ class Measured(NamedTuple):
 
     Attributes:
         left: the quantities that the bounds limit, by autograd, in the order of `QUANTITIES`.
-        printed: the bounds beta_1, beta_3 / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H).
+        printed: the printed bounds beta_1, beta_3 / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H), in
+            the order of `QUANTITIES`.
         sharp: the sharpened bounds on the quantities in `left`.
         error: for each entry of `left`, the width of its certified interval divided by its value; 0
             for an entry without a certified interval.
@@ -97,8 +98,8 @@ def measured(params: Params, data: Data, samples: int, /) -> Measured:
     Args:
         params: the weights U (H, T, d) and W (H, d, d).
         data: the samples X (n, T, d) and their labels y (n,).
-        samples: the number of samples, counted from the first, at which the model's Hessian is
-            measured.
+        samples: the model's Hessian is measured at this number of samples, the first ones of the
+            data.
     """
     heads, length, d = params["U"].shape
     loss, slope = jax.value_and_grad(empirical_risk)(params, data)

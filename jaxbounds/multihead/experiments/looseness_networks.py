@@ -1,11 +1,12 @@
 """The networks at which the experiment measures bounds: random, aligned, and a run of Figure 2.
 
-Aligned networks show that a bound needs a factor. Half of an aligned network's tokens are R e_1,
-and half are -R e_1. Every second head has the attention at which the third cumulant of the two
-points R e_1 and -R e_1 is largest, c* R^3 (sharpening S3). The rows of these heads' U are multiples
-of e_1, with signs that give the cumulant the same sign at all queries. In the other heads, each
-query attends to the tokens equal to the query. These heads dominate the output, so the margin is
-positive and the ratio |l'| / l is almost one.
+Each aligned network is built to show that some bound needs one of its factors. Half of an aligned
+network's tokens are R e_1, and half are -R e_1. Every second head has the attention that makes the
+third cumulant of the two points R e_1 and -R e_1 largest. This cumulant is c* R^3 (sharpening S3).
+In each head with this attention, the rows of U are multiples of e_1. Their signs give the cumulant
+the same sign at all queries. The remaining heads alternate with these heads; in a remaining head,
+each query attends only to the tokens equal to the query. The remaining heads dominate the output,
+so the margin is positive and the ratio |l'| / l is almost one.
 """
 
 import math

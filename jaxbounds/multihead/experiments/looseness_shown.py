@@ -33,7 +33,7 @@ SETTINGS = default_settings(
 
 
 def _bent(axis: str, power: float) -> Control:
-    """Return a function that makes false data: quantities with another exponent along an axis."""
+    """Return a function that makes the claims false: it changes exponents along an axis."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)
@@ -43,7 +43,7 @@ def _bent(axis: str, power: float) -> Control:
 
 
 def _at(share: float, bound: str) -> Control:
-    """Return a function that makes false data: each quantity is `share` times its bound."""
+    """Return a function that makes the claims false: quantities become `share` times a bound."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         left = share * dataset[bound]
@@ -86,9 +86,10 @@ def exponent(
 
     Args:
         dataset: the measured and the bounding quantities, from `looseness.run`.
-        side: "left" (the measured quantity), "printed" or "sharp" (the two bounds).
+        side: "left" for the measured quantity, "printed" for its printed bound, or "sharp" for its
+            sharpened bound.
         family: the kind of networks, "random" or "aligned".
-        axis: the size that grows, "H", "T", "d" or "R".
+        axis: the size that varies along the axis: "H", "T", "d" or "R".
         quantity: the name of a bounded quantity, from `looseness_measured.QUANTITIES`.
         last: the fit uses only this number of the largest sizes; 0 uses all sizes.
     """
@@ -142,9 +143,9 @@ def _radius(dataset: xr.Dataset) -> Finding:
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
-    """Return the largest value of (measured quantity - error) / bound, and its place.
+    """Return the largest (measured quantity - error) / bound, and a text that says where it occurs.
 
-    The place is a text that names the network with this value.
+    The text names the quantity, and either the networks or the run.
     """
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):

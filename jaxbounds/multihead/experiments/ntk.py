@@ -5,7 +5,7 @@ are random starts of several scales and head counts, theta^(1), and zero. The ex
 the number n of samples. A head has T d + d^2 parameters, so it may reach a margin on n samples by
 memorising them. The experiment therefore tests the best direction on held-out samples, and tests
 whether the margin stops falling as n grows. Margins grow with the norm of the start, so compare
-margins only at equal `head_norm`. Definition 1 measures this norm by B_2.
+margins only at equal `head_norm`. Definition 1 bounds `head_norm` by B_2.
 """
 
 import itertools
@@ -94,7 +94,7 @@ def _starts(key: jax.Array, config: NTK, model: SparseContext) -> dict:
 
 
 def run(config: NTK, key: jax.Array, /) -> xr.Dataset:
-    """Compute the NTK margin and the separated share of held-out samples per (start, n, seed)."""
+    """Compute NTK margins and shares of separated held-out samples, for each (start, n, seed)."""
     with enable_x64(True):
         return _run(config, key)
 

@@ -1,6 +1,6 @@
 """The claims about NTK margins of random starts, and their figure.
 
-The seed with the least value decides a claim.
+Each claim is decided at the seed with the least value.
 """
 
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def _least(values: xr.DataArray, threshold: float) -> str:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide the claims about separability: at random starts, as n grows, and against baselines.
 
-    The claims are about every seed, so the least value over seeds decides.
+    The claims are about every seed, so the seed with the least value decides each claim.
     """
     is_random = [name for name in dataset.start.values.tolist() if name.startswith("random")]
     part = dataset.sel(start=is_random)
@@ -116,10 +116,11 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw the margin, and the share of samples that are not separated, against n.
 
-    A line shows the worst seed, and a band shows the range of all seeds.
+    For each curve, a line shows the seed with the worst value, and a band shows the range over all
+    seeds.
 
-    Each H has a colour, and each scale of a random start has a dash pattern. The other starts are
-    grey.
+    Each H has a colour, and each scale of a random start has a dash pattern. Starts that are not
+    random are grey.
     """
     import matplotlib.pyplot as plt
 

@@ -67,7 +67,7 @@ def interval(change: np.ndarray, /) -> str:
 
 
 def what_would_decide(change: np.ndarray, /) -> str:
-    """Return a text: how many trials would decide the claim if the spread stays the same."""
+    """Return a text that says how many trials would decide the claim at the present spread."""
     if change.size < 2:
         return "two trials or more are needed"
     size, deviation = abs(float(np.mean(change))), float(np.std(change, ddof=1))

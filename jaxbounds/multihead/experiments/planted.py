@@ -34,7 +34,7 @@ class PlantedCurves(Curves):
         dimension: d, the dimension of a token.
         threshold: the absolute teacher output at or below which a sample is dropped (gamma_attn =
             0.2).
-        shared_teacher: whether all trials have one teacher.
+        shared_teacher: whether all trials share one teacher.
     """
 
     heads: tuple[int, ...] = (1, 4, 16, 64, 1024)
@@ -161,5 +161,5 @@ EXPERIMENTS = tuple(
 )
 """Figures 4 and 5; the defaults are the published settings, as far as the paper states them.
 
-Figure 5 repeats plain GD, for comparison with momentum and Adam.
+Figure 5 trains with plain GD again, for comparison with momentum and Adam.
 """

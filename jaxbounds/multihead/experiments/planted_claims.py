@@ -92,8 +92,8 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 def at_one_of(findings: Sequence[Finding | None], /) -> Finding | None:
     """Merge the decisions on a claim over all step sizes of one optimiser.
 
-    The paper does not state the step size that its claim is about. The answer is yes if one step
-    size shows the claim, and no if every step size shows the opposite.
+    The paper does not state a step size for this claim. The merged decision is yes if one step size
+    shows the claim, and no if every step size shows the opposite.
     """
     there = [one for one in findings if one is not None]
     if len(there) < 2:

@@ -38,7 +38,7 @@ class SparseContextCurves(Curves):
         signal: S, the norm of every pattern.
         deviation: the standard deviation of the noise on irrelevant tokens.
         positions: the positions of the relevant tokens: "fixed" (the first ones) or "random" in
-            every sample. The paper does not state the positions.
+            every sample. The paper does not state the positions of the relevant tokens.
     """
 
     tokens: int = 10

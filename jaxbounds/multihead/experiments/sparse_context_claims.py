@@ -24,9 +24,10 @@ STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
 For steps that grow as sqrt(H), the paper states no factor.
 """
 RANGE = 10
-"""The least ratio of the last step to the first at which the claims about a rate 1/k are decided.
+"""The claims about a rate 1/k are decided only if the last step of the run is at least this factor
+times the first step.
 
-A larger ratio needs longer runs.
+A larger factor requires longer runs.
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss", "log10_test_loss", "margin", "attention")

@@ -2,8 +2,9 @@
 
 A student is a network, given as two pure functions. `init(key, tokens)` returns a pytree of
 parameters. `apply(params, tokens)` returns the outputs (n,) of the tokens (n, T, d). A Flax (linen)
-module with these shapes is a student without changes. A file of your own registers another student,
-and `jaxbounds run multihead.fig2 --import FILE --student NAME` trains it.
+module that maps tokens (n, T, d) to outputs (n,) is a student without changes. A file of your own
+registers another student, and `jaxbounds run multihead.fig2 --import FILE --student NAME` trains
+it.
 """
 
 import difflib
@@ -132,7 +133,7 @@ def attributed(student: str, claims: Iterable[Finding], /) -> tuple[Finding, ...
 
     Args:
         student: the value of the field `student`.
-        claims: the claims decided on the student's run.
+        claims: the claims, each with its decision on the data of this student's run.
     """
     whose = "" if student == EQUAL_HEADS else f"asked of student {student!r}: "
     return tuple(claim._replace(text=whose + claim.text) for claim in claims)

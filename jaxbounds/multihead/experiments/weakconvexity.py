@@ -1,4 +1,4 @@
-"""Measure whether a real network is self-bounded weakly convex, with a constant like 1/sqrt(H).
+"""Measure whether a real network is self-bounded weakly convex, and how the constant depends on H.
 
 The paper proves lambda_min(Hess L) >= -kappa L / sqrt(H) for its model. This experiment measures
 -lambda_min / L on a pre-LN Transformer (residuals, layer norms, a GELU layer). The experiment
@@ -68,7 +68,7 @@ class WeakConvexityCurves:
         arms: the ways to make heads, "split" (the width divided by H) and "fixed" (a fixed width).
         dimension: d, the width of the network.
         layers: the number of Transformer blocks.
-        nonlinear: whether the network has GELU layers and a last norm after the attention.
+        nonlinear: whether the network has GELU layers, and a final layer norm after the attention.
         tokens: T, the number of tokens of the data (DM1).
         distractors: M, the number of distractors of the data.
         n: the number of samples; each step and each Hessian uses all of them.
@@ -248,7 +248,7 @@ def _bounded_claim(dataset: xr.Dataset) -> Finding:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide the claims: the exponents in H of both arms, and a bounded ratio during training.
 
-    An arm is one way to make H heads.
+    An arm is one way to make H attention heads: "split" or "fixed".
     """
     found = [_exponent_claim(dataset, arm, arm == "fixed") for arm in dataset.arm.values.tolist()]
     bounded = (_bounded_claim(dataset),)
@@ -256,7 +256,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _law(power: float) -> Control:
-    """Return a function that makes false data, in which -lambda_min / L follows a power of H."""
+    """Return a function that makes the claims false: -lambda_min / L becomes a power of H."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         ratio = (0 * dataset.ratio + 1) * dataset.H.astype(float) ** power

@@ -76,9 +76,9 @@ class Encoder(nn.Module):
         dimension: d, the width of the network.
         layers: the number of Transformer blocks.
         width: the width of each head in the arm "fixed".
-        nonlinear: whether the network has GELU layers and a last norm after the attention. Without
-            these layers and this norm, and with one block, the output is linear in the heads, as in
-            the paper's model.
+        nonlinear: whether the network has GELU layers, and a final layer norm after the attention.
+            Without GELU layers and the final norm, and with one block, the output is linear in the
+            heads, as in the paper's model.
     """
 
     heads: int

@@ -66,7 +66,8 @@ def heads(point: jax.Array, size: Size) -> Instance:
 def scores(point: jax.Array, size: Size) -> Instance:
     """Return an instance of Lemma 18 with three tokens, of relevance 2 + a, b and 0.
 
-    The entries of `point` are a, b and the excess of Gamma; epsilon = e^-2 and L = 1.
+    The entries of `point` are a, b and the amount by which Gamma exceeds its least value; epsilon =
+    e^-2 and L = 1.
     """
     relevance = jnp.stack([2.0 + point[0], point[1], 0.0 * point[0]])
     at = jnp.asarray(-2.0)
@@ -74,7 +75,10 @@ def scores(point: jax.Array, size: Size) -> Instance:
 
 
 def two_logits(*, slack: float) -> Domain:
-    """Return a box of instances of the softmax map with the two logits t and 0, for |t| <= 8."""
+    """Return a box of instances.
+
+    Each instance is the softmax map with two logits, t and 0, and the box is the interval |t| <= 8.
+    """
     return Domain(
         name="T = 2, logits (t, 0), |t| <= 8",
         chart=lambda point, size: {"v": jnp.append(point, 0.0)},

@@ -1,6 +1,6 @@
 """Statements that compare the library's closed forms of derivatives with autograd.
 
-The paper prints no formula for these closed forms.
+The closed forms are this library's own; the paper does not print them.
 """
 
 import jax
@@ -128,7 +128,10 @@ def _ends(instance: Instance) -> Sides:
 
 
 def _on_host(instance: Instance, size: Size) -> Sides:
-    """Compare the eigenvalues of one instance; a batch would wait for its slowest instance."""
+    """Compare the eigenvalues of one instance.
+
+    A batch of instances would take as long as its slowest instance.
+    """
     return _ends(jax.tree.map(jnp.asarray, instance))
 
 

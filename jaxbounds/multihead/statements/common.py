@@ -1,4 +1,4 @@
-"""Common settings: `on_loss(id=..., ...)` returns a `Statement` with settings for many bounds."""
+"""Settings that several statements share; `on_loss(...)` returns a `Statement` about the loss."""
 
 import functools
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Section 5.3: conditions on the number of heads, checked for scaled oracle parameters theta*.
 
-No multiple of theta* satisfies equation (12) or the hypothesis of Theorem 3. Some multiples satisfy
-the condition (3) of Theorem 1 (erratum E27).
+No multiple of theta* satisfies equation (12) or the hypothesis of Theorem 3. Some multiples of
+theta* satisfy the condition (3) of Theorem 1 (erratum E27).
 """
 
 from typing import Any
@@ -80,7 +80,7 @@ def _large_target(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
     The tolerance is epsilon = 1/n. The data are two sequences, one of each label. The check uses
     the explicit constants of Proposition 3 and the factor d sqrt(T) R^5 of (3). The check computes
-    the margins with the model.
+    the margins by evaluating the model.
     """
     S, log_n = jnp.exp(instance["log_S"]), instance["log_n"]
     drawn = by_hand([[True] + [False] * 9] * 2, y=[1, -1]) | {"S": S, "log_eps": -log_n}
@@ -187,7 +187,8 @@ TARGET = Statement(
 def _exponent(instance: Instance, size: Size) -> Sides:
     """Compare log C of the display below (12) with the log C at which (12) is an equality.
 
-    Here S^2 = H^p / C. The target satisfies ||U|| <= ||W||, because S >= log(n) H^{p - 1/2} / C.
+    This comparison assumes S^2 = H^p / C. The target satisfies ||U|| <= ||W||, because S >= log(n)
+    H^{p - 1/2} / C.
     """
     h, p, n = instance["log_H"], instance["p"], jnp.log(instance["log_n"])
     corrected = log_target_scale(h, p, instance["log_n"])

@@ -5,8 +5,8 @@ The statements of Section 5 and Appendices D and E use these instances.
 Noise has independent scales along mu, along nu and outside the patterns' span. A noise coordinate
 is uniform within plus or minus its scale, equal to plus or minus its scale, or zero. The constants
 Z_mu, Z_nu and Z of Assumption 3 are the least constants that an instance's noise allows. At the
-least constants, every bound is strongest. M = d - 3 of the d dimensions are distractors, so one
-dimension is outside the span.
+least constants, every bound is strongest. The data have M = d - 3 distractors and two class
+patterns, so one of the d dimensions is outside the patterns' span.
 """
 
 import functools
@@ -31,7 +31,8 @@ DATA_SIZES = ({"n": 3, "T": 4, "d": 4},)
 NOISE_LIMIT = 2**-0.5 - 0.5
 """The largest noise ratio Z / S^2 of sharpening S14, .2071; a larger limit allows more noise.
 
-The largest ratio follows from S^4 - 4 S^2 Z - 4 Z^2 > 0. Proposition 3 requires Z <= S^2 / 8.
+S14 is proved for S^4 - 4 S^2 Z - 4 Z^2 > 0, and .2071 is the root of this condition. In the paper,
+Proposition 3 requires Z <= S^2 / 8.
 """
 
 
@@ -102,17 +103,17 @@ def _draw(key: Array, size: Size, shape: tuple[int, ...]) -> dict[str, Array]:
 
 
 def sequence(key: Array, size: Size) -> Instance:
-    """Draw one sequence, and the deviation p of the first phase."""
+    """Draw one sequence, and the deviation p of the first phase's direction u1 from its mean."""
     return _draw(key, size, ())
 
 
 def sequences(key: Array, size: Size) -> Instance:
-    """Draw a data set of n sequences, and the deviation p of the first phase."""
+    """Draw n sequences, and the deviation p of the first phase's direction u1 from its mean."""
     return _draw(key, size, (size["n"],))
 
 
 def quieter(*, p: float) -> Sampler:
-    """Return a sampler that draws from `sequences` and makes the data less noisy.
+    """Return a sampler that draws a data set with `sequences` and makes its noise smaller.
 
     The sampler divides the noise by 20 and multiplies the deviation p of the first phase by the
     number `p`.
@@ -162,10 +163,10 @@ def keep_quiet(instance: Instance, size: Size) -> Instance:
 
 
 def quiet_sequence(key: Array, size: Size) -> Instance:
-    """Draw a sequence with noise within the limit of `keep_quiet`, log epsilon, and an excess.
+    """Draw a sequence within `keep_quiet`'s limit on the noise, log epsilon, and a number `more`.
 
-    The excess `more`, times 1 / S^2, is Gamma minus the least Gamma that the statement allows. Half
-    of the draws have no excess.
+    The number `more` is S^2 times the amount by which Gamma exceeds the least Gamma that the
+    statement allows. In half of the draws, `more` is zero.
     """
     data_key, level_key, more_key = jax.random.split(key, 3)
     level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.5)

@@ -64,9 +64,10 @@ def rounding_of_losses(instance: Instance, run: Run) -> Array:
 
 @jax.jit
 def _smooth_steps(instance: Instance) -> tuple[Run, dict[str, Array]]:
-    """Return the run, and for each form (version of the claim) a mask of the steps that count.
+    """Return the run, and for each form (version of the claim) a mask of the steps to check.
 
-    A step counts if eta <= 1 / rho_k and its promised decrease exceeds the rounding error.
+    A step is checked if eta <= 1 / rho_k and the claimed decrease of the loss exceeds the rounding
+    error.
     """
     run, s, step = descend(instance), setting(instance), instance["step"]
     norms, largest, squares = sizes_along(run, instance["copies"])

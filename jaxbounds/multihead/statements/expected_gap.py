@@ -189,9 +189,9 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that each number of `smallest_counts` is enough, and a slightly smaller one is not.
+    """Check that the numbers of `smallest_counts` are enough, and that smaller numbers are not.
 
-    The slightly smaller number is one sample or two heads less.
+    The smaller numbers are one sample less, or two heads less.
     """
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))

@@ -154,7 +154,7 @@ def _root_mean_squares(
 ) -> dict[str, Array]:
     """Compute the root mean square distance of u1 from the printed and from the true centre.
 
-    The mean is over data sets, weighted by their probabilities.
+    This root mean square is over data sets, each weighted by its probability.
     """
     c = unfold(instance)
 

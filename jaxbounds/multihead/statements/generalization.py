@@ -131,8 +131,8 @@ def _gap_within(instance: Instance, rhs: dict[str, ArrayLike]) -> Sides:
     """Compare the generalization gap at theta_K with bounds on the gap.
 
     The gap is the loss on fresh data minus the training loss. The control, a deliberately false
-    variant, claims that the gap is not positive. The loss on fresh data is a trivial bound on the
-    gap, because losses are positive.
+    variant, claims that the generalization gap is not positive. The loss on fresh data is a trivial
+    bound on the gap, because losses are positive.
     """
     run, K = descend(instance), instance["K"]
     last = jax.tree.map(lambda leaf: leaf[K], run.params)

@@ -53,12 +53,12 @@ from jaxbounds.numerics.norms import vector_norm
 MOST_HEADS = 12
 """The largest H for which the check computes the distribution of sum_h alpha_h exactly.
 
-A larger number takes more time.
+A larger `MOST_HEADS` takes more time.
 """
 
 
 def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
-    """Return, for each number k <= MOST_HEADS of signs +1, |sum_h alpha_h| and its probability."""
+    """Return |sum_h alpha_h| and its probability for each number k <= MOST_HEADS of signs +1."""
     k = jnp.arange(MOST_HEADS + 1).astype(float)
     logs = gammaln(heads + 1.0) - gammaln(k + 1.0) - gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
     probability = jnp.where(k <= heads, jnp.exp(logs - heads * jnp.log(2.0)), 0.0)
@@ -238,7 +238,7 @@ def _with_long_deviation(sampler: Sampler) -> Sampler:
 
 
 def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses that an instance of the search may violate.
+    """Return the hypotheses that an instance found by the search may violate.
 
     Every sequence has the same number of relevant tokens, at least one and less than T.
     """

@@ -79,9 +79,9 @@ def _several_steps(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _guaranteed(
     name: str, constants: descent.Constants, note: str, moved: str
 ) -> tuple[Form, Form]:
-    """Return two forms (versions of the claim): for the loss, and for ||theta_K - theta_0||.
+    """Return two forms (versions of the claim), which bound the loss and ||theta_K - theta_0||.
 
-    `constants` determine the conditions on H and eta of both forms.
+    The conditions of both forms on H and eta contain the given `constants`.
     """
     kept = certified(constants)
     cites = "Theorem 3, eq. (79), Appendix B.4" if constants.printed else ""
@@ -210,7 +210,8 @@ ASSUMPTION_2 = on_runs(
 def at_level(instance: Instance) -> descent.Setting:
     """Return the quantities (`Setting`) with which Corollaries 3 and 4 apply Theorems 3 and 4.
 
-    In this setting D = g_0(1/K), ||theta||_{2,infinity} = g(1/K), and L(theta) = 1/K.
+    In this setting D = g_0(1/K), ||theta||_{2,infinity} = g(1/K) and L(theta) = 1/K, with the
+    functions g_0 and g of Assumption 2.
     """
     s, level, slack = setting(instance), 1 / horizon(instance), instance["slack"]
     distance = realizing_distance(level, slack)
@@ -294,7 +295,7 @@ COROLLARY_3 = on_runs(
 LEAST = {"derived": descent.PRINTED, LARGEST: descent.LARGEST_HEAD, MEAN: descent.SHARPEST}
 """A dictionary from each form of the least head count to its constants: those of (74) or sharpened.
 
-The paper prints no closed form of the least head count.
+The paper states no formula for the least number of heads.
 """
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # slow to import
 STEPS = 100
 """The number of steps of the training runs along which statements are checked.
 
-A larger number takes more time.
+A larger number of steps takes more time.
 """
 
 TIGHT_LOGIT = math.log((3 + math.sqrt(3)) / (3 - math.sqrt(3)))

@@ -1,4 +1,4 @@
-"""Sections 5.3 and 7: gamma_attn >= gamma* >= gamma_lin, and their differences against zeta."""
+"""Sections 5.3 and 7: gamma_attn >= gamma* >= gamma_lin, and how their gaps depend on zeta."""
 
 from dataclasses import replace
 
@@ -165,7 +165,7 @@ ORDER = Statement(
 
 
 def _two_sparsities(key: jax.Array, size: Size) -> Instance:
-    """Draw the constants of Assumption 3 and a second sparsity `less` <= zeta.
+    """Draw the constants of Assumption 3, and a second sparsity `less` that is at most zeta.
 
     Half of the draws have no noise, and a quarter of the draws have `less` = zeta.
     """
@@ -177,7 +177,7 @@ def _two_sparsities(key: jax.Array, size: Size) -> Instance:
 
 
 def _gaps(instance: Instance, size: Size) -> Sides:
-    """Compare three differences of margins at the sparsity zeta and at the smaller sparsity `less`.
+    """Compare differences of gamma_lin, gamma* and gamma_attn at two sparsities, zeta and `less`.
 
     The first phase has no deviation (P = 0).
     """

@@ -1,8 +1,8 @@
 """Proposition 7 itself: the distance of a theta of small loss from a good start.
 
 For one sequence of one token, the model is linear in U. The least loss within a distance of the
-start is therefore known in closed form. The check can then decide whether any theta satisfies the
-proposition, instead of testing only the theta of the proof.
+start is therefore known in closed form. The check can therefore decide whether any theta at all
+satisfies the proposition, and does not only test the proof's theta.
 """
 
 from typing import NamedTuple
@@ -55,7 +55,10 @@ class _Line(NamedTuple):
     data: Data
 
     def at(self, length: ArrayLike) -> Params:
-        """Return one of H equal heads with W = 0 and U along x; the H heads have norm `length`."""
+        """Return one of H equal heads, with W = 0 and U along x.
+
+        Together, the H heads have norm `length`.
+        """
         d = self.unit.shape[-1]
         share = jnp.asarray(length) / jnp.sqrt(self.heads)
         return {"U": share * self.unit, "W": jnp.zeros((1, d, d))}
@@ -103,7 +106,8 @@ def _keep_good(instance: Instance, size: Size) -> Instance:
 def _one_token_good(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the conditions of Definition 1 that an instance may violate.
 
-    The construction of `_line` ensures the rest of Definition 1 and (98).
+    The function `_line` builds instances that satisfy all other conditions of Definition 1 and the
+    condition (98).
     """
     return {
         "R = ||x|| >= 1": vector_norm(instance["x"]) >= 1 - 1e-12,

@@ -45,8 +45,8 @@ with more products.
 USUAL, FEW, FEWEST = 60, 12, 6
 """The numbers of Hessian-vector products for an instance: usual, above `MANY`, above `MOST`.
 
-More products make the extreme eigenvalues of the Lanczos method more accurate. The certified
-interval of an eigenvalue includes the remaining error.
+More products give more accurate estimates of the extreme eigenvalues by the Lanczos method. The
+certified interval of an eigenvalue includes the remaining error.
 """
 
 

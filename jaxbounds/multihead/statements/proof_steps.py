@@ -129,8 +129,9 @@ KAPPA_3 = Statement(
 def _realigned(which: int) -> Callable[[Instance, Size], Sides]:
     """Return an `evaluate` that tests the misplaced indices of erratum E13.
 
-    The paper's row and column indices are (i, k) and (j, l), instead of (i, j) and (k, l). `which`
-    = 0 selects d^2 Phi / dU_ij dW_kl (49), and 1 selects d^2 Phi / dW_ij dW_kl (51).
+    The paper's matrix has row indices (i, k) and column indices (j, l), where the Hessian's block
+    has (i, j) and (k, l). `which` = 0 selects d^2 Phi / dU_ij dW_kl (49), and 1 selects d^2 Phi /
+    dW_ij dW_kl (51).
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:

@@ -1,9 +1,10 @@
 """Instances with starts as in Definition 1 and targets as in Proposition 7, and their hypotheses.
 
-The data are from the data model DM1. The start theta^(1) has H heads with alpha = +1 or -1. Heads
-with +1 outnumber heads with -1 by b sqrt(H), for a drawn number b. The direction theta* is that of
-Lemma 13, and the start stores its measured margin. The heads of each sign are equal. An instance
-therefore stores two heads, and H can be as large as the conditions require.
+The data are from the data model DM1. The start theta^(1) has H heads with alpha = +1 or -1. The
+heads with alpha = +1 outnumber the heads with alpha = -1 by b sqrt(H), for a drawn number b. The
+direction theta* is that of Lemma 13, and the start stores its measured margin. All heads with the
+same sign of alpha are equal. An instance therefore stores two heads, and H can be as large as the
+conditions require.
 """
 
 import functools
@@ -34,10 +35,11 @@ _quiet = quieter(p=0.1)
 
 
 class Start(NamedTuple):
-    """A start theta^(1) and theta* for a head of each sign, the data, and Definition 1's constants.
+    """The start theta^(1) and theta*, with one head for each sign of alpha, and the data.
 
-    `excess` is the number b of this module: (H + b sqrt(H)) / 2 of the H heads have alpha = +1.
-    Phi(theta^(1)) is therefore of order b at every H.
+    The tuple also contains the constants of Definition 1. `excess` is the number b of this module:
+    (H + b sqrt(H)) / 2 of the H heads have alpha = +1. Phi(theta^(1)) is therefore of order b at
+    every H.
     """
 
     params: Params
@@ -62,7 +64,7 @@ def shared(start: Start, heads: ArrayLike) -> tuple[Params, Array]:
 
 
 def good_start_of(instance: Instance) -> Start:
-    """Return the start of an instance, with its constants of Definition 1."""
+    """Return the start theta^(1) that an instance describes, with its constants of Definition 1."""
     c = unfold(instance)
     row = centre(c.classifier, c.zeta) + instance["p"]
     rows = jnp.broadcast_to(row[None, :], (c.T, row.shape[0]))

@@ -60,7 +60,7 @@ SHARP_BETAS = "sharpened S2, S6"
 def _curvatures(
     params: Params, copies: Array, radius: Array, size: Size
 ) -> dict[str, tuple[Array, Array]]:
-    """Return the pairs (beta_3 / sqrt(H), beta_2) at one point, as printed and as sharpened."""
+    """Return the printed and the sharpened (beta_3 / sqrt(H), beta_2) at a parameter vector."""
     norm, largest, squares = head_sizes(params, copies)
     T, d, H = size["T"], size["d"], jnp.sum(copies)
     weak = beta3(norm, radius, T=T, d=d), beta3_sharp(largest, radius, T=T)
@@ -221,7 +221,7 @@ def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array,
 def _judge(instance: Instance, c: _Compared, rhs: Mapping[str, Array]) -> Sides:
     """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with the bounds `rhs` at the worst k < K and i.
 
-    The worst pair (k, i) has the largest ratio of the two sides.
+    The worst pair (k, i) is the pair with the largest ratio of this distance to its bound.
     """
     before = within(instance, last=0)[None, :-1]
     lhs = c.apart[:, 1:]

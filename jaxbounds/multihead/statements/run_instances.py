@@ -1,10 +1,10 @@
-"""Problems for gradient descent (Section 4), with certified and with other head counts and steps.
+"""Problems for gradient descent (Section 4), with certified or freely drawn head counts and steps.
 
 A head count or step size is certified if it satisfies the conditions of a theorem. The problems
 have the format that `jaxbounds.multihead.runs` describes. For Corollaries 3 and 4, the problems
 also have fresh data and `slack`, the factor by which g_0 exceeds ||theta(eps) - theta_0||. The
-heads form two groups; if the start is zero, all heads are equal at the start. Sizes are {"n", "T",
-"d"}.
+heads form two groups of equal heads; if the start is zero, all heads are equal at the start. A
+problem's sizes are {"n", "T", "d"}: the numbers of samples, tokens and dimensions.
 """
 
 import functools
@@ -33,9 +33,9 @@ rounding errors can make the step violate its condition."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
-    """Draw data from DM1, multiply the tokens by a factor from 1 to 1.5, and flip one label in ten.
+    """Draw data from DM1, multiply all tokens by one factor in [1, 1.5], and flip one label in ten.
 
-    The factor makes R >= 1.
+    This factor ensures R >= 1.
     """
     data_key, scale_key, flip_key = jax.random.split(key, 3)
     data = sparse_context(size, signal=1.0, noise=0.2).sample(data_key, size["n"])
@@ -45,12 +45,13 @@ def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
 
 
 def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Array]:
-    """Draw theta_0 for two groups of heads, a direction, and a flag.
+    """Draw the start theta_0 for two groups of heads, a direction to the target, and a flag.
 
-    The target theta lies in the drawn direction from theta_0. If the flag is true, the target
-    differs from theta_0 only in the first group. The start is zero or random. A random start has
-    Phi = 0, because the second group has the first group's U with the sign reversed. The direction
-    is the class direction in U, the negative gradient, or random in (U, W).
+    The target theta lies in the drawn direction from theta_0. If this flag is true, the target
+    differs from theta_0 only in the first group of heads. The start is zero or random. A random
+    start has Phi = 0, because the second group has the first group's U with the sign reversed. The
+    direction from theta_0 to the target is the class direction in U, the negative gradient, or
+    random in (U, W).
     """
     keys = jax.random.split(key, 7)
     T, d = data["X"].shape[1:]
@@ -76,7 +77,8 @@ def _target(
 ) -> Params:
     """Return the target, in the given direction and at the given distance from theta_0.
 
-    If `alone` is true, the target differs from theta_0 only in the first group of heads.
+    If the drawn flag `alone` is true, the target differs from theta_0 only in the first group of
+    heads.
     """
     mask = jnp.stack([jnp.ones(()), jnp.where(alone, 0.0, 1.0)])[:, None, None]
     direction = jax.tree.map(lambda leaf: leaf * mask, direction)
@@ -95,15 +97,16 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
 
     A certified H is the least that the printed or the sharpened constants allow, for training or
     for stability. The eta of a certified run is at most the largest certified eta. A loose H is
-    log-uniform from 2 to 1e5. The eta of a loose run is c / (smoothness bound at the start), with c
-    from 0.1 to 4.
+    log-uniform from 2 to 1e5. A loose run, whose H and eta are not certified, has eta = c /
+    (smoothness bound at the start). The factor c is from 0.1 to 4.
 
     Args:
         key: random key of the draws.
         size: the sizes n, T and d of the data.
-        only: how the run gets its H. The numbers 0 (printed) and 1 (sharpened) select the constants
-            for training, and 2 (printed) and 3 (sharpened) the constants for stability. The number
-            4 selects a loose H. None draws the number at random.
+        only: the number 0 to 4 that selects how the function chooses H. The numbers 0 (printed) and
+            1 (sharpened) select the constants for training, and 2 (printed) and 3 (sharpened) the
+            constants for stability. The number 4 selects a loose H. If `only` is None, the function
+            draws this number at random.
     """
     data_key, start_key, number_key, kind_key = jax.random.split(key, 4)
     data = _tokens_and_labels(data_key, size)
@@ -192,7 +195,7 @@ def enough_heads(
 ) -> dict[str, ArrayLike]:
     """Return the condition on H: (74) or (81) for training, (84) or (95) for stability.
 
-    Sharpened constants replace beta_3 by beta_3# in the condition.
+    The sharpened condition on H has beta_3# in place of beta_3.
     """
     root = descent.root_heads(s, constants, stability=equation in ("(84)", "(95)"))
     name = equation if constants.printed else f"{equation} with beta_3#"
@@ -245,7 +248,7 @@ SHARP = "sharpened S2, S6, S9, S10"
 
 
 def worst_step(lhs: Array, rhs: Array, mask: Array, *others: ArrayLike) -> Any:
-    """Return `lhs`, `rhs` and `others` at the entry of `mask` with the largest lhs / rhs."""
+    """Return `lhs`, `rhs` and `others` at the largest lhs / rhs among entries with true `mask`."""
     mask = jnp.broadcast_to(mask, lhs.shape)
     at = jnp.argmax(jnp.where(mask, lhs / jnp.maximum(rhs, 1e-300), -jnp.inf))
     return tuple(jnp.ravel(x)[at] for x in (lhs, rhs, *others))

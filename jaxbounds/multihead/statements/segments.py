@@ -38,7 +38,8 @@ from jaxbounds.multihead.statements.instances import (
 GRID = 17
 """The number of points of a segment at which the check evaluates functions to find extremes.
 
-The computed maxima are at most the true maxima. A larger number gives better estimates.
+A maximum over these points is at most the true maximum over the segment. A larger number of points
+gives better estimates of the maximum and the minimum.
 """
 QUASI_CONVEXITY = 4 / 3
 """The factor 4/3 between the sides of Proposition 4; a larger factor gives a weaker bound."""

@@ -30,10 +30,10 @@ def _name(part: Statement, form: Form) -> str:
 
 
 def _form(part: Statement, form: Form) -> Form:
-    """Return a form (version of the claim) of one part, a statement, for use at a large size.
+    """Return a form (version of the claim) of a joined statement, for use at a large size.
 
-    The function removes the equality cases and the boxes for proofs, which exist only at smaller
-    sizes.
+    The function removes the form's equality cases and its boxes for proofs, because these are
+    written for smaller sizes only.
     """
     asked = [h for h in (part.hypotheses, form.hypotheses) if h]
     both: Hypotheses | None = (lambda i, size: _joined(asked, i, size)) if asked else None
@@ -86,9 +86,11 @@ def together(
         sample: samplers of instances; every part must be able to evaluate these instances.
         sizes: the sizes of the instances on which all parts are evaluated.
         budget: the number of drawn instances; the check does not search.
-        source: the place in the paper, and the experiment of the paper that has these sizes.
+        source: the citation: the place in the paper, and the paper's experiment that has these
+            sizes.
         horizon: the name of the size that gives the length of trajectories, as in `Statement`.
-        without: names of the forms to omit, because no instance of these sizes can decide them.
+        without: names of the forms (versions of a claim) that the new statement omits, because no
+            instance of these sizes can decide these forms.
     """
     kept = [
         (part, form)

@@ -100,7 +100,7 @@ def _one_free_unit(size: Size) -> Instance:
 
     One saturated hidden unit makes every margin 9, and the weights of the other units are zero. In
     the weights of a zero unit, the output has the gradient zero and a Hessian with eigenvalues
-    +-||x||. If the network has only one unit, its weights are zero.
+    +-||x||. If the network has only one hidden unit, the weights of this unit are zero.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))

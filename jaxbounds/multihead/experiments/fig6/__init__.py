@@ -4,11 +4,12 @@ The paper fine-tunes `roberta-base` on SST-2 (AdamW, 5e-6, 5 epochs, batches of 
 number of heads". The paper does not state the numbers of heads, or how the authors varied them. An
 arm is one way to vary the heads. A result records the arm:
 
-- `split`: trained from scratch; H heads divide the width, d / H columns each;
-- `fixed`: trained from scratch; H heads of a fixed width, summed and divided by sqrt(H), the
-  paper's scaling;
-- `recut`: pretrained weights; the pretrained matrices are divided anew among H heads;
-- `prune`: pretrained weights; H of the heads are kept at random.
+- `split`: training from scratch; the H heads divide the width, with d / H columns for each head;
+- `fixed`: training from scratch; the H heads have a fixed width, and their sum is divided by
+  sqrt(H), as in the paper;
+- `recut`: pretrained weights; the columns of the pretrained matrices are divided among H heads;
+- `prune`: pretrained weights; the run chooses H of the pretrained heads at random and removes the
+  other heads.
 
 The default runs from scratch on sentences of this library's own grammar and fetches nothing.
 """

@@ -11,7 +11,8 @@ from jaxbounds.multihead.tokens import words_of
 def naive_bayes(train: Sentences, test: Sentences, /) -> float:
     """Compute the test accuracy of naive Bayes on word counts, with one added to each count.
 
-    Words that are not in the training texts have no effect. A tie counts as praise.
+    Words that are not in the training texts have no effect. A sentence counts as praise if both
+    classes are equally likely.
     """
     ids: dict[str, int] = {}
     rows = [[ids.setdefault(w, len(ids)) for w in words_of(text)] for text in train.texts]
@@ -29,7 +30,7 @@ def naive_bayes(train: Sentences, test: Sentences, /) -> float:
 def lexicon_accuracy(test: Sentences, /) -> float | None:
     """Compute the accuracy of the sign of VADER's score; return None without vaderSentiment.
 
-    A score of zero counts as praise.
+    A sentence with score zero is classified as praise.
     """
     try:
         package = importlib.import_module("vaderSentiment.vaderSentiment")

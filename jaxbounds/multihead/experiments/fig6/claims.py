@@ -46,7 +46,7 @@ data.
 
 
 def _elsewhere(dataset: xr.Dataset, arm: str) -> list[str]:
-    """List, in words, the settings of data and network that differ from the paper's."""
+    """List, in words, the settings of data and network that this run and the paper do not share."""
     sentences, shape = dataset.attrs.get("sentences"), dataset.attrs.get("shape")
     words = [f"sentences = {sentences}, not the {SST2} of SST-2"] * (sentences != SST2)
     pretrained = arm in PRETRAINED and tuple(shape or ()) == BASE
@@ -66,7 +66,8 @@ def judge(
 
     The decision is True under two conditions. First, the whole 95% interval of the slope in log2 H
     has the claimed sign. Second, the mean change from the fewest to the most heads is at least
-    `least`. The decision is False if the whole 95% interval has the other sign, and None otherwise.
+    `least`. The decision is False if the whole 95% interval has the sign opposite to the claim, and
+    None in all other cases.
 
     Args:
         heads: the increasing numbers of heads H, shape (count,).

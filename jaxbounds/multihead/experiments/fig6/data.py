@@ -100,7 +100,7 @@ def batches_of(config: Figure6, n: int, /) -> int:
     The run records its losses `looks` times in each epoch.
 
     Raises:
-        Refused: if an epoch has fewer batches than `looks`.
+        Refused: if an epoch has fewer batches than `looks`, the number of recordings in an epoch.
     """
     batches = n // config.batch // config.looks * config.looks
     if not batches:

@@ -42,8 +42,8 @@ def run(
         A data set with `train_loss`, `test_loss`, `train_accuracy` and `test_accuracy`. The axes of
         these variables are (panel, H, trial, step), where a panel is an arm (a way to make H
         heads). The training losses and accuracies are averages over as many training sentences as
-        there are test sentences. The result also has the test accuracies of simple rules, for each
-        trial.
+        there are test sentences. For each trial, the result also contains the test accuracies of
+        simple rules that need no network.
 
     Raises:
         Refused: if data or weights are missing, damaged or do not fit, or the folder to resume

@@ -44,7 +44,7 @@ def operations(shape: RobertaShape, sentences: int, length: int, /) -> float:
 
 
 def cost(config: Figure6, shapes: Mapping[str, RobertaShape], batches: int, /) -> str:
-    """Return a line about the amount of training, and about its duration at the two `SPEEDS`."""
+    """Return one line of text: the amount of training, and its estimated duration at `SPEEDS`."""
     runs = len(config.arms) * len(config.heads) * config.trials
     steps = config.epochs * batches
     total = sum(operations(shape, config.batch, config.length) for shape in shapes.values())
