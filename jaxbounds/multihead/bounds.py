@@ -71,7 +71,7 @@ def summed_scores(
 def outer_gradient_bound(radius: ArrayLike, /, *, T: int, readout: Readout = "full") -> ArrayLike:
     """Return the bound sqrt(T) R on ||grad_U Phi||, equation (37).
 
-    For the other read-outs the bound is T R (pooling, erratum E14) or R (last token).
+    For the read-out by pooling, the bound is T R (erratum E14); for the last token, it is R.
     """
     return {"full": math.sqrt(T), "pooling": float(T), "last": 1.0}[readout] * radius
 
@@ -81,9 +81,9 @@ def readout_inner_gradient(
 ) -> ArrayLike:
     """Return a bound on ||grad_W Phi||_F: R^2 ||u|| times `outer_gradient_bound` (sharpening S1).
 
-    `outer_gradient_bound` depends on the read-out. For a full U, the result is half of the bound
-    (46). For U = 1_T u^T or e_T u^T, the result is `inner_gradient_sharp` with ||X u||_infinity <=
-    R ||u||.
+    The factor `outer_gradient_bound` depends on the read-out. For a full U, this bound is half of
+    the bound (46). For U = 1_T u^T or e_T u^T, the result is `inner_gradient_sharp` with ||X
+    u||_infinity <= R ||u||.
     """
     return outer_gradient_bound(radius, T=T, readout=readout) * radius**2 * size
 
@@ -173,7 +173,7 @@ def beta1_sharp(squares: ArrayLike, radius: ArrayLike, *, T: int) -> ArrayLike:
     """Return beta_1# = sqrt(T) R sqrt(1 + R^4 m), the sharpened beta_1 (sharpening S2).
 
     Here m = `squares` is the mean of ||U_h||_F^2 over the heads. The gradients of different heads
-    are orthogonal, so the root mean square replaces the maximum.
+    are orthogonal, so the bound contains the root mean square over heads instead of the maximum.
     """
     xp = array_module(squares, radius)
     return math.sqrt(T) * radius * xp.sqrt(1 + radius**4 * squares)
@@ -205,7 +205,7 @@ def convexity_horizon(curvature: ArrayLike, /) -> ArrayLike:
     """Return sec(sqrt(k) / 2), a factor that bounds a function g along a segment (sharpening S8).
 
     At every point of the segment, g is at most this factor times the larger of the values of g at
-    the two ends. The bound holds if g'' >= -k g on the segment and k < pi^2. The proof is Sturm's
-    comparison theorem. In Proposition 4, k is at most 1/2, and the printed factor is 4/3.
+    the two ends. This bound holds if g'' >= -k g on the segment and k < pi^2. Sturm's comparison
+    theorem proves this bound. In Proposition 4, k is at most 1/2, and the printed factor is 4/3.
     """
     return 1 / jnp.cos(jnp.sqrt(curvature) / 2)

@@ -6,8 +6,8 @@ x_t,
     Phi(X; W, U) = sum_t u_t . grad K(a_t).
 
 The derivatives of K are the cumulants of the tokens under the attention weights: the mean, the
-covariance and the third central moment. Each formula of Lemma 1 and Lemma 4 contains one of these
-cumulants.
+covariance and the third central moment. Each formula of Lemma 1 and Lemma 4 is written with one of
+these three cumulants.
 """
 
 from typing import NamedTuple
@@ -85,9 +85,9 @@ def head_gradient(
 def head_hessian_blocks(
     projection: Float[Array, "T d"], weights: Float[Array, "d d"], tokens: Float[Array, "T d"], /
 ) -> tuple[Float[Array, "T d d d"], Float[Array, "d d d d"]]:
-    """Return the blocks d^2/dU_ti dW_jk and d^2/dW_ij dW_kl of Hess Phi (Lemma 4 (3), (4)).
+    """Return the blocks of Hess Phi in (U_ti, W_jk) and in (W_ij, W_kl), from Lemma 4 (3), (4).
 
-    The block in (U, U) is zero, because Phi is linear in U.
+    The Hessian's block in (U, U) is zero, because Phi is linear in U.
     """
     moments = cumulants(weights, tokens)
     third = third_cumulant(moments, projection)
@@ -107,9 +107,9 @@ def hessian_certificate(
 ) -> Float[Array, ""]:
     """Return sharpening S11's bound on ||Hess Phi||; it is at most the bound of sharpening S5.
 
-    The bound uses ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t ||x_t||^2
+    The proof uses ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t ||x_t||^2
     ||K3_t(u_t)||. Here Cov_t is the tokens' covariance under the attention weights of query t, and
-    K3_t(u_t) is `third_cumulant`. The sums take T^2 d^2 operations.
+    K3_t(u_t) is `third_cumulant`. Both sums together cost of the order T^2 d^2 operations.
     """
     moments = cumulants(weights, tokens)
     squares = jnp.sum(tokens**2, axis=1)
@@ -132,8 +132,8 @@ def loss_hessian_parts(
 ) -> tuple[Float[Array, "H p p"], Float[Array, "H p n"]]:
     """Return the two parts of the loss Hessian blockdiag(blocks) + F F^T, equation (65).
 
-    Block h is (1/n) sum_i l'_i y_i Hess Phi(X_i; theta_h) / sqrt(H). Column i of F, one of n
-    columns, is the gradient of the model at X_i times sqrt(l''_i / n).
+    Block h, the block of head h, is (1/n) sum_i l'_i y_i Hess Phi(X_i; theta_h) / sqrt(H). Column i
+    of F, one of n columns, is the gradient of the model at X_i times sqrt(l''_i / n).
     """
     tokens, labels = data["X"], data["y"]
     n, heads = tokens.shape[0], params["U"].shape[0]

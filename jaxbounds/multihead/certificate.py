@@ -4,8 +4,8 @@ The first phase of training ends at theta^(1), where half of the heads have alph
 have alpha_h = -1. This module computes the best NTK margin at theta^(1) and the direction theta* of
 this margin; it assumes neither the margin nor the direction. Corollary 5 (as printed and corrected)
 and Theorem 3 with sharpened constants then give the number of heads and the step size that certify
-a loss. All constants are explicit. Heads with equal parameters are stored once with their number of
-copies, so a certified H of any size can be run.
+a loss. No constant is hidden in an order of growth. The module stores equal heads once, with their
+number, so a run with a certified H of any size is possible.
 """
 
 import math
@@ -41,8 +41,8 @@ class GoodInitialisation(NamedTuple):
     Attributes:
         head_bound: B_2 = max(1, max_h ||theta_h||), property P1.
         model_bound: B_Phi = max(1, max_i |Phi(X_i)|), property P2.
-        margin: min_i y_i <grad Phi(X_i), theta*>, property P3. The initialisation is good only if
-            this margin is positive.
+        margin: min_i y_i <grad Phi(X_i), theta*>, property P3. By Definition 1, an initialisation
+            is good only if its margin is positive.
     """
 
     head_bound: Float[Array, ""] | float
@@ -96,7 +96,8 @@ def realized_distance(
 ) -> ArrayLike:
     """Return g_0(epsilon) = ||theta(epsilon) - theta_0|| = sqrt(2) G, since ||theta*|| = sqrt(2).
 
-    Proposition 7 prints G instead (erratum E5); `corrected=False` returns the printed G.
+    Proposition 7 prints G in place of sqrt(2) G (erratum E5); `corrected=False` returns the printed
+    G.
     """
     return (math.sqrt(2) if corrected else 1.0) * target_scale(good, tolerance)
 
@@ -137,8 +138,8 @@ def realizing_heads_sharp(
 def realized_step(good: GoodInitialisation, /, *, corrected: bool = True) -> ArrayLike:
     """Return g_0(1)^2 / log(1 + e^{B_Phi}), the third upper limit of Corollary 5's step size.
 
-    The paper prints 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). The corrected g_0 = sqrt(2) G
-    turns the factor 4 into 8.
+    The paper prints 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})) for this limit. With the corrected g_0
+    = sqrt(2) G, the factor 4 becomes 8.
     """
     unit, xp = realized_distance(good, 1.0, corrected=corrected), array_module(good)
     return unit**2 / xp.log1p(xp.exp(good.model_bound))
@@ -156,7 +157,7 @@ def corollary5(
     corrected: bool,
     heads: ArrayLike | None = None,
 ) -> DescentCertificate:
-    """Return Corollary 5's certificate with g_0 = G as printed, or g_0 = sqrt(2) G (erratum E5).
+    """Return Corollary 5's certificate, with the printed g_0 = G or g_0 = sqrt(2) G (erratum E5).
 
     The certificate contains a number of heads, a step size and a loss bound. The number of heads,
     the step size and the loss bound follow from Corollary 3 with Proposition 7's g_0(1/K) and

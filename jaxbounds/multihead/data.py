@@ -22,7 +22,7 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
 
     Args:
         data: {"X": (n, T, d), "y": (n,)}.
-        radius: R; None skips the check of the norms.
+        radius: R, the largest allowed token norm; None skips the check of the norms.
 
     Raises:
         Refused: for a wrong rank or length, NaN, other labels, or a token longer than R.
@@ -55,13 +55,13 @@ def validate_data(data: Data, /, *, radius: float | None = None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SparseContext:
-    """DM1: `relevant` tokens equal the class pattern mu_y; the others are a distractor plus noise.
+    """DM1: DM1: `relevant` tokens equal the class pattern mu_y.
 
-    The patterns are the first M + 2 basis vectors times S (mu_+, mu_-, nu_1, ...). A sampler may
-    rotate the patterns. The noise z along each mu has length at most noise_mu / S, so |<z, mu>| <=
-    noise_mu. The noise z along each nu has length at most noise_nu / (M S), so |<z, nu>| <=
-    noise_nu / M. Noise coordinates outside the span of the patterns have the bound of the
-    coordinates along nu.
+    Each other token is a distractor plus noise. The patterns are the first M + 2 basis vectors
+    times S (mu_+, mu_-, nu_1, ...). A sampler may rotate the patterns. The noise z along each mu
+    has length at most noise_mu / S, so |<z, mu>| <= noise_mu. The noise z along each nu has length
+    at most noise_nu / (M S), so |<z, nu>| <= noise_nu / M. Noise coordinates outside the span of
+    the patterns have the bound of the coordinates along nu.
 
     Attributes:
         tokens: T, number of tokens.
@@ -69,8 +69,8 @@ class SparseContext:
         relevant: |R| = zeta T, number of relevant tokens, an integer between 1 and T.
         distractors: M, number of distractor patterns.
         signal: S, norm of each pattern.
-        noise_mu: Z_mu, bound on |<z, mu>|.
-        noise_nu: Z_nu; |<z, nu>| is at most Z_nu / M.
+        noise_mu: Z_mu, the bound on |<z, mu>| over mu = mu_+ and mu_-.
+        noise_nu: Z_nu, where |<z, nu>| is at most Z_nu / M for each distractor nu.
         noise: the law of the noise coordinates within their bounds: "uniform", "extreme" (each
             coordinate at plus or minus its bound, the adversarial case) or "none".
 
@@ -184,10 +184,10 @@ class PlantedAttention:
         }
 
     def sample(self, key: jax.Array, teacher: dict[str, Array], n: int, /) -> Data:
-        """Draw 2 n + 64 sequences, and return the first n with outputs above the threshold.
+        """Draw 2 n + 64 sequences, and return the first n whose |output| exceeds the threshold.
 
-        If fewer than n sequences pass, the function adds the sequences with the largest absolute
-        outputs.
+        If fewer than n outputs exceed the threshold, the function adds the sequences with the
+        largest absolute outputs.
         """
         tokens = jax.random.normal(key, (2 * n + 64, self.tokens, self.dimension))
         output = jax.vmap(head_output, in_axes=(None, None, 0))(teacher["U"], teacher["W"], tokens)

@@ -1,7 +1,8 @@
 """Derivatives of the Flax module's output and of its loss, by automatic differentiation.
 
-The statements measure every derivative in a claim with these functions. A closed form of `calculus`
-may be the right side of a checked identity, but never the left side of a bound.
+The statements measure every derivative in a claim with these functions. A closed form from
+`calculus` may be the right side of an identity, but a bound's left side always comes from this
+module.
 """
 
 import jax

@@ -1,9 +1,9 @@
 """Bounds for gradient descent: heads, step size, loss and gap of Section 4, Appendices B and C.
 
-All constants are explicit. The module computes the printed and the sharpened constants by the same
-formulas. Let kappa = 1/2 be an upper bound on beta_3 ||theta - theta_k||^2 / sqrt(H). Let q be
-kappa times the factor in Proposition 4's quasi-convexity bound (4/3 as printed). If every step
-lowers the loss as in (68) and q < 2, then
+No constant is hidden in an order of growth. The module computes the printed and the sharpened
+constants by the same formulas. Let kappa = 1/2 be an upper bound on beta_3 ||theta - theta_k||^2 /
+sqrt(H). Let q be kappa times the factor in Proposition 4's quasi-convexity bound (4/3 as printed).
+If q < 2 and every step lowers the loss as in (68), then
 
     ||theta_k - theta||^2 <= D^2 + (2 + q) eta k L(theta) + q eta L(theta_0) <= (3 + 2 q) D^2,
     (1 - q/2) mean_k L(theta_k) <= (1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2 K).
@@ -40,9 +40,10 @@ factor 4/3.
 """
 
 TRAINING, STABILITY = 36.0, 256.0
-"""The factors of the printed head counts: 36 in (74) and (81), 256 in (84) and (95).
+"""The factors of the printed head counts: 36 in (74) and (81) for training, 256 in (84) and (95)
+for stability.
 
-`root_heads` uses these factors. A larger factor needs more heads.
+`root_heads` uses these factors. With a larger factor, the theorems require more heads.
 """
 
 
@@ -102,7 +103,8 @@ class Constants:
         printed: whether to use Theorem 3, Lemma 11 and Theorem 4 as printed.
         mean_square: whether to use beta_1# with the root mean square over heads (S2) instead of the
             largest head.
-        sturm: whether to use the factor sec(sqrt(kappa) / 2) = 1.0659 (S8) instead of 4/3.
+        sturm: whether to use the factor sec(sqrt(kappa) / 2) = 1.0659 of sharpening S8 instead of
+            the factor 4/3.
     """
 
     printed: bool = False
@@ -134,7 +136,7 @@ def sharp_weight(curvature: ArrayLike, /) -> ArrayLike:
 def reach(weight: ArrayLike, /) -> ArrayLike:
     """Return reach = sqrt(3 + 2 q), with which ||theta_k - theta|| <= reach D (sharpening S9).
 
-    The paper prints the factor 3 in place of reach.
+    In place of reach, the paper prints the factor 3.
     """
     return jnp.sqrt(3 + 2 * jnp.asarray(weight))
 
@@ -156,8 +158,8 @@ def root_heads(
 ) -> ArrayLike:
     """Return the least sqrt(H) of equation (74), or with `stability` of equation (84).
 
-    The sharpened condition is beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for all k. For
-    stability, the proof compares two runs, and their distance can be twice as large.
+    The sharpened bound comes from the condition beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for
+    all k. The proof for stability compares two runs, whose distance can be twice as large.
     """
     far = _weight_and_reach(constants, s)[1] * s.distance
     if constants.printed:
@@ -196,10 +198,11 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     Theorem 3 prints (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound
     (sharpening S10) uses eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 /
     beta_1# <= 4 / (sqrt(T) R). Therefore the bound beta_2# is needed only within the distance B =
-    reach D + 4 / (sqrt(T) R) of the target. Within this distance, a head differs from the target's
-    head by at most B. The root mean square of ||U_h||_F over the heads differs from the target's by
-    at most B / sqrt(H). Without `mean_square`, the bound adds B itself to the largest head norm.
-    Without `mean_square`, the bound therefore grows with D for any number of heads.
+    reach D + 4 / (sqrt(T) R) of the target. Within the distance B of the target, each head differs
+    from the target's head by at most B. There, the root mean square of ||U_h||_F over the heads
+    differs from that of the target by at most B / sqrt(H). If `constants.mean_square` is false, the
+    bound adds B itself to the largest head norm. For this reason, the bound without `mean_square`
+    grows with D for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)
@@ -218,7 +221,7 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 def largest_step(s: Setting, K: ArrayLike, constants: Constants = PRINTED, /) -> ArrayLike:
     """Return the largest step min(1 / rho, D^2 / (K L(theta)), D^2 / L(theta_0)).
 
-    Theorem 3 as printed also needs a step of at most 1.
+    The printed Theorem 3 also requires a step size of at most 1.
     """
     squared, xp = s.distance**2, array_module(s, K)
     by_loss = xp.minimum(squared / (K * s.loss_target), squared / s.loss_start)
@@ -245,7 +248,7 @@ def averaged_loss(
 ) -> ArrayLike:
     """Return Lemma 9's bound on the mean loss: 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K).
 
-    The factors 2, 3/4 and 1/2 are those of the printed q = 2/3.
+    For the printed q = 2/3, the sharpened formula has these factors 2, 3/4 and 1/2.
     """
     half = weight / 2
     return (regret(s, step, K) + half * (s.loss_target + s.loss_start / K)) / (1 - half)
@@ -271,7 +274,8 @@ def distance_bound(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 def ball_constants(s: Setting, constants: Constants = PRINTED, /) -> tuple[Any, Any]:
     """Return the constants beta~_1 and beta~_3 / sqrt(H) of equations (87) and (90).
 
-    The two constants bound the derivatives at all points within the distance reach D of theta.
+    The constants beta~_1 and beta~_3 bound the derivatives at all points within the distance reach
+    D of theta.
     """
     xp = array_module(s)
     far, root = _weight_and_reach(constants, s)[1] * s.distance, xp.sqrt(s.heads)
@@ -291,10 +295,10 @@ def stability(
 ) -> ArrayLike:
     """Return the stability bound (2 eta beta~_1 / n) (2 K L(theta) + 9 D^2 / (4 eta)), Lemma 11.
 
-    The sharpened bound (sharpenings S2, S6 and S9) is exp(sum_k alpha_k) eta beta_1# / n (K
-    averaged_loss + L(theta_0)). Here sum_{k=1}^{K-1} alpha_k <= (8/3) eta beta_3# / sqrt(H) K times
-    `averaged_loss`. At the least certified H, the sum of the alpha_k is at most 1/4; the paper
-    states the bound log 2.
+    The sharpened bound is exp(sum_k alpha_k) (eta beta_1# / n) (K averaged_loss + L(theta_0)), by
+    sharpenings S2, S6 and S9. In this bound, sum_{k=1}^{K-1} alpha_k <= (8/3) (eta beta_3# /
+    sqrt(H)) K times `averaged_loss`. At the least certified H, the sum of the alpha_k is at most
+    1/4; the paper states the bound log 2.
     """
     gradient, weak = ball_constants(s, constants)
     if constants.printed:
@@ -318,7 +322,7 @@ def generalization_gap(
 ) -> ArrayLike:
     """Return the gap bound (4 / n) (2 K L(theta) + 9 D^2 / (4 eta)) of equation (93).
 
-    The sharpened bound is 2 beta_1# times the result of `stability`.
+    The sharpened bound on the gap is 2 beta_1# times the bound that `stability` returns.
     """
     if constants.printed:
         return 4 / n * (2 * K * s.loss_target + 9 * s.distance**2 / (4 * step))

@@ -53,9 +53,9 @@ def least_root(
 ) -> ArrayLike:
     """Return the least sqrt(H), for the number of heads H, at which the theorem is certified.
 
-    The theorem in question is Theorem 3, or Theorem 4 if `stability` is set. Its target theta has
-    ||theta||_{2,infinity} <= `s.size` + `spread` / sqrt(H), where `s` holds the quantities of the
-    target and the run.
+    The theorem in question is Theorem 3, or Theorem 4 if `stability` is set. The theorem's target
+    theta has ||theta||_{2,infinity} <= `s.size` + `spread` / sqrt(H), where `s` holds the
+    quantities of the target and the run.
     """
     threshold = lambda extra: descent.root_heads(
         s.of_size(s.size + extra), constants, stability=stability
@@ -79,8 +79,8 @@ def descent_certificate(
     """Compute the certificate of Theorem 3 for each set of `CONSTANTS`; all constants are explicit.
 
     The constants "printed" are those of Theorem 3. The constants "sharpened" use the sharpenings
-    S6, S7, S9 and S10 with the factor 4/3. The constants "sharpened S8" use the factor
-    sec(sqrt(kappa) / 2) = 1.0659 and the root mean square of S2. The target theta has
+    S6, S7, S9 and S10, and Proposition 4's factor 4/3. The constants "sharpened S8" use the factor
+    sec(sqrt(kappa) / 2) = 1.0659, and S2's root mean square over heads. The target theta has
     ||theta||_{2,infinity} <= size + spread / sqrt(H). If the start is zero and the target is spread
     evenly over the heads, pass size = 0 and spread = D. If each head of the target has a fixed
     norm, independent of H, pass spread = 0.
@@ -95,8 +95,8 @@ def descent_certificate(
         loss_start: L(theta_0), the loss at the start; positive.
         size: the part of the upper bound on ||theta||_{2,infinity} that does not depend on H.
         spread: the numerator of the part spread / sqrt(H) of the bound on ||theta||_{2,infinity}.
-        heads: the number of heads H of a given model. If H is below the least certified number, the
-            function uses this number instead.
+        heads: the number of heads H of a given model. If H is below the least certified number of
+            heads, the function uses the least certified number instead.
 
     Raises:
         Refused: if R < 1, or a quantity that must be positive is not.

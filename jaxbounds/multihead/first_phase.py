@@ -65,7 +65,7 @@ def deviation_bound(radius: Real, samples: Real, failure: Real, /) -> Array:
 
     The vector 2 p is a mean of n1 independent vectors y xbar - E[y xbar], where ||y xbar|| is at
     most R. The expectation of the norm of 2 p is at most R / sqrt(n1). McDiarmid's inequality with
-    differences 2 R / n1 adds R sqrt(2 log(1/delta) / n1).
+    differences 2 R / n1 gives the further term R sqrt(2 log(1/delta) / n1).
     """
     return radius / 2 * (1 + jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)))) / jnp.sqrt(samples)
 
@@ -86,12 +86,13 @@ def deviation_bound_dimension(
 def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Array:
     """Return R sqrt(log(2 / delta) / (2 n1)), which bounds ||p|| with probability 1 - delta.
 
-    The bound is sharpening S15. The vector 2 n1 p is a sum of independent vectors y xbar - (zeta /
-    2) u*. Each of these vectors is a mean over the tokens of one sequence. In the mean over tokens,
-    a relevant token has the term +-(mu_+ + mu_-) / 2, shorter than mu_+. An irrelevant token has
-    +-x_t. Therefore each of these vectors has norm at most R. Let r > 0. A sum of n1 such vectors
-    of mean zero has norm r or more with probability at most 2 exp(-r^2 / (2 n1 R^2)). This is
-    Theorem 3.5 of Pinelis (1994), for a Hilbert space.
+    Sharpening S15 proves this bound. The vector 2 n1 p is a sum of n1 independent vectors y xbar -
+    (zeta / 2) u*, one for each sequence. The vector y xbar is y times the mean token of one
+    sequence; its expectation is (zeta / 2) u*. In the mean over tokens, a relevant token has the
+    term +-(mu_+ + mu_-) / 2, shorter than mu_+. An irrelevant token has +-x_t. Therefore each
+    vector of the sum has norm at most R. Let r > 0. A sum of n1 independent vectors of mean zero
+    and norm at most R has norm at least r with probability at most 2 exp(-r^2 / (2 n1 R^2)). This
+    tail bound is Theorem 3.5 of Pinelis (1994), for a Hilbert space.
     """
     return radius * jnp.sqrt(jnp.log(2 / jnp.asarray(failure)) / (2 * samples))
 
@@ -99,18 +100,18 @@ def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Arra
 def hoeffding_tail(mean: Real, heads: Real, /) -> Array:
     """Return exp(-H t^2 / 2), a bound on the probability that H random signs have a mean >= t.
 
-    This is Fact 2 with B = 1. The bound for |mean| >= t is twice as large; the paper omits the
-    factor two.
+    This is the bound of Fact 2 for summands with absolute value at most B = 1. The probability that
+    |mean| >= t has twice this bound; the paper omits the factor two.
     """
     return jnp.exp(-heads * jnp.asarray(mean) ** 2 / 2)
 
 
 def sign_sum_bound(failure: Real, /) -> Array:
-    """Return sqrt(2 log(2 / delta)), a bound on |sum_h alpha_h| / sqrt(H).
+    """Return sqrt(2 log(2 / delta)), a bound on |sum_h alpha_h| / sqrt(H) for random signs alpha_h.
 
-    The bound holds with probability 1 - delta.
+    The random signs satisfy this bound with probability 1 - delta.
 
-    Lemma 12 prints log(1 / delta), although the inequality is two-sided.
+    Lemma 12 prints log(1 / delta), which would be correct only for a one-sided inequality.
     """
     return jnp.sqrt(2 * jnp.log(2 / jnp.asarray(failure)))
 
@@ -128,9 +129,9 @@ def head_bound_sharp(dm1: Assumption3, size: Real, /) -> Real:
 def model_bound(dm1: Assumption3, size: Real, failure: Real, /) -> Real:
     """Return B_Phi = T R (S + P) sqrt(2 log(2 / delta)), the bound P2 for all samples at once.
 
-    The paper prints log(1/delta) for one sample and log(n/delta) for n samples; both lack the
-    factor 2 of a two-sided bound. No union bound over samples is needed: since W^(1) = 0, every
-    output is a multiple of one sum of signs.
+    The paper prints log(1/delta) for one sample and log(n/delta) for n samples. Both logarithms
+    lack the factor 2 of a two-sided bound. A union bound over samples is unnecessary: since W^(1) =
+    0, every output is a multiple of the same sum of signs.
     """
     return dm1.T * dm1.R * (dm1.S + size) * sign_sum_bound(failure)
 
@@ -159,8 +160,8 @@ def _slope(dm1: Assumption3, size: Real) -> Real:
 def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> Real:
     """Return 2 (2 R^3 T (S + P) + sqrt(T) R) sqrt(2 log(1 / delta) / H), a term of Lemma 14.
 
-    Lemma 14 subtracts this term from gamma*, because the alpha_h are random. If all alpha are +1 or
-    -1, the term is unnecessary (sharpening S12).
+    Lemma 14 subtracts this term from gamma*, as the alpha_h are random and not +1 or -1. If all
+    alpha are +1 or -1, nothing needs to be subtracted (sharpening S12).
     """
     return 2 * _slope(dm1, size) * jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / heads)
 
@@ -168,10 +169,10 @@ def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> 
 def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
     """Return |A| sqrt(2 log(1/delta) / (3 H)), which replaces `margin_loss` in Lemma 14.
 
-    The bound is sharpening S16, for |alpha_h| <= 1. A is `attention_part`, and the alpha_h are
-    uniform on [-1, 1]. Let m <= 1 be the mean of |alpha_h|. The part of the margin that comes from
-    W is m times the value of this part at |alpha_h| = 1. If U^(1) is centred at (zeta / 2) u*, this
-    part at |alpha_h| = 1 is at least 2 A minus gamma*'s term for p. The margin is therefore at
+    Sharpening S16 proves this bound for |alpha_h| <= 1. A is `attention_part`, and the alpha_h are
+    uniform on [-1, 1]. Let m <= 1 be the mean of |alpha_h| over the heads. The part of the margin
+    that comes from W is m times its value at |alpha_h| = 1. If U^(1) is centred at (zeta / 2) u*,
+    this part at |alpha_h| = 1 is at least 2 A minus gamma*'s term for p. Hence the margin is at
     least gamma* - (1 - 2 m) A. Since |alpha_h| is uniform on [0, 1], it is strictly sub-Gaussian
     with variance 1/12. Therefore m exceeds 1/2 + t with probability at most exp(-6 H t^2), and is
     below 1/2 - t with at most the same probability.
@@ -183,7 +184,7 @@ def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
 def heads_for_margin(dm1: Assumption3, size: Real, margin: Real, failure: Real, /) -> Real:
     """Return Lemma 15's number of heads, at which one sample's margin is at least half of gamma*.
 
-    Proposition 2 has R^4 in place of Lemma 15's power of R. For n samples, pass delta / n as
+    Proposition 2 prints R^4 where Lemma 15 has another power of R. For n samples, pass delta / n as
     `failure`. If all alpha are +1 or -1, the margin is this large for every number of heads
     (sharpening S12).
     """

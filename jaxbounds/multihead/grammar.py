@@ -3,8 +3,8 @@
 An opinion has one or two clauses. A clause praises or blames, and a negation exchanges praise and
 blame. If two clauses contradict each other, one of them decides the label: the clause after "but",
 after a leading "although", or before a later "although". Two clauses joined by "and" agree. The
-label therefore depends on the adjective of each clause, and on whether the clause is negated. Both
-clauses of a contrasting sentence use words from the same lists.
+label is therefore determined by the adjective and the negation of the deciding clause. In a
+sentence with two contrasting clauses, both clauses use words from the same lists.
 """
 
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,8 @@
 The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. First, three numbers
 are at least 1: R, the distance D = ||theta - theta_0||, and ||theta||_{2,infinity} (for
 Corollary 2: R, B_2 and g_0 >= B_2).
-Second, T <= d R^2. If one of the two conditions fails, the printed orders are wrong (erratum E11).
-Let s = ||theta||_{2,infinity}. If R, D and s are at least 1, then
+Second, T is at most d R^2. The printed orders are wrong if one of these conditions fails (erratum
+E11). Let s = ||theta||_{2,infinity}. If R, D and s are at least 1, then
 
     3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D.
 
@@ -18,8 +18,8 @@ Therefore sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies the condition (74) of T
     rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2,
 
 with sqrt(H) >= 468 and T R^2 <= sqrt(T d) R^3. For Corollary 2, the corresponding sums are 12 g_0 +
-3 B_2 + 1 <= 16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0. H enters Corollary 2 only through B_2 g_0
->= 1.
+3 B_2 + 1 <= 16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0. Corollary 2 contains H only in the
+condition B_2 g_0 >= 1.
 """
 
 import math
@@ -48,7 +48,7 @@ def _smoothness(alpha: float, root: float, radius: ArrayLike, T: int, d: int) ->
 def theorem1_root_heads(s: Setting, /, *, stability: bool = False) -> ArrayLike:
     """Return 468 d sqrt(T) R^5 ||theta||_{2,infinity} D^3, the sqrt(H) of equation (3).
 
-    For Theorem 2 (`stability`) the factor is 3328 in place of 468.
+    If `stability` is set, the factor is 3328 (Theorem 2) in place of 468.
     """
     factor = HEADS * (STABILITY if stability else TRAINING)
     return factor * s.d * math.sqrt(s.T) * s.radius**5 * s.size * s.distance**3
@@ -65,7 +65,7 @@ def corollary2_root_heads(
 ) -> ArrayLike:
     """Return Corollary 2's sqrt(H): 4096 d sqrt(T) R^5 B_2^2 g_0(1/K)^3.
 
-    Here g_0 = G as printed, or sqrt(2) G if `corrected` (erratum E5).
+    In this formula g_0 = G as printed, or g_0 = sqrt(2) G if `corrected` is true (erratum E5).
     """
     distance = realized_distance(good, 1 / K, corrected=corrected)
     shape = d * math.sqrt(T) * radius**5

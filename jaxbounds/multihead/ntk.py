@@ -4,9 +4,9 @@ The best NTK margin is a convex problem over directions of norm sqrt(2):
 
     max_v min_i y_i <grad Phi(X_i), v> = sqrt(2) min_{q in simplex} ||sum_i q_i y_i grad Phi(X_i)||.
 
-Any weights q in the simplex give an upper bound on the best margin. The direction sum_i q_i y_i
-grad Phi(X_i), scaled to norm sqrt(2), gives a lower bound. The best margin lies between the two
-bounds, whichever solver found q.
+Every weight vector q in the simplex gives an upper bound on the best margin. The direction sum_i
+q_i y_i grad Phi(X_i), scaled to norm sqrt(2), gives a lower bound. The best margin lies between the
+two bounds, whichever solver found q.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,8 @@ from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 
 SQUARED_NORM = 2.0
-"""The squared norm ||theta*||^2 of Definition 1 (P3). A larger value gives larger margins."""
+"""The squared norm ||theta*||^2 of Definition 1 (P3). A larger squared norm gives larger
+margins."""
 
 
 class NTKMargin(NamedTuple):
@@ -98,8 +99,8 @@ def best_ntk_margin(
     """Return the best NTK margin over the samples, as an `NTKMargin`.
 
     Finding the point of least norm in a convex hull is a non-negative least squares problem. Let
-    the rows of A be the gradients y_i grad Phi(X_i), so A A^T is the signed kernel. Let q >= 0
-    minimise ||A^T q||^2 + (1 - sum q)^2. Then q is a multiple of the best weights.
+    the rows of A be the gradients y_i grad Phi(X_i), so A A^T is the signed kernel. Let q >= 0 be
+    the vector that minimises ||A^T q||^2 + (1 - sum q)^2. Then q is a multiple of the best weights.
 
     Args:
         gram: the result of `ntk_gram(params, X, X)`, in double precision for a small gap.
@@ -141,7 +142,7 @@ def separator(params: Params, data: Data, margin: NTKMargin, /) -> Params:
 
 @jax.jit
 def ntk_margins(params: Params, data: Data, direction: Params, /) -> Float[Array, " n"]:
-    """Return the margins y_i <grad Phi(X_i; params), direction>; P3 is about the least margin.
+    """Return the margins y_i <grad Phi(X_i; params), direction>; the least margin is P3's margin.
 
     The function computes one forward derivative of the module along `direction`.
     """

@@ -39,8 +39,8 @@ def corollary5_gap(
 ) -> GapCertificate:
     """Return 17 g_0(1/K)^2 / (eta n) of (101), at Corollary 5's least even H and largest eta.
 
-    Here g_0 = sqrt(2) G, or G as printed if `corrected` is False (erratum E5). All constants are
-    explicit.
+    In this bound g_0 = sqrt(2) G, or g_0 = G as printed if `corrected` is False (erratum E5). All
+    constants are explicit.
     """
     with enable_x64(True):
         found = corollary5(good, radius, K, T=T, d=d, corrected=corrected)
@@ -61,9 +61,10 @@ def smallest_counts(
     """Return, for each theorem, the certified number of heads and the number of samples needed.
 
     Each theorem appears as printed and as sharpened. The number of samples needed is the least n at
-    which the bound on the generalization gap is below log 2. Theorems 3 and 4 are for runs from
-    zero, with margin gamma / sqrt(2). Corollary 5 is for runs from a first phase. Each bound on the
-    generalization gap is proportional to 1 / n.
+    which the bound on the generalization gap is below log 2. The results for Theorems 3 and 4 are
+    about runs from zero, with margin gamma / sqrt(2). The Corollary 5 part of the result is about
+    runs that start after a first phase. Each bound on the generalization gap is proportional to 1 /
+    n.
 
     Args:
         K: number of steps.

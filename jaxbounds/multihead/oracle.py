@@ -1,7 +1,7 @@
 """The oracle parameters U*, W* of DM1, their norms and their relevance scores.
 
 Patterns are the rows mu_+, mu_-, nu_1, ..., nu_M: orthogonal, each of norm S. Every function
-returns a number or an array, with explicit constants. Scalar arguments may be JAX tracers.
+returns a number or an array, and no constant is hidden. Scalar arguments may be JAX tracers.
 """
 
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ from jaxbounds.multihead.oracle import (
 def gamma_linear(dm1: Assumption3, /) -> Real:
     """Return gamma_lin of (132), the margin that the *oracle* linear classifier guarantees.
 
-    Another linear classifier may have a larger margin.
+    The margin of the best linear classifier may be larger than gamma_lin.
     """
     useful = dm1.zeta - 2 * (1 - dm1.zeta) * dm1.Z_mu / dm1.S**2
     return dm1.S * jnp.sqrt(dm1.T / 2) * useful
@@ -79,7 +79,7 @@ def deviation_part(dm1: Assumption3, size: Real, /) -> Real:
 def deviation_part_sharp(dm1: Assumption3, size: Real, /) -> Real:
     """Return P T R^3 ||W*|| / ||W*||_F, the second term of the margin gamma* in sharpening S13.
 
-    The proof uses ||X^T phi'(0) X|| <= R^2.
+    The proof of sharpening S13 uses ||X^T phi'(0) X|| <= R^2.
     """
     return size * dm1.T * dm1.R**3 * weights_spectral_norm(dm1) / weights_norm(dm1)
 
@@ -87,7 +87,7 @@ def deviation_part_sharp(dm1: Assumption3, size: Real, /) -> Real:
 def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
     """Return a lower bound on y <grad_W Phi, W*> / ||W*||, from the expression in braces in (115).
 
-    The bound holds at alpha = 1, for U^(1) around the printed centre (zeta / 2) u*. Eq. (116)
+    The bound holds at alpha = 1, for U^(1) around the printed centre (zeta / 2) u*. Equation (116)
     multiplies the bound by |alpha| and then by 1/2; the result is the first two terms of gamma*.
     """
     z, S, Z = dm1.zeta, dm1.S, dm1.noise
@@ -107,9 +107,9 @@ def gamma_star(dm1: Assumption3, size: Real, /) -> Real:
 def lemma_18(lowest: Real, share: Real, tolerance: Real, /) -> Real:
     """Return the least Gamma of Lemma 18, (2 / A) log((T / L - 1) / epsilon), with `share` = L / T.
 
-    `lowest` is A, which bounds the scores of the L relevant tokens from below. Gamma is negative if
-    exactly one of the logarithm and A is negative. The lemma needs A > 0 and Gamma >= 0 (erratum
-    E25).
+    `lowest` is A, which bounds the scores of the L relevant tokens from below. The formula gives a
+    negative Gamma if exactly one of A and the logarithm is negative. Lemma 18 is correct only for A
+    > 0 and Gamma >= 0 (erratum E25).
     """
     return 2 / lowest * jnp.log((1 / share - 1) / tolerance)
 
@@ -121,8 +121,8 @@ def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = 
         gap: A - B, the least relevant score minus the largest irrelevant score.
         share: L / T, the share of relevant tokens.
         tolerance: epsilon, the attention that irrelevant tokens may keep.
-        exact: whether to use 1 / epsilon - 1 instead of 1 / epsilon; scores with only two values
-            attain the bound with 1 / epsilon - 1.
+        exact: whether the formula has 1 / epsilon - 1 in place of 1 / epsilon. Scores with only two
+            values attain the bound with 1 / epsilon - 1.
     """
     odds = 1 / jnp.asarray(tolerance)
     odds = jnp.maximum(odds - 1, 1e-300) if exact else odds
@@ -142,8 +142,8 @@ def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
 def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
     """Return Proposition 3's Gamma from A - B in (129) at max(Z_mu, Z_nu) (sharpening S14).
 
-    A - B must be positive. For Z_mu = Z_nu = S^2 / 8, this Gamma has the numerical factor 16/7, and
-    the paper's Gamma has 8/3.
+    The argument requires A - B > 0. For Z_mu = Z_nu = S^2 / 8, this Gamma has the numerical factor
+    16/7, and the paper's Gamma has 8/3.
     """
     alike = replace(dm1, Z_mu=dm1.noise, Z_nu=dm1.noise)
     gap = relevant_score(alike) - irrelevant_score(alike)
@@ -151,18 +151,20 @@ def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
 
 
 class TargetSlacks(NamedTuple):
-    """How amply Section 5.3's target meets its requirements, as logarithms.
+    """The amounts by which Section 5.3's target meets its requirements, as logarithms.
 
     Each requirement has the form "quantity >= 1", with all hidden constants set to one. A negative
     logarithm means that the target fails the requirement.
 
     Attributes:
-        saturates: log of S^2 H^{-p} C; the attention of the heads saturates if this quantity is at
-            least one.
-        heads: log of H^c / (S^5 ||theta||^3), the requirement of equation (12) at c = 1/2.
-        heads_sharp: log of H^c / (S^3 ||theta||^2), the requirement under the sharpened bound S5.
-        heads_product: log of H^c / (S^5 ||theta||_{2,inf} ||theta||^3), the requirement of equation
-            (3) at c = 1/2.
+        saturates: the logarithm of S^2 H^{-p} C; the attention of the heads saturates if S^2 H^{-p}
+            C is at least one.
+        heads: the logarithm of H^c / (S^5 ||theta||^3), the requirement of equation (12) at c =
+            1/2.
+        heads_sharp: the logarithm of H^c / (S^3 ||theta||^2), which must be at least one if the
+            sharpened bound S5 replaces the paper's.
+        heads_product: the logarithm of H^c / (S^5 ||theta||_{2,inf} ||theta||^3), the requirement
+            of equation (3) at c = 1/2.
     """
 
     saturates: Real
@@ -181,7 +183,7 @@ def target_slacks(
     *,
     scaling: Real = 0.5,
 ) -> TargetSlacks:
-    """Return how amply Section 5.3's target meets its requirements, as `TargetSlacks`.
+    """Return the amounts by which Section 5.3's target meets its requirements.
 
     The target is U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt.
 

@@ -46,8 +46,8 @@ def realizing_distance(
 ) -> Any:
     """Return g_0(eps) = slack log(1 + 1/eps) / gamma >= ||theta(eps) - theta_0||; slack >= 1.
 
-    A slack above 1 makes g_0 larger than the distance ||theta(eps) - theta_0||. The formula holds
-    for any population that a direction of norm one separates at zero with margin gamma.
+    A slack above 1 makes g_0 larger than the distance ||theta(eps) - theta_0||. This formula for
+    g_0 holds for every population that a direction of norm one separates at zero with margin gamma.
     """
     xp = array_module(level, slack, margin)
     return xp.asarray(slack) * xp.log1p(1 / xp.asarray(level)) / margin

@@ -3,8 +3,8 @@
 The network computes the function of Hugging Face's `RobertaForSequenceClassification`. Like that
 model, the network counts positions from pad + 1 (pad is the id of the padding token). The network
 puts norms after the residual sum, uses the exact GELU, and classifies the first token. The number
-of heads need not divide the width. The attributes `head_width` and `gain` allow heads of a fixed
-width, as in the paper, and networks after pruning of heads.
+of heads need not divide the width of the network. The attributes `head_width` and `gain` allow
+heads of a fixed width, as in the paper, and networks after pruning of heads.
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ class RobertaShape:
     """The sizes and constants of a network; the defaults describe `roberta-base`.
 
     Attributes:
-        vocabulary: number of kinds of tokens.
+        vocabulary: the size of the vocabulary, the number of different token ids.
         width: d, the width of the residual stream.
         layers: number of layers.
         heads: H, the number of heads.
@@ -91,7 +91,7 @@ class RobertaShape:
 class _Norm(nn.Module):
     """A layer that scales rows (B, T, d) to mean 0 and variance 1, then scales and shifts them.
 
-    Unlike Flax's layer, this layer keeps the type of its input.
+    The result has the dtype of the input, unlike that of Flax's layer.
     """
 
     eps: float
@@ -148,7 +148,7 @@ class _Layer(nn.Module):
 class Roberta(nn.Module):
     """RoBERTa with a classifier of sentences.
 
-    `Roberta(shape).apply({"params": params}, tokens, mask)` returns the logits.
+    The call `Roberta(shape).apply({"params": params}, tokens, mask)` returns the logits.
 
     Attributes:
         shape: the sizes and constants of the network.
@@ -211,11 +211,12 @@ def init_roberta(shape: RobertaShape, key: Array, /) -> dict:
 def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
     """Return the shape of a network that divides the same weight matrices among `heads` heads.
 
-    The parameters do not change; only the network that uses the parameters changes. At
-    `shape.heads`, the network does not change either.
+    The parameters do not change; only the network that uses the parameters changes. If `heads` is
+    `shape.heads`, the network stays the same.
 
     Raises:
-        Refused: if the number of heads does not divide the number of columns of all heads.
+        Refused: if `heads` does not divide heads * head_width, the number of columns of all present
+            heads.
     """
     columns = shape.heads * shape.head_width
     if heads < 1 or columns % heads:

@@ -123,7 +123,7 @@ def read_shape(folder: str | Path, /) -> RobertaShape:
 def _stored_names(file: Any, path: Path) -> dict[str, str]:
     """Return a dictionary from each parameter's full name to its name in the file.
 
-    Older files use another prefix, or other names for the parameters of the norms.
+    Older files have another prefix, or other names for the parameters of the layer norms.
     """
     names = {}
     for name in file.keys():  # noqa: SIM118 (not a mapping)
@@ -148,7 +148,7 @@ def load_roberta(
     """Load a pretrained network; draw the classifier if the file lacks it.
 
     Args:
-        folder: a folder with `config.json` and `model.safetensors`.
+        folder: a Hugging Face folder, which contains `config.json` and `model.safetensors`.
         key: random key of the classifier's weights.
         labels: number of logits; by default the number in `config.json`.
         memory_limit: the largest allowed size of the parameters, in bytes.
@@ -158,7 +158,7 @@ def load_roberta(
 
     Raises:
         Refused: if a file is missing or damaged, or a tensor is missing, unknown or of another
-            shape. The message names the file or the tensor.
+            shape. The message contains the name of the file or of the tensor.
         ImportError: if safetensors is missing; the message tells how to install it.
     """
     shape = read_shape(folder)

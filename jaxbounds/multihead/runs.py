@@ -5,7 +5,7 @@ A problem is a dict with:
 - the data {"X", "y"};
 - a start {"U0", "W0"};
 - a target {"U", "W"}, the theta of the theorems;
-- `copies`, the number of heads in each group of equal heads, as floats;
+- `copies`, the number of heads in each group of equal heads, stored as floats;
 - `step`, the step size eta, and `K`, the number of steps that the claims are about.
 
 Every run makes `STEPS` steps, and the claims are only about the first K steps.
@@ -120,7 +120,7 @@ def gradient_descent(
 def descend(problem: Instance) -> Run:
     """Run gradient descent on a problem.
 
-    JAX compiles the function once, for the checks of hypotheses and for the measurements.
+    JAX compiles this function once, although checks of hypotheses and measurements both call it.
     """
     data, copies = training_set(problem), problem["copies"]
     risk = lambda params, single: tied_risk(params, copies, data, single)
@@ -140,7 +140,7 @@ def sizes_along(
 
 
 def within(problem: Instance, /, *, last: int) -> Bool[Array, " k"]:
-    """Return a mask of the steps k = 0, ..., STEPS; it is True for k < K + last."""
+    """Return a mask of the steps k = 0, ..., STEPS, which is true for k < K + last."""
     return jnp.arange(STEPS + 1) < problem["K"] + last
 
 
@@ -155,5 +155,5 @@ def average_over(
 def largest_until(
     values: Float[Array, " k"], problem: Instance, /, *, last: int
 ) -> Float[Array, ""]:
-    """Return the largest of `values` over k < K + last."""
+    """Return the largest of `values` over the steps k < K + last."""
     return jnp.max(jnp.where(within(problem, last=last), values, 0.0))

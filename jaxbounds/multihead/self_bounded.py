@@ -4,9 +4,9 @@ For any twice differentiable f, the Hessian of L = (1/n) sum l(y_i f_i) is
 
     (1/n) sum [l''_i grad f_i grad f_i^T + l'_i y_i Hess f_i].
 
-The first part has no negative eigenvalue, and |l'| <= l. Therefore lambda_min(Hess L) >= -c L with
-c = max_i ||Hess f_i||, for any architecture. The paper contributes the constant beta_3 / sqrt(H)
-for its model. This observation is not in the paper.
+The term with l''_i has no negative eigenvalue, and |l'| <= l. Therefore lambda_min(Hess L) >= -c L
+with c = max_i ||Hess f_i||, for any architecture. For the paper's model, the paper proves the
+constant c = beta_3 / sqrt(H). The paper does not contain the inequality for arbitrary networks.
 """
 
 import jax.numpy as jnp

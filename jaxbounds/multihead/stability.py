@@ -21,7 +21,7 @@ def sample_losses(
 
 
 def leave_one_out_masks(data: Data, /) -> Float[Array, "n n"]:
-    """Return n masks of the samples; row i keeps every sample except i."""
+    """Return n masks of the samples; mask i selects every sample except sample i."""
     n = data["X"].shape[0]
     return 1.0 - jnp.eye(n, dtype=data["X"].dtype)
 
@@ -34,7 +34,7 @@ def leave_one_out_risk(
     single: Params | None = None,
     /,
 ) -> Float[Array, ""]:
-    """Return (1/n) sum_{j != i} l_j, with the factor 1/n although one sample is left out."""
+    """Return (1/n) sum_{j != i} l_j, where the divisor is n although sample i is left out."""
     return jnp.mean(keep * sample_losses(params, copies, data, single))
 
 
@@ -84,14 +84,14 @@ def growth_rate(step: Reals, weak: Reals, losses: Reals, /) -> Reals:
 
 
 def growth(before: Reals, rate: Reals, added: Reals, /) -> Reals:
-    """Return (1 + rate) ||theta_k - theta_k^{-i}|| + added, the bound of (20) and (22) at k + 1."""
+    """Return (1 + rate) ||theta_k - theta_k^{-i}|| + added, the bound in (20) and (22)."""
     return (1 + rate) * before + added
 
 
 def misparenthesised_growth(before: Reals, weak: Reals, loss: Reals, added: Reals, /) -> Reals:
     """Return the bound (21), (89) on ||theta_{k+1} - theta_{k+1}^{-i}|| with misplaced parentheses.
 
-    The printed bound is ((1 + weak) loss) before + added, where `before` is ||theta_k -
+    The printed bound is ((1 + weak) * loss) * before + added, where `before` is ||theta_k -
     theta_k^{-i}||. The paper means (1 + weak loss), as in (20) and (22).
     """
     return (1 + weak) * loss * before + added

@@ -1,8 +1,8 @@
 """Labelled sentences from files.
 
-The module reads GLUE's SST-2 (`train.tsv`, `dev.tsv`, or Parquet). It also reads the film-review
-snippets in the source distribution of vaderSentiment 3.3.2 (Hutto and Gilbert 2014). This package
-contains no sentence of these sets.
+The module reads GLUE's SST-2 (`train.tsv`, `dev.tsv`, or Parquet). The module also reads the
+film-review snippets in the source archive of vaderSentiment 3.3.2 (Hutto and Gilbert 2014). This
+package contains no sentence of SST-2 or of the snippets.
 """
 
 import hashlib
@@ -169,12 +169,12 @@ def read_snippets(path: str | Path, /) -> Sentences:
 
 
 def read_text(path: str | Path, /) -> dict[str, Sentences]:
-    """Read sentences from `path`: a folder or file of SST-2, or film-review snippets.
+    """Read labelled sentences from `path`: a folder or file of SST-2, or film-review snippets.
 
     Returns:
-        The sentences of each split: "train" and "test" for a folder of SST-2, "all" for a single
-            file. The test set of SST-2 is GLUE's dev (validation) split, because GLUE's test split
-            has no labels.
+        The sentences of each split, by name: "train" and "test" for a folder of SST-2, "all" for a
+            single file. The test set of SST-2 is GLUE's dev (validation) split, because GLUE's test
+            split has no labels.
 
     Raises:
         Refused: if the path has none of the three kinds of sentences, or a file is damaged.

@@ -1,10 +1,10 @@
 """Groups of equal heads, which stay equal. The cost does not depend on the size of a group.
 
-Heads that start equal always receive equal gradients. Such heads stay equal under every optimiser
-that applies one rule to all coordinates. G heads with their multiplicities therefore represent H
-heads in G groups. The parameters are the parameters of one head per group, {"U": (G, T, d), "W":
-(G, d, d)}. `copies` (G,) is the number of heads in each group, as floats. Certified head counts can
-exceed every integer type, and such heads need not be stored.
+Heads with equal start parameters receive equal gradients at every step. Equal heads stay equal
+under every optimiser that applies one rule to all coordinates. G heads with their multiplicities
+therefore represent H heads in G groups. The parameters are the parameters of one head per group,
+{"U": (G, T, d), "W": (G, d, d)}. `copies` (G,) is the number of heads in each group, as floats.
+Certified head counts can exceed every integer type, and such heads need not be stored.
 """
 
 from typing import TYPE_CHECKING
@@ -80,8 +80,8 @@ def tied_risk(
 def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
     """Return the gradient that a single head receives, from the gradient in the groups' parameters.
 
-    This function computes the gradient in closed form. The statements do not use this function; the
-    statements differentiate `tied_risk` in its argument `single`.
+    This function computes the gradient in closed form. No statement uses this function; statements
+    differentiate `tied_risk` with respect to its argument `single`.
     """
     return jax.tree.map(lambda g: g / copies.reshape(-1, *[1] * (g.ndim - 1)), slope)
 

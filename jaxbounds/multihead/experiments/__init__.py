@@ -1,4 +1,7 @@
-"""The paper's figures: each module has a settings class and functions `run`, `figure`, `claims`."""
+"""The paper's figures.
+
+Each module has a settings class and the functions `run`, `figure` and `claims`.
+"""
 
 from jaxbounds.multihead.experiments import (
     fig6,

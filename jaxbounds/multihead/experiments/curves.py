@@ -86,8 +86,8 @@ class Curves:
         n: the number of training samples.
         test: the number of test samples.
         dtype: "float32" or "float64"; the data are drawn in float32 either way.
-        student: "equal-heads" (the paper's model, from zero), "all-heads" (the paper's model with
-            all heads written out), or a name from `students.register`.
+        student: the network: "equal-heads" (the paper's model, from zero), "all-heads" (the paper's
+            model with all heads written out), or a name from `students.register`.
     """
 
     panels: tuple[Panel, ...] = (Panel(),)
@@ -129,9 +129,10 @@ class Curves:
 
 
 def _group(lanes: Lane) -> int | None:
-    """Return how many lanes (trials) run together: 4 to 8 on a CPU, else None (`sweep` decides).
+    """Return how many lanes (trials) run together: 4 to 8 on a CPU, else None.
 
-    XLA's CPU code is slow for a single lane.
+    For None, the function `sweep` decides. On a CPU, the code that XLA compiles for a single lane
+    is slow.
     """
     count = len(lanes["step_size"])
     few = min(range(8, 3, -1), key=lambda size: -count % size)

@@ -13,14 +13,15 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 DEEP = 16
-"""The exponent 16: the figure compresses the axis of a loss below 10^-16.
+"""The exponent 16: the figure compresses the part of a loss's axis below 10^-16.
 
-A larger number compresses a smaller part of the axis.
+A larger `DEEP` leaves more of the axis uncompressed.
 """
 SHORT = 30.0
-"""A logarithmic axis shorter than this factor has ticks between the powers of ten.
+"""If the ends of a logarithmic axis differ by less than this factor, the axis has ticks between the
+powers of ten.
 
-A larger factor puts these ticks on longer axes too.
+A larger `SHORT` gives such ticks to longer axes too.
 """
 
 

@@ -72,8 +72,8 @@ def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
     Args:
         rule: the name of the optimiser.
         lanes: the inputs of all lanes; a lane is one trial at one H.
-        measure: a function from a lane and the parameters of one head to further recorded
-            quantities.
+        measure: a function that returns further quantities to record, from a lane (one trial at one
+            H) and the parameters of one head.
     """
     module, key = EqualHeads(), jax.random.key(0)  # the start is zero, so any key will do
     tokens = lambda lane: lane["train"]["X"]
@@ -90,7 +90,7 @@ def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
 def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
     """Return the training program of a student (network) on the lanes (trials) of one H.
 
-    The student's data have their sample axis first.
+    For a student, the sample axis of the data is the first axis.
     """
 
     def outputs(params: Any, lane: Lane, part: str) -> Array:
@@ -117,12 +117,12 @@ def lessons(
         student: the name of the student, the network that the programs train.
         rule: the name of the optimiser.
         heads: the number of heads H.
-        lanes: the inputs of all lanes (one trial at one H), ordered by H and then by trial. The
-            sample axis of the data is last.
+        lanes: the inputs of all lanes (one trial at one H), ordered by H and then by trial. In the
+            data, the sample axis is the last axis.
         keys: the random keys from which the data of the lanes were drawn. A student other than the
-            equal heads derives the keys of its start from these keys.
-        measure: a function from a lane and the parameters of one head to further recorded
-            quantities of the equal heads.
+            paper's equal heads uses these keys for the random parameters of its start.
+        measure: a function from a lane (one trial at one H) and the parameters of one head to
+            further quantities to record.
     """
     if student == EQUAL_HEADS:
         yield equal_heads(rule, lanes, measure)

@@ -1,9 +1,9 @@
 """The looseness of Section 3's bounds as a function of H, T, d, R and training time.
 
-One size varies at a time around a base point. Autograd measures the left sides of the bounds, which
-are the quantities that the bounds limit. A bound needs a factor if the measured quantity grows like
-the factor for one family of networks. A bound does not need a factor if a sharpened bound without
-this factor holds for all networks.
+From a base point, the experiment varies one size at a time. Autograd measures the left sides of the
+bounds, which are the quantities that the bounds limit. A bound needs one of its factors if, for one
+family of networks, the measured quantity grows like this factor. A bound does not need a factor if
+a sharpened bound without this factor holds for all networks.
 """
 
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ class Looseness:
     def points(self) -> list[tuple[str, dict[str, Any]]]:
         """Return each axis ("H", "T", "d" or "R") with the sizes of its points.
 
-        Every axis contains the base point.
+        The sizes of every axis include the base point.
         """
         grids = (self.heads, self.tokens, self.dimensions, self.radii)
         base = {axis: grid[1] for axis, grid in zip(AXES, grids)}

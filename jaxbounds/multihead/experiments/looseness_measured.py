@@ -32,7 +32,8 @@ class Measured(NamedTuple):
     """Every quantity of `QUANTITIES` and its bounds, measured at one network.
 
     Attributes:
-        left: the quantities that the bounds limit, by autograd, in the order of `QUANTITIES`.
+        left: the measured quantities, in the order of `QUANTITIES`; automatic differentiation
+            computes these quantities, which the bounds limit.
         printed: the printed bounds beta_1, beta_3 / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H), in
             the order of `QUANTITIES`.
         sharp: the sharpened bounds on the quantities in `left`.
@@ -40,7 +41,7 @@ class Measured(NamedTuple):
             for an entry without a certified interval.
         certified: whether the intervals of the least and of the greatest eigenvalue are both proved
             to be correct.
-        loss: the training loss L.
+        loss: the training loss L of the network.
     """
 
     left: Float[Array, " quantity"]

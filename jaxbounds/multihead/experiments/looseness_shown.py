@@ -15,9 +15,9 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 NEAR = 0.1
-"""The largest difference at which a measured exponent counts as equal to a factor's exponent.
+"""The largest difference at which a measured exponent is taken as equal to a factor's exponent.
 
-A larger number accepts slower growth.
+A larger `NEAR` accepts larger differences.
 """
 HESSIAN, CONVEXITY = "|Hess Phi|", "-min Hess L / L"
 SHOWN = ("|grad L| / L", "max Hess L", CONVEXITY)
@@ -63,7 +63,7 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-The function changes the exponents or the ratios to the bounds, or reverses the run in time.
+The functions change the exponents or the ratios to the bounds, or reverse the run in time.
 """
 
 
@@ -99,7 +99,7 @@ def exponent(
 
 
 def table(dataset: xr.Dataset, /) -> str:
-    """Return a text table with the exponents of each measured quantity and of its bounds."""
+    """Return a table, as text, with the exponents of each measured quantity and of its bounds."""
     lines = [
         dataset.attrs["settings"],
         "exponents:        axis   random  aligned  printed    sharp",

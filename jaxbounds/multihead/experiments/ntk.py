@@ -3,9 +3,9 @@
 The experiment computes the best NTK margin on the data model DM1, with a certificate. The starts
 are random starts of several scales and head counts, theta^(1), and zero. The experiment increases
 the number n of samples. A head has T d + d^2 parameters, so it may reach a margin on n samples by
-memorising them. The experiment therefore tests the best direction on held-out samples, and tests
-whether the margin stops falling as n grows. Margins grow with the norm of the start, so compare
-margins only at equal `head_norm`. Definition 1 bounds `head_norm` by B_2.
+memorising them. The experiment therefore tests the best direction on held-out samples, and whether
+the margin stops falling as n grows. Margins grow with the norm of the start, so margins are
+comparable only at equal `head_norm`. Definition 1 bounds `head_norm` by B_2.
 """
 
 import itertools

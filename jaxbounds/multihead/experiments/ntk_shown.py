@@ -50,9 +50,9 @@ def _heads(name: str) -> int:
 
 
 def _least(values: xr.DataArray, threshold: float) -> str:
-    """Return a text: the least value, its start and seed, and how many values are too small.
+    """Return a text with the least value, its start and seed, and the count below `threshold`.
 
-    A value is too small if it is below `threshold`.
+    A value counts as too small if it is below `threshold`.
     """
     table = values.transpose("start", "seed")
     start, seed = np.unravel_index(np.argmin(table.values), table.shape)

@@ -14,9 +14,10 @@ from scipy import stats
 from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
-"""A message names the number of trials that would be enough only if it is below this limit.
+"""A message says how many trials would be enough to decide a claim, but only if that number is
+below this limit.
 
-A larger limit lets the message name more trials.
+A larger limit makes messages name larger numbers of trials.
 """
 
 
@@ -33,9 +34,9 @@ def _power(log10: float) -> str:
 def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
     """Return the spread over trials (the last axis) as text.
 
-    The spread is the largest standard deviation; for logarithms, the text gives this deviation as a
-    factor. If the factor is more than ten, the text gives the values of the least and the largest
-    trial instead.
+    The spread is the largest standard deviation. For logarithms, the text gives 10 to the power of
+    this deviation, as a factor. If this deviation's factor exceeds ten, the text gives the least
+    and the largest trial's values instead.
     """
     if values.shape[-1] < 2:
         return "one trial"
@@ -93,7 +94,7 @@ def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | 
 def why_not(
     decision: bool | None, change: np.ndarray, where: str, /, *, log10: bool = False
 ) -> str:
-    """Return a text that says why the changes within trials do not show the claim; "" if they do.
+    """Return a text that explains why the changes within trials do not show the claim, or "".
 
     The text also says how many trials would decide the claim.
     """
@@ -132,7 +133,7 @@ def along_heads(
         text: the text of the claim.
         panel: which panel (optimiser and step size) of the data set the claim is about, counted
             from 0.
-        steps: the steps that the claim is about; only recorded steps count.
+        steps: the steps that the claim is about; the function ignores steps that were not recorded.
         rising: whether the claim says that the quantity rises; False means that it falls.
         heads: the least and the largest H that the claim is about.
 

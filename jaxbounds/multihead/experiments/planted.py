@@ -1,7 +1,8 @@
-"""Figures 4 and 5: a planted single-head teacher (DM2) at the settings of Appendix G.
+"""Figures 4 and 5: training on DM2 (a planted single-head teacher) with the settings of Appendix G.
 
-The paper fixes "some" W* and U*. Here every trial draws its own standard normal teacher, unless
-`shared_teacher` is set. The findings therefore do not rest on one lucky teacher.
+The paper says only that it fixes "some" W* and U*. In this experiment, every trial draws its own
+standard normal teacher, unless `shared_teacher` is set. The results therefore do not depend on the
+choice of a single teacher.
 """
 
 from dataclasses import dataclass, replace
@@ -64,7 +65,8 @@ def _cosine(a: Array, b: Array) -> Array:
 def alignments(teacher: Params, params: Params, /) -> dict[str, Array]:
     """Compute the cosines for W and U between the student's heads and H copies of the teacher.
 
-    Figure 4's caption defines these alignments. All heads are equal, so the first head is enough.
+    The caption of Figure 4 defines the cosines as alignments. All heads are equal, so the first
+    head is enough.
     """
     return {f"alignment_{name}": _cosine(params[name][0], teacher[name]) for name in ("W", "U")}
 

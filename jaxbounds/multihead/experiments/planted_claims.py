@@ -14,12 +14,13 @@ from jaxbounds.multihead.experiments.students import EQUAL_HEADS, attributed
 FOUND = 0.9
 """A run has found the teacher's attention if its W has at least this alignment with W*.
 
-The alignment is a cosine. A larger number lets fewer runs count as runs that found the teacher.
+The alignment is a cosine. A larger `FOUND` classifies fewer runs as runs that found the teacher.
 """
 SETTLED = 0.02
-"""A run has settled if its alignment changes by less than this in the run's second half.
+"""A run has settled if its alignment with W* changes by less than this number in the run's second
+half.
 
-The alignment is a cosine. A larger number lets more runs count as settled.
+The alignment is the cosine between W and W*. A larger `SETTLED` classifies more runs as settled.
 """
 
 SETTINGS = Settings(
@@ -30,7 +31,7 @@ SETTINGS = Settings(
 )
 """The settings of Appendix G's figures on the planted model DM2.
 
-On a fifth of the paper's samples, a head of 75 parameters overfits and does not find W*.
+With a fifth of the paper's samples, a head of 75 parameters overfits, so the run does not find W*.
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss")
@@ -50,7 +51,7 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-The function exchanges heads or panels, lowers the final alignment, or halves the margin.
+The functions exchange heads or panels, lower the final alignment, or halve the margin.
 """
 
 
@@ -118,7 +119,7 @@ def _faster_with_heads(dataset: xr.Dataset, panel: int, name: str) -> Finding | 
 
 
 def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding | None:
-    """Decide the order of the losses over H, among the trials that find W* at every H up to 64."""
+    """Decide the order of the losses over H in the trials that find W* at every H up to 64."""
     everywhere = found_teacher(dataset.sel(H=dataset.H <= 64), panel).all(axis=0)
     if not 1 < everywhere.sum() < everywhere.size:
         return None
@@ -131,8 +132,8 @@ def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding 
 def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
     """Decide whether all runs of a panel end near their teacher, and count the other runs.
 
-    The answer is no if a run has settled away from the teacher. The answer is open if every run
-    that does not end near the teacher is still moving.
+    The answer is no if a run has settled at an attention that differs from the teacher's. The
+    answer is open if every run away from the teacher is still moving at its end.
     """
     dataset = dataset.sel(H=dataset.H <= 64)
     found = found_teacher(dataset, panel)
@@ -186,9 +187,9 @@ def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Finding | Non
 
 
 def _compare(dataset: xr.Dataset, slow: int, fast: int, text: str) -> Finding:
-    """Decide whether panel `fast` ends with a smaller train loss than `slow` at every H.
+    """Decide whether panel `fast` ends with a smaller training loss than panel `slow`, at every H.
 
-    The differences within each trial decide.
+    The decision uses the differences of the losses of the two panels within each trial.
     """
     last = dataset.log10_train_loss.isel(step=-1).astype(float)
     gain = (last.isel(panel=slow) - last.isel(panel=fast)).transpose("H", "trial").values

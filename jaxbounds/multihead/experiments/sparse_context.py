@@ -1,8 +1,8 @@
-"""Figures 2 and 3: sparse context (DM1) at the settings of Appendix G.
+"""Figures 2 and 3: training on DM1 (sparse context) with the settings of Appendix G.
 
 Gaussian noise, as in the figures, violates Assumption 3 (bounded noise). If a theorem needs a bound
-on the noise, the reported result uses three standard deviations as the bound. This bound favours
-the theorem, because Gaussian noise can exceed it.
+on the noise, the reported result uses three standard deviations as the bound. This choice favours
+the theorem, because Gaussian noise can exceed three standard deviations.
 """
 
 from dataclasses import dataclass, replace

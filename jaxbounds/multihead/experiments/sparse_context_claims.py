@@ -21,7 +21,7 @@ SETTINGS = Settings(
 STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
 """The names of the panels with the paper's constant step sizes.
 
-For steps that grow as sqrt(H), the paper states no factor.
+For step sizes that grow as sqrt(H), the paper does not state the factor of sqrt(H).
 """
 RANGE = 10
 """The claims about a rate 1/k are decided only if the last step of the run is at least this factor
@@ -51,7 +51,7 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-The function exchanges heads or panels, changes the rate at which the loss falls, or halves the
+The functions exchange heads or panels, change the rate at which the loss falls, or halve the
 margin.
 """
 

@@ -36,7 +36,7 @@ def attention_logits(
 
 
 def _shifted_scores(weights: Array, tokens: Array) -> Float[Array, "T T n"]:
-    """Compute the softmax over keys without the division by its sum, safe from overflow."""
+    """Compute exp(logit - largest logit), the softmax over keys before the division by its sum."""
     logits = attention_logits(weights, tokens)
     return jnp.exp(logits - jax.lax.stop_gradient(jnp.max(logits, axis=1, keepdims=True)))
 
@@ -67,7 +67,7 @@ class EqualHeads(nn.Module):
 
     @nn.compact
     def parameters(self, tokens: Float[Array, "T d n"]) -> Params:
-        """Return the parameters U and W; `init` with this method needs no forward pass."""
+        """Return the parameters U and W. With this method, `init` needs no forward pass."""
         length, d, _ = tokens.shape
         drawn = entries(self.scale)
         W = self.param("W", drawn, (1, d, d), tokens.dtype)
@@ -131,9 +131,9 @@ def risks(train: Float[Array, " n"], test: Float[Array, " m"], /) -> dict[str, A
 def measurements(lane: Lane, params: Params, /) -> dict[str, Array]:
     """Compute the quantities that Figures 2 to 5 share.
 
-    These quantities include the captions' averages (1/H) sum_h ||W_h|| and H^{-1/2} sum_h ||U_h||.
-    The margin is min_i y_i Phi(X_i) divided by H^{-1/2} sum_h ||U_h||, and is comparable to
-    gamma_attn.
+    The result also contains the averages (1/H) sum_h ||W_h|| and H^{-1/2} sum_h ||U_h||, which the
+    captions name. The result's margin is min_i y_i Phi(X_i) divided by H^{-1/2} sum_h ||U_h||,
+    which has the scale of gamma_attn.
     """
     heads = lane["heads"]
     found = risks(*(margins(params, heads, lane[part]) for part in ("train", "test")))

@@ -22,7 +22,7 @@ from jaxbounds.multihead.model import MultiHeadAttention
 EQUAL_HEADS = "equal-heads"
 """The name of the paper's model with equal heads; `student.EqualHeads` is this model.
 
-The number of heads H is an input of each lane, which is one trial at one H.
+The program gets the number of heads H as an input of each lane, and a lane is one trial at one H.
 """
 
 

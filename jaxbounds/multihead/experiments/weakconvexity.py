@@ -9,8 +9,8 @@ All ratios are lower estimates, since Lanczos gives upper estimates of lambda_mi
 
 If the output is linear in the heads (preset "linear"), the Hessian contains the heads' second
 derivatives divided by sqrt(H). Layers after the attention add J^T (Hess of the later layers) J to
-the Hessian, where J is the Jacobian of the heads' sum. The matrix J J^T does not shrink as H grows.
-The ratio -lambda_min / L therefore stays above a positive floor.
+the Hessian, where J is the Jacobian of the heads' sum. The matrix J J^T does not become smaller as
+H grows. The ratio -lambda_min / L therefore stays above a positive floor.
 """
 
 from dataclasses import dataclass
@@ -41,9 +41,10 @@ if TYPE_CHECKING:  # slow to import
     import matplotlib.figure
 
 BLOCKS = {"network": None, "attention": "attention"}
-"""The sets of parameters in which the Hessian is measured: all parameters, or the attention's.
+"""The sets of parameters in which the Hessian is measured: all parameters, or the attention layers'
+parameters.
 
-A parameter belongs to the attention if its path contains "attention".
+A parameter is one of the attention's parameters if its path contains "attention".
 """
 
 _SIZES = {"heads": 64, "dimension": 64, "n": 64, "seeds": 4}
@@ -196,7 +197,7 @@ def run(
 def exponents(dataset: xr.Dataset, arm: str, block: str, /, *, record: int = 0) -> np.ndarray:
     """Compute, for each seed, the slope of log ratio against log H at one recorded step.
 
-    `record` is the index of the recorded step; the default is the first one.
+    `record` is the index of the recorded step; by default, the index of the first recorded step.
     """
     ratio = dataset.ratio.sel(arm=arm, block=block).isel(step=record).transpose("seed", "H").values
     x = np.log(dataset.H.values.astype(float))
@@ -272,7 +273,7 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-The function gives an arm (way to make heads) the other arm's exponent, or makes the ratio
+One function gives an arm (way to make heads) the other arm's exponent. Another makes the ratio
 -lambda_min / L grow in training.
 """
 

@@ -33,10 +33,11 @@ def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") ->
 
 
 def signs(outcomes: int, /, *, slack: float) -> Domain:
-    """Return a box of random variables A = B = (1, -1, .., -1), for bounds on kappa_3(A, B, B).
+    """Return a box of variables A = B with values 1, -1, .., -1, for bounds on kappa_3(A, B, B).
 
-    The box varies the logits of the outcomes' probabilities. The last logit is 0. The other logits
-    are at most 6 (two outcomes) or 4 in absolute value.
+    A point of the box gives the logits of the outcomes' probabilities. The logit of the last
+    outcome is 0. The logits of the other outcomes are at most 4 in absolute value, or at most 6 if
+    there are two outcomes.
     """
     largest = 6.0 if outcomes == 2 else 4.0
 
@@ -57,7 +58,7 @@ def signs(outcomes: int, /, *, slack: float) -> Domain:
 def heads(point: jax.Array, size: Size) -> Instance:
     """Return an instance of Proposition 7 with (B_2, R) = `point`.
 
-    The other numbers are fixed: B_Phi = g_0 = 1 and epsilon = .01.
+    All other numbers of the instance are fixed: B_Phi = g_0 = 1 and epsilon = .01.
     """
     one = jnp.ones(())
     return {"B": point[0], "b": one, "R": point[1], "g": one, "eps": 0.01 * one}

@@ -53,7 +53,7 @@ on_loss = functools.partial(
 
 
 def token_radius(instance: Instance) -> Float[Array, ""]:
-    """Return R = max ||x_t||, the least R for which Assumption 1 holds."""
+    """Return R = max ||x_t||, the least R that satisfies Assumption 1."""
     return max_row_norm(instance["X"].reshape(-1, instance["X"].shape[-1]))
 
 
@@ -84,5 +84,5 @@ def unrestricted(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def tight(lhs: ArrayLike, rhs: Mapping[str, ArrayLike], *, error: ArrayLike = 0.0) -> Sides:
-    """Return the claim's sides, and a control that must fail: 0.9 times the last bound."""
+    """Return the claim's sides, and a control (a false claim) with 0.9 times the last bound."""
     return Sides(lhs=lhs, rhs={**rhs, "control": 0.9 * list(rhs.values())[-1]}, error=error)

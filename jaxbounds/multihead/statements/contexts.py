@@ -1,12 +1,12 @@
 """Instances (inputs of statements) from DM1: one sequence, or n sequences with equal S and zeta.
 
-The statements of Section 5 and Appendices D and E use these instances.
+The statements of Section 5 and of Appendices D and E are checked on these instances.
 
 Noise has independent scales along mu, along nu and outside the patterns' span. A noise coordinate
 is uniform within plus or minus its scale, equal to plus or minus its scale, or zero. The constants
-Z_mu, Z_nu and Z of Assumption 3 are the least constants that an instance's noise allows. At the
-least constants, every bound is strongest. The data have M = d - 3 distractors and two class
-patterns, so one of the d dimensions is outside the patterns' span.
+Z_mu, Z_nu and Z of Assumption 3 are the least constants that an instance's noise allows. With the
+least constants, every bound is as strong as possible. The data have M = d - 3 distractors and two
+class patterns, so one of the d dimensions is outside the patterns' span.
 """
 
 import functools
@@ -29,7 +29,8 @@ from jaxbounds.numerics.norms import vector_norm
 SIZES = ({"T": 5, "d": 5},)
 DATA_SIZES = ({"n": 3, "T": 4, "d": 4},)
 NOISE_LIMIT = 2**-0.5 - 0.5
-"""The largest noise ratio Z / S^2 of sharpening S14, .2071; a larger limit allows more noise.
+"""The largest noise ratio Z / S^2, .2071, for which sharpening S14 holds; a larger limit allows
+more noise.
 
 S14 is proved for S^4 - 4 S^2 Z - 4 Z^2 > 0, and .2071 is the root of this condition. In the paper,
 Proposition 3 requires Z <= S^2 / 8.
@@ -135,7 +136,10 @@ def by_hand(
     p: Any = 0.0,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return an instance with one distractor in d = 4; by default without noise and with p = 0."""
+    """Return an instance with d = 4 and one distractor.
+
+    By default, the noise and the deviation p are zero.
+    """
     shape = np.shape(relevant)
     along = lambda values, shape: np.broadcast_to(np.asarray(values, float), (*shape, 4))
     choice = np.zeros(shape, int)
@@ -150,9 +154,9 @@ def keep_context(instance: Instance, size: Size) -> Instance:
 
 
 def keep_quiet(instance: Instance, size: Size) -> Instance:
-    """Clip the noise and epsilon.
+    """Clip the noise and epsilon to the ranges of sharpening S14's statements.
 
-    Afterwards Z_mu and Z_nu are below .207 S^2, and epsilon is below e^{1/2}.
+    After this clipping, Z_mu and Z_nu are below .207 S^2, and epsilon is below e^{1/2}.
     """
     instance = keep_context(instance, size)
     signal, d = instance["S"], instance["z"].shape[-1]
@@ -243,11 +247,11 @@ def noise_limit(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 on_sequence = functools.partial(
     Statement, sample=sequence, sizes=SIZES, assumptions="DM1, Assumption 3"
 )
-"""Settings that statements about one sequence share."""
+"""Settings that several statements about one sequence have in common."""
 on_sequences = functools.partial(
     Statement, sample=sequences, sizes=DATA_SIZES, assumptions="DM1, Assumption 3"
 )
-"""Settings that statements about a data set share."""
+"""Settings that several statements about a data set have in common."""
 _FEW_STARTS = Budget(samples=128, restarts=4, steps=80)
 searched_sequence = functools.partial(
     Statement,

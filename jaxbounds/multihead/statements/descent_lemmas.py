@@ -1,4 +1,4 @@
-"""Section 6.1 and Appendix B.2: Lemmas 7 to 10, step by step along a run."""
+"""The statements for Section 6.1 and Appendix B.2: Lemmas 7 to 10, step by step along a run."""
 
 import jax
 import jax.numpy as jnp
@@ -36,16 +36,16 @@ from jaxbounds.multihead.tied import tied_risk
 GRID = 5
 """The number of points of a segment at which the check evaluates the loss to find its maximum.
 
-A larger number gives a better lower estimate of the maximum. A lower estimate on the right side
-makes the test stricter than Lemma 8.
+A larger number of points gives a larger lower estimate of the maximum. A lower estimate on the
+right side of Lemma 8 makes the check stricter than the lemma.
 """
 
 MEASURABLE = 1e5
-"""The check skips a step if the promised decrease of the loss is below this factor times the
+"""The check skips a step if the claimed decrease of the loss is below this factor times the
 rounding error.
 
-The relative error of a checked ratio is then at most 1e-4. A larger factor makes the check skip
-more steps.
+Therefore, rounding changes a checked ratio by at most 1e-4 of its value. A larger factor makes the
+check skip more of the steps.
 """
 
 
@@ -168,8 +168,8 @@ def _segment_maxima(instance: Instance) -> Array:
 def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
     """Return both sides of equation (70) at the k < K at which their ratio is largest.
 
-    If the distance to theta decreases, the function adds the decrease to the right side, so no term
-    is negative.
+    If the distance to theta decreases, its decrease stands on the right side, so that no term is
+    negative.
     """
     run, s, step = descend(instance), setting(instance), instance["step"]
     away = distances(run, target_of(instance), instance["copies"]) ** 2
@@ -199,10 +199,10 @@ def _average_loss(instance: Instance, size: Size) -> Sides:
 def around_descent(size: Size) -> Instance:
     """Return two runs of one step from zero: the first satisfies (68), the second violates (68).
 
-    The n sequences are equal, and one of the labels differs from the other labels. Both step sizes
-    are close to the largest one that (68) allows. Let a = eta T ||x||^2. After the step, the loss
-    is (2 l(z) + l(-z)) / 3 at z = a / 6. Eq. (68) says that this loss is at most log 2 - a / 72,
-    and the inequality is true up to a = 4.0760.
+    The n sequences are equal, and one of the labels differs from the other labels. The step sizes
+    of both runs are close to the largest one that (68) allows. Let x be the common token, and a =
+    eta T ||x||^2. After the step, the loss is (2 l(z) + l(-z)) / 3 at z = a / 6. Inequality (68)
+    says that this loss is at most log 2 - a / 72, which is true up to a = 4.0760.
     """
     n, T, d = size["n"], size["T"], size["d"]
     twice = lambda leaf: jnp.broadcast_to(leaf, (2, *leaf.shape))

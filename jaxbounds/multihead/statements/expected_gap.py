@@ -63,9 +63,9 @@ def _gap(
 def _everywhere() -> GoodInitialisation:
     """Return constants of Definition 1 that hold on every training set of this population.
 
-    Every head has ||theta_h|| <= sqrt(T) / 2 after the first phase. Phi(theta^(1)) = 0, because the
-    signs balance. Since W = 0 after the first phase, gamma is sqrt(2) times the margin of the class
-    direction.
+    Every head has ||theta_h|| <= sqrt(T) / 2 after the first phase. After the first phase, every
+    head has ||theta_h|| <= sqrt(T) / 2. Since W = 0 after the first phase, gamma is sqrt(2) times
+    the margin of the class direction.
     """
     return GoodInitialisation(1.0, 1.0, math.sqrt(2.0) * REALIZABLE_MARGIN)
 
@@ -96,7 +96,7 @@ def _definition_1(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 def _certificates(K: int, n: int) -> dict[str, GapCertificate]:
     """Return the head count, step size and bound of each form (version of the claim).
 
-    These numbers do not depend on a training set.
+    The head count, the step size and the bound are the same for all training sets.
     """
     good, at = _everywhere(), {"T": 3, "d": 2}
     found = {
@@ -177,9 +177,9 @@ _POPULATIONS = {
     "T": Integers(2, 16), "d": Integers(2, 8), "K": Integers(2, 31), "R": Box(1, 1.5),
     "B": Box(1, 2), "b": Box(1, 2), "part": Box(0.1, 0.5),
 }  # fmt: skip
-"""The ranges from which the search draws B_2, B_Phi and `part` of Definition 1.
+"""The ranges from which the search draws the constants B_2, B_Phi and `part`.
 
-`part` is gamma divided by its maximum sqrt(2 T) R.
+`part` is gamma divided by its maximum sqrt(2 T) R over all data with token norms at most R.
 """
 
 

@@ -42,7 +42,7 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 DATA_SETS = ({"n": 4}, {"n": 8}, {"n": 16}, {"n": 32}, {"n": 64})
-"""The numbers n1 of first-phase samples at which the check measures how fast ||p|| falls."""
+"""The numbers n1 of first-phase samples; the check measures how fast ||p|| falls as n1 grows."""
 
 
 def _first_step(instance: Instance, size: Size) -> Sides:
@@ -126,7 +126,8 @@ LEMMA_16 = on_sequences(
 def _four_sequences(size: Size) -> Instance:
     """Return instances: probability distributions on four sequences, two of each label.
 
-    The irrelevant token has noise of plus and minus S/10 along one axis or along all axes.
+    In these sequences, the noise of the irrelevant token is plus or minus S/10, along one axis or
+    along all axes.
     """
     signs = 0.1 * np.array([1, -1, 1, -1])[:, None, None]
     along = [signs * np.broadcast_to(axes, (4, 2, 4)) for axes in (np.ones(4), *np.eye(4))]
@@ -152,7 +153,7 @@ def _all_data_sets(count: int) -> tuple[np.ndarray, np.ndarray]:
 def _root_mean_squares(
     instance: Instance, weights: Array, probability: ArrayLike
 ) -> dict[str, Array]:
-    """Compute the root mean square distance of u1 from the printed and from the true centre.
+    """Compute the root mean square distance of u1 from the printed centre and from the true centre.
 
     This root mean square is over data sets, each weighted by its probability.
     """

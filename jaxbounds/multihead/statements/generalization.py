@@ -1,4 +1,4 @@
-"""Section 4.2 and Appendix C: Lemmas 3 and 11, Theorem 4, Corollary 4."""
+"""The statements for Section 4.2 and Appendix C: Lemmas 3 and 11, Theorem 4, Corollary 4."""
 
 import functools
 
@@ -58,7 +58,10 @@ ALMOST_NOTHING = (
 
 
 def _worst_sample(instance: Instance) -> tuple[Array, Array]:
-    """Return ||theta_K - theta_K^{-i}|| and sum_{k < K} l_i(theta_k) at their largest ratio."""
+    """Return ||theta_K - theta_K^{-i}|| and sum_{k < K} l_i(theta_k) for the worst sample i.
+
+    The worst sample has the largest ratio of these two numbers.
+    """
     full, copies = descend(instance), instance["copies"]
     apart = deviations(full, leave_one_out(instance), copies)[:, instance["K"]]
     alone = jax.vmap(sample_losses, in_axes=(0, None, None))(
@@ -130,9 +133,9 @@ LEMMA_11 = on_runs(
 def _gap_within(instance: Instance, rhs: dict[str, ArrayLike]) -> Sides:
     """Compare the generalization gap at theta_K with bounds on the gap.
 
-    The gap is the loss on fresh data minus the training loss. The control, a deliberately false
-    variant, claims that the generalization gap is not positive. The loss on fresh data is a trivial
-    bound on the gap, because losses are positive.
+    The generalization gap is the loss on fresh data minus the training loss. The control, a
+    deliberately false variant, claims that the generalization gap is not positive. Because losses
+    are positive, the loss on fresh data is itself a trivial bound on the gap.
     """
     run, K = descend(instance), instance["K"]
     last = jax.tree.map(lambda leaf: leaf[K], run.params)

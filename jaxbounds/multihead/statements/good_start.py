@@ -258,7 +258,8 @@ def _model_size(instance: Instance, size: Size) -> Sides:
     def largest(start: Array) -> Array:
         """Return the largest |<U, phi(0) X>| over the sequences, for a head with alpha = 1.
 
-        The model's largest output |Phi| is this number times |sum_h alpha_h| / sqrt(H).
+        The model's largest output |Phi| over the sequences is this function's value times |sum_h
+        alpha_h| / sqrt(H).
         """
         return jnp.max(jnp.abs(jnp.sum(c.X, axis=-2) @ (start + instance["p"])))
 

@@ -1,4 +1,4 @@
-"""Section 4.1 and Appendix B: Theorems 1 and 3, Assumption 2, Corollary 3."""
+"""The statements for Section 4.1 and Appendix B: Theorems 1 and 3, Assumption 2, Corollary 3."""
 
 import math
 

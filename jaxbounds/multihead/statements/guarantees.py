@@ -1,7 +1,7 @@
 """Consequences of Corollary 2 in Sections 4.3 and 5.1: orders of growth in K, n, S and R.
 
-The number of steps K goes up to 10^300, where log K is 690. At such large K, powers of log K differ
-clearly from powers of K.
+The number of steps K goes up to 10^300, where log K is 690. For K near 10^300, a power of log K is
+clearly different from a power of K.
 """
 
 import functools
@@ -24,7 +24,7 @@ on_orders = functools.partial(
     sizes=({"C": 1},),
     budget=Budget(samples=1, restarts=0, steps=0, batch=1),
 )
-"""Settings of statements about the rate in one growing number; the other constants are given."""
+"""Settings of statements about growth in one number, while all other constants are fixed."""
 
 DATA = Assumption3(S=1.0, zeta=0.5, Z_mu=0.0, Z_nu=0.0, Z=0.0, T=2.0, M=1.0)
 """A population of Section 5.1 with gamma* > 0 for P = 0: no noise, T = 2, M = 1, S = 1."""
@@ -39,7 +39,7 @@ def _section_5_1(failure: Real) -> tuple[Real, ...]:
 def _polylogarithmic(instance: Instance, size: Size) -> Sides:
     """Compute the printed quantities of Corollary 5 at its least H and largest eta.
 
-    Here B_2 = B_Phi = gamma = R = 1 and n = K.
+    This comparison has B_2 = B_Phi = gamma = R = 1 and n = K.
     """
     K, shape = float(instance["K"]), {"T": 3, "d": 2}
     log = math.log(K)
@@ -138,8 +138,8 @@ POLYLOGARITHMIC = on_orders(
 def _large_signal(instance: Instance, size: Size) -> Sides:
     """Compare gamma_lin and P with their claimed orders in the signal S, for Z = Z_mu = Z_nu = S.
 
-    Here T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d and delta = 1/10. The constant of equation (6)
-    is C = 1 / sqrt(2).
+    This comparison has T = 4, M = 2, zeta = 1/2, d = 4, n1 = S^2 d and delta = 1/10. The constant
+    of equation (6) is C = 1 / sqrt(2).
     """
     S, d = instance["S"], 4
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)
@@ -194,7 +194,8 @@ SIGNAL = on_orders(
 def _good_heads(instance: Instance, size: Size) -> Sides:
     """Compare the sqrt(H) of Corollary 5 with its order as R grows, for equal tokens R e_1.
 
-    Here d = 1, T = R and K = 10. At zero, gamma = sqrt(2 T) R, so g_0 tends to 0.
+    This comparison has d = 1, T = R and K = 10. At the start zero, gamma = sqrt(2 T) R, so g_0
+    tends to 0 as R grows.
     """
     R = float(instance["R"])
     good = GoodInitialisation(1.0, 1.0, math.sqrt(2.0 * R) * R)

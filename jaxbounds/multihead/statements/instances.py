@@ -118,7 +118,7 @@ def loss_generic(key: jax.Array, size: Size) -> Instance:
 def loss_extremal(key: jax.Array, size: Size) -> Instance:
     """Draw heads and sequences with random labels.
 
-    For each head on each sequence, one of the bounds on a single head is an equality.
+    Each head attains equality in one of the bounds on a single head, on each sequence.
     """
     head_key, label_key = jax.random.split(key)
     head = single_extremal(head_key, size)
@@ -176,7 +176,7 @@ POPULATIONS: dict[str, Callable[[jax.Array, Size], Data]] = {"DM1": _dm1, "DM2":
 def _training(population: Callable, rule: Rule, low: float, high: float) -> Sampler:
     """Return a sampler of iterates of the training rule `rule` on `population`.
 
-    The step sizes are between e^low and e^high.
+    The step sizes of these training runs are between e^low and e^high.
     """
 
     def sample(key: jax.Array, size: Size) -> Instance:

@@ -1,8 +1,9 @@
 """Definition 1 (P3) and Section 7: this library's solvers for the best NTK and global margins.
 
-Section 7 asks questions about these margins, but the paper does not compute them. The statements
-therefore check the library's solvers. Each check compares a solver with differentiation, with a
-search over all faces of a convex hull, or with a known maximum.
+Section 7 asks questions about the best NTK and global margins, but the paper does not compute these
+margins. This module's statements check the solvers with which the library computes the margins.
+Each check compares a solver's result with differentiation, with a search over all faces of a convex
+hull, or with a known maximum.
 """
 
 from itertools import combinations
@@ -83,9 +84,9 @@ KERNEL = Statement(
 
 
 def _gradients(size: Size) -> Instance:
-    """Return twelve sets of n gradients, each multiplied by its label.
+    """Return twelve sets of n gradients; each gradient is multiplied by its sample's label.
 
-    The gradients of a set have a common part, which keeps the margins large.
+    All gradients of a set contain one common vector, which makes the margins large.
     """
     rng = np.random.default_rng(0)
     common = rng.normal(size=(12, 1, size["p"]))
@@ -93,10 +94,10 @@ def _gradients(size: Size) -> Instance:
 
 
 def _least_norm(points: np.ndarray) -> float:
-    """Compute the distance of a convex hull from the origin as the least distance of its faces.
+    """Compute the distance of a convex hull from the origin, as the least distance over its faces.
 
-    The point of a face's plane nearest to the origin has a closed form. This point lies in the face
-    if its barycentric weights are non-negative.
+    For each face, the point of the face's plane nearest to the origin has a closed form. The
+    nearest point of the plane lies in the face if its barycentric weights are non-negative.
     """
     found = []
     for count in range(1, len(points) + 1):

@@ -78,7 +78,7 @@ def _derivatives(instance: Instance) -> tuple[Array, Array, Array]:
 def _moderate(instance: Instance, size: Size) -> dict[str, Array]:
     """Return the hypothesis that no margin exceeds 15 in absolute value.
 
-    For larger margins, rounding errors hide the difference between the two sides.
+    At larger margins, rounding errors hide the difference between the sides of the claim.
     """
     margin = margins(params_of(instance), training_set(instance))
     return {"|y Phi| <= 15": jnp.max(jnp.abs(margin)) <= 15}

@@ -81,10 +81,10 @@ def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the conditions of `_regime`, and whether gamma* > gamma_attn after a first phase.
+    """Return the conditions of `_regime`, and whether gamma* > gamma_attn after a real first phase.
 
-    The first phase has n1 = 10^12 samples. P, the largest allowed norm of the deviation p, is the
-    bound (6). There is no noise (Z = 0), as in `_ordering`.
+    The first phase has n1 = 10^12 samples. The largest allowed norm P of the deviation p is the
+    bound (6). The data have no noise (Z = 0), as in the function `_ordering`.
     """
     dm1, n1, d = _setting_of(instance), 1e12, instance["M"] + 2
     P = (2 * dm1.S + dm1.Z) * (jnp.sqrt(d / n1) + jnp.sqrt(jnp.log(1 / 0.1) / n1))
@@ -167,7 +167,7 @@ ORDER = Statement(
 def _two_sparsities(key: jax.Array, size: Size) -> Instance:
     """Draw the constants of Assumption 3, and a second sparsity `less` that is at most zeta.
 
-    Half of the draws have no noise, and a quarter of the draws have `less` = zeta.
+    Half of the draws have no noise, and in a quarter of the draws `less` equals zeta.
     """
     setting_key, key = jax.random.split(key)
     setting, values = _settings(setting_key, size), jax.random.uniform(key, (3,))
@@ -179,7 +179,7 @@ def _two_sparsities(key: jax.Array, size: Size) -> Instance:
 def _gaps(instance: Instance, size: Size) -> Sides:
     """Compare differences of gamma_lin, gamma* and gamma_attn at two sparsities, zeta and `less`.
 
-    The first phase has no deviation (P = 0).
+    The comparison assumes that the first phase has no deviation (P = 0).
     """
     dm1 = _setting_of(instance)
     both = dm1, replace(dm1, zeta=instance["less"])
@@ -212,7 +212,7 @@ def _in_order(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _both_in_regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check `_regime`'s assumptions and gamma_lin <= gamma* <= gamma_attn at both sparsities."""
+    """Check `_regime`'s assumptions and gamma_lin <= gamma* <= gamma_attn at zeta and `less`."""
     at = {"zeta": instance, "zeta'": {**instance, "zeta": instance["less"]}}
     met: dict[str, ArrayLike] = {"zeta' < zeta": instance["less"] < instance["zeta"]}
     for name, setting in at.items():

@@ -149,10 +149,10 @@ def _whole_hessian(instance: Instance, size: Size) -> Sides:
 
 
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
-    """Return the hypothesis that the bound of sharpening S11 exceeds rounding errors.
+    """Return the hypothesis that sharpening S11's bound exceeds the rounding errors of the Hessian.
 
-    If the covariances are zero, the computed S11 consists of rounding errors only. The bound S5
-    gives the scale of the Hessian's rounding errors.
+    If the covariances are zero, the computed bound of S11 consists only of rounding errors.
+    Sharpening S5's bound sets the scale of the Hessian's rounding errors.
     """
     bound = hessian_certificate(instance["U"], instance["W"], instance["X"])
     scores = bounds.summed_scores(instance["U"], instance["X"])

@@ -36,7 +36,7 @@ from jaxbounds.numerics.norms import vector_norm
 
 
 def _above_linear(c: Context, form: str, margin: Array) -> Sides:
-    """Compare gamma_lin with the margin; the control, a false bound, has Z_mu / 2 for Z_mu."""
+    """Compare gamma_lin with the margin; the control, a false bound, replaces Z_mu by Z_mu / 2."""
     bound, wrong = (gamma_linear(replace(c, Z_mu=share * c.Z_mu)) for share in (1, 0.5))
     pairs = {form: (bound, margin), "control": (wrong, margin)}
     return Sides.pairs(pairs, error=1e-14 * c.T * (c.S + c.Z))
@@ -161,7 +161,7 @@ EQ_110 = on_sequence(
 
 
 def _term_one(which: int) -> Callable[[Instance, Size], Sides]:
-    """Return an `evaluate` that compares a part of Term I in (107) with its lower bound."""
+    """Return an `evaluate` that compares one of the two parts of Term I with its lower bound."""
 
     def evaluate(instance: Instance, size: Size) -> Sides:
         c = unfold(instance)

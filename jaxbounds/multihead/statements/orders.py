@@ -120,7 +120,7 @@ THEOREM_1_RHO = as_it_grows(
 def _gain(instance: Instance, size: Size) -> Sides:
     """Compare gamma* - gamma_lin with its claimed order in the signal S (Section 5.1).
 
-    Here P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2 and zeta = 1/2.
+    This comparison has P = 1, Z = Z_mu = Z_nu = S, T = 4, M = 2 and zeta = 1/2.
     """
     S = instance["S"]
     dm1 = Assumption3(S=S, zeta=0.5, Z_mu=S, Z_nu=S, Z=S, T=4.0, M=2.0)

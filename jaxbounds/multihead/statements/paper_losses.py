@@ -1,9 +1,10 @@
 """Corollary 1 at the sizes of the paper's experiments, along runs like those of Figures 2 to 5.
 
-Autograd measures the gradient of the module's loss and, by `Curvature`, the extreme eigenvalues of
-its Hessian. The residual of `Curvature` proves that some eigenvalue is near the measured value. An
-inertia count of the closed form encloses the least and the greatest eigenvalue. The distance of the
-measured eigenvalue from the ends of this enclosure counts as error.
+Automatic differentiation gives the gradient of the module's loss, and `Curvature` gives the extreme
+eigenvalues of its Hessian. The residual that `Curvature` returns proves that some eigenvalue is
+near the measured value. An inertia count of the Hessian's closed form gives certified intervals for
+the least and the greatest eigenvalue. The check's error bound is the distance of the measured
+eigenvalue from the ends of the certified interval.
 """
 
 import functools
@@ -34,16 +35,19 @@ from jaxbounds.numerics.norms import vector_norm
 DM1, DM2 = {"n": 100, "T": 10, "d": 4}, {"n": 1000, "T": 10, "d": 5}
 """The sizes n, T and d of Figures 2 and 3, and of Figures 4 and 5."""
 LOOKED_AT = (0, 40, 400)
-"""The steps at which the check measures a run: start, middle and end. More steps take more time."""
+"""The steps at which the check measures a run: start, middle and end. More measured steps take more
+time."""
 MANY, MOST = 10_000, 100_000
-"""The limits on n H above which the check takes fewer instances and Hessian-vector products.
+"""The limits on n H; above each limit, the check uses fewer instances and fewer Hessian-vector
+products.
 
-Above the limits, the check uses only the start of the run from zero and the end of the other run.
-Each instance above the limits takes seconds. A larger limit makes the check measure more instances
-with more products.
+For n H above these limits, the check uses only the start of the run from zero and the end of the
+other run. At such sizes, the check takes seconds for each instance. Larger limits make the check
+measure more instances with more Hessian-vector products.
 """
 USUAL, FEW, FEWEST = 60, 12, 6
-"""The numbers of Hessian-vector products for an instance: usual, above `MANY`, above `MOST`.
+"""The numbers of Hessian-vector products: the usual number, and the numbers for n H above `MANY`
+and above `MOST`.
 
 More products give more accurate estimates of the extreme eigenvalues by the Lanczos method. The
 certified interval of an eigenvalue includes the remaining error.
@@ -57,7 +61,7 @@ def _products(size: Size) -> int:
 
 
 def copies_of(size: Size) -> tuple[int, int]:
-    """Return the number of heads in each of two groups; if H = 1, the second group is empty."""
+    """Return the numbers of heads in two groups of heads; if H = 1, the second group is empty."""
     heads = int(size["H"])
     return heads - heads // 2, heads // 2
 

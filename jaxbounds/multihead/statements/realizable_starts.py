@@ -1,10 +1,10 @@
 """Instances with starts as in Definition 1 and targets as in Proposition 7, and their hypotheses.
 
-The data are from the data model DM1. The start theta^(1) has H heads with alpha = +1 or -1. The
-heads with alpha = +1 outnumber the heads with alpha = -1 by b sqrt(H), for a drawn number b. The
-direction theta* is that of Lemma 13, and the start stores its measured margin. All heads with the
-same sign of alpha are equal. An instance therefore stores two heads, and H can be as large as the
-conditions require.
+The data of an instance come from the data model DM1. The start theta^(1) has H heads with alpha =
++1 or -1. The heads with alpha = +1 outnumber the heads with alpha = -1 by b sqrt(H), for a drawn
+number b. The direction theta* is that of Lemma 13, and the instance's start contains the measured
+margin along theta*. All heads with the same sign of alpha are equal. An instance therefore stores
+only one head of each sign, and H can be as large as the conditions require.
 """
 
 import functools
@@ -31,15 +31,16 @@ from jaxbounds.multihead.statements.contexts import DATA_SIZES, quieter, unfold
 from jaxbounds.multihead.tied import tied_margins, tied_norm
 
 _quiet = quieter(p=0.1)
-"""A sampler of data sets with so little noise that the direction theta* separates them."""
+"""A sampler of data sets; the noise is so small that the direction theta* separates each data
+set."""
 
 
 class Start(NamedTuple):
     """The start theta^(1) and theta*, with one head for each sign of alpha, and the data.
 
     The tuple also contains the constants of Definition 1. `excess` is the number b of this module:
-    (H + b sqrt(H)) / 2 of the H heads have alpha = +1. Phi(theta^(1)) is therefore of order b at
-    every H.
+    (H + b sqrt(H)) / 2 of the H heads have alpha = +1. The output Phi(theta^(1)) is therefore of
+    order b for every number of heads H.
     """
 
     params: Params
@@ -85,7 +86,7 @@ def good_start_of(instance: Instance) -> Start:
 def definition_1(
     good: GoodInitialisation, params: Params, copies: Array, data: Data, direction: Params
 ) -> dict[str, ArrayLike]:
-    """Return whether a start with its constants and theta* meets each condition of Definition 1."""
+    """Return the conditions of Definition 1, and whether a start with its theta* satisfies each."""
     found = good_initialisation(params, copies, data, direction)
     outputs = jnp.abs(tied_margins(params, copies, data))
     norms = jnp.sqrt(sum(jnp.sum(leaf**2, (1, 2)) for leaf in params.values()))

@@ -47,8 +47,8 @@ from jaxbounds.multihead.tied import tied_norm
 GRID = 5
 """The number of points of a segment at which the check evaluates a function to find its maximum.
 
-A larger number gives a better lower estimate of the maximum. Lower estimates on the right sides
-make the tests stricter than (19) and (20).
+A larger number of points gives a larger lower estimate of the maximum. Lower estimates on the right
+sides make the tests stricter than (19) and (20).
 """
 
 PARTS = (0.05, 0.5, 1.0, 2.0, 10.0)
@@ -279,7 +279,10 @@ def _loss_recursion(instance: Instance, size: Size) -> Sides:
 
 
 def _certified(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 1, and the H and eta of Theorem 4 and Lemma 11, from which (21) follows."""
+    """Check Assumption 1, and the conditions on H and eta from which the paper derives (21).
+
+    The conditions are those of Theorem 4 and Lemma 11.
+    """
     asked = certified(PRINTED, "(84)")(instance, size)
     return on_data(instance, size) | {
         f"{name} (Lemma 11, Appendix C; Theorem 1)": value for name, value in asked.items()

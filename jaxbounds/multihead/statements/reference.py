@@ -1,4 +1,4 @@
-"""The paper's address and citation, and the functions of this folder that no statement checks."""
+"""The paper's address and citation, and the functions of this folder that no statement uses."""
 
 EDITION = (
     "Transactions on Machine Learning Research, April 2024; where the early version is spoken of, "

@@ -28,8 +28,8 @@ from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 
 BELOW = 1 - 1e-12
-"""A run's step is at most this factor times the largest certified step. At a larger factor,
-rounding errors can make the step violate its condition."""
+"""A run's step is at most this factor times the largest certified step. A factor closer to 1 would
+let rounding errors violate the condition on the step."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
@@ -93,20 +93,20 @@ def _least_roots(s: descent.Setting, spread: ArrayLike, sharpened: descent.Const
 
 
 def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> Instance:
-    """Draw a run whose H and eta are certified up to rounding, or a loose run (not certified).
+    """Draw a run whose H and eta are certified up to rounding, or a loose (not certified) run.
 
     A certified H is the least that the printed or the sharpened constants allow, for training or
-    for stability. The eta of a certified run is at most the largest certified eta. A loose H is
-    log-uniform from 2 to 1e5. A loose run, whose H and eta are not certified, has eta = c /
-    (smoothness bound at the start). The factor c is from 0.1 to 4.
+    for stability. The eta of a certified run is at most the largest certified eta. The H of a loose
+    run (a run that is not certified) is log-uniform from 2 to 1e5. A loose run, whose H and eta are
+    not certified, has eta = c / (smoothness bound at the start). The factor c is from 0.1 to 4.
 
     Args:
         key: random key of the draws.
         size: the sizes n, T and d of the data.
         only: the number 0 to 4 that selects how the function chooses H. The numbers 0 (printed) and
             1 (sharpened) select the constants for training, and 2 (printed) and 3 (sharpened) the
-            constants for stability. The number 4 selects a loose H. If `only` is None, the function
-            draws this number at random.
+            constants for stability. The number 4 selects an H that is not certified. If `only` is
+            None, the function draws this number at random.
     """
     data_key, start_key, number_key, kind_key = jax.random.split(key, 4)
     data = _tokens_and_labels(data_key, size)
@@ -146,9 +146,9 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
 def realizable(key: jax.Array, size: Size) -> Instance:
     """Draw a run from zero on DM1 data with a target theta(1/K) and certified H and eta.
 
-    The numbers are those of Corollaries 3 and 4. H satisfies (81) or (95), or the sharpened
-    conditions. Here g(eps) = g_0(eps) / sqrt(H). There are sixteen times as many fresh sequences
-    {"X_test", "y_test"} as training sequences.
+    The number of heads and the step size are those of Corollaries 3 and 4. H satisfies (81) or
+    (95), or the sharpened conditions. Here g(eps) = g_0(eps) / sqrt(H). There are sixteen times as
+    many fresh sequences {"X_test", "y_test"} as training sequences.
     """
     data_key, test_key, number_key, kind_key = jax.random.split(key, 4)
     data = REALIZABLE.sample(data_key, size["n"])

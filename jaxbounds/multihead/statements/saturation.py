@@ -187,10 +187,10 @@ LEMMA_18 = Statement(
 
 
 def _scales(c: Context, eps: Array) -> dict[str, Real]:
-    """Return three versions of Proposition 3's Gamma.
+    """Return three versions of Proposition 3's Gamma by name.
 
-    The versions are the printed Gamma, its positive part, and a Gamma from the gap A - B
-    (sharpening S14).
+    The versions are the printed Gamma, max(Gamma, 0), and sharpening S14's Gamma, which contains
+    the gap A - B.
     """
     printed = saturation_scale(c, eps)
     relaxed = saturation_scale_sharp(c, eps)
@@ -205,7 +205,7 @@ def _scales(c: Context, eps: Array) -> dict[str, Real]:
 
 
 def _above(scale: Real, instance: Instance) -> Real:
-    """Return a factor Gamma >= `scale`, by which the statements multiply the weights W."""
+    """Return a factor Gamma >= `scale`; the statements multiply the weights W by this factor."""
     return scale + jnp.abs(instance["more"]) / instance["S"] ** 2
 
 

@@ -49,7 +49,7 @@ class Segment(NamedTuple):
     """The segment [theta_1, theta_2]: ends, difference, points, length, and losses at the points.
 
     The attribute `printed` is the larger of the printed beta_3 / sqrt(H) at the two ends of the
-    segment. The attribute `sharp` is this maximum for the sharpened beta_3.
+    segment. The attribute `sharp` is the larger of the sharpened beta_3 / sqrt(H) at the two ends.
     """
 
     first: Params
@@ -112,7 +112,7 @@ FEW_MOVES = Budget(samples=96, restarts=2, steps=40, batch=32)
 """The search budget (numbers of draws and of starting points) of bounds on eigenvalues along a
 segment.
 
-The gradients of these bounds take long to compile.
+The gradients of such bounds take long to compile, so the budget is small.
 """
 
 
@@ -289,7 +289,7 @@ def _apart(instance: Instance, size: Size) -> dict[str, Array]:
 def _shorten(instance: Instance, size: Size) -> Instance:
     """Shrink theta_2 - theta_1 by one factor, so that equation (18) holds.
 
-    A second factor is unnecessary: beta_3 at theta_2 does not grow when the difference shrinks.
+    One factor is enough, because beta_3 at theta_2 does not grow when theta_2 - theta_1 shrinks.
     """
     instance = keep_radius(instance, size)
     s = _segment(instance, size)

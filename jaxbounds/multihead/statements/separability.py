@@ -161,9 +161,9 @@ def _with_steps(key: jax.Array, size: Size) -> Instance:
 
 
 def _steps_alone(key: jax.Array, size: Size) -> Instance:
-    """Draw an instance of `_with_steps` without noise and with p = 0.
+    """Draw an instance of `_with_steps`, and set the noise and the deviation p to zero.
 
-    Without noise and p, gamma* is the mean of the margin over the random alpha.
+    Since the noise and p are zero, gamma* equals the mean of the margin over the random alpha.
     """
     instance = _with_steps(key, size)
     return {**instance, "z": 0 * instance["z"], "p": 0 * instance["p"]}

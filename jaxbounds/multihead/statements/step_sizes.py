@@ -37,7 +37,7 @@ For functions linear in |alpha|, the mean over the midpoints equals the mean ove
 def _mean_margin(c: Context, row: Array, law: Sequence[float]) -> Array:
     """Compute E_alpha y <grad_W Phi(X; theta^(1)), sign(alpha) W*> / ||W*||.
 
-    The first step is U^(1) = alpha 1_T row^T, and alpha is uniform on `law`.
+    The first step gives U^(1) = alpha 1_T row^T, where alpha is uniform on the values `law`.
     """
     at = jax.vmap(lambda alpha: jnp.sign(alpha) * jnp.min(c.margins_at(alpha * row)[1]))
     return jnp.mean(at(jnp.asarray(law, row.dtype)))

@@ -1,7 +1,7 @@
-"""Self-bounded weak convexity beyond the paper's model: every network satisfies it with some c.
+"""Self-bounded weak convexity beyond the paper's model: every network has it for some c.
 
-The statements check this property on the paper's heads and on a two-layer network, with the full
-Hessians.
+The statements check this kind of weak convexity on the paper's heads and on a two-layer network,
+with the full Hessians.
 """
 
 import functools
@@ -98,9 +98,9 @@ def _of_a_network(instance: Instance, size: Size) -> Sides:
 def _one_free_unit(size: Size) -> Instance:
     """Return an instance at which the bound is an equality.
 
-    One saturated hidden unit makes every margin 9, and the weights of the other units are zero. In
-    the weights of a zero unit, the output has the gradient zero and a Hessian with eigenvalues
-    +-||x||. If the network has only one hidden unit, the weights of this unit are zero.
+    One saturated hidden unit makes every margin 9, and the weights of the other units are zero.
+    With respect to the weights of a zero unit, the output has gradient zero and a Hessian with
+    eigenvalues +-||x||. If the network has only one hidden unit, the weights of this unit are zero.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))

@@ -11,8 +11,8 @@ from jaxbounds.multihead.tokens import words_of
 def naive_bayes(train: Sentences, test: Sentences, /) -> float:
     """Compute the test accuracy of naive Bayes on word counts, with one added to each count.
 
-    Words that are not in the training texts have no effect. A sentence counts as praise if both
-    classes are equally likely.
+    The classifier ignores words that do not occur in the training texts. A sentence counts as
+    praise if both classes are equally likely.
     """
     ids: dict[str, int] = {}
     rows = [[ids.setdefault(w, len(ids)) for w in words_of(text)] for text in train.texts]

@@ -19,9 +19,9 @@ from jaxbounds.multihead.experiments.ordering import (
 )
 
 TRAIN_DROP, TEST_DROP, ACCURACY_RISE = 0.02, 0.005, 0.005
-"""The least change of each quantity, from the fewest to the most heads, that counts as a change.
+"""The least change of each quantity, from the fewest to the most heads, that a claim requires.
 
-A larger number makes a claim harder to show.
+A larger least change makes a claim harder to confirm.
 """
 
 SETTINGS = Settings(
@@ -40,7 +40,7 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that reverses the sign of a quantity, so that the claim is false.
 
-A quantity that rises with the number of heads H in the given data falls with H in the returned
+If a quantity rises with the number of heads H in the given data, it falls with H in the returned
 data.
 """
 
@@ -65,15 +65,15 @@ def judge(
     """Decide whether a quantity rises (falls) with H, and return the decision with a text.
 
     The decision is True under two conditions. First, the whole 95% interval of the slope in log2 H
-    has the claimed sign. Second, the mean change from the fewest to the most heads is at least
-    `least`. The decision is False if the whole 95% interval has the sign opposite to the claim, and
-    None in all other cases.
+    has the claimed sign. Second, the mean change from the fewest to the most heads has at least the
+    size `least`. The decision is False if the whole 95% interval has the sign opposite to the
+    claim, and None in all other cases.
 
     Args:
         heads: the increasing numbers of heads H, shape (count,).
         values: the quantity at each H in each trial, shape (count, trials).
         rising: whether the claim says that the quantity rises; False means that it falls.
-        least: the least change from the fewest to the most heads that counts as a change; positive.
+        least: the least change from the fewest to the most heads that the claim requires; positive.
     """
     slopes, change = _slopes(heads, values), values[-1] - values[0]
     trend = decide(np.zeros_like(slopes), slopes, rising=rising)

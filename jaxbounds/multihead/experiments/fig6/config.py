@@ -41,7 +41,7 @@ class Figure6:
         width: d, for networks trained from scratch.
         layers: the number of layers, for networks trained from scratch.
         inner: the width of the feedforward layers, for networks trained from scratch.
-        head_width: the width of a head in the arm "fixed".
+        head_width: the width of each head in the arm "fixed".
         deviation: the standard deviation of first weights, for networks trained from scratch; 0
             stands for 1 / sqrt(fan in).
         memory_gib: the largest memory that the run may use on one device, in GiB.

@@ -85,7 +85,7 @@ def _orders(config: Figure6, key: Array, n: int, batches: int) -> np.ndarray:
 def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
     """Divide the first `count` rows into groups of `EVALUATED` rows.
 
-    Rows without a label fill up the last group.
+    If the last group is not full, rows without a label fill it up.
     """
     fill = -count % EVALUATED
     rows = np.minimum(np.arange(count + fill), count - 1)

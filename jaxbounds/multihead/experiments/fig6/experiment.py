@@ -103,4 +103,4 @@ EXPERIMENT = Experiment(
     controls=CONTROLS,
     resumable=True,
 )
-"""The experiment of Figure 6 for `jaxbounds run`."""
+"""The experiment that `jaxbounds run` carries out for Figure 6."""
