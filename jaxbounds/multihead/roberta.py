@@ -173,9 +173,9 @@ class Roberta(nn.Module):
         shape = self.shape
         if tokens.shape[1] > shape.length:
             raise Refused(
-                f"sentence length={tokens.shape[1]}, expected at most {shape.length}: the"
-                f" network has {shape.positions} positions, and padding takes positions 0 to"
-                f" {shape.pad}. Try shorter sentences"
+                f"sentence length={tokens.shape[1]}, expected at most {shape.length}: the network "
+                f"has {shape.positions} positions, and padding reserves positions 0 to "
+                f"{shape.pad}. Try shorter sentences"
             )
         drop = lambda rows: nn.Dropout(shape.dropout)(rows, deterministic=not train)
         counts = mask.astype(tokens.dtype)
@@ -221,7 +221,8 @@ def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
     columns = shape.heads * shape.head_width
     if heads < 1 or columns % heads:
         raise Refused(
-            f"heads={heads} do not divide the {columns} columns, expected a divisor. Try heads=1"
+            f"heads={heads} do not divide the {columns} columns of all heads, expected a divisor. "
+            "Try heads=1"
         )
     return replace(shape, heads=heads, head_width=columns // heads)
 

@@ -253,9 +253,9 @@ def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) ->
         raise ImportError(NEEDS_SAFETENSORS) from problem
     if shape.heads * shape.head_width != shape.width or shape.gain != 1:
         raise Refused(
-            f"heads={shape.heads} of head_width={shape.head_width} in width={shape.width} with"
-            f" gain={shape.gain}: a Hugging Face folder needs heads * head_width = width and"
-            " gain = 1. Try the network before its heads were cut"
+            f"heads={shape.heads} of head_width={shape.head_width} in width={shape.width} with "
+            f"gain={shape.gain}: a Hugging Face folder needs heads * head_width = width and gain = "
+            "1. Try the network before its heads were changed"
         )
     turned = {
         path: np.asarray(leaf).T if path[-1] == "kernel" else np.asarray(leaf)

@@ -86,7 +86,7 @@ class Looseness:
                 "aligned networks have two kinds of heads and of tokens. Try --heads 4 8 16"
             )
         if list(self.steps) != sorted(set(self.steps)) or not self.steps or self.steps[0] < 0:
-            raise Refused(f"steps={self.steps}, expected rising steps. Try --steps 0 100")
+            raise Refused(f"steps={self.steps}, expected increasing steps. Try --steps 0 100")
         if not 1 <= self.samples <= self.n or self.seeds < 1 or not self.size > 0:
             raise Refused(
                 f"samples={self.samples}, n={self.n}, seeds={self.seeds}, size={self.size}, "
@@ -210,7 +210,8 @@ def _labelled(config: Looseness, points: list, rows: list, along: list) -> xr.Da
 EXPERIMENT = Experiment(
     id="multihead.looseness",
     label="Lemma 6 and Corollary 1, their looseness",
-    title="Ratio of Section 3's bounds to measured values, against H, T, d, R and training time",
+    title="Ratio of Section 3's bounds to the measured values, as a function of H, T, d, R and "
+    "training time",
     config=Looseness(),
     presets={
         "quick": Looseness(

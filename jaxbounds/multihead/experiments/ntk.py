@@ -156,7 +156,7 @@ def _run(config: NTK, key: jax.Array) -> xr.Dataset:
 EXPERIMENT = Experiment(
     id="multihead.ntk",
     label="Section 7, first open question",
-    title="NTK margin of random initialisation against n and H",
+    title="NTK margin of random initialisation against the numbers of samples n and heads H",
     config=NTK(),
     # The paper asks the question and publishes no setting.
     presets={

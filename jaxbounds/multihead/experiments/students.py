@@ -93,8 +93,8 @@ def refuse_unknown(name: str, /) -> None:
         near = difflib.get_close_matches(name, names, 1)
         hint = near[0] if near else f"one of {', '.join(names)}"
         raise Refused(
-            f"student={name!r}, expected a registered name. Try {hint} (your own needs --import "
-            "FILE)"
+            f"student={name!r}, expected a registered name. Try {hint} (a student of your own "
+            "needs --import FILE)"
         )
 
 

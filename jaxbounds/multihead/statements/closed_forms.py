@@ -210,8 +210,8 @@ EQUAL_HEADS = Statement(
         Form(
             name="derived, norms",
             note=(
-                "The formula weights each group of heads by its number of copies. It gives "
-                "||theta|| and the norm of the gradient over all H heads."
+                "The formula weights each group of heads by its number of copies. The formula "
+                "gives ||theta|| and the norm of the gradient over all H heads."
             ),
         ),
     ),

@@ -124,16 +124,16 @@ TARGET = Statement(
             note=(
                 "This version of the claim assumes eq. (12) for the target W_h = C H^{-p} W_opt. "
                 "Saturated attention needs S^2 >= H^p / C, which makes ||W|| >= sqrt(H) / S^2, so "
-                "(12) forces S >= H. For ||U|| = log(n) / S, eq. (12) also needs sqrt(H) >= S^2 "
-                "log(n)^3, which contradicts S >= H. This version covers the paper's case ||W|| >= "
-                "||U||, and the opposite case, which the paper omits."
+                "(12) implies S >= H. For ||U|| = log(n) / S, eq. (12) also needs sqrt(H) >= S^2 "
+                "log(n)^3, which contradicts S >= H. This version covers the paper's case ||W|| "
+                ">= ||U||, and the opposite case, which the paper omits."
             ),
         ),
         Form(
             name="printed, any c",
             cites="Section 5.3: 'no such value of c exists', H^c >~ S^5 ||theta||^3",
             note=(
-                "The choice U_h = log(n) H^{c-1} / gamma_attn U_opt keeps the margin log n. This "
+                "The choice U_h = log(n) H^{c-1} / gamma_attn U_opt gives the margin log n. This "
                 "choice needs H^{3/2 - c} <= S and S^2 log(n)^3 <= H^{3/2 - 2c}, and the two "
                 "inequalities contradict each other."
             ),
@@ -166,9 +166,9 @@ TARGET = Statement(
         Form(
             name="sharpened S5",
             note=(
-                "No target exists even under the weaker condition sqrt(H) >= S^3 ||theta||^2, "
-                "which the sharpened bound on the Hessian's mixed block (sharpening S5) leaves. "
-                "The resulting inequalities S >= sqrt(H) and sqrt(H) >= S log(n)^2 contradict each "
+                "No target exists even under the weaker condition sqrt(H) >= S^3 ||theta||^2. "
+                "This condition is enough if sharpening S5 bounds the Hessian's mixed block. The "
+                "resulting inequalities S >= sqrt(H) and sqrt(H) >= S log(n)^2 contradict each "
                 "other for n >= 3."
             ),
         ),
@@ -242,8 +242,8 @@ EXPONENT = Statement(
             note=(
                 "The right exponent is p - 3/4, and with this exponent (12) still leads to a "
                 "contradiction. Example: H = 10^12, n = 20, p = 1, C = e^16, log S = 6.5. The "
-                "left inequality of the equivalence holds with a factor e^12 to spare. The "
-                "printed right inequality is violated by a factor e^7."
+                "left inequality of the printed equivalence holds by a factor e^12. The right "
+                "inequality is violated by a factor e^7."
             ),
             counterexample=Counterexample(
                 instance={

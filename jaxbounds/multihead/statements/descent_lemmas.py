@@ -256,7 +256,7 @@ LEMMA_8 = on_runs(
             cites="eq. (77), Appendix B.3",
             hypotheses=_conditions_of_77,
             note="For k < K, the maximum of L over [theta_k, theta] is at most (4/3) (L(theta_k) "
-            "+ L(theta)). The check takes the maximum over five points, which is a lower "
+            "+ L(theta)). The check computes the maximum over five points, which is a lower "
             "estimate of the true maximum.",
         ),
         Form(name="sharpened S6", note="The sharpened constant beta_3# replaces beta_3 in tau_k."),
@@ -371,7 +371,7 @@ LEMMA_10 = on_runs(
             cites="eq. (88), Appendix C; (87) and (90) alike",
             hypotheses=head_count(PRINTED),
             note=(
-                "Eq. (88) states beta_2(theta_k) <= beta~_2. The constant beta~_2 has 3 D + "
+                "Inequality (88) is beta_2(theta_k) <= beta~_2. The constant beta~_2 has 3 D + "
                 "||theta||_{2,inf} in place of ||theta_k||_{2,inf}."
             ),
         ),

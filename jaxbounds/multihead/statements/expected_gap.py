@@ -148,21 +148,21 @@ EXPECTED_GAP = Statement(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4; Corollary 2",
             expected="vacuous",
-            note="The check takes the least H and the largest eta that the corollary allows. The "
-            "bound is unproved, since its proof takes G for g_0 = sqrt(2) G (E5). "
+            note="The check uses the least H and the largest eta that the corollary allows. The "
+            "bound is unproved, since its proof uses G in place of g_0 = sqrt(2) G (E5). "
             + ALMOST_NOTHING,
         ),
         Form(
             name="corrected",
             expected="vacuous",
-            note="In the bound (101) the factor 34 replaces 17, since g_0 = sqrt(2) "
+            note="The bound (101) has the factor 34 in place of 17, since g_0 = sqrt(2) "
             "G. " + ALMOST_NOTHING,
         ),
         Form(
             name=SHARP,
-            note="The bound on the gap is 2 beta_1# times the bound of the sharpened Lemma 11 at D "
-            "= sqrt(2) G and L(theta) = 1/K. The check takes the least certified H and the largest "
-            "eta. Here the bound is below the loss.",
+            note="The bound on the gap is 2 beta_1# times the bound of the sharpened Lemma 11 at "
+            "D = sqrt(2) G and L(theta) = 1/K. The check uses the least certified H and the "
+            "largest eta. In this check, the bound is below the loss itself.",
         ),
     ),
     control="a tenth of the loss below the gap",

@@ -93,7 +93,8 @@ LEMMA_16 = on_sequences(
         Form(
             name="printed",
             cites="Lemma 16, eq. (120), Appendix D.3",
-            note="This version of the claim reads n in (120) as n1, and columns as rows.",
+            note="This version of the claim interprets n in (120) as n1, and the printed columns "
+            "as rows.",
         ),
         Form(
             name="printed, l'(0) = 1/2",
@@ -197,8 +198,8 @@ LEMMA_2 = Statement(
             sense="at least",
             exponent=(0.05, 0.4),
             note=(
-                "The mean E[y mu_y] is u*/2 and not u*. The distance of each row of U^(1) from the "
-                "printed centre (zeta/2) u* therefore tends to zeta S sqrt(2) / 4."
+                "The expectation E[y mu_y] is u*/2 and not u*. The distance of each row of U^(1) "
+                "from the printed centre (zeta/2) u* therefore tends to zeta S sqrt(2) / 4."
             ),
         ),
         Form(
@@ -262,9 +263,9 @@ LEMMA_17 = on_sequences(
         Form(
             name="corrected, C = 1 / sqrt 2",
             note=(
-                "This version of the claim takes the bound (6) about the centre (zeta/4) u*, the "
-                "true mean. This bound is at least P#, the bound of sharpening S13, because R <= S "
-                "+ Z."
+                "This version of the claim uses the bound (6) for the distance from (zeta/4) u*, "
+                "the true mean. Because R <= S + Z, this bound is at least P#, the bound of "
+                "sharpening S13."
             ),
         ),
         Form(
@@ -277,11 +278,10 @@ LEMMA_17 = on_sequences(
             name="sharpened S15",
             note=(
                 "The bound on ||p|| is R sqrt(log(2/delta) / (2 n1)), from Pinelis' inequality. "
-                "The test's "
-                "data sets have 30 sequences without noise, one relevant token of 32 and one "
-                "distractor. There p is .97 R / 2 times the mean of n1 signs. For 1.6% of the "
-                "data sets ||p|| exceeds the bound, and delta = 10% allows 10% of the data sets "
-                "to exceed it."
+                "The test's data sets have 30 sequences without noise, one relevant token of 32 "
+                "and one distractor. For these data, p is .97 R / 2 times the mean of n1 signs. "
+                "For 1.6% of the data sets ||p|| exceeds the bound, and delta = 10% allows 10% of "
+                "the data sets to exceed it."
             ),
         ),
     ),

@@ -176,9 +176,9 @@ LEMMA_3 = on_population(
         Form(
             name="printed",
             cites="Lemma 3, Section 6.2",
-            note="The Lipschitz constant is G = beta_1#, the sharpened beta_1 on the ball of "
-            "(75). The check tests that the full run and all leave-one-out runs stay in this "
-            "ball.",
+            note="The Lipschitz constant is G = beta_1#, the sharpened beta_1 on the ball of (75) "
+            "around theta. The check tests that the full run and all leave-one-out runs stay in "
+            "the ball of (75).",
         ),
     ),
     control="no generalization gap",

@@ -147,7 +147,8 @@ FACT_2 = Statement(
         ),
         Form(
             name="corrected",
-            note="The bound on the deviation of the mean is Hoeffding's, with log(2/delta).",
+            note="The bound on the deviation of the mean is Hoeffding's inequality with "
+            "log(2/delta) in place of log(1/delta).",
         ),
         Form(
             name="derived, one-sided",
@@ -195,7 +196,7 @@ PROPOSITION_2_P1 = searched_sequence(
         Form(
             name="printed",
             cites="Proposition 2, P1, Section 5.1",
-            note="The rows of U^(1) have the printed centre (zeta / 2) u*.",
+            note="The rows of U^(1) are centred at the printed (zeta / 2) u*.",
         ),
         Form(
             name="printed, D.2.1",
@@ -310,8 +311,8 @@ def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 _ORDERED = Form(
     name="derived",
     note=(
-        "The threshold of the sharpened version is at most the threshold of the corrected version, "
-        "because ||x_t|| <= R."
+        "Because ||x_t|| <= R, the sharpened version of the claim has a threshold at most as "
+        "large as the corrected version."
     ),
 )
 SIGNS_ASSUMED = "DM1, Assumption 3; H <= 12; alpha = +-1 unless a form says otherwise"
@@ -341,7 +342,7 @@ LEMMA_12 = on_signs(
             cites="Lemma 12, Appendix D.2.2",
             erratum="E9",
             note=(
-                "If alpha is a sign, Lemma 12 fails because Fact 2 fails, but only for delta "
+                "If alpha is +1 or -1, Lemma 12 fails because Fact 2 fails, but only for delta "
                 "close to one. Example: one head, T = 2, S = 1 and a first phase of one sample of "
                 "each label. There U^(1) = alpha 1_T (u*/8)^T, so |Phi| = 1/8 with probability "
                 "one. At delta = .99995 the lemma's bound is only .0235. If P is ||p|| itself, "
@@ -357,8 +358,8 @@ LEMMA_12 = on_signs(
         Form(
             name="printed, alpha in [-1, 1]",
             cites="Lemma 12, Appendix D.2.2",
-            note="Unif(+-1) is read as the uniform law on [-1, 1], whose variance is 1/3. The "
-            "check uses the exact law of sum_h alpha_h for H <= 12.",
+            note="This version of the claim interprets Unif(+-1) as the uniform law on [-1, 1], "
+            "whose variance is 1/3. The check uses the exact law of sum_h alpha_h for H <= 12.",
         ),
         Form(
             name="corrected",
@@ -390,15 +391,15 @@ PROPOSITION_2_P2 = on_signs(
             name="printed",
             cites="Proposition 2, P2, Section 5.1",
             note=(
-                "The rows of U^(1) have the printed centre (zeta/2) u*, and alpha is a sign. This "
-                "bound for n samples is true for n >= 2, although Lemma 12 is false."
+                "The rows of U^(1) are centred at the printed (zeta/2) u*, and alpha is +1 or -1. "
+                "This bound for n samples is true for n >= 2, although Lemma 12 is false."
             ),
         ),
         Form(
             name="printed, alpha in [-1, 1]",
             cites="Proposition 2, P2, Section 5.1",
-            note="The rows of U^(1) have the printed centre (zeta/2) u*, and alpha is uniform on "
-            "[-1, 1].",
+            note="The rows of U^(1) are centred at the printed (zeta/2) u*, and alpha is uniform "
+            "on [-1, 1].",
         ),
         Form(
             name="corrected",
@@ -408,8 +409,8 @@ PROPOSITION_2_P2 = on_signs(
         ),
         Form(
             name="sharpened",
-            note="The bound on |Phi| has max_i |<(zeta/4) u* + p, sum_t x_it>| in place of T R (S "
-            "+ P).",
+            note="The bound on |Phi| contains max_i |<(zeta/4) u* + p, sum_t x_it>| in place of T "
+            "R (S + P).",
         ),
         _ORDERED,
     ),

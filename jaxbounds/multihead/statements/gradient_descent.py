@@ -118,7 +118,7 @@ THEOREM_3 = on_runs(
             cites="Theorem 3, eq. (79), Appendix B.4",
             hypotheses=_several_steps,
             note="This version of the claim is L(theta_K) <= (1/K) sum_k L(theta_k), the first "
-            "part of (79). The check subtracts both sides from L(theta_0). It takes K >= 2, "
+            "part of (79). The check subtracts both sides from L(theta_0). The check uses K >= 2, "
             "because both sides are equal at K = 1.",
         ),
         Form(
@@ -266,7 +266,7 @@ COROLLARY_3 = on_runs(
             name="printed",
             cites="Corollary 3, eq. (82), Appendix B.5",
             hypotheses=corollary_conditions(3, "(81)"),
-            note="The proof takes ||theta(eps) - theta_0|| = g_0(eps) (erratum E12). The check "
+            note="The proof assumes ||theta(eps) - theta_0|| = g_0(eps) (erratum E12). The check "
             "also covers ||theta(eps) - theta_0|| < g_0(eps).",
         ),
         Form(
@@ -279,8 +279,8 @@ COROLLARY_3 = on_runs(
             hypotheses=_sharp_conditions,
             note=(
                 "The bound on the loss is that of Lemma 9 with the factor q of sharpening S8, "
-                "L(theta) = 1/K and D = g_0(1/K). The check takes H and eta as these sharpened "
-                "constants allow."
+                "L(theta) = 1/K and D = g_0(1/K). The check chooses H and eta within the limits "
+                "of these sharpened constants."
             ),
         ),
     ),

@@ -122,9 +122,9 @@ POLYLOGARITHMIC = on_orders(
             "of heads leads to O~(1/(eta gamma*^2 n)) train loss and expected generalization gap'",
             sense="at most",
             exponent=(0.85, 1.0),
-            note="This version of the claim takes gamma = gamma*/2 and the B_Phi of Proposition 2, "
+            note="This version of the claim uses gamma = gamma*/2 and the B_Phi of Proposition 2, "
             "which is of order sqrt(log n). Then eta gamma*^2 n times the sum of the bounds is of "
-            "order log^2 n. The measured growth approaches this order from below.",
+            "order log^2 n. The measured order of growth approaches log^2 n from below.",
         ),
     ),
     control="log^5 K heads",

@@ -191,8 +191,8 @@ GLOBAL_MARGIN = Statement(
         Form(
             name="derived",
             equality="two equal tokens",
-            note="Each value that the search finds belongs to a feasible theta, so it is at most "
-            "the supremum.",
+            note="Each value that the search finds is the margin of a feasible theta, so the "
+            "value is at most the supremum.",
         ),
         Form(
             name="derived, reached",

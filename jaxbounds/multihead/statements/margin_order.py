@@ -117,8 +117,8 @@ ORDER = Statement(
                 "and exceeds gamma_attn for large S. Example: T = 10, zeta = 1/2, S = 10, M = 2 "
                 "and no noise. Then gamma_attn = 22.4, and gamma* = 1287 at P = 0. At P = 7e-5, "
                 "gamma* is 1265. This P is the bound (6) with C = 1, d = 4, n1 = 10^12 and delta "
-                "= .1. If P is as large as the printed centre forces it to be (E2), the other "
-                "inequality gamma* >= gamma_lin fails instead."
+                "= .1. With the printed centre, P is larger (E2), and then the other inequality "
+                "gamma* >= gamma_lin fails instead."
             ),
             counterexample=Counterexample(
                 instance={
@@ -151,7 +151,7 @@ ORDER = Statement(
             name="derived, printed centre",
             erratum="E2",
             note="The printed centre forces P >= zeta S sqrt(2)/4, and gamma* is then always "
-            "below gamma_lin. The gain over the linear model therefore needs the true "
+            "below gamma_lin. The gain over the linear model therefore exists only for the true "
             "centre.",
         ),
     ),

@@ -58,8 +58,8 @@ CLASSIFIER = Statement(
             equality="U = c U*, c > 0",
             note=(
                 "The least y <u_t, mu_y> over t and y, times T, is at most sum_t <u_t, u*> / 2 <= "
-                "||U|| ||U*|| / 2. This bound is the margin of U*. So U* has the largest margin "
-                "among all U of a given norm."
+                "||U|| ||U*|| / 2. This bound is the margin of U*. So U*, scaled to any given "
+                "norm, has the largest margin among all U of this norm."
             ),
         ),
     ),
@@ -129,9 +129,9 @@ GRADIENT = on_sequence(
             name="printed, logits",
             cites="Section 5.2: 'governed by the following term'",
             note=(
-                "This version of the claim takes the first term of the gradient's inner product "
-                "with W*, which is alpha zeta/2 sum_t u*^T X^T phi'(0) r_t. Both sides leave out "
-                "the factor y."
+                "This version of the claim is about the first term of the gradient's inner "
+                "product with W*, which is alpha zeta/2 sum_t u*^T X^T phi'(0) r_t. Both sides "
+                "omit the factor y."
             ),
         ),
     ),

@@ -182,18 +182,18 @@ PROP_1_2 = on_tokens(
         Form(
             name="sharpened S5",
             equality=NOTHING,
-            note="The blocks satisfy ||Hess_WW|| <= C = c* R^4 sum_t ||X u_t||_inf, ||Hess_UW|| <= "
-            "B = sqrt(T) R^3 and Hess_UU = 0. The bound C is sharpening S4, the application of S3 "
-            "to kappa_3(u_t.x, b_t.x, b_t.x) with ||b_t|| <= R ||dW||. So ||Hess|| <= (C + "
-            "sqrt(C^2 + 4 B^2)) / 2, and the dimension d does not enter.",
+            note="The blocks satisfy ||Hess_WW|| <= C = c* R^4 sum_t ||X u_t||_inf, ||Hess_UW|| "
+            "<= B = sqrt(T) R^3 and Hess_UU = 0. The bound C is sharpening S4, the application of "
+            "S3 to kappa_3(u_t.x, b_t.x, b_t.x) with ||b_t|| <= R ||dW||. So ||Hess|| <= (C + "
+            "sqrt(C^2 + 4 B^2)) / 2, and this bound does not contain the dimension d.",
         ),
         Form(
             name="sharpened S11",
             hypotheses=_resolved,
             equality="one-dimensional token spreads, where each block is attained",
             note="The blocks satisfy ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| "
-            "<= sum_t ||x_t||^2 ||K3_t(u_t)||. These sums take T^2 d^2 operations, and the bound "
-            "lies between ||Hess|| and sharpening S5.",
+            "<= sum_t ||x_t||^2 ||K3_t(u_t)||. Computing these sums costs T^2 d^2 operations. The "
+            "resulting bound lies between ||Hess|| and the bound of sharpening S5.",
         ),
     ),
     control="S5 times 0.9",
@@ -267,7 +267,7 @@ PROP_5_A2 = on_model(
         Form(
             name="sharpened S5",
             equality=NOTHING,
-            note="This version of the claim takes the bound of sharpening S5, and bounds sum_t ||X "
+            note="This version of the claim uses the bound of sharpening S5, and bounds sum_t ||X "
             "u_t||_inf by sqrt(T) R ||U||_F.",
         ),
         Form(

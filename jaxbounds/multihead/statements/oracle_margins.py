@@ -119,9 +119,9 @@ ZERO_START = searched_sequences(
         Form(
             name="derived",
             equality="as eq. (106)",
-            note="The paper says 'We cannot directly show that 0 is good'. But (106) holds at U "
-            "= W = 0, with theta* = sqrt(2/H) (U*, 0) on every head. So 0 is good if "
-            "gamma_lin > 0.",
+            note="The paper says 'We cannot directly show that 0 is good'. But (106) holds at U = "
+            "W = 0, with theta* = sqrt(2/H) (U*, 0) on every head. So theta = 0 is a good "
+            "initialisation if gamma_lin > 0.",
         ),
     ),
     control="2 gamma_lin",
@@ -242,8 +242,8 @@ EQ_114 = searched_sequence(
         Form(
             name="sharpened, ||R_0||",
             note=(
-                "The matrix R_0 = phi'(0) has ||R_0||_F = sqrt(T-1) / T, so the power T^{3/2} "
-                "replaces T^{5/2}."
+                "The matrix R_0 = phi'(0) has ||R_0||_F = sqrt(T-1) / T, so the bound contains "
+                "T^{3/2} in place of T^{5/2}."
             ),
         ),
         Form(

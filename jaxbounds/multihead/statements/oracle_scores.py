@@ -84,8 +84,8 @@ EQ_129 = searched_sequence(
             erratum="E20",
             hypotheses=noise_eighth,
             note=(
-                "The printed 1.25 S^4 / 4 bounds B, but not 2 B. At Z = S^2/8, 2 B is .625 S^4, "
-                "which is twice the printed number."
+                "The printed number 1.25 S^4 / 4 is an upper bound on B, but not on 2 B. At Z = "
+                "S^2/8, 2 B is .625 S^4, which is twice the printed number."
             ),
             counterexample=Counterexample(
                 instance=by_hand([True, False], z=[[0.0] * 4, [0.125, 0, 0, 0]], log_eps=-2.0),

@@ -59,7 +59,7 @@ POOLING = on_model(
             cites="Section 2, footnote to eq. (1): 'our results also apply to (ii) Pooling'",
             erratum="E14",
             reading="the same constants",
-            note="This version of the claim keeps the paper's constants for pooling. If u is "
+            note="This version of the claim uses the paper's constants for pooling. If u is "
             "trainable, the gradient in u is a sum over the tokens. T identical tokens of norm R "
             "give the norm T R.",
             counterexample=Counterexample(
@@ -91,7 +91,7 @@ LAST = on_model(
             name="sharpened",
             note=(
                 "For the readout from the last token, the bound on the gradient in u is R, "
-                "because the number 1 replaces T everywhere in the printed bound."
+                "because this readout replaces T by 1 everywhere in the printed bound."
             ),
             equality=IDENTICAL,
         ),

@@ -92,7 +92,7 @@ PROPOSITION_7_DISTANCE = on_good_starts(
             name="printed",
             cites="Appendix C.3, end of the proof: 'note by definition of theta(eps) that g_0 ='",
             erratum="E5",
-            note="The proof takes theta(eps) = theta_0 + g_0 theta* with ||theta*|| = sqrt(2), so "
+            note="The proof uses theta(eps) = theta_0 + g_0 theta* with ||theta*|| = sqrt(2), so "
             "||theta(eps) - theta_0|| is sqrt(2) g_0.",
             counterexample=Counterexample(
                 instance=by_hand([[True, False]], y=[1], log_eps=0.0, excess=0.0),
@@ -144,8 +144,8 @@ PROPOSITION_7_LOSS = on_good_starts(
             name="printed",
             cites="Proposition 7, eq. (98), Appendix C.3",
             note=(
-                "The check takes the least H that (98) allows. The printed constant 5 is right "
-                "even after the correction of erratum E5. On the segment from theta_0 to "
+                "The check uses the least H that (98) allows. The printed constant 5 in (98) is "
+                "right even after the correction of erratum E5. On the segment from theta_0 to "
                 "theta(eps), beta_3 is at most 2 (1 + sqrt 2) sqrt(T d) R^3 (3 sqrt(d) R^2 + 1) "
                 "B_2 max(1, G)."
             ),
@@ -273,9 +273,9 @@ COROLLARY_5 = Statement(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4",
             note=(
-                "The check takes the least H and the largest eta that the corollary allows. In "
-                "the check, the loss is far below the bound. The printed bound is unproved, "
-                "because its proof takes the distance G in place of g_0 = sqrt(2) G (erratum E5)."
+                "The check uses the least H and the largest eta that the corollary allows. In the "
+                "check, the loss is far below the bound. The printed bound is unproved, because "
+                "its proof uses the distance G in place of g_0 = sqrt(2) G (erratum E5)."
             ),
         ),
         Form(
@@ -286,9 +286,9 @@ COROLLARY_5 = Statement(
         ),
         Form(
             name="sharpened S6, S9, S10",
-            note="This version of the claim is Theorem 3 with beta_3#, and its iterates stay "
-            "within sqrt(13/3) D of the target. Its bound on the smoothness is O(T R^6 B^2) in "
-            "place of O(d T^2 R^12 B^2), so the step size may be larger.",
+            note="This version of the claim is Theorem 3 with beta_3#. The iterates stay within "
+            "sqrt(13/3) D of the target. The bound on the smoothness is O(T R^6 B^2) in place of "
+            "O(d T^2 R^12 B^2), so the step size may be larger.",
         ),
         Form(
             name="sharpened S2, S6, S8, S10",

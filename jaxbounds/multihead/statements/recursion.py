@@ -386,8 +386,8 @@ EQ_22 = on_runs(
         Form(
             name=SHARP,
             hypotheses=certified(MEAN_SQUARE, "(84)"),
-            note="The constants beta~_1# and beta~_3# hold on the ball of radius sqrt(13/3) D "
-            "around theta; # marks sharpened constants.",
+            note="The constants beta~_1# and beta~_3# are valid in the ball of radius sqrt(13/3) "
+            "D around theta; # marks sharpened constants.",
         ),
     ),
     control="the term in l_i is dropped",

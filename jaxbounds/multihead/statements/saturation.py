@@ -129,8 +129,8 @@ LEMMA_18 = Statement(
             erratum="E25",
             note=(
                 "The lemma needs A > 0. For A = -1, B = -2, T = 4, L = 2 and eps = .1 the printed "
-                "condition is Gamma >= -4.6. Gamma = 1 meets this condition, but the softmax gives "
-                "the other tokens the mass .269, which exceeds eps."
+                "condition is Gamma >= -4.6. Gamma = 1 satisfies this condition, but the softmax "
+                "mass of the other tokens is .269, which exceeds eps."
             ),
             counterexample=Counterexample(
                 instance={
@@ -170,9 +170,9 @@ LEMMA_18 = Statement(
             name="sharpened S14, exact odds",
             hypotheses=_apart,
             equality="two values of r",
-            note="The logarithm log((T/L - 1)(1/eps - 1)) replaces log((T/L - 1)/eps). If the "
-            "top scores are A and the others B, the odds of the other tokens are exactly "
-            "(T/L - 1) exp(-Gamma (A - B)).",
+            note="The logarithm log((T/L - 1)(1/eps - 1)) replaces log((T/L - 1)/eps). If all "
+            "relevant scores are A and all other scores are B, the odds of the other tokens are "
+            "exactly (T/L - 1) exp(-Gamma (A - B)).",
         ),
     ),
     control="0.9 of the sharpened Gamma",

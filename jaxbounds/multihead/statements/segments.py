@@ -203,8 +203,8 @@ EQ_15 = on_segments(
         Form(
             name="printed",
             cites="eq. (15), Section 6.1",
-            note="On a segment, beta_3 is largest at an endpoint, because it depends on a norm "
-            "and a norm is convex.",
+            note="On a segment, beta_3 is largest at an endpoint, because beta_3 is an increasing "
+            "function of a norm, and a norm is convex.",
         ),
         Form(name="sharpened S6"),
     ),
@@ -335,8 +335,8 @@ PROPOSITION_4 = on_segments(
             hypotheses=_apart,
             note=(
                 "The bound on the largest loss of the segment is that of sharpening S8 with "
-                "beta_3# in place of beta_3. This change makes the number k of S8 smaller by a "
-                "factor of at least 2 sqrt(d)."
+                "beta_3# in place of beta_3. The number k of S8 is then smaller by a factor of at "
+                "least 2 sqrt(d)."
             ),
         ),
     ),

@@ -98,30 +98,30 @@ LEMMA_13 = searched_sequence(
             name="printed",
             cites="Lemma 13, eqs. (102), (116), (119), Appendix D.2.3",
             equality="no noise and p = 0",
-            note="This version of the claim reads the lemma as the division in (116) suggests: "
-            "alpha is uniform on [-1, 1], and U^(1) = alpha 1_T ((zeta/2) u* + p)^T. By erratum E2 "
-            "this p is at least zeta S sqrt(2) / 4, and then gamma* < gamma_lin.",
+            note="This version of the claim interprets the lemma as the division in (116) "
+            "suggests: alpha is uniform on [-1, 1], and U^(1) = alpha 1_T ((zeta/2) u* + p)^T. By "
+            "erratum E2 this p is at least zeta S sqrt(2) / 4, and then gamma* < gamma_lin.",
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 13, eqs. (102), (119), Appendix D.2.3",
-            note="This version of the claim takes alpha literally as a sign, and centres the rows "
-            "of U^(1) at the printed (zeta/2) u*. The first term of gamma* could then be twice as "
-            "large.",
+            note="In this version of the claim, alpha is literally +1 or -1. The version centres "
+            "the rows of U^(1) at the printed (zeta/2) u*. The first term of gamma* could then be "
+            "twice as large.",
         ),
         Form(
             name="printed, (118)",
             cites="eq. (118), Appendix D.2.3",
             note=(
-                "For |alpha| <= 1, every margin has |y <grad Phi, theta*>| <= 2 (2 R^3 T (S + P) + "
-                "sqrt(T) R)."
+                "For |alpha| <= 1, the absolute value of every margin is bounded: |y <grad Phi, "
+                "theta*>| <= 2 (2 R^3 T (S + P) + sqrt(T) R)."
             ),
         ),
         Form(
             name="derived, alpha in [-1, 1], recentred",
             erratum="E3",
             note=(
-                "If the rows of U^(1) have the true centre (zeta/4) u* and E|alpha| = 1/2, the "
+                "If the rows of U^(1) are centred at the true (zeta/4) u* and E|alpha| = 1/2, the "
                 "first term of gamma* is too large by a factor of two."
             ),
             counterexample=Counterexample(
@@ -135,8 +135,8 @@ LEMMA_13 = searched_sequence(
             name="corrected",
             equality="no noise and p = 0",
             note=(
-                "For alpha = +-1 and the true centre (zeta/4) u*, the paper's two errors, each a "
-                "factor of two, cancel."
+                "For alpha = +-1 and the true centre (zeta/4) u*, the paper's two errors cancel: "
+                "each is a factor of two."
             ),
         ),
         Form(
@@ -208,18 +208,19 @@ LEMMA_14 = on_sequence(
         Form(
             name="printed",
             cites="Lemma 14, Appendix D.2.3",
-            note="Here alpha is uniform on [-1, 1], and the rows of U^(1) have the printed centre "
-            "(zeta/2) u*. The margin varies with alpha.",
+            note="Here alpha is uniform on [-1, 1], and the rows of U^(1) are centred at the "
+            "printed (zeta/2) u*. The margin varies with alpha.",
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 14, Appendix D.2.3",
-            note="Here alpha is a sign, and the rows of U^(1) have the printed centre (zeta/2) u*. "
-            "The margin does not depend on alpha.",
+            note="Here alpha is +1 or -1, and the rows of U^(1) are centred at the printed "
+            "(zeta/2) u*. The margin does not depend on alpha.",
         ),
         Form(
             name="corrected",
-            note="Here alpha is a sign, and the rows of U^(1) have the true centre (zeta/4) u*.",
+            note="Here alpha is +1 or -1, and the rows of U^(1) are centred at the true (zeta/4) "
+            "u*.",
         ),
         Form(
             name="sharpened S12",
@@ -230,11 +231,11 @@ LEMMA_14 = on_sequence(
         ),
         Form(
             name="sharpened S16",
-            note="Here alpha is uniform on [-1, 1], and the rows of U^(1) have the printed centre "
-            "(zeta/2) u*. The margin is linear in the mean of |alpha|. The loss of margin is the "
-            "first term of gamma* times sqrt(2 log(1/delta) / (3 H)), and does not depend on "
-            "the radius R and the bound P on ||p||. Without noise and at delta = 1/10, the bound "
-            "fails in one draw of seventy.",
+            note="Here alpha is uniform on [-1, 1], and the rows of U^(1) are centred at the "
+            "printed (zeta/2) u*. The margin is linear in the mean of |alpha|. The bound lies "
+            "below gamma* by the first term of gamma* times sqrt(2 log(1/delta) / (3 H)), and "
+            "does not depend on the radius R and the bound P on ||p||. Without noise and at delta "
+            "= 1/10, the bound fails for one of seventy drawn instances.",
         ),
     ),
     control="no loss for alpha on [-1, 1]",
@@ -300,23 +301,23 @@ LEMMA_15 = searched_sequences(
             name="printed",
             cites="Lemma 15, Appendix D.2.3; Proposition 2, P3, with R^4 for R^3",
             note=(
-                "The check takes the least H, alpha on [-1, 1], and every value of the mean of "
-                "|alpha| in a range of probability 1 - delta. The rows of U^(1) have the printed "
-                "centre (zeta/2) u*."
+                "The check uses the least H, alpha on [-1, 1], and all values of the mean of "
+                "|alpha| in a range of probability 1 - delta. The rows of U^(1) are centred at "
+                "the printed (zeta/2) u*."
             ),
         ),
         Form(
             name="printed, alpha = +-1",
             cites="Lemma 15, Appendix D.2.3",
             note=(
-                "Here alpha is a sign, and the rows of U^(1) have the printed centre (zeta/2) u*. "
-                "The lower bound on the margin holds with certainty."
+                "Here alpha is +1 or -1, and the rows of U^(1) are centred at the printed "
+                "(zeta/2) u*. The lower bound on the margin holds with certainty."
             ),
         ),
         Form(
             name="corrected",
-            note="Here alpha is a sign, and the rows of U^(1) have the true centre (zeta/4) u*. "
-            "Lemma 14 with delta / n leaves the margin gamma*/2.",
+            note="Here alpha is +1 or -1, and the rows of U^(1) are centred at the true (zeta/4) "
+            "u*. By Lemma 14 with delta / n in place of delta, the margin is at least gamma*/2.",
         ),
         Form(
             name="sharpened S12",

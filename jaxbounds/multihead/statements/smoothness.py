@@ -78,10 +78,9 @@ SMOOTHNESS = on_runs(
             cites="Section 6.1: '(||theta_k||_{2,inf} v ||theta_{k+1}||_{2,inf}) <~ "
             "||theta - theta_k|| + ||theta||_{2,inf} + 1'",
             hypotheses=PRINTED,
-            note="The constant added to the norms is one, because a gradient step has a length of "
-            "at "
-            "most eta beta_1(theta_k) <= 4 beta_1 / (T R^2 alpha^2) < 1. The last inequality uses "
-            "alpha >= 3 beta_1 and alpha >= 6.",
+            note="The claim adds the constant one to the norms, because a gradient step has a "
+            "length of at most eta beta_1(theta_k) <= 4 beta_1 / (T R^2 alpha^2) < 1. The last "
+            "inequality uses alpha >= 3 beta_1 and alpha >= 6.",
         ),
         Form(
             name="printed, beta_3",
@@ -89,8 +88,8 @@ SMOOTHNESS = on_runs(
             "||theta||_{2,inf}'",
             hypotheses=PRINTED,
             note="Lemma 10 has the bound 2 sqrt(T d) R^3 (3 sqrt(d) R^2 (3 D + ||theta||_{2,inf}) "
-            "+ 1). The last 1 may be dropped only if D or ||theta||_{2,inf} is at least of order "
-            "one (erratum E11).",
+            "+ 1). The last summand, 1, may be omitted only if D or ||theta||_{2,inf} is at least "
+            "of order one (erratum E11).",
         ),
         Form(
             name=SHARP,

@@ -93,7 +93,7 @@ EQ_116 = searched_sequence(
             name="printed, (115)",
             cites="eq. (115), Appendix D.2.3, its last line",
             equality="no noise and p = 0",
-            note="The check takes alpha = 1 and divides both sides by ||W*||. For alpha < 0 the "
+            note="The check uses alpha = 1 and divides both sides by ||W*||. For alpha < 0 the "
             "inequality is reversed (erratum E33).",
         ),
         Form(
@@ -102,17 +102,17 @@ EQ_116 = searched_sequence(
             erratum="E3",
             reading="uniform",
             equality="always: E|alpha| = 1/2",
-            note="This version of the claim reads Unif(+-1) as the uniform law on [-1, 1].",
+            note="This version of the claim interprets Unif(+-1) as the uniform law on [-1, 1].",
         ),
         Form(
             name="printed, alpha = +-1",
             cites="eq. (116), Appendix D.2.3, its last step",
             erratum="E3",
             reading="is a sign",
-            note="This version of the claim reads Unif(+-1) as two signs. Then E|alpha| = 1, and "
-            "half of a negative expression in braces is above the expression. Example: a first "
-            "phase of one noise-free sample of each label, S = 1 and T = 2. The expression is "
-            "-1.94 ||W*||, and the last line of (116) is -.97. The printed centre forces P >= "
+            note="This version of the claim interprets Unif(+-1) as two signs. Then E|alpha| = 1, "
+            "and half of a negative expression in braces is above the expression. Example: a "
+            "first phase of one noise-free sample of each label, S = 1 and T = 2. The expression "
+            "is -1.94 ||W*||, and the last line of (116) is -.97. The printed centre forces P >= "
             "zeta S sqrt(2) / 4 (E2), and the expression is then always negative.",
             counterexample=Counterexample(
                 instance=by_hand([True, False], p=[-0.125, 0.125, 0, 0]),
@@ -125,8 +125,8 @@ EQ_116 = searched_sequence(
             name="derived, alpha = +-1, brace >= 0",
             hypotheses=_brace_positive,
             note=(
-                "Here alpha is a sign. If the expression in braces in (116) is not negative, the "
-                "last step of (116) loses a factor of two."
+                "Here alpha is +1 or -1. If the expression in braces in (116) is not negative, "
+                "the last step of (116) makes the bound two times weaker."
             ),
         ),
         Form(
@@ -141,9 +141,9 @@ EQ_116 = searched_sequence(
         Form(
             name="printed, alpha = +-1, mu",
             cites="eq. (116), Appendix D.2.3, its first line against its last",
-            note="Here alpha is a sign. The last line of (116) is below the mean of the margin in "
-            "every draw, even where the last step of (116) fails. No proof is given for a negative "
-            "expression in braces.",
+            note="Here alpha is +1 or -1. For every drawn instance, the last line of (116) is "
+            "below the mean of the margin, even where the last step of (116) fails. We have no "
+            "proof if the expression in braces is negative.",
         ),
     ),
     control="1.01 times the brace",

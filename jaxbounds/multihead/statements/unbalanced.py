@@ -119,9 +119,9 @@ UNBALANCED = Statement(
             name="printed",
             cites="Corollary 5, eq. (101), Appendix C.4",
             note=(
-                "The check takes the least H and the largest eta that the corollary allows. One "
-                "of the upper limits of eta is 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). The "
-                "printed bound is unproved, as erratum E5 explains."
+                "The check uses the least H and the largest eta that the corollary allows. One of "
+                "the upper limits of eta is 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). The printed "
+                "bound is unproved, as erratum E5 explains."
             ),
         ),
         Form(name="corrected", note="This version of the claim has the distance g_0 = sqrt(2) G."),

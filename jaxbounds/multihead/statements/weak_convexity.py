@@ -162,8 +162,8 @@ _every_network = functools.partial(
         Form(
             name="derived, with the loss",
             hypotheses=_moderate,
-            note=_DERIVED + "Also |l'| <= l, and the two are nearly equal for large margins. So "
-            "for every network the least eigenvalue of the Hessian is at least a negative "
+            note=_DERIVED + "Also |l'| <= l, and |l'| and l are nearly equal for large margins. "
+            "So for every network the least eigenvalue of the Hessian is at least a negative "
             "constant times the loss.",
         ),
     ),
@@ -186,7 +186,7 @@ STATEMENTS = (
                 name="printed",
                 cites="Section 2: 'Our analysis extends to any convex, smooth, Lipschitz and "
                 "self-bounded loss'",
-                note="The check takes the loss l(z) = sqrt(1 + z^2) - z, whose constant of "
+                note="The check uses the loss l(z) = sqrt(1 + z^2) - z, whose constant of "
                 "self-boundedness is 1.",
             ),
             Form(
