@@ -134,7 +134,7 @@ def test_a_small_run_is_measured_and_kept(key, tmp_path):
         ({"tokens": (3, 4, 8)}, "expected even numbers"),
         ({"radii": (1.0, 2.0)}, "sizes=radii: fewer than 3 values"),
         ({"dimensions": (4, 2, 8)}, r"dimensions=\(4, 2, 8\), expected positive increasing"),
-        ({"steps": (5, 2)}, "expected rising steps"),
+        ({"steps": (5, 2)}, "expected increasing steps"),
         ({"samples": 3}, "expected 1 <= samples <= n"),
     ],
 )

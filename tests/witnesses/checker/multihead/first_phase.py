@@ -20,7 +20,7 @@ HALF = Fraction(1, 2)
     "printed",
     ("P(|Phi| > T R (S + P) sqrt(2 log(1/delta)))", "<=", "delta"),
     formula="|Phi(X; theta^(1))| <= T R (S + P) sqrt(2 log(1/delta)) with probability 1 - delta",
-    text="e5c090e11755795a9b3e59e9556959c4",
+    text="5ce183e41af7ea15f188c91e9382a59f",
     size="T d",
     leaves={**SEQUENCE, "H": "i", "delta": "f"},
 )
@@ -75,7 +75,7 @@ def _decided(x: Any) -> bool:
     "derived, alpha in [-1, 1], recentred",
     ("gamma*", "<=", "E y <grad Phi, theta*> about (zeta/4) u*, alpha in [-1, 1]"),
     formula="E_alpha y <grad Phi(X; theta^(1)), theta*> >= gamma*",
-    text="89062904d17b55f4f3f1e6158f32fdbb",
+    text="5f0bee24253f553e52794cedbbd33922",
     size="T d",
     leaves=SEQUENCE,
 )
@@ -98,7 +98,7 @@ def expected_margin(w: Witness) -> Sides:
         "E|alpha| {...} / ||W*|| >= T (1-zeta) zeta / (4 sqrt(2 (M+1))) (zeta S^4 - ...) - "
         "P T^{5/2} (S+Z)^3, {...} the brace of (115)"
     ),
-    text="08ddf212d873d1378cd537bb70977539",
+    text="061b150cecbfe609b31de66a13c395ed",
     size="T d",
     leaves=SEQUENCE,
 )
@@ -157,7 +157,7 @@ def first_step(w: Witness) -> Sides:
     "printed",
     ("||theta(eps) - theta_0||", "<=", "(2 B_Phi + log(1/eps)) / gamma"),
     formula="||theta(eps) - theta_0|| <= g_0(eps) = (2 B_Phi + log(1/eps)) / gamma",
-    text="f78bd860344a9455bb8bbe68ef53db01",
+    text="30c2009cd9856e5c0b9c76d65f1060af",
     size="n T d",
     leaves={**SEQUENCES, "log_eps": "f", "excess": "f"},
 )

@@ -118,7 +118,7 @@ def softmax_derivative_at_zero(w: Witness) -> Sides:
     "printed",
     ("||grad_u Phi|| for U = 1_T u^T", "<=", "sqrt(T) R"),
     formula="pooling U = 1_T u^T: ||grad_u Phi|| <= sqrt(T) R",
-    text="a786c0c2bf5892174eb9a1275ca65d8d",
+    text="c96bdbda878fa39d3b77673037d3bbee",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )

@@ -51,7 +51,7 @@ def normalised(w: Witness) -> Sides:
     "printed, 2 B <= 1.25 S^4 / 4",
     ("2 B = 4 (Z_mu^2 + Z_mu Z_nu + S^2 Z_mu)", "<=", "1.25 S^4 / 4"),
     formula="scores under W* are at least A on R and at most B off R; Z <= S^2/8 gives A > 2 B",
-    text="cd4e9e1fd3ab15cb0aa30fa2fcaddce9",
+    text="e03d6eb796d8a30cefe39eddb96e2db3",
     size="T d",
     leaves={**SEQUENCE, "log_eps": "f"},
 )
@@ -69,7 +69,7 @@ def scores_off(w: Witness) -> Sides:
     "printed",
     ("the mass of phi(Gamma r) off the first L tokens", "<=", "eps"),
     formula="Gamma >= (2/A) log((T/L - 1) / eps) implies mass at most eps off the top L tokens",
-    text="23bcff641e7cf1b6a4a6c1102bda92e4",
+    text="5c4bd45fe6d411697f5a106898b8723e",
     size="T",
     leaves={"r": "f T", "L": "i", "log_eps": "f", "extra": "f"},
 )

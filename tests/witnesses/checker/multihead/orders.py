@@ -47,7 +47,7 @@ ORDER: Any = {
     "multihead.sec5.3.order",
     "printed",
     ("gamma*", "<=", "gamma_attn(0)"),
-    text="8b90bb96072d9b1d194871a1e0e15a4f",
+    text="703872544b2fe9d9a5f2a625f63991ca",
     **ORDER,
 )
 @checks(
@@ -122,7 +122,7 @@ def gap_below(w: Witness) -> Sides:
     "printed",
     ("log C where H^{1/2} = log(n)^5 C^{-2} H^{2p-1}", "=", "log(log(n)^{5/2} H^{p-1/4})"),
     formula="H^{1/2} >= log(n)^5 C^{-2} H^{2p-1} iff C >= log(n)^{5/2} H^{p-1/4}",
-    text="0c10cbda78eb2a21a2435572e9c34a27",
+    text="cf13a22a4288a7d02fd44a13f0d6e0f3",
     size="C=1",
     leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
 )
