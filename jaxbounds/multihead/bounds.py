@@ -3,9 +3,9 @@
 No bound in this module hides a constant. The argument `radius` is R, the largest token norm. The
 argument `scores` is sum_t ||X u_t||_infinity (see `summed_scores`). The argument `size` is
 ||theta||_{2,infinity} in Corollary 1. In Lemma 6 and in every sharpened bound, max_h ||U_h||_F
-may replace `size`: the bounds do not depend on the weights W_h (sharpening S7).
+may be passed as `size`: the bounds do not depend on the weights W_h (sharpening S7).
 
-Codes such as S1 and E14 name sharpenings and errata; `jaxbounds show multihead.S1` explains one.
+Codes such as S1 and E14 name sharpenings and errata; `jaxbounds show multihead.S1` explains S1.
 """
 
 import math
@@ -56,7 +56,7 @@ def third_moment_bound(
 ) -> Float[Array, ""]:
     """Return c* max|A| max|B|^2, which bounds the third central moment |kappa_3(A, B, B)|.
 
-    The bound is sharpening S3.
+    Sharpening S3 proves this bound.
     """
     return C_STAR * jnp.max(jnp.abs(first)) * jnp.max(jnp.abs(second)) ** 2
 
@@ -71,7 +71,7 @@ def summed_scores(
 def outer_gradient_bound(radius: ArrayLike, /, *, T: int, readout: Readout = "full") -> ArrayLike:
     """Return the bound sqrt(T) R on ||grad_U Phi||, equation (37).
 
-    For the read-out by pooling, the bound is T R (erratum E14); for the last token, it is R.
+    The bound is T R for the read-out by pooling (erratum E14), and R for the last token.
     """
     return {"full": math.sqrt(T), "pooling": float(T), "last": 1.0}[readout] * radius
 
@@ -96,7 +96,7 @@ def inner_gradient_bound(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
 def inner_gradient_sharp(radius: ArrayLike, scores: ArrayLike, /) -> ArrayLike:
     """Return R^2 sum_t ||X u_t||_infinity, half of the bound (43) on ||grad_W Phi||_F.
 
-    The factor 2 of the bound (43) is unnecessary, as sharpening S1 explains.
+    The factor 2 in (43) is unnecessary, as sharpening S1 explains.
     """
     return radius**2 * scores
 
@@ -109,7 +109,8 @@ def gradient_bound(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayL
 def gradient_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
     """Return sqrt(T R^2 + (R^2 sum_t ||X u_t||_infinity)^2), a bound on ||grad Phi||.
 
-    The sum of squares replaces equation (44), since the two blocks are orthogonal (sharpening S2).
+    The sum of squares replaces the sum in (44), since the two blocks are orthogonal (sharpening
+    S2).
     """
     inner, outer = inner_gradient_sharp(radius, scores), outer_gradient_bound(radius, T=T)
     return jnp.sqrt(outer**2 + inner**2)
@@ -204,8 +205,8 @@ def self_bounded_smoothness(
 def convexity_horizon(curvature: ArrayLike, /) -> ArrayLike:
     """Return sec(sqrt(k) / 2), a factor that bounds a function g along a segment (sharpening S8).
 
-    At every point of the segment, g is at most this factor times the larger of the values of g at
-    the two ends. This bound holds if g'' >= -k g on the segment and k < pi^2. Sturm's comparison
-    theorem proves this bound. In Proposition 4, k is at most 1/2, and the printed factor is 4/3.
+    At every point of the segment, g is at most this factor times the larger value of g at the two
+    ends. This bound holds if g'' >= -k g on the segment and k < pi^2. Sturm's comparison theorem
+    proves this bound. In Proposition 4, k is at most 1/2, and the printed factor is 4/3.
     """
     return 1 / jnp.cos(jnp.sqrt(curvature) / 2)

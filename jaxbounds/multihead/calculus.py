@@ -6,8 +6,8 @@ x_t,
     Phi(X; W, U) = sum_t u_t . grad K(a_t).
 
 The derivatives of K are the cumulants of the tokens under the attention weights: the mean, the
-covariance and the third central moment. Each formula of Lemma 1 and Lemma 4 is written with one of
-these three cumulants.
+covariance and the third central moment. Each formula of Lemma 1 and Lemma 4 contains one of these
+cumulants.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from jaxbounds.multihead.model import Params
 from jaxbounds.networks.curvature import CertifiedExtremes, structured_extremes
 
 AT_ONCE = 64
-"""The number of heads for which `loss_hessian_parts` computes the Hessian blocks at the same time.
+"""The number of heads whose Hessian blocks `loss_hessian_parts` computes at the same time.
 
 A larger number takes more memory: n numbers for each head and each entry of its block.
 """
@@ -109,7 +109,7 @@ def hessian_certificate(
 
     The proof uses ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t ||x_t||^2
     ||K3_t(u_t)||. Here Cov_t is the tokens' covariance under the attention weights of query t, and
-    K3_t(u_t) is `third_cumulant`. Both sums together cost of the order T^2 d^2 operations.
+    K3_t(u_t) is `third_cumulant`. The two sums cost of the order T^2 d^2 operations.
     """
     moments = cumulants(weights, tokens)
     squares = jnp.sum(tokens**2, axis=1)
@@ -132,8 +132,8 @@ def loss_hessian_parts(
 ) -> tuple[Float[Array, "H p p"], Float[Array, "H p n"]]:
     """Return the two parts of the loss Hessian blockdiag(blocks) + F F^T, equation (65).
 
-    Block h, the block of head h, is (1/n) sum_i l'_i y_i Hess Phi(X_i; theta_h) / sqrt(H). Column i
-    of F, one of n columns, is the gradient of the model at X_i times sqrt(l''_i / n).
+    Block h belongs to head h: (1/n) sum_i l'_i y_i Hess Phi(X_i; theta_h) / sqrt(H). Column i of F,
+    one of n columns, is the gradient of the model at X_i times sqrt(l''_i / n).
     """
     tokens, labels = data["X"], data["y"]
     n, heads = tokens.shape[0], params["U"].shape[0]

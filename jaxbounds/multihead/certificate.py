@@ -42,7 +42,7 @@ class GoodInitialisation(NamedTuple):
         head_bound: B_2 = max(1, max_h ||theta_h||), property P1.
         model_bound: B_Phi = max(1, max_i |Phi(X_i)|), property P2.
         margin: min_i y_i <grad Phi(X_i), theta*>, property P3. By Definition 1, an initialisation
-            is good only if its margin is positive.
+            is good only if this margin is positive.
     """
 
     head_bound: Float[Array, ""] | float
@@ -51,7 +51,10 @@ class GoodInitialisation(NamedTuple):
 
 
 def tied_direction(direction: Params, copies: Copies, /) -> Params:
-    """Return one head's direction in each group: the group's direction divided by sqrt(copies)."""
+    """Return one head's direction in each group.
+
+    It is the group's direction divided by sqrt(copies).
+    """
     return jax.tree.map(lambda leaf: leaf / jnp.sqrt(copies)[:, None, None], direction)
 
 
@@ -85,7 +88,7 @@ def good_initialisation(
 def target_scale(good: GoodInitialisation, tolerance: ArrayLike, /) -> ArrayLike:
     """Return the factor G = (2 B_Phi + log(1/epsilon)) / gamma.
 
-    Proposition 7 uses the target theta(epsilon) = theta_0 + G theta*.
+    In Proposition 7, the target is theta(epsilon) = theta_0 + G theta*.
     """
     log = array_module(good, tolerance).log
     return (2 * number(good.model_bound) - log(tolerance)) / number(good.margin)
@@ -112,7 +115,7 @@ def realizing_heads(
 ) -> ArrayLike:
     """Return the number of heads H of Proposition 7, equation (98).
 
-    The constant 5 of equation (98) is so large that the condition (98) suffices without the factor
+    The constant 5 in (98) is so large that the condition (98) is enough even without the factor
     sqrt(2) of erratum E5.
     """
     G = target_scale(good, tolerance)
@@ -136,10 +139,10 @@ def realizing_heads_sharp(
 
 @np.errstate(over="ignore")
 def realized_step(good: GoodInitialisation, /, *, corrected: bool = True) -> ArrayLike:
-    """Return g_0(1)^2 / log(1 + e^{B_Phi}), the third upper limit of Corollary 5's step size.
+    """Return g_0(1)^2 / log(1 + e^{B_Phi}), one of Corollary 5's upper limits on the step.
 
-    The paper prints 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})) for this limit. With the corrected g_0
-    = sqrt(2) G, the factor 4 becomes 8.
+    The paper prints the limit 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). With the corrected g_0 =
+    sqrt(2) G, the factor 4 of this limit becomes 8.
     """
     unit, xp = realized_distance(good, 1.0, corrected=corrected), array_module(good)
     return unit**2 / xp.log1p(xp.exp(good.model_bound))
@@ -191,7 +194,7 @@ class Pipeline(NamedTuple):
         radius: R = max(1, max ||x_t||).
         margin: the certified enclosure of the best NTK margin at theta^(1).
         good: the constants of Definition 1.
-        distance: sqrt(2) G, the distance of theta(1/K) from theta^(1).
+        distance: sqrt(2) G, the distance between theta(1/K) and theta^(1).
         certificates: a dictionary from the name of the constants ("printed", "corrected",
             "sharpened", "sharpened S8") to the certificate (heads, step size and bounds) with these
             constants.
@@ -211,7 +214,7 @@ class Pipeline(NamedTuple):
 
 @jax.jit
 def _started(first: Data, second: Data) -> tuple[Params, Array, Array]:
-    """Return theta^(1) with a head of each sign of alpha, the second phase's loss, and R >= 1."""
+    """Return theta^(1) as one head of each sign of alpha, the second phase's loss, and R >= 1."""
     params, tokens = first_step(first, balanced_signs(2)), second["X"]
     radius = jnp.maximum(max_row_norm(tokens.reshape(-1, tokens.shape[-1])), 1.0)
     return params, tied_risk(params, jnp.ones(2), second), radius
@@ -229,8 +232,8 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
         K: number of gradient steps.
 
     Raises:
-        Refused: for labels other than +-1, or if no direction separates the second phase's
-            samples at theta^(1).
+        Refused: if a label is not +1 or -1, or if no direction separates the second phase's samples
+            at theta^(1).
     """
     validate_data(first)
     validate_data(second)

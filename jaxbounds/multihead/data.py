@@ -18,14 +18,15 @@ Noise = Literal["uniform", "extreme", "none"]
 
 
 def validate_data(data: Data, /, *, radius: float | None = None) -> None:
-    """Check Assumption 1: labels in {-1, +1} and token norms at most R.
+    """Check Assumption 1: labels are -1 or +1, and token norms are at most R.
 
     Args:
         data: {"X": (n, T, d), "y": (n,)}.
         radius: R, the largest allowed token norm; None skips the check of the norms.
 
     Raises:
-        Refused: for a wrong rank or length, NaN, other labels, or a token longer than R.
+        Refused: if an array has a wrong rank or length, or contains NaN, other labels, or a token
+            longer than R.
     """
     tokens, labels = np.asarray(data["X"]), np.asarray(data["y"])
     if tokens.ndim != 3 or labels.shape != tokens.shape[:1]:
@@ -88,7 +89,7 @@ class SparseContext:
     noise: Noise = "uniform"
 
     def __post_init__(self) -> None:
-        """Check that the numbers of relevant tokens and of dimensions satisfy Assumption 3."""
+        """Check that the number of relevant tokens and the dimension satisfy Assumption 3."""
         if self.noise not in get_args(Noise):
             raise Refused(
                 f"noise={self.noise!r} is unknown, expected one of {', '.join(get_args(Noise))}."
@@ -113,7 +114,7 @@ class SparseContext:
 
     @property
     def noise_norm(self) -> float:
-        """The largest norm Z of the noise that the bounds on its coordinates allow."""
+        """The largest norm Z that the noise can have under the bounds on its coordinates."""
         if self.noise == "none":
             return 0.0
         other = self.noise_nu / max(self.distractors, 1)
@@ -158,14 +159,16 @@ class SparseContext:
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedAttention:
-    """The data model DM2: standard normal tokens, with the sign of a single-head teacher as label.
+    """The data model DM2: standard normal tokens, labelled by the sign of a teacher's output.
 
-    The sampler drops sequences whose teacher output is at most `threshold` in absolute value.
+    The teacher is a single head. The sampler drops sequences whose teacher output is at most
+    `threshold` in absolute value.
 
     Attributes:
         tokens: T, number of tokens.
         dimension: d, dimension of a token.
-        threshold: the absolute teacher output that a kept sequence exceeds; 0.2 in the paper.
+        threshold: the absolute value that the teacher's output on a kept sequence exceeds; 0.2 in
+            the paper.
     """
 
     tokens: int
@@ -184,7 +187,7 @@ class PlantedAttention:
         }
 
     def sample(self, key: jax.Array, teacher: dict[str, Array], n: int, /) -> Data:
-        """Draw 2 n + 64 sequences, and return the first n whose |output| exceeds the threshold.
+        """Draw 2 n + 64 sequences, and return the first n whose |output| exceeds `threshold`.
 
         If fewer than n outputs exceed the threshold, the function adds the sequences with the
         largest absolute outputs.

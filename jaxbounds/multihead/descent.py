@@ -1,9 +1,9 @@
 """Bounds for gradient descent: heads, step size, loss and gap of Section 4, Appendices B and C.
 
-No constant is hidden in an order of growth. The module computes the printed and the sharpened
-constants by the same formulas. Let kappa = 1/2 be an upper bound on beta_3 ||theta - theta_k||^2 /
-sqrt(H). Let q be kappa times the factor in Proposition 4's quasi-convexity bound (4/3 as printed).
-If q < 2 and every step lowers the loss as in (68), then
+No constant is hidden in an order of growth. One set of formulas gives both the printed and the
+sharpened constants. Let kappa = 1/2 be an upper bound on beta_3 ||theta - theta_k||^2 / sqrt(H).
+Let q be kappa times the factor in Proposition 4's quasi-convexity bound (4/3 as printed). If q < 2
+and every step lowers the loss as in (68), then
 
     ||theta_k - theta||^2 <= D^2 + (2 + q) eta k L(theta) + q eta L(theta_0) <= (3 + 2 q) D^2,
     (1 - q/2) mean_k L(theta_k) <= (1 + q/2) L(theta) + D^2 / (2 eta K) + q L(theta_0) / (2 K).
@@ -43,7 +43,7 @@ TRAINING, STABILITY = 36.0, 256.0
 """The factors of the printed head counts: 36 in (74) and (81) for training, 256 in (84) and (95)
 for stability.
 
-`root_heads` uses these factors. With a larger factor, the theorems require more heads.
+The function `root_heads` uses the factors. With a larger factor, the theorems require more heads.
 """
 
 
@@ -97,10 +97,10 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """A choice between the paper's constants and those of the sharpenings S6, S7, S9 and S10.
+    """A choice between the paper's constants and those of sharpenings S6, S7, S9 and S10.
 
     Attributes:
-        printed: whether to use Theorem 3, Lemma 11 and Theorem 4 as printed.
+        printed: whether to use the paper's own constants of Theorem 3, Lemma 11 and Theorem 4.
         mean_square: whether to use beta_1# with the root mean square over heads (S2) instead of the
             largest head.
         sturm: whether to use the factor sec(sqrt(kappa) / 2) = 1.0659 of sharpening S8 instead of
@@ -118,7 +118,7 @@ class Constants:
 
     @property
     def reach(self) -> ArrayLike:
-        """The number `reach`: every iterate satisfies ||theta_k - theta|| <= reach * D."""
+        """The factor `reach` in the bound ||theta_k - theta|| <= reach * D on every iterate."""
         return 3.0 if self.printed else reach(self.weight)
 
 
@@ -134,9 +134,9 @@ def sharp_weight(curvature: ArrayLike, /) -> ArrayLike:
 
 
 def reach(weight: ArrayLike, /) -> ArrayLike:
-    """Return reach = sqrt(3 + 2 q), with which ||theta_k - theta|| <= reach D (sharpening S9).
+    """Return reach = sqrt(3 + 2 q), the factor in ||theta_k - theta|| <= reach D (sharpening S9).
 
-    In place of reach, the paper prints the factor 3.
+    The paper prints the factor 3 in place of reach.
     """
     return jnp.sqrt(3 + 2 * jnp.asarray(weight))
 
@@ -156,7 +156,7 @@ def _weight_and_reach(constants: Constants, s: Setting) -> tuple[ArrayLike, Arra
 def root_heads(
     s: Setting, constants: Constants = PRINTED, /, *, stability: bool = False
 ) -> ArrayLike:
-    """Return the least sqrt(H) of equation (74), or with `stability` of equation (84).
+    """Return the least sqrt(H) that satisfies (74), or (84) if `stability` is set.
 
     The sharpened bound comes from the condition beta_3# ||theta - theta_k||^2 <= sqrt(H) / 2 for
     all k. The proof for stability compares two runs, whose distance can be twice as large.
@@ -170,11 +170,11 @@ def root_heads(
 
 
 def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, /) -> ArrayLike:
-    """Return the least x = sqrt(H) with x >= threshold(spread / x), for threshold(s) = a + b s.
+    """Return the least x = sqrt(H) with x >= threshold(spread / x), where threshold(s) = a + b s.
 
-    `threshold(s)` returns the least sqrt(H) that a condition on H allows if every head of the
-    target has norm s. A target spread evenly over the heads has s = ||theta||_{2,infinity} = spread
-    / sqrt(H). Eq. (74) then holds for all x = sqrt(H) with x^2 >= a x + b spread.
+    `threshold(s)` returns the least sqrt(H) that satisfies a condition if every head of the target
+    has norm s. A target spread evenly over the heads has s = ||theta||_{2,infinity} = spread /
+    sqrt(H). Eq. (74) then holds for all x = sqrt(H) with x^2 >= a x + b spread.
     """
     constant = threshold(0.0)
     slope = threshold(1.0) - constant
@@ -199,10 +199,10 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     (sharpening S10) uses eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 /
     beta_1# <= 4 / (sqrt(T) R). Therefore the bound beta_2# is needed only within the distance B =
     reach D + 4 / (sqrt(T) R) of the target. Within the distance B of the target, each head differs
-    from the target's head by at most B. There, the root mean square of ||U_h||_F over the heads
+    from the target's head by at most B. Within B, the root mean square of ||U_h||_F over the heads
     differs from that of the target by at most B / sqrt(H). If `constants.mean_square` is false, the
-    bound adds B itself to the largest head norm. For this reason, the bound without `mean_square`
-    grows with D for any number of heads.
+    bound adds B itself to the largest head norm. Without `mean_square`, the bound therefore grows
+    with D for any number of heads.
     """
     xp = array_module(s)
     root = xp.sqrt(s.heads)
@@ -219,7 +219,7 @@ def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
 
 
 def largest_step(s: Setting, K: ArrayLike, constants: Constants = PRINTED, /) -> ArrayLike:
-    """Return the largest step min(1 / rho, D^2 / (K L(theta)), D^2 / L(theta_0)).
+    """Return the largest step size, min(1 / rho, D^2 / (K L(theta)), D^2 / L(theta_0)).
 
     The printed Theorem 3 also requires a step size of at most 1.
     """
@@ -248,7 +248,7 @@ def averaged_loss(
 ) -> ArrayLike:
     """Return Lemma 9's bound on the mean loss: 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K).
 
-    For the printed q = 2/3, the sharpened formula has these factors 2, 3/4 and 1/2.
+    With the printed q = 2/3, the sharpened formula has the factors 2, 3/4 and 1/2.
     """
     half = weight / 2
     return (regret(s, step, K) + half * (s.loss_target + s.loss_start / K)) / (1 - half)
@@ -333,6 +333,6 @@ def generalization_gap(
 def corollary4_gap(distance: ArrayLike, step: ArrayLike, n: ArrayLike, /) -> ArrayLike:
     """Return the gap bound 17 g_0(1/K)^2 / (eta n) of equation (96).
 
-    With `distance` = sqrt(2) G, the function returns the bound of Corollary 5.
+    If `distance` is sqrt(2) G, the function returns the bound of Corollary 5.
     """
     return 17 * distance**2 / (step * n)

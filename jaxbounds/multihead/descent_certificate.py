@@ -39,7 +39,7 @@ class DescentCertificate(NamedTuple):
 
     @classmethod
     def of(cls, *values: ArrayLike) -> "DescentCertificate":
-        """Make a certificate from scalars of any type, given in the order of the attributes."""
+        """Make a certificate from scalars of any type, in the order of the attributes."""
         return cls(*(float(np.asarray(value)) for value in values))
 
 
@@ -51,9 +51,9 @@ def least_root(
     *,
     stability: bool = False,
 ) -> ArrayLike:
-    """Return the least sqrt(H), for the number of heads H, at which the theorem is certified.
+    """Return the least sqrt(H) that the theorem certifies, where H is the number of heads.
 
-    The theorem in question is Theorem 3, or Theorem 4 if `stability` is set. The theorem's target
+    This function is about Theorem 3, or about Theorem 4 if `stability` is set. The theorem's target
     theta has ||theta||_{2,infinity} <= `s.size` + `spread` / sqrt(H), where `s` holds the
     quantities of the target and the run.
     """

@@ -50,7 +50,7 @@ def centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " 
 def printed_centre(classifier: Float[Array, " d"], sparsity: Real, /) -> Float[Array, " d"]:
     """Return (zeta / 2) u*, the centre of Lemma 2 and equation (102).
 
-    The true mean (zeta / 4) u* is half of this printed centre (erratum E2).
+    The true mean (zeta / 4) u* of u1 is half of (zeta / 2) u* (erratum E2).
     """
     return sparsity / 2 * classifier
 
@@ -75,9 +75,9 @@ def deviation_bound_dimension(
 ) -> Array:
     """Return C (2S + Z)(sqrt(d / n1) + sqrt(log(1/delta) / n1)) of (6), with C = 1 / sqrt(2).
 
-    For the deviation p from the true centre (erratum E2), this bound is at least `deviation_bound`.
-    The reasons are R <= S + Z and (1 + sqrt(2 log(1/delta))) / 2 <= (sqrt(d) + sqrt(log(1/delta)))
-    / sqrt(2).
+    For the deviation p from the true centre (erratum E2), this printed bound is at least
+    `deviation_bound`. The bound P# is smaller because R <= S + Z and (1 + sqrt(2 log(1/delta))) / 2
+    <= (sqrt(d) + sqrt(log(1/delta))) / sqrt(2).
     """
     roots = jnp.sqrt(1.0 * dimension) + jnp.sqrt(jnp.log(1 / jnp.asarray(failure)))
     return (2 * signal + noise) * roots / jnp.sqrt(2.0 * samples)
@@ -87,20 +87,20 @@ def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Arra
     """Return R sqrt(log(2 / delta) / (2 n1)), which bounds ||p|| with probability 1 - delta.
 
     Sharpening S15 proves this bound. The vector 2 n1 p is a sum of n1 independent vectors y xbar -
-    (zeta / 2) u*, one for each sequence. The vector y xbar is y times the mean token of one
-    sequence; its expectation is (zeta / 2) u*. In the mean over tokens, a relevant token has the
-    term +-(mu_+ + mu_-) / 2, shorter than mu_+. An irrelevant token has +-x_t. Therefore each
-    vector of the sum has norm at most R. Let r > 0. A sum of n1 independent vectors of mean zero
-    and norm at most R has norm at least r with probability at most 2 exp(-r^2 / (2 n1 R^2)). This
-    tail bound is Theorem 3.5 of Pinelis (1994), for a Hilbert space.
+    (zeta / 2) u*, one for each sequence. Here y xbar is y times the mean token of one sequence; the
+    expectation of y xbar is (zeta / 2) u*. In the mean over a sequence's tokens, each relevant
+    token contributes +-(mu_+ + mu_-) / 2, which is shorter than mu_+. Each irrelevant token
+    contributes +-x_t. So each vector of the sum has norm at most R. Let r > 0. A sum of n1
+    independent vectors of mean zero and norm at most R has norm at least r with probability at most
+    2 exp(-r^2 / (2 n1 R^2)). This tail bound is Theorem 3.5 of Pinelis (1994), for a Hilbert space.
     """
     return radius * jnp.sqrt(jnp.log(2 / jnp.asarray(failure)) / (2 * samples))
 
 
 def hoeffding_tail(mean: Real, heads: Real, /) -> Array:
-    """Return exp(-H t^2 / 2), a bound on the probability that H random signs have a mean >= t.
+    """Return exp(-H t^2 / 2), a bound on the probability of a mean >= t of H random signs.
 
-    This is the bound of Fact 2 for summands with absolute value at most B = 1. The probability that
+    For summands with absolute value at most B = 1, this bound is Fact 2. The probability that
     |mean| >= t has twice this bound; the paper omits the factor two.
     """
     return jnp.exp(-heads * jnp.asarray(mean) ** 2 / 2)
@@ -109,7 +109,7 @@ def hoeffding_tail(mean: Real, heads: Real, /) -> Array:
 def sign_sum_bound(failure: Real, /) -> Array:
     """Return sqrt(2 log(2 / delta)), a bound on |sum_h alpha_h| / sqrt(H) for random signs alpha_h.
 
-    The random signs satisfy this bound with probability 1 - delta.
+    Random signs satisfy this bound with probability at least 1 - delta.
 
     Lemma 12 prints log(1 / delta), which would be correct only for a one-sided inequality.
     """
@@ -137,7 +137,7 @@ def model_bound(dm1: Assumption3, size: Real, failure: Real, /) -> Real:
 
 
 def balanced_signs(heads: int, /) -> Float[Array, " H"]:
-    """Return alpha with equally many signs +1 and -1.
+    """Return signs alpha_h, of which half are +1 and half are -1.
 
     The model output at theta^(1) is then Phi = 0, so the condition P2 of a good start holds
     (sharpening S12).
@@ -160,7 +160,7 @@ def _slope(dm1: Assumption3, size: Real) -> Real:
 def margin_loss(dm1: Assumption3, size: Real, failure: Real, heads: Real, /) -> Real:
     """Return 2 (2 R^3 T (S + P) + sqrt(T) R) sqrt(2 log(1 / delta) / H), a term of Lemma 14.
 
-    Lemma 14 subtracts this term from gamma*, as the alpha_h are random and not +1 or -1. If all
+    Lemma 14 subtracts this term from gamma*, because its alpha_h are random in [-1, 1]. If all
     alpha are +1 or -1, nothing needs to be subtracted (sharpening S12).
     """
     return 2 * _slope(dm1, size) * jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / heads)
@@ -171,21 +171,21 @@ def margin_loss_sharp(dm1: Assumption3, failure: Real, heads: Real, /) -> Real:
 
     Sharpening S16 proves this bound for |alpha_h| <= 1. A is `attention_part`, and the alpha_h are
     uniform on [-1, 1]. Let m <= 1 be the mean of |alpha_h| over the heads. The part of the margin
-    that comes from W is m times its value at |alpha_h| = 1. If U^(1) is centred at (zeta / 2) u*,
-    this part at |alpha_h| = 1 is at least 2 A minus gamma*'s term for p. Hence the margin is at
-    least gamma* - (1 - 2 m) A. Since |alpha_h| is uniform on [0, 1], it is strictly sub-Gaussian
-    with variance 1/12. Therefore m exceeds 1/2 + t with probability at most exp(-6 H t^2), and is
-    below 1/2 - t with at most the same probability.
+    from W is m times the value of this part at |alpha_h| = 1. If U^(1) is centred at (zeta / 2) u*,
+    this value is at least 2 A minus gamma*'s term for p. The margin is therefore at least gamma* -
+    (1 - 2 m) A. Since |alpha_h| is uniform on [0, 1], it is strictly sub-Gaussian with variance
+    1/12. Therefore m exceeds 1/2 + t with probability at most exp(-6 H t^2), and the same bound
+    holds for m < 1/2 - t.
     """
     spread = jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)) / (3 * heads))
     return jnp.abs(attention_part(dm1)) * spread
 
 
 def heads_for_margin(dm1: Assumption3, size: Real, margin: Real, failure: Real, /) -> Real:
-    """Return Lemma 15's number of heads, at which one sample's margin is at least half of gamma*.
+    """Return Lemma 15's number of heads, for which each sample's margin is at least half of gamma*.
 
     Proposition 2 prints R^4 where Lemma 15 has another power of R. For n samples, pass delta / n as
-    `failure`. If all alpha are +1 or -1, the margin is this large for every number of heads
-    (sharpening S12).
+    `failure`. If all alpha are +1 or -1, the margin is at least half of gamma* for every number of
+    heads (sharpening S12).
     """
     return (4 * _slope(dm1, size) / margin) ** 2 * 2 * jnp.log(1 / jnp.asarray(failure))

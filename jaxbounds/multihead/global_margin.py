@@ -24,7 +24,7 @@ class GlobalMargin(NamedTuple):
 
     Attributes:
         value: min_i y_i Phi(X_i; theta) at `params`, a lower estimate of the global margin.
-        params: theta, a point that satisfies the constraint.
+        params: theta, the parameters of one head, which satisfy the constraint.
         starts: the margin that each search reached.
     """
 
@@ -34,7 +34,10 @@ class GlobalMargin(NamedTuple):
 
 
 def feasible(params: Head, norm: Norm, /) -> Head:
-    """Return the multiple of `params` (for "projection": of U) with the constraint's norm."""
+    """Return the multiple of `params` that satisfies the constraint.
+
+    For "projection", only U is multiplied.
+    """
     squares = jnp.sum(params["U"] ** 2)
     if norm == "projection":
         return {"U": params["U"] / jnp.sqrt(squares), "W": params["W"]}

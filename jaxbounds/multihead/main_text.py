@@ -12,14 +12,15 @@ Also
 
     alpha = 3 sqrt(d T) R^3 (3 R^2 (3 D + s) + 2) <= 42 sqrt(d T) R^5 s D.
 
-Therefore sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3 implies the condition (74) of Theorem 3. The factor
-256 * 13 instead of 36 * 13 implies the condition (84) of Theorem 4. For this number of heads
+Therefore, if sqrt(H) >= 36 * 13 d sqrt(T) R^5 s D^3, the condition (74) of Theorem 3 holds. The
+factor 256 * 13 in place of 36 * 13 gives an H that satisfies the condition (84) of Theorem 4. For
+this number of heads
 
     rho <= (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) 42^2 d T R^10 s^2 D^2,
 
-with sqrt(H) >= 468 and T R^2 <= sqrt(T d) R^3. For Corollary 2, the corresponding sums are 12 g_0 +
-3 B_2 + 1 <= 16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0. Corollary 2 contains H only in the
-condition B_2 g_0 >= 1.
+where sqrt(H) >= 468 and T R^2 <= sqrt(T d) R^3. For Corollary 2, the corresponding inequalities are
+12 g_0 + 3 B_2 + 1 <= 16 B_2 g_0 and 12 g_0 + 3 B_2 + 2 <= 17 g_0. The number H appears in
+Corollary 2 only through the condition B_2 g_0 >= 1.
 """
 
 import math
@@ -30,10 +31,10 @@ from jaxbounds.multihead.certificate import GoodInitialisation, realized_distanc
 from jaxbounds.multihead.descent import STABILITY, TRAINING, Setting
 
 HEADS, ALPHA = 13.0, 42.0
-"""Theorem 1's numbers: bounds on (9 D + 3 s + 1) / (s D) and 3 (9 D + 3 s + 2) / (s D)."""
+"""Theorem 1's constants, which bound (9 D + 3 s + 1) / (s D) and 3 (9 D + 3 s + 2) / (s D)."""
 GOOD_HEADS, GOOD_ALPHA = 16.0, 51.0
-"""Corollary 2's numbers: bounds on (12 g_0 + 3 B_2 + 1) / (B_2 g_0) and 3 (12 g_0 + 3 B_2 + 2) /
-g_0.
+"""Corollary 2's constants, which bound (12 g_0 + 3 B_2 + 1) / (B_2 g_0) and 3 (12 g_0 + 3 B_2 + 2)
+/ g_0.
 """
 
 
@@ -75,6 +76,6 @@ def corollary2_root_heads(
 def corollary2_rho(
     good: GoodInitialisation, radius: ArrayLike, K: ArrayLike, /, *, T: int, d: int, corrected: bool
 ) -> ArrayLike:
-    """Return 651.6 (d T)^{3/2} R^13 g_0(1/K)^4, a bound on rho(K) at `corollary2_root_heads`."""
+    """Return 651.6 (d T)^{3/2} R^13 g_0(1/K)^4, a bound on rho(K) for `corollary2_root_heads`."""
     distance = realized_distance(good, 1 / K, corrected=corrected)
     return _smoothness(GOOD_ALPHA, GOOD_HEADS * STABILITY, radius, T, d) * distance**4

@@ -51,7 +51,7 @@ def model_output(params: Params, tokens: Float[Array, "T d"], /) -> Float[Array,
 def combine_query_key(
     query: Float[Array, "*H d dq"], key: Float[Array, "*H d dk"], /
 ) -> Float[Array, "*H d d"]:
-    """Check that the optimiser's name `rule` is known.
+    """Return W = W_Q W_K^T; query and key weights enter the model only through W (Section 2).
 
     Raises:
         Refused: if query and key map to different dimensions d_k.

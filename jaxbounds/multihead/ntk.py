@@ -6,7 +6,7 @@ The best NTK margin is a convex problem over directions of norm sqrt(2):
 
 Every weight vector q in the simplex gives an upper bound on the best margin. The direction sum_i
 q_i y_i grad Phi(X_i), scaled to norm sqrt(2), gives a lower bound. The best margin lies between the
-two bounds, whichever solver found q.
+two bounds for every q, independent of the solver.
 """
 
 from typing import NamedTuple
@@ -24,8 +24,8 @@ from jaxbounds.multihead.loss import Data
 from jaxbounds.multihead.model import Params
 
 SQUARED_NORM = 2.0
-"""The squared norm ||theta*||^2 of Definition 1 (P3). A larger squared norm gives larger
-margins."""
+"""The squared norm ||theta*||^2 that Definition 1 (P3) prescribes. A larger squared norm gives
+larger margins."""
 
 
 class NTKMargin(NamedTuple):
@@ -100,7 +100,7 @@ def best_ntk_margin(
 
     Finding the point of least norm in a convex hull is a non-negative least squares problem. Let
     the rows of A be the gradients y_i grad Phi(X_i), so A A^T is the signed kernel. Let q >= 0 be
-    the vector that minimises ||A^T q||^2 + (1 - sum q)^2. Then q is a multiple of the best weights.
+    the vector that minimises ||A^T q||^2 + (1 - sum q)^2. This q is a multiple of the best weights.
 
     Args:
         gram: the result of `ntk_gram(params, X, X)`, in double precision for a small gap.
@@ -144,7 +144,8 @@ def separator(params: Params, data: Data, margin: NTKMargin, /) -> Params:
 def ntk_margins(params: Params, data: Data, direction: Params, /) -> Float[Array, " n"]:
     """Return the margins y_i <grad Phi(X_i; params), direction>; the least margin is P3's margin.
 
-    The function computes one forward derivative of the module along `direction`.
+    The function computes the margins by one forward-mode derivative of the module along
+    `direction`.
     """
     outputs = lambda point: jax.vmap(network, in_axes=(None, 0))(point, data["X"])
     _, along = jax.jvp(outputs, (dict(params),), (dict(direction),))
@@ -158,7 +159,7 @@ def held_out_margins(
     margin: NTKMargin,
     /,
 ) -> Float[Array, " m"]:
-    """Return the NTK margins of theta* on other samples, computed from the kernel alone.
+    """Return the NTK margins of theta* on other samples; the function needs only the kernel.
 
     Args:
         cross: the result of `ntk_gram(params, X_held_out, X)`.

@@ -1,9 +1,9 @@
-"""The least numbers of heads and samples at which the main theorems are informative.
+"""The least numbers of heads and samples at which the main theorems give a useful bound.
 
-At the start zero, one direction in parameter space, spread over the heads, separates all data. The
-loss at zero is log 2, and the target theta has L(theta) <= 1/K. The default population is
-`realizable.REALIZABLE`, with T = 3, d = 2 and R = 1. A bound on the generalization gap is
-informative if it is below log 2.
+At the start zero, one direction in parameter space, spread over the heads, separates all data. At
+the start zero, the loss is log 2, and the target theta has L(theta) <= 1/K. The default population
+is `realizable.REALIZABLE`, with T = 3, d = 2 and R = 1. A bound on the generalization gap is useful
+if it is below log 2, the loss at zero.
 """
 
 import math
@@ -60,11 +60,11 @@ def smallest_counts(
 ) -> dict[str, tuple[float, float]]:
     """Return, for each theorem, the certified number of heads and the number of samples needed.
 
-    Each theorem appears as printed and as sharpened. The number of samples needed is the least n at
-    which the bound on the generalization gap is below log 2. The results for Theorems 3 and 4 are
-    about runs from zero, with margin gamma / sqrt(2). The Corollary 5 part of the result is about
-    runs that start after a first phase. Each bound on the generalization gap is proportional to 1 /
-    n.
+    The result contains each theorem as printed and as sharpened. The number of samples needed is
+    the least n at which the bound on the generalization gap is below log 2. The results for
+    Theorems 3 and 4 are about runs from zero, with margin gamma / sqrt(2). The result for Corollary
+    5 is about runs that start after a first phase. Each bound on the generalization gap is
+    proportional to 1 / n.
 
     Args:
         K: number of steps.

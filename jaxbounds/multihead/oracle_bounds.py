@@ -21,9 +21,9 @@ from jaxbounds.multihead.oracle import (
 
 
 def gamma_linear(dm1: Assumption3, /) -> Real:
-    """Return gamma_lin of (132), the margin that the *oracle* linear classifier guarantees.
+    """Return gamma_lin of (132), the margin that the *oracle* linear classifier is certain to have.
 
-    The margin of the best linear classifier may be larger than gamma_lin.
+    The best linear classifier may have a margin larger than gamma_lin.
     """
     useful = dm1.zeta - 2 * (1 - dm1.zeta) * dm1.Z_mu / dm1.S**2
     return dm1.S * jnp.sqrt(dm1.T / 2) * useful
@@ -38,8 +38,8 @@ def gamma_attention(dm1: Assumption3, tolerance: Real, /) -> Real:
 def term_one_bounds(dm1: Assumption3, /) -> tuple[Real, Real]:
     """Return the lower bounds (112) and (113) on the two parts of Term I in (107).
 
-    Term I is the part of y <grad_W Phi, W*> that does not contain the deviation p. The bounds are
-    for U = U*.
+    Term I is the part of y <grad_W Phi, W*> that does not contain the deviation p. The bounds (112)
+    and (113) are for U = U*.
     """
     S, z, m, v, off = dm1.S, dm1.zeta, dm1.Z_mu, dm1.Z_nu, 1 - dm1.zeta
     first = (
@@ -58,7 +58,7 @@ def term_one_bounds(dm1: Assumption3, /) -> tuple[Real, Real]:
 
 
 def term_two_bound(dm1: Assumption3, size: Real, /) -> Real:
-    """Return the upper bound (114) on Term II in (107), the part that contains the deviation p."""
+    """Return the upper bound (114) on Term II in (107), the part of the margin due to p."""
     z, S, far = dm1.zeta, dm1.S, dm1.S + dm1.Z
     lengths = (z * S + (1 - z) * far) * (z * S**2 + (1 - z) * far**2)
     return weights_norm(dm1) * size * dm1.T**2.5 * lengths
@@ -87,7 +87,7 @@ def deviation_part_sharp(dm1: Assumption3, size: Real, /) -> Real:
 def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
     """Return a lower bound on y <grad_W Phi, W*> / ||W*||, from the expression in braces in (115).
 
-    The bound holds at alpha = 1, for U^(1) around the printed centre (zeta / 2) u*. Equation (116)
+    The bound is valid at alpha = 1, for U^(1) centred at the printed (zeta / 2) u*. Equation (116)
     multiplies the bound by |alpha| and then by 1/2; the result is the first two terms of gamma*.
     """
     z, S, Z = dm1.zeta, dm1.S, dm1.noise
@@ -99,7 +99,7 @@ def weights_margin_bound(dm1: Assumption3, size: Real, /) -> Real:
 def gamma_star(dm1: Assumption3, size: Real, /) -> Real:
     """Return gamma* of (7) and (119), a lower bound on the NTK margin of Lemma 13's direction.
 
-    The bound holds if alpha = +-1 and U^(1) = alpha 1_T ((zeta / 4) u* + p)^T.
+    The bound is valid if alpha = +-1 and U^(1) = alpha 1_T ((zeta / 4) u* + p)^T.
     """
     return attention_part(dm1) - deviation_part(dm1, size) + gamma_linear(dm1)
 
@@ -121,8 +121,8 @@ def lemma_18_sharp(gap: Real, share: Real, tolerance: Real, /, *, exact: bool = 
         gap: A - B, the least relevant score minus the largest irrelevant score.
         share: L / T, the share of relevant tokens.
         tolerance: epsilon, the attention that irrelevant tokens may keep.
-        exact: whether the formula has 1 / epsilon - 1 in place of 1 / epsilon. Scores with only two
-            values attain the bound with 1 / epsilon - 1.
+        exact: whether the formula has 1 / epsilon - 1 in place of 1 / epsilon. If the scores take
+            only two values, the bound with 1 / epsilon - 1 is attained.
     """
     odds = 1 / jnp.asarray(tolerance)
     odds = jnp.maximum(odds - 1, 1e-300) if exact else odds
@@ -134,7 +134,7 @@ def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
 
     The formula is Lemma 18's formula for the weights W_opt, with 3 S^4 / 4 as the lower bound A on
     relevant scores. The formula gives a negative Gamma if log((1/zeta - 1) / epsilon) is negative.
-    Proposition 3 is true only with max(Gamma, 0) in place of Gamma.
+    Proposition 3 is true only if max(Gamma, 0) replaces Gamma.
     """
     return weights_norm(dm1) * lemma_18(0.75 * dm1.S**4, dm1.zeta, tolerance)
 
@@ -142,8 +142,8 @@ def saturation_scale(dm1: Assumption3, tolerance: Real, /) -> Real:
 def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
     """Return Proposition 3's Gamma from A - B in (129) at max(Z_mu, Z_nu) (sharpening S14).
 
-    The argument requires A - B > 0. For Z_mu = Z_nu = S^2 / 8, this Gamma has the numerical factor
-    16/7, and the paper's Gamma has 8/3.
+    Here A - B must be positive. For Z_mu = Z_nu = S^2 / 8, this Gamma contains the number 16/7
+    where the paper's Gamma contains 8/3.
     """
     alike = replace(dm1, Z_mu=dm1.noise, Z_nu=dm1.noise)
     gap = relevant_score(alike) - irrelevant_score(alike)
@@ -151,10 +151,10 @@ def saturation_scale_sharp(dm1: Assumption3, tolerance: Real, /) -> Real:
 
 
 class TargetSlacks(NamedTuple):
-    """The amounts by which Section 5.3's target meets its requirements, as logarithms.
+    """The factors by which Section 5.3's target exceeds its requirements, as logarithms.
 
     Each requirement has the form "quantity >= 1", with all hidden constants set to one. A negative
-    logarithm means that the target fails the requirement.
+    logarithm means that the target violates the requirement.
 
     Attributes:
         saturates: the logarithm of S^2 H^{-p} C; the attention of the heads saturates if S^2 H^{-p}
@@ -183,16 +183,16 @@ def target_slacks(
     *,
     scaling: Real = 0.5,
 ) -> TargetSlacks:
-    """Return the amounts by which Section 5.3's target meets its requirements.
+    """Return the factors by which Section 5.3's target exceeds its requirements, as logarithms.
 
     The target is U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt.
 
     Args:
-        log_signal: log S, for the norm S of the patterns.
-        log_heads: log H, for the number H of heads.
+        log_signal: log S, where S is the norm of the patterns.
+        log_heads: log H, where H is the number of heads.
         log_scale: log C, where W_h has the factor C.
         power: p, the exponent of 1 / H in W_h.
-        log_n: log n, for the number n of samples.
+        log_n: log n, where n is the number of samples.
         scaling: the exponent c of the model's normalization H^{-c}; 1/2 in the paper.
     """
     outer = jnp.log(log_n) - log_signal + (scaling - 0.5) * log_heads

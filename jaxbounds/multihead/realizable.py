@@ -1,7 +1,7 @@
 """Assumption 2 with an explicit theta(eps): a population that zero initialisation separates.
 
 At zero initialisation, every head attends uniformly to all tokens. If all heads have the class
-direction, the model is therefore a linear classifier of the mean token, with margin gamma.
+direction, the model therefore classifies by a linear function of the mean token, with margin gamma.
 Therefore the assumptions of Corollaries 3 and 4 hold for runs on this population.
 """
 
@@ -23,13 +23,16 @@ REALIZABLE = SparseContext(
 REALIZABLE_MARGIN = (2 - 0.4) / math.sqrt(6)
 """The margin gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T of the population.
 
-Every sequence has at least the margin gamma at zero initialisation. The distances g_0 and g are
+At zero initialisation, every sequence has at least the margin gamma. The distances g_0 and g are
 proportional to 1 / gamma.
 """
 
 
 def class_direction() -> Params:
-    """Return Definition 1's theta* for two heads: the class direction in U, of norm sqrt(2)."""
+    """Return Definition 1's theta*, of norm sqrt(2), for two heads.
+
+    Each head has the class direction in U.
+    """
     outer = jnp.stack([jnp.ones(3), -jnp.ones(3)], axis=1) / math.sqrt(6)
     return {"U": jnp.broadcast_to(outer, (2, 3, 2)), "W": jnp.zeros((2, 2, 2))}
 
@@ -44,10 +47,11 @@ def realizer(level: ArrayLike, copies: Float[Array, " G"], /) -> Params:
 def realizing_distance(
     level: ArrayLike, slack: ArrayLike = 1.0, /, *, margin: ArrayLike = REALIZABLE_MARGIN
 ) -> Any:
-    """Return g_0(eps) = slack log(1 + 1/eps) / gamma >= ||theta(eps) - theta_0||; slack >= 1.
+    """Return g_0(eps) = slack log(1 + 1/eps) / gamma, at least ||theta(eps) - theta_0||.
 
-    A slack above 1 makes g_0 larger than the distance ||theta(eps) - theta_0||. This formula for
-    g_0 holds for every population that a direction of norm one separates at zero with margin gamma.
+    The argument `slack` is at least 1. A slack above 1 makes g_0 larger than the distance
+    ||theta(eps) - theta_0||. This formula is valid for every population that a direction of norm
+    one separates at zero with margin gamma.
     """
     xp = array_module(level, slack, margin)
     return xp.asarray(slack) * xp.log1p(1 / xp.asarray(level)) / margin

@@ -160,7 +160,7 @@ class Roberta(nn.Module):
     def __call__(
         self, tokens: Int[Array, "B T"], mask: Bool[Array, "B T"], *, train: bool = False
     ) -> Float[Array, "B L"]:
-        """Compute the logits.
+        """Compute the classifier's logits.
 
         Args:
             tokens: ids; the classifier reads the first token of each sentence.
@@ -211,12 +211,12 @@ def init_roberta(shape: RobertaShape, key: Array, /) -> dict:
 def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
     """Return the shape of a network that divides the same weight matrices among `heads` heads.
 
-    The parameters do not change; only the network that uses the parameters changes. If `heads` is
+    The parameters themselves do not change; only the network that uses them changes. If `heads` is
     `shape.heads`, the network stays the same.
 
     Raises:
-        Refused: if `heads` does not divide heads * head_width, the number of columns of all present
-            heads.
+        Refused: if `heads` does not divide the number of columns of all present heads, heads *
+            head_width.
     """
     columns = shape.heads * shape.head_width
     if heads < 1 or columns % heads:
@@ -236,7 +236,8 @@ def prune_heads(shape: RobertaShape, params: dict, keep: np.ndarray, /) -> dict:
         keep: the indices of the kept heads in each layer, shape (layers, heads kept).
 
     Raises:
-        Refused: if `keep` does not match the number of layers, or names heads that do not exist.
+        Refused: if `keep` does not have one row for each layer, or contains the index of a head
+            that does not exist.
     """
     keep = np.asarray(keep)
     inside = keep.size and keep.min() >= 0 and keep.max() < shape.heads

@@ -39,8 +39,8 @@ SETTINGS: dict[str, tuple] = {
     "is_decoder": (False, None),
     "add_cross_attention": (False, None),
 }
-"""A dictionary from further entries of `config.json` to their allowed values; None means that the
-entry may be missing."""
+"""A dictionary from other entries of `config.json` to the values that the library accepts; None
+means that the entry may be missing."""
 
 _PLACES = {
     "embeddings.word_embeddings": "tokens",
@@ -151,7 +151,7 @@ def load_roberta(
         folder: a Hugging Face folder, which contains `config.json` and `model.safetensors`.
         key: random key of the classifier's weights.
         labels: number of logits; by default the number in `config.json`.
-        memory_limit: the largest allowed size of the parameters, in bytes.
+        memory_limit: the largest size of the parameters, in bytes, that the function accepts.
 
     Returns:
         The shape, and the parameters in the current default precision.

@@ -8,7 +8,7 @@ A problem is a dict with:
 - `copies`, the number of heads in each group of equal heads, stored as floats;
 - `step`, the step size eta, and `K`, the number of steps that the claims are about.
 
-Every run makes `STEPS` steps, and the claims are only about the first K steps.
+Every run makes `STEPS` steps, but the claims are only about its first K steps.
 """
 
 from collections.abc import Callable
@@ -33,8 +33,8 @@ class Run(NamedTuple):
     """A run of gradient descent; the leading axis of each array is the step k = 0, ..., STEPS.
 
     Attributes:
-        params: theta_k, one head per group.
-        losses: the training losses L(theta_k) of all steps.
+        params: theta_k, stored as one head per group.
+        losses: the training losses L(theta_k) at all steps k.
         slopes: the gradient norms ||grad L(theta_k)|| over all heads.
     """
 
@@ -101,8 +101,8 @@ def gradient_descent(
 
     Args:
         risk: the loss as a function of the groups' parameters and of one head's parameters in each
-            group. The gradient of `risk` in its second argument is the gradient that every head of
-            the group receives.
+            group. The gradient of `risk` with respect to its second argument is the gradient that
+            each head of a group receives.
         start: theta_0, one head for each group.
         copies: the number of heads in each group.
         step: the step size eta.
@@ -120,7 +120,7 @@ def gradient_descent(
 def descend(problem: Instance) -> Run:
     """Run gradient descent on a problem.
 
-    JAX compiles this function once, although checks of hypotheses and measurements both call it.
+    JAX compiles this function once, for the checks of hypotheses and for the measurements.
     """
     data, copies = training_set(problem), problem["copies"]
     risk = lambda params, single: tied_risk(params, copies, data, single)
@@ -147,7 +147,7 @@ def within(problem: Instance, /, *, last: int) -> Bool[Array, " k"]:
 def average_over(
     values: Float[Array, " k"], problem: Instance, /, *, first: int
 ) -> Float[Array, ""]:
-    """Return the mean of `values` over K consecutive indices, beginning with `first` (0 or 1)."""
+    """Return the mean of `values` over K consecutive indices, starting at `first` (0 or 1)."""
     counted = within(problem, last=first) & (jnp.arange(STEPS + 1) >= first)
     return jnp.sum(jnp.where(counted, values, 0.0)) / horizon(problem)
 

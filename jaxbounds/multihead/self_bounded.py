@@ -5,8 +5,8 @@ For any twice differentiable f, the Hessian of L = (1/n) sum l(y_i f_i) is
     (1/n) sum [l''_i grad f_i grad f_i^T + l'_i y_i Hess f_i].
 
 The term with l''_i has no negative eigenvalue, and |l'| <= l. Therefore lambda_min(Hess L) >= -c L
-with c = max_i ||Hess f_i||, for any architecture. For the paper's model, the paper proves the
-constant c = beta_3 / sqrt(H). The paper does not contain the inequality for arbitrary networks.
+with c = max_i ||Hess f_i||, for any architecture. For the paper's model, the paper proves this
+inequality with c = beta_3 / sqrt(H). The inequality for arbitrary networks is not in the paper.
 """
 
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def slope_weighted_curvature(
 ) -> Float[Array, ""]:
     """Return (1/n) sum |l'(m_i)| ||Hess f_i||, which bounds -lambda_min(Hess L).
 
-    No constants are hidden.
+    The function hides no constant.
 
     Args:
         margins: the margins m_i = y_i f(X_i).
@@ -32,7 +32,9 @@ def slope_weighted_curvature(
 def loss_weighted_curvature(
     margins: Float[Array, " n"], norms: Float[Array, " n"], /
 ) -> Float[Array, ""]:
-    """Return L max_i ||Hess f_i||, a weaker bound in terms of the loss L. No constants are hidden.
+    """Return L max_i ||Hess f_i||, a weaker bound in terms of the loss L.
+
+    The function hides no constant.
 
     Args:
         margins: the margins m_i = y_i f(X_i).

@@ -68,7 +68,7 @@ def on_average_stability(
 
 
 def expansion(step: Reals, weak: Reals, smooth: Reals, loss: Reals, /) -> Reals:
-    """Return the expansion factor max(1 + eta beta_3 L / sqrt(H), eta beta_2) of (19) and (20).
+    """Return max(1 + eta beta_3 L / sqrt(H), eta beta_2), the expansion factor in (19) and (20).
 
     The argument `weak` is beta_3 / sqrt(H).
     """
@@ -84,14 +84,15 @@ def growth_rate(step: Reals, weak: Reals, losses: Reals, /) -> Reals:
 
 
 def growth(before: Reals, rate: Reals, added: Reals, /) -> Reals:
-    """Return (1 + rate) ||theta_k - theta_k^{-i}|| + added, the bound in (20) and (22)."""
+    """Return (1 + rate) ||theta_k - theta_k^{-i}|| + added, the right side of (20) and (22)."""
     return (1 + rate) * before + added
 
 
 def misparenthesised_growth(before: Reals, weak: Reals, loss: Reals, added: Reals, /) -> Reals:
-    """Return the bound (21), (89) on ||theta_{k+1} - theta_{k+1}^{-i}|| with misplaced parentheses.
+    """Return the bound (21), (89) on ||theta_{k+1} - theta_{k+1}^{-i}|| as printed.
 
-    The printed bound is ((1 + weak) * loss) * before + added, where `before` is ||theta_k -
-    theta_k^{-i}||. The paper means (1 + weak loss), as in (20) and (22).
+    The printed bound has misplaced parentheses. The printed bound is ((1 + weak) * loss) * before +
+    added, where `before` is ||theta_k - theta_k^{-i}||. The paper means (1 + weak loss), as in (20)
+    and (22).
     """
     return (1 + weak) * loss * before + added

@@ -1,10 +1,11 @@
-"""Groups of equal heads, which stay equal. The cost does not depend on the size of a group.
+"""Groups of equal heads, which stay equal.
 
-Heads with equal start parameters receive equal gradients at every step. Equal heads stay equal
-under every optimiser that applies one rule to all coordinates. G heads with their multiplicities
-therefore represent H heads in G groups. The parameters are the parameters of one head per group,
-{"U": (G, T, d), "W": (G, d, d)}. `copies` (G,) is the number of heads in each group, as floats.
-Certified head counts can exceed every integer type, and such heads need not be stored.
+The cost of a computation does not depend on the numbers of heads in the groups. Heads with equal
+start parameters receive equal gradients at every step. Equal heads stay equal under every optimiser
+that applies one rule to all coordinates. Therefore, G stored heads and their numbers of copies
+represent H heads in G groups. The parameters are the parameters of one head per group, {"U": (G, T,
+d), "W": (G, d, d)}. `copies` (G,) is the number of heads in each group, as floats. Certified head
+counts can exceed every integer type, and such heads need not be stored.
 """
 
 from typing import TYPE_CHECKING
@@ -36,9 +37,8 @@ def tied_output(
         copies: the number of heads in each group.
         tokens: one sequence of tokens, shape (T, d).
         single: the parameters of one head of each group; they may differ from the group's
-            parameters. If `single` is None, the function uses `params` in its place. If `single`
-            equals `params`, the derivative with respect to `single` is the gradient that one head
-            receives.
+            parameters. If `single` is None, the function uses `params` instead. If `single` equals
+            `params`, the derivative with respect to `single` is the gradient of a single head.
 
     Raises:
         AssertionError: if the parameters and `copies` have different numbers of groups.
@@ -91,7 +91,7 @@ def tied(
 ) -> "optax.GradientTransformation":
     """Return an optimiser for groups of equal heads.
 
-    Each group moves as each of its heads would under the optimiser `rule`.
+    Each group moves as each of its heads would move under the optimiser `rule`.
     """
     import optax
 

@@ -21,7 +21,7 @@ class Tokenizer(NamedTuple):
 
     Attributes:
         encode: a function from texts to the token ids of each text, without start and end tokens.
-        size: the number of ids; all ids are below it.
+        size: the number of ids; all ids are smaller than this number.
     """
 
     encode: Callable[[Sequence[str]], list[list[int]]]

@@ -20,4 +20,4 @@ EXPERIMENTS = (
     ntk.EXPERIMENT,
     weakconvexity.EXPERIMENT,
 )
-"""The experiments of this paper for `jaxbounds run`."""
+"""The experiments of this paper that `jaxbounds run` carries out."""

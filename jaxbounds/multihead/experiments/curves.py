@@ -1,9 +1,9 @@
 """The training of Figures 2 to 5, which records losses and other quantities along the way.
 
-The paper's heads start at zero and therefore stay equal. The module `EqualHeads` stores one head
-for all H heads, so the time that a curve takes does not depend on H. A lane is one trial at one
-number of heads H. H and the step size are inputs of a lane, so one compiled program trains all
-lanes.
+The paper's heads have equal start parameters (zero) and therefore stay equal. The module
+`EqualHeads` stores one head for all H heads, so the time that a curve takes does not depend on H. A
+lane is one trial at one number of heads H. H and the step size are inputs of a lane, so one
+compiled program trains all lanes.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class Panel:
     Attributes:
         rule: the optimiser: "gd", "momentum" (coefficient 0.9, which the paper does not state),
             "adam" or "adamw".
-        step_size: eta at H = 1.
+        step_size: the step size eta at H = 1.
         exponent: the power of H in the step size; eta is `step_size` H^exponent.
     """
 
@@ -52,7 +52,7 @@ class Panel:
     exponent: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse an unknown rule.
+        """Check that the optimiser's name `rule` is known.
 
         Raises:
             Refused: if the rule is unknown; the message lists the known rules.
@@ -77,15 +77,16 @@ class Curves:
 
     Attributes:
         panels: the optimisers; each has its own row of the figure.
-        heads: the numbers of heads H, increasing. The paper does not state the numbers of heads of
-            its figures.
+        heads: the numbers of heads H, increasing. The paper does not state the values of H in its
+            figures.
         trials: the number of runs, each with its own data (5 in the paper).
         steps: the number of steps of the optimiser. The paper does not state its number of steps.
         every: the number of steps between records; a divisor of `steps`.
-        opening: the number of first steps that are recorded one by one.
+        opening: the number of steps at the start of the run that are recorded one by one.
         n: the number of training samples.
         test: the number of test samples.
-        dtype: "float32" or "float64"; the data are drawn in float32 either way.
+        dtype: "float32" or "float64", the precision of the training; the data are always drawn in
+            float32.
         student: the network: "equal-heads" (the paper's model, from zero), "all-heads" (the paper's
             model with all heads written out), or a name from `students.register`.
     """
@@ -129,10 +130,10 @@ class Curves:
 
 
 def _group(lanes: Lane) -> int | None:
-    """Return how many lanes (trials) run together: 4 to 8 on a CPU, else None.
+    """Return how many lanes (trials) one call runs: 4 to 8 on a CPU, else None.
 
-    For None, the function `sweep` decides. On a CPU, the code that XLA compiles for a single lane
-    is slow.
+    If the function returns None, `sweep` decides the number. The code that XLA compiles for a
+    single lane is slow on a CPU.
     """
     count = len(lanes["step_size"])
     few = min(range(8, 3, -1), key=lambda size: -count % size)
@@ -157,8 +158,9 @@ def run_curves(
         draw: a function from a trial's key to {"train": {"X": (T, d, n), "y": (n,)}, "test": {"X",
             "y"}} and further data for `measure`, in float32.
         measure: a function that returns further quantities to record. Its arguments are a lane (one
-            trial at one H) and the parameters of one head (leading axis 1). For another student
-            (network), the result has only the losses, the accuracy and the margins.
+            trial at one H) and the parameters of one head (leading axis 1). For a student other
+            than the paper's model, the result contains only the losses, the accuracy and the
+            margins.
         folder: the folder in which the run stores its progress.
         resume: whether to continue the run that `folder` contains; False clears the folder first.
 
@@ -166,7 +168,8 @@ def run_curves(
         A data set of the recorded quantities, with the axes (panel, H, trial, step).
 
     Raises:
-        Refused: if the folder to resume from is damaged or has another configuration or key.
+        Refused: if the folder to resume is damaged, or contains a run with another configuration or
+            key.
     """
     wide = config.dtype == "float64"
     parts = []
@@ -239,7 +242,7 @@ def _recorded(
 
 
 def _labelled(config: Curves, swept: list[Swept]) -> xr.Dataset:
-    """Return the recorded quantities of all lessons (programs) with the axes (H, trial, step)."""
+    """Return the recorded quantities of all training programs, with axes (H, trial, step)."""
     shape, dims = (len(config.heads), config.trials, -1), ("H", "trial", "step")
     data = {
         name: (dims, np.concatenate([part.metrics[name] for part in swept]).reshape(shape))

@@ -18,10 +18,10 @@ DEEP = 16
 A larger `DEEP` leaves more of the axis uncompressed.
 """
 SHORT = 30.0
-"""If the ends of a logarithmic axis differ by less than this factor, the axis has ticks between the
-powers of ten.
+"""If the ratio of the ends of a logarithmic axis is below this number, the axis has ticks between
+the powers of ten.
 
-A larger `SHORT` gives such ticks to longer axes too.
+A larger `SHORT` gives ticks between the powers of ten to more axes.
 """
 
 
@@ -29,7 +29,7 @@ class Quantity(NamedTuple):
     """A quantity that the figure draws.
 
     Attributes:
-        name: the variable of the data set; "log10_..." is drawn on a logarithmic axis.
+        name: the variable of the data set; a name "log10_..." means a logarithmic axis.
         label: the label of the axis.
         line: a reference value for a horizontal line, or NaN for no line.
         line_label: the label of the reference value, for the legend.
@@ -160,7 +160,7 @@ def _draw(
 
 
 def _compress(axis: "matplotlib.axes.Axes", values: np.ndarray) -> None:
-    """Set the axis of a decimal logarithm so that values below -16 are compressed."""
+    """Set an axis of decimal logarithms; the part of the axis below -16 is compressed."""
     least, most = float(values.min()), float(values.max())
     axis.set_yscale("symlog", linthresh=DEEP, linscale=1.6)
     axis.set_ylim(1.1 * least, max(most + 1, 1.0))

@@ -1,8 +1,9 @@
 """Lessons: the compiled training programs of Figures 2 to 5.
 
 A student is the network that a lesson trains, and a lane is one trial at one H. For the paper's
-model with equal heads, one lesson trains at all H, because H and the step size are inputs of a
-lane. For another student, H changes the shapes of the parameters, so each H has its own lesson.
+model with equal heads, one lesson (training program) serves all H, because H and the step size are
+inputs of a lane. For another student, the parameters have other shapes at each H, so each H has its
+own lesson.
 """
 
 import zlib
@@ -90,7 +91,7 @@ def equal_heads(rule: Rule, lanes: Lane, measure: Measure, /) -> Lesson:
 def _own(student: Student, name: str, rule: Rule, lanes: Lane) -> Lesson:
     """Return the training program of a student (network) on the lanes (trials) of one H.
 
-    For a student, the sample axis of the data is the first axis.
+    A student gets data whose sample axis is the first axis.
     """
 
     def outputs(params: Any, lane: Lane, part: str) -> Array:
@@ -118,7 +119,7 @@ def lessons(
         rule: the name of the optimiser.
         heads: the number of heads H.
         lanes: the inputs of all lanes (one trial at one H), ordered by H and then by trial. In the
-            data, the sample axis is the last axis.
+            data of a lane, the sample axis is the last axis.
         keys: the random keys from which the data of the lanes were drawn. A student other than the
             paper's equal heads uses these keys for the random parameters of its start.
         measure: a function from a lane (one trial at one H) and the parameters of one head to

@@ -1,9 +1,9 @@
 """The looseness of Section 3's bounds as a function of H, T, d, R and training time.
 
 From a base point, the experiment varies one size at a time. Autograd measures the left sides of the
-bounds, which are the quantities that the bounds limit. A bound needs one of its factors if, for one
-family of networks, the measured quantity grows like this factor. A bound does not need a factor if
-a sharpened bound without this factor holds for all networks.
+bounds, which are the quantities that the bounds limit. A bound needs one of its factors if the
+measured quantity of one family of networks grows like this factor. A bound does not need a factor
+if a sharpened bound without the factor holds for all networks.
 """
 
 from dataclasses import dataclass
@@ -45,11 +45,11 @@ class Looseness:
         tokens: the numbers of tokens T, even; the second value belongs to the base point.
         dimensions: the token dimensions d; the second value belongs to the base point.
         radii: the values of R, the norm of every token; the second value belongs to the base point.
-        size: ||U_h|| of every head, and ||W_h|| of random heads.
+        size: the norm ||U_h|| of every head, and the norm ||W_h|| of every head in random networks.
         n: the number of samples of random networks and of the run.
-        samples: the model's Hessian is measured at this number of samples, the first ones of the
-            data.
-        seeds: the number of random networks at each point, and the number of runs.
+        samples: the number of samples, the first ones of the data, at which the model's Hessian is
+            measured.
+        seeds: the number of random networks at each point, which is also the number of runs.
         steps: the steps at which a run of Figure 2 (GD, eta = 1, T = 10, d = 4, start at zero) is
             measured; 0 is the start.
         run_heads: the number of heads H of the run of Figure 2.
@@ -96,7 +96,7 @@ class Looseness:
     def points(self) -> list[tuple[str, dict[str, Any]]]:
         """Return each axis ("H", "T", "d" or "R") with the sizes of its points.
 
-        The sizes of every axis include the base point.
+        Each axis includes the base point.
         """
         grids = (self.heads, self.tokens, self.dimensions, self.radii)
         base = {axis: grid[1] for axis, grid in zip(AXES, grids)}
@@ -114,7 +114,7 @@ def _network(
 
 
 def _run_of_figure_2(config: Looseness, key: jax.Array) -> list[tuple[Any, Any]]:
-    """Return all heads' parameters after each number of steps in `config.steps`, and the data."""
+    """Return all heads' parameters at each number of steps in `config.steps`, and the data."""
     with enable_x64(False):  # the figure's data are float32
         drawn = draw(FIGURE_2, key, config.n)
     part = {name: jnp.asarray(np.asarray(leaf), float) for name, leaf in drawn.items()}
@@ -139,7 +139,7 @@ def run(config: Looseness, key: jax.Array, /) -> xr.Dataset:
     networks.
 
     The measurements on networks have the axes (family of networks, point, seed, quantity). The
-    measurements along the run have the axes (step, seed, quantity). All numbers are float64.
+    measurements along the run have the axes (step, seed, quantity). All measurements use float64.
     """
     with enable_x64(True), jax.default_matmul_precision("highest"):
         return _run(config, key)

@@ -1,4 +1,4 @@
-"""The quantities that Section 3 bounds, by autograd, beside the printed and sharpened bounds.
+"""The quantities that Section 3 bounds, by autograd, with their printed and sharpened bounds.
 
 The Hessian of the loss is blockdiag(blocks) + F F^T with a block for each head. Autograd gives the
 blocks (`jax.hessian` of a head's slope-weighted output) and F (`jax.jacrev` of the outputs). The
@@ -32,15 +32,15 @@ class Measured(NamedTuple):
     """Every quantity of `QUANTITIES` and its bounds, measured at one network.
 
     Attributes:
-        left: the measured quantities, in the order of `QUANTITIES`; automatic differentiation
-            computes these quantities, which the bounds limit.
-        printed: the printed bounds beta_1, beta_3 / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H), in
-            the order of `QUANTITIES`.
+        left: the measured quantities, which the bounds limit, in the order of `QUANTITIES`;
+            automatic differentiation computes them.
+        printed: the printed bounds on the quantities, in the order of `QUANTITIES`: beta_1, beta_3
+            / sqrt(H), beta_1, beta_2, beta_3 / sqrt(H).
         sharp: the sharpened bounds on the quantities in `left`.
         error: for each entry of `left`, the width of its certified interval divided by its value; 0
             for an entry without a certified interval.
         certified: whether the intervals of the least and of the greatest eigenvalue are both proved
-            to be correct.
+            to contain the eigenvalue.
         loss: the training loss L of the network.
     """
 
@@ -99,8 +99,8 @@ def measured(params: Params, data: Data, samples: int, /) -> Measured:
     Args:
         params: the weights U (H, T, d) and W (H, d, d).
         data: the samples X (n, T, d) and their labels y (n,).
-        samples: the model's Hessian is measured at this number of samples, the first ones of the
-            data.
+        samples: the number of samples, the first ones of the data, at which the model's Hessian is
+            measured.
     """
     heads, length, d = params["U"].shape
     loss, slope = jax.value_and_grad(empirical_risk)(params, data)

@@ -3,10 +3,10 @@
 Each aligned network is built to show that some bound needs one of its factors. Half of an aligned
 network's tokens are R e_1, and half are -R e_1. Every second head has the attention that makes the
 third cumulant of the two points R e_1 and -R e_1 largest. This cumulant is c* R^3 (sharpening S3).
-In each head with this attention, the rows of U are multiples of e_1. Their signs give the cumulant
-the same sign at all queries. The remaining heads alternate with these heads; in a remaining head,
-each query attends only to the tokens equal to the query. The remaining heads dominate the output,
-so the margin is positive and the ratio |l'| / l is almost one.
+In each head with this attention, the rows of U are multiples of e_1. The signs of these multiples
+give the cumulant the same sign at all queries. The remaining heads alternate with these heads; in a
+remaining head, each query attends only to the tokens equal to the query. The remaining heads
+dominate the output, so the margin is positive and the ratio |l'| / l is almost one.
 """
 
 import math
@@ -39,7 +39,7 @@ def _of_norm(leaf: Array, norm: float, axes: tuple[int, ...]) -> Array:
 def random_network(
     key: Array, radius: Float[Array, ""], size: float, /, *, H: int, T: int, d: int, n: int
 ) -> tuple[Params, Data]:
-    """Draw a network of normal directions: token norms R, ||U_h|| = ||W_h|| = size.
+    """Draw a network with normal random directions, token norms R and ||U_h|| = ||W_h|| = size.
 
     Labels are random signs.
     """

@@ -33,7 +33,7 @@ SETTINGS = default_settings(
 
 
 def _bent(axis: str, power: float) -> Control:
-    """Return a function that makes the claims false: it changes exponents along an axis."""
+    """Return a function that makes claims false: it changes exponents along an axis."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)
@@ -43,7 +43,7 @@ def _bent(axis: str, power: float) -> Control:
 
 
 def _at(share: float, bound: str) -> Control:
-    """Return a function that makes the claims false: quantities become `share` times a bound."""
+    """Return a function that makes claims false: it sets quantities to `share` times a bound."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         left = share * dataset[bound]
@@ -82,7 +82,9 @@ def slope(values: np.ndarray, sizes: np.ndarray, /, *, last: int = 0) -> float:
 def exponent(
     dataset: xr.Dataset, side: str, family: str, axis: str, quantity: str, /, *, last: int = 0
 ) -> float:
-    """Fit the exponent with which a quantity or its bound grows along an axis, to means over seeds.
+    """Fit the exponent with which a quantity or its bound grows along an axis.
+
+    The fit uses the means over seeds.
 
     Args:
         dataset: the measured and the bounding quantities, from `looseness.run`.
@@ -143,9 +145,9 @@ def _radius(dataset: xr.Dataset) -> Finding:
 
 
 def _excess(dataset: xr.Dataset, bound: str) -> tuple[float, str]:
-    """Return the largest (measured quantity - error) / bound, and a text that says where it occurs.
+    """Return the largest (measured quantity - error) / bound, and a text that names its place.
 
-    The text names the quantity, and either the networks or the run.
+    The text names the quantity, and the place (the networks or the run).
     """
     worst, place = -np.inf, ""
     for start, where in (("", "networks"), ("run_", "run")):
@@ -215,7 +217,7 @@ def _along_the_run(dataset: xr.Dataset) -> Finding:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide which factors the bounds need, and how loose the bounds are along training."""
+    """Decide which factors the bounds need, and how loose the bounds are during training."""
     exponents = (
         _needed(dataset, "H", CONVEXITY, "1 / sqrt(H)", -0.5),
         _needed(dataset, "T", HESSIAN, "sqrt(T)", 0.5),

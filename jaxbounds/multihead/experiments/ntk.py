@@ -5,7 +5,7 @@ are random starts of several scales and head counts, theta^(1), and zero. The ex
 the number n of samples. A head has T d + d^2 parameters, so it may reach a margin on n samples by
 memorising them. The experiment therefore tests the best direction on held-out samples, and whether
 the margin stops falling as n grows. Margins grow with the norm of the start, so margins are
-comparable only at equal `head_norm`. Definition 1 bounds `head_norm` by B_2.
+comparable only at equal `head_norm`. The bound B_2 in Definition 1 is a bound on `head_norm`.
 """
 
 import itertools
@@ -104,8 +104,8 @@ def _one_seed(
 ) -> Iterator[tuple[str, list[tuple]]]:
     """Yield, for each start, its name and five quantities at each number of samples n.
 
-    The quantities are the margin, its upper bound, the separated share of held-out samples, their
-    least margin, and the norm of the start.
+    The five quantities are the margin, its upper bound, the share of held-out samples separated,
+    their least margin, and the norm of the start.
     """
     data_key, test_key, start_key = jax.random.split(key, 3)
     data = model.sample(data_key, max(config.samples))

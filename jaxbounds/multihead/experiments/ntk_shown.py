@@ -1,6 +1,6 @@
 """The claims about NTK margins of random starts, and their figure.
 
-Each claim is decided at the seed with the least value.
+For each claim, the function uses the seed with the least value.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ SETTINGS = default_settings(
     others="The question is the paper's and the data are ours: any data model of DM1 may be asked. "
     "A margin levels off at large n, so that fewer samples decide nothing.",
 )
-"""The configuration at which the experiment decides Section 7's question."""
+"""The settings at which the experiment decides Section 7's question."""
 
 _RANDOM = lambda start: start.str.startswith("random")
 
@@ -40,8 +40,9 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-Three functions make the margins at random starts negative or small, or halve the margins at the
-largest n. One function imitates memorised data: only 90% of the held-out samples are separated.
+Three of the functions make the margins at random starts negative or small, or halve the margins at
+the largest n. One function imitates memorised data, of which only 90% of the held-out samples are
+separated.
 """
 
 
@@ -65,7 +66,7 @@ def _least(values: xr.DataArray, threshold: float) -> str:
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide the claims about separability: at random starts, as n grows, and against baselines.
 
-    The claims are about every seed, so the seed with the least value decides each claim.
+    The claims are about every seed, so each claim is decided at the seed with the least value.
     """
     is_random = [name for name in dataset.start.values.tolist() if name.startswith("random")]
     part = dataset.sel(start=is_random)
@@ -116,7 +117,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
     """Draw the margin, and the share of samples that are not separated, against n.
 
-    For each curve, a line shows the seed with the worst value, and a band shows the range over all
+    For each curve, a line shows the seed with the worst value, and a band shows the range of all
     seeds.
 
     Each H has a colour, and each scale of a random start has a dash pattern. Starts that are not

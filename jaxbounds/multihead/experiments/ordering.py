@@ -1,7 +1,8 @@
-"""Decide whether a quantity rises or falls with H, from the differences within each trial.
+"""Decide whether a quantity rises or falls with H, using its differences within each trial.
 
-The mean change over trials and its 95% Student interval decide. The mean of a loss is a mean of
-decimal logarithms, hence a geometric mean. The figures draw the same means.
+The decision uses the mean change over trials and its 95% Student interval. The mean of a loss is a
+mean of decimal logarithms, hence a geometric mean. The figures show the means that decide the
+claims.
 """
 
 from collections.abc import Sequence
@@ -14,10 +15,10 @@ from scipy import stats
 from jaxbounds.experiments.experiment import Finding
 
 MOST_TRIALS = 10_000
-"""A message says how many trials would be enough to decide a claim, but only if that number is
-below this limit.
+"""A message says how many trials would be enough to decide a claim only if that number is below
+this limit.
 
-A larger limit makes messages name larger numbers of trials.
+A larger limit lets a message name a larger number of trials.
 """
 
 
@@ -34,9 +35,9 @@ def _power(log10: float) -> str:
 def spread(values: np.ndarray, /, *, log10: bool = False) -> str:
     """Return the spread over trials (the last axis) as text.
 
-    The spread is the largest standard deviation. For logarithms, the text gives 10 to the power of
-    this deviation, as a factor. If this deviation's factor exceeds ten, the text gives the least
-    and the largest trial's values instead.
+    The spread is the largest standard deviation over trials. For decimal logarithms, the text gives
+    10 to the power of this deviation, which is a factor. If this factor exceeds ten, the text gives
+    the values of the least and the largest trial instead.
     """
     if values.shape[-1] < 2:
         return "one trial"
@@ -68,7 +69,7 @@ def interval(change: np.ndarray, /) -> str:
 
 
 def what_would_decide(change: np.ndarray, /) -> str:
-    """Return a text that says how many trials would decide the claim at the present spread."""
+    """Return a text that says how many trials would decide the claim, given the present spread."""
     if change.size < 2:
         return "two trials or more are needed"
     size, deviation = abs(float(np.mean(change))), float(np.std(change, ddof=1))
@@ -81,7 +82,7 @@ def what_would_decide(change: np.ndarray, /) -> str:
 
 
 def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | None:
-    """Decide whether `second` is above (below) `first`, by the differences within each trial.
+    """Decide whether `second` is above (below) `first`, using the differences within each trial.
 
     The decision is True or False if the 95% Student interval of the mean difference excludes zero.
     The decision is None if this interval contains zero, or if there are fewer than two trials.
@@ -94,7 +95,7 @@ def decide(first: np.ndarray, second: np.ndarray, /, *, rising: bool) -> bool | 
 def why_not(
     decision: bool | None, change: np.ndarray, where: str, /, *, log10: bool = False
 ) -> str:
-    """Return a text that explains why the changes within trials do not show the claim, or "".
+    """Return a text that says why the changes within trials do not show the claim, else "".
 
     The text also says how many trials would decide the claim.
     """
@@ -108,7 +109,7 @@ def why_not(
 
 
 def combine(decisions: Sequence[bool | None], /) -> bool | None:
-    """Return False if any decision is False, True if all are True (at least one), else None."""
+    """Return False if a decision is False, True if all of at least one are True, else None."""
     if any(d is False for d in decisions):
         return False
     return True if decisions and all(decisions) else None
@@ -138,8 +139,8 @@ def along_heads(
         heads: the least and the largest H that the claim is about.
 
     Returns:
-        The claim with its decision. The result is None if the data set lacks the quantity or all
-        `steps`, or has fewer than two H in the range `heads`.
+        The text of the claim, with the decision. The result is None if the data set lacks the
+        quantity or all `steps`, or has fewer than two H in the range `heads`.
     """
     if name not in dataset:
         return None

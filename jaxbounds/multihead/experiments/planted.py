@@ -1,8 +1,8 @@
 """Figures 4 and 5: training on DM2 (a planted single-head teacher) with the settings of Appendix G.
 
-The paper says only that it fixes "some" W* and U*. In this experiment, every trial draws its own
-standard normal teacher, unless `shared_teacher` is set. The results therefore do not depend on the
-choice of a single teacher.
+The paper calls W* and U* fixed, but does not state them. In this experiment, every trial draws its
+own standard normal teacher, unless `shared_teacher` is set. The results therefore do not depend on
+the choice of a single teacher.
 """
 
 from dataclasses import dataclass, replace
@@ -33,9 +33,9 @@ class PlantedCurves(Curves):
     Attributes:
         tokens: T, the number of tokens.
         dimension: d, the dimension of a token.
-        threshold: the absolute teacher output at or below which a sample is dropped (gamma_attn =
-            0.2).
-        shared_teacher: whether all trials share one teacher.
+        threshold: the absolute value of the teacher's output at or below which a sample is dropped
+            (gamma_attn = 0.2).
+        shared_teacher: whether all trials have the same teacher.
     """
 
     heads: tuple[int, ...] = (1, 4, 16, 64, 1024)
@@ -65,8 +65,8 @@ def _cosine(a: Array, b: Array) -> Array:
 def alignments(teacher: Params, params: Params, /) -> dict[str, Array]:
     """Compute the cosines for W and U between the student's heads and H copies of the teacher.
 
-    The caption of Figure 4 defines the cosines as alignments. All heads are equal, so the first
-    head is enough.
+    The caption of Figure 4 calls these cosines alignments. All heads are equal, so the function
+    compares only the first head.
     """
     return {f"alignment_{name}": _cosine(params[name][0], teacher[name]) for name in ("W", "U")}
 

@@ -12,15 +12,18 @@ from jaxbounds.multihead.experiments.ordering import along_heads, combine, decid
 from jaxbounds.multihead.experiments.students import EQUAL_HEADS, attributed
 
 FOUND = 0.9
-"""A run has found the teacher's attention if its W has at least this alignment with W*.
+"""A run has found the teacher's attention if the cosine between its W and W* is at least this
+number.
 
-The alignment is a cosine. A larger `FOUND` classifies fewer runs as runs that found the teacher.
+This cosine is the alignment of W. A larger `FOUND` classifies fewer runs as runs that found the
+teacher.
 """
 SETTLED = 0.02
-"""A run has settled if its alignment with W* changes by less than this number in the run's second
-half.
+"""A run has settled if its alignment with W* changes by less than this number in the second half of
+the run.
 
-The alignment is the cosine between W and W*. A larger `SETTLED` classifies more runs as settled.
+The alignment is the cosine of the angle between W and W*. A larger `SETTLED` classifies more runs
+as settled.
 """
 
 SETTINGS = Settings(
@@ -56,7 +59,7 @@ The functions exchange heads or panels, lower the final alignment, or halve the 
 
 
 def found_teacher(dataset: xr.Dataset, panel: int) -> np.ndarray:
-    """Return, for each (H, trial), whether the run ends with an attention W near the teacher's."""
+    """Return, for each (H, trial), whether the final attention W is near the teacher's."""
     last = dataset.alignment_W.isel(panel=panel, step=-1).transpose("H", "trial")
     return last.values > FOUND
 
@@ -93,8 +96,8 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 def at_one_of(findings: Sequence[Finding | None], /) -> Finding | None:
     """Merge the decisions on a claim over all step sizes of one optimiser.
 
-    The paper does not state a step size for this claim. The merged decision is yes if one step size
-    shows the claim, and no if every step size shows the opposite.
+    The paper does not state a step size for this claim. The answer is yes if one step size shows
+    the claim, and no if every step size shows the opposite.
     """
     there = [one for one in findings if one is not None]
     if len(there) < 2:
@@ -132,8 +135,8 @@ def _in_trials_that_find(dataset: xr.Dataset, panel: int, name: str) -> Finding 
 def finds_the_teacher(dataset: xr.Dataset, panel: int, /) -> Finding:
     """Decide whether all runs of a panel end near their teacher, and count the other runs.
 
-    The answer is no if a run has settled at an attention that differs from the teacher's. The
-    answer is open if every run away from the teacher is still moving at its end.
+    The answer is no if a run has settled at another attention than the teacher's. The answer is
+    open if every run whose attention is not near the teacher's is still moving at the end.
     """
     dataset = dataset.sel(H=dataset.H <= 64)
     found = found_teacher(dataset, panel)
@@ -189,7 +192,7 @@ def _reaches_margin(dataset: xr.Dataset, panel: int, name: str) -> Finding | Non
 def _compare(dataset: xr.Dataset, slow: int, fast: int, text: str) -> Finding:
     """Decide whether panel `fast` ends with a smaller training loss than panel `slow`, at every H.
 
-    The decision uses the differences of the losses of the two panels within each trial.
+    The decision uses the differences between the two panels' losses within each trial.
     """
     last = dataset.log10_train_loss.isel(step=-1).astype(float)
     gain = (last.isel(panel=slow) - last.isel(panel=fast)).transpose("H", "trial").values

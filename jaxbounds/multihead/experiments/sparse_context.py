@@ -1,8 +1,8 @@
 """Figures 2 and 3: training on DM1 (sparse context) with the settings of Appendix G.
 
 Gaussian noise, as in the figures, violates Assumption 3 (bounded noise). If a theorem needs a bound
-on the noise, the reported result uses three standard deviations as the bound. This choice favours
-the theorem, because Gaussian noise can exceed three standard deviations.
+on the noise, the run uses three standard deviations as the bound. This choice favours the theorem,
+because Gaussian noise can exceed three standard deviations.
 """
 
 from dataclasses import dataclass, replace
@@ -90,7 +90,7 @@ def draw(config: SparseContextCurves, key: Array, n: int, /) -> dict[str, Array]
 
 
 def hypotheses(config: SparseContextCurves, /) -> dict[str, float]:
-    """Return numbers of the theory: noise, margins, step bound.
+    """Return text with numbers of the theory: noise, margins, and the bound on the step size.
 
     The noise is bounded by three standard deviations.
     """
@@ -130,7 +130,7 @@ def run(
 ) -> xr.Dataset:
     """Train a network for every panel (optimiser), H and trial.
 
-    The quantity `attention` is the softmax mass on the relevant tokens.
+    The recorded quantity `attention` is the softmax mass on the relevant tokens.
     """
 
     def draw_both(key: Array) -> dict:

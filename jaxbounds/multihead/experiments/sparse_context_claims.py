@@ -19,9 +19,9 @@ SETTINGS = Settings(
 )
 """The settings of Appendix G's figures on the data model DM1."""
 STEP_SIZES = {"GD, eta": ("GD, eta = 1",), "Adam, eta": ("Adam, eta = 0.06",)}
-"""The names of the panels with the paper's constant step sizes.
+"""The names of the panels (optimisers) whose constant step sizes the paper states.
 
-For step sizes that grow as sqrt(H), the paper does not state the factor of sqrt(H).
+If the step size grows as sqrt(H), the paper does not state the constant in front of sqrt(H).
 """
 RANGE = 10
 """The claims about a rate 1/k are decided only if the last step of the run is at least this factor

@@ -1,9 +1,9 @@
 """The model of Figures 2 to 5: H equal heads, with the sample axis last, and its measurements.
 
-All heads start at zero and therefore stay equal. `EqualHeads` is the fast path of
-`MultiHeadAttention`. `EqualHeads` stores the parameters of one head only, in arrays whose leading
-axis has length one. `tie` returns the parameters of one head from the parameters of H equal heads,
-and `untie` returns the parameters of the H heads from the parameters of one head. The order
+All heads have equal start parameters (zero) and therefore stay equal. `EqualHeads` is the fast path
+of `MultiHeadAttention`. `EqualHeads` stores the parameters of one head only, in arrays whose
+leading axis has length one. `tie` returns the parameters of one head from the parameters of H equal
+heads, and `untie` returns the parameters of the H heads from the parameters of one head. The order
 (tokens, coordinates, samples) makes the tiny matrices of these models fast on a CPU.
 """
 
@@ -132,8 +132,8 @@ def measurements(lane: Lane, params: Params, /) -> dict[str, Array]:
     """Compute the quantities that Figures 2 to 5 share.
 
     The result also contains the averages (1/H) sum_h ||W_h|| and H^{-1/2} sum_h ||U_h||, which the
-    captions name. The result's margin is min_i y_i Phi(X_i) divided by H^{-1/2} sum_h ||U_h||,
-    which has the scale of gamma_attn.
+    captions name. The recorded margin is min_i y_i Phi(X_i) divided by H^{-1/2} sum_h ||U_h||,
+    which makes it comparable to gamma_attn.
     """
     heads = lane["heads"]
     found = risks(*(margins(params, heads, lane[part]) for part in ("train", "test")))

@@ -2,9 +2,9 @@
 
 A student is a network, given as two pure functions. `init(key, tokens)` returns a pytree of
 parameters. `apply(params, tokens)` returns the outputs (n,) of the tokens (n, T, d). A Flax (linen)
-module that maps tokens (n, T, d) to outputs (n,) is a student without changes. A file of your own
-registers another student, and `jaxbounds run multihead.fig2 --import FILE --student NAME` trains
-it.
+module that maps tokens (n, T, d) to outputs (n,) can be a student without any change. A file of
+your own registers another student, and `jaxbounds run multihead.fig2 --import FILE --student NAME`
+trains it.
 """
 
 import difflib
@@ -22,7 +22,7 @@ from jaxbounds.multihead.model import MultiHeadAttention
 EQUAL_HEADS = "equal-heads"
 """The name of the paper's model with equal heads; `student.EqualHeads` is this model.
 
-The program gets the number of heads H as an input of each lane, and a lane is one trial at one H.
+The number of heads H is an input of each lane (one trial at one H) of the compiled program.
 """
 
 
@@ -99,7 +99,7 @@ def refuse_unknown(name: str, /) -> None:
 
 
 def build(name: str, heads: int, tokens: jax.ShapeDtypeStruct, /) -> Student:
-    """Build the named student with H heads, and check its output on tokens of this shape.
+    """Build the named student with H heads, and check the shape of its output on tokens.
 
     Args:
         name: the name of the student, from `STUDENTS`.

@@ -3,14 +3,15 @@
 The paper proves lambda_min(Hess L) >= -kappa L / sqrt(H) for its model. This experiment measures
 -lambda_min / L on a pre-LN Transformer (residuals, layer norms, a GELU layer). The experiment
 measures the ratio at initialisation and along training, on all parameters and on the attention's
-parameters alone. There are two arms (ways to make heads): the heads split the width, or the heads
-have a fixed width. In the second arm, the sum of the heads is divided by sqrt(H), as in the paper.
-All ratios are lower estimates, since Lanczos gives upper estimates of lambda_min.
+parameters alone. There are two arms (ways to make heads): in "split", the heads split the width; in
+"fixed", the heads have a fixed width. In the arm "fixed", the sum of the heads is divided by
+sqrt(H), as in the paper. All ratios are lower estimates, since Lanczos gives upper estimates of
+lambda_min.
 
 If the output is linear in the heads (preset "linear"), the Hessian contains the heads' second
 derivatives divided by sqrt(H). Layers after the attention add J^T (Hess of the later layers) J to
 the Hessian, where J is the Jacobian of the heads' sum. The matrix J J^T does not become smaller as
-H grows. The ratio -lambda_min / L therefore stays above a positive floor.
+the number of heads H grows. The ratio -lambda_min / L therefore stays above a positive constant.
 """
 
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ class WeakConvexityCurves:
 def _one_arm(config: WeakConvexityCurves, arm: Arm, heads: int, key: jax.Array) -> np.ndarray:
     """Compute the quantities of `_NAMES` for each (seed, record, block), with one compiled program.
 
-    A record is a step at which the curvature is measured.
+    A record is a training step at which the curvature is measured.
     """
     encoder = Encoder(heads, arm, config.dimension, config.layers, nonlinear=config.nonlinear)
     model = SparseContext(
@@ -145,7 +146,7 @@ def run(
 ) -> xr.Dataset:
     """Compute the ratios -lambda_min / L for each (arm, H, seed, step, block of parameters).
 
-    An arm is one way to make H heads.
+    An arm is one way to make H attention heads.
 
     The run stores the result of each finished pair (arm, H) in `folder`.
 
@@ -197,7 +198,7 @@ def run(
 def exponents(dataset: xr.Dataset, arm: str, block: str, /, *, record: int = 0) -> np.ndarray:
     """Compute, for each seed, the slope of log ratio against log H at one recorded step.
 
-    `record` is the index of the recorded step; by default, the index of the first recorded step.
+    `record` is the index of a recorded step; by default 0, the first recorded step.
     """
     ratio = dataset.ratio.sel(arm=arm, block=block).isel(step=record).transpose("seed", "H").values
     x = np.log(dataset.H.values.astype(float))
@@ -257,7 +258,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _law(power: float) -> Control:
-    """Return a function that makes the claims false: -lambda_min / L becomes a power of H."""
+    """Return a function that makes claims false: it makes -lambda_min / L a power of H."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         ratio = (0 * dataset.ratio + 1) * dataset.H.astype(float) ** power
@@ -273,8 +274,8 @@ CONTROLS: dict[str, Control] = {
 }
 """For each claim, a function that changes the data so that the claim is false.
 
-One function gives an arm (way to make heads) the other arm's exponent. Another makes the ratio
--lambda_min / L grow in training.
+One function gives an arm (way to make heads) the exponent of the other arm. Another function makes
+the ratio -lambda_min / L grow in training.
 """
 
 

@@ -1,6 +1,6 @@
 """A pre-LN Transformer classifier.
 
-The heads split the width of the classifier, or have a fixed width.
+The heads share the width of the classifier, or each has a fixed width.
 """
 
 from typing import Literal, get_args
@@ -32,7 +32,7 @@ class HeadSum(nn.Module):
 
     @nn.compact
     def __call__(self, x: Float[Array, "*n T d"]) -> Float[Array, "*n T d"]:
-        """Compute the sum of the heads' outputs.
+        """Compute the sum of the outputs of the heads.
 
         Raises:
             Refused: if the arm is unknown, or H does not divide d in the arm "split".

@@ -35,9 +35,9 @@ def up_to(largest: float, /, *, n: int, slack: float = 0.0, beyond: str = "") ->
 def signs(outcomes: int, /, *, slack: float) -> Domain:
     """Return a box of variables A = B with values 1, -1, .., -1, for bounds on kappa_3(A, B, B).
 
-    A point of the box gives the logits of the outcomes' probabilities. The logit of the last
-    outcome is 0. The logits of the other outcomes are at most 4 in absolute value, or at most 6 if
-    there are two outcomes.
+    A point of the box is a vector of logits, from which the outcomes' probabilities follow. The
+    logit of the last outcome is 0. The logits of the other outcomes are at most 4 in absolute
+    value, or at most 6 if there are two outcomes.
     """
     largest = 6.0 if outcomes == 2 else 4.0
 
@@ -67,8 +67,7 @@ def heads(point: jax.Array, size: Size) -> Instance:
 def scores(point: jax.Array, size: Size) -> Instance:
     """Return an instance of Lemma 18 with three tokens, of relevance 2 + a, b and 0.
 
-    The entries of `point` are a, b and the amount by which Gamma exceeds its least value; epsilon =
-    e^-2 and L = 1.
+    The entries of `point` are a, b, and Gamma minus its least value; epsilon = e^-2 and L = 1.
     """
     relevance = jnp.stack([2.0 + point[0], point[1], 0.0 * point[0]])
     at = jnp.asarray(-2.0)

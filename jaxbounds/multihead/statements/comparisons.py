@@ -203,8 +203,8 @@ def _exponent(instance: Instance, size: Size) -> Sides:
 def _first_case(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Return the hypotheses of Section 5.3 for the display below (12), in the case ||W|| >= ||U||.
 
-    The check accepts an H or n within .002 of an integer, because floating-point logarithms near
-    log 10^12 have errors up to .0018.
+    The check accepts an H or n within .002 of an integer, because the computed exp(log 10^12) can
+    differ from 10^12 by up to .0018.
     """
     log_S, log_H, log_C, p, log_n = (
         instance[name] for name in ("log_S", "log_H", "log_C", "p", "log_n")

@@ -2,11 +2,11 @@
 
 The statements of Section 5 and of Appendices D and E are checked on these instances.
 
-Noise has independent scales along mu, along nu and outside the patterns' span. A noise coordinate
-is uniform within plus or minus its scale, equal to plus or minus its scale, or zero. The constants
-Z_mu, Z_nu and Z of Assumption 3 are the least constants that an instance's noise allows. With the
-least constants, every bound is as strong as possible. The data have M = d - 3 distractors and two
-class patterns, so one of the d dimensions is outside the patterns' span.
+The noise is drawn with independent scales along mu, along nu and outside the patterns' span. A
+noise coordinate is uniform within plus or minus its scale, equal to plus or minus its scale, or
+zero. The constants Z_mu, Z_nu and Z of Assumption 3 are the least constants that an instance's
+noise allows. With the least constants, every bound is as strong as possible. The data have M = d -
+3 distractors and two class patterns, so one of the d dimensions is outside the patterns' span.
 """
 
 import functools
@@ -32,8 +32,8 @@ NOISE_LIMIT = 2**-0.5 - 0.5
 """The largest noise ratio Z / S^2, .2071, for which sharpening S14 holds; a larger limit allows
 more noise.
 
-S14 is proved for S^4 - 4 S^2 Z - 4 Z^2 > 0, and .2071 is the root of this condition. In the paper,
-Proposition 3 requires Z <= S^2 / 8.
+S14 is proved for S^4 - 4 S^2 Z - 4 Z^2 > 0, that is, for Z / S^2 < .2071. In the paper, Proposition
+3 requires Z <= S^2 / 8.
 """
 
 
@@ -68,7 +68,7 @@ class Context(Assumption3):
         return 1e-14 * self.T * (self.S + self.Z) ** 6 / self.S**2
 
     def margins_at(self, row: Array) -> tuple[Array, Array]:
-        """Return each sequence's NTK margins along U* and along W*, at U = 1_T row^T and W = 0."""
+        """Return each sequence's NTK margins along U* and W*, at U = 1_T row^T and W = 0."""
         start = equal_rows(row, jnp.ones(1), self.T)
         one = jax.tree.map(lambda leaf: leaf[None], self.direction)
         outer, inner = ({**jax.tree.map(jnp.zeros_like, one), name: one[name]} for name in "UW")
@@ -154,9 +154,9 @@ def keep_context(instance: Instance, size: Size) -> Instance:
 
 
 def keep_quiet(instance: Instance, size: Size) -> Instance:
-    """Clip the noise and epsilon to the ranges of sharpening S14's statements.
+    """Clip the noise and epsilon to the ranges in which sharpening S14 is checked.
 
-    After this clipping, Z_mu and Z_nu are below .207 S^2, and epsilon is below e^{1/2}.
+    After the clipping, Z_mu and Z_nu are below .207 S^2, and epsilon is below e^{1/2}.
     """
     instance = keep_context(instance, size)
     signal, d = instance["S"], instance["z"].shape[-1]
@@ -169,8 +169,8 @@ def keep_quiet(instance: Instance, size: Size) -> Instance:
 def quiet_sequence(key: Array, size: Size) -> Instance:
     """Draw a sequence within `keep_quiet`'s limit on the noise, log epsilon, and a number `more`.
 
-    The number `more` is S^2 times the amount by which Gamma exceeds the least Gamma that the
-    statement allows. In half of the draws, `more` is zero.
+    The number `more` is S^2 times (Gamma minus the least Gamma that the statement allows). In half
+    of the draws, `more` is zero.
     """
     data_key, level_key, more_key = jax.random.split(key, 3)
     level = jax.random.uniform(level_key, (), minval=-8.0, maxval=0.5)

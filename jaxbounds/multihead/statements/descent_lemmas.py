@@ -36,25 +36,26 @@ from jaxbounds.multihead.tied import tied_risk
 GRID = 5
 """The number of points of a segment at which the check evaluates the loss to find its maximum.
 
-A larger number of points gives a larger lower estimate of the maximum. A lower estimate on the
-right side of Lemma 8 makes the check stricter than the lemma.
+A larger number of points makes this lower estimate of the maximum more accurate. A lower estimate
+on the right side of Lemma 8 makes the check stricter than the lemma.
 """
 
 MEASURABLE = 1e5
 """The check skips a step if the claimed decrease of the loss is below this factor times the
 rounding error.
 
-Therefore, rounding changes a checked ratio by at most 1e-4 of its value. A larger factor makes the
-check skip more of the steps.
+A checked ratio then has a relative rounding error of at most 1e-4. A larger factor makes the check
+skip more of the steps.
 """
 
 
 def rounding_of_losses(instance: Instance, run: Run) -> Array:
     """Return a bound on the rounding errors of L(theta_k) and of the next step, for every k.
 
-    A margin is a sum over H heads divided by sqrt(H). Each head has an error of eps times the
-    head's terms. The outputs of different groups of heads may cancel, so the rounding error of the
-    margin is eps times sqrt(H) max_h sum_t |u_t| |x_t| and not eps times the margin.
+    A margin is a sum over H heads divided by sqrt(H). The computed output of each head has an error
+    of eps times the sum of its terms' absolute values. The outputs of different groups of heads may
+    cancel. The rounding error of the margin is therefore eps times sqrt(H) max_h sum_t |u_t| |x_t|
+    and not eps times the margin.
     """
     _, largest, _ = sizes_along(run, instance["copies"])
     s = setting(instance)
@@ -168,7 +169,7 @@ def _segment_maxima(instance: Instance) -> Array:
 def _one_step(instance: Instance, penalty: Array) -> tuple[Array, Array]:
     """Return both sides of equation (70) at the k < K at which their ratio is largest.
 
-    If the distance to theta decreases, its decrease stands on the right side, so that no term is
+    If the distance to theta decreases, the decrease is added to the right side, so that no term is
     negative.
     """
     run, s, step = descend(instance), setting(instance), instance["step"]
@@ -201,7 +202,7 @@ def around_descent(size: Size) -> Instance:
 
     The n sequences are equal, and one of the labels differs from the other labels. The step sizes
     of both runs are close to the largest one that (68) allows. Let x be the common token, and a =
-    eta T ||x||^2. After the step, the loss is (2 l(z) + l(-z)) / 3 at z = a / 6. Inequality (68)
+    eta T ||x||^2. After the step, the loss is (2 l(z) + l(-z)) / 3 with z = a / 6. Inequality (68)
     says that this loss is at most log 2 - a / 72, which is true up to a = 4.0760.
     """
     n, T, d = size["n"], size["T"], size["d"]

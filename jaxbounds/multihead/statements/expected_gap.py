@@ -48,7 +48,10 @@ def _phases(key: jax.Array, size: Size) -> Instance:
 def _gap(
     K: int, start: Params, heads: ArrayLike, step: ArrayLike, data: Data, fresh: Data
 ) -> tuple[Array, Array]:
-    """Return the gap (L(theta_K) on fresh data minus the training loss), and the fresh loss."""
+    """Return the generalization gap and the loss on fresh data.
+
+    The gap is L(theta_K) on fresh data minus the training loss.
+    """
     copies = jnp.full(2, heads / 2)
 
     def advance(params: Params, _: None) -> tuple[Params, None]:
@@ -63,9 +66,9 @@ def _gap(
 def _everywhere() -> GoodInitialisation:
     """Return constants of Definition 1 that hold on every training set of this population.
 
-    Every head has ||theta_h|| <= sqrt(T) / 2 after the first phase. After the first phase, every
-    head has ||theta_h|| <= sqrt(T) / 2. Since W = 0 after the first phase, gamma is sqrt(2) times
-    the margin of the class direction.
+    Every head has ||theta_h|| <= sqrt(T) / 2 after the first phase. Phi(theta^(1)) = 0, because
+    half of the signs alpha_h are +1. Since W = 0 after the first phase, gamma is sqrt(2) times the
+    margin of the class direction.
     """
     return GoodInitialisation(1.0, 1.0, math.sqrt(2.0) * REALIZABLE_MARGIN)
 
@@ -177,7 +180,7 @@ _POPULATIONS = {
     "T": Integers(2, 16), "d": Integers(2, 8), "K": Integers(2, 31), "R": Box(1, 1.5),
     "B": Box(1, 2), "b": Box(1, 2), "part": Box(0.1, 0.5),
 }  # fmt: skip
-"""The ranges from which the search draws the constants B_2, B_Phi and `part`.
+"""The ranges from which the search draws B_2, B_Phi and the ratio `part`.
 
 `part` is gamma divided by its maximum sqrt(2 T) R over all data with token norms at most R.
 """
@@ -189,9 +192,9 @@ def _realizable(size: Size) -> Instance:
 
 
 def _onset(instance: Instance, size: Size) -> Sides:
-    """Check that the numbers of `smallest_counts` are enough, and that smaller numbers are not.
+    """Check that the numbers that `smallest_counts` returns are enough, and smaller ones are not.
 
-    The smaller numbers are one sample less, or two heads less.
+    Here smaller means one sample less, or two heads less.
     """
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))

@@ -42,7 +42,8 @@ from jaxbounds.multihead.statements.contexts import (
 from jaxbounds.numerics.norms import vector_norm
 
 DATA_SETS = ({"n": 4}, {"n": 8}, {"n": 16}, {"n": 32}, {"n": 64})
-"""The numbers n1 of first-phase samples; the check measures how fast ||p|| falls as n1 grows."""
+"""The numbers n1 of first-phase samples, at which the check measures how fast ||p|| falls with
+n1."""
 
 
 def _first_step(instance: Instance, size: Size) -> Sides:
@@ -73,7 +74,7 @@ def _first_step(instance: Instance, size: Size) -> Sides:
 
 
 def _with_signs(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the conditions of Assumption 3, and those on the step sizes of the first phase."""
+    """Return the conditions of Assumption 3, and of the step sizes of the first phase."""
     signs = jnp.all(jnp.abs(instance["alpha"]) == 1)
     return assumption_3(instance, size) | {"alpha_h in {-1, +1} (Section 5.1)": signs}
 
@@ -156,7 +157,7 @@ def _root_mean_squares(
 ) -> dict[str, Array]:
     """Compute the root mean square distance of u1 from the printed centre and from the true centre.
 
-    This root mean square is over data sets, each weighted by its probability.
+    The root mean square is taken over the data sets, weighted by their probabilities.
     """
     c = unfold(instance)
 
@@ -227,7 +228,7 @@ LEMMA_2 = Statement(
 def _many(key: jax.Array, size: Size) -> Instance:
     """Draw DM1 data, or DM1 data without noise and with a single relevant token.
 
-    Without noise and with one relevant token, the deviation p is nearly as long as possible.
+    Without noise and with one relevant token, the norm of the deviation p is nearly maximal.
     """
     drawn = {**sequences(key, size), "delta": 0.1 * jnp.ones(())}
     if size["noise"]:

@@ -134,8 +134,8 @@ def _gap_within(instance: Instance, rhs: dict[str, ArrayLike]) -> Sides:
     """Compare the generalization gap at theta_K with bounds on the gap.
 
     The generalization gap is the loss on fresh data minus the training loss. The control, a
-    deliberately false variant, claims that the generalization gap is not positive. Because losses
-    are positive, the loss on fresh data is itself a trivial bound on the gap.
+    deliberately false variant, claims that the generalization gap is not positive. The loss on
+    fresh data is a trivial bound on the gap, because the training loss is positive.
     """
     run, K = descend(instance), instance["K"]
     last = jax.tree.map(lambda leaf: leaf[K], run.params)
@@ -152,7 +152,7 @@ def _lemma3(instance: Instance, size: Size) -> Sides:
 
 @jax.jit
 def _visited(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that all iterates stay in the set on which the losses have the Lipschitz constant G."""
+    """Check that all iterates stay in the set where G is a Lipschitz constant of the losses."""
     s, copies = setting(instance), instance["copies"]
 
     def furthest(run: Run) -> Array:

@@ -227,7 +227,7 @@ PROPOSITION_2_P1 = searched_sequence(
 
 
 def _with_long_deviation(sampler: Sampler) -> Sampler:
-    """Return a sampler of sequences that multiplies the deviation p by a factor of up to e^9."""
+    """Return a sampler of sequences whose deviation p is multiplied by up to e^9."""
 
     def sample(key: jax.Array, size: Size) -> Instance:
         data_key, scale_key = jax.random.split(key)
@@ -239,9 +239,9 @@ def _with_long_deviation(sampler: Sampler) -> Sampler:
 
 
 def _one_share(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses that an instance found by the search may violate.
+    """Return the hypotheses that instances of the search may violate.
 
-    Every sequence has the same number of relevant tokens, at least one and less than T.
+    In every sequence, the number of relevant tokens is the same, at least one and less than T.
     """
     counts = jnp.sum(instance["relevant"].reshape(-1, size["T"]), axis=1)
     proper = (counts[0] > 0) & (counts[0] < size["T"])
@@ -286,7 +286,7 @@ def _model_size(instance: Instance, size: Size) -> Sides:
 
 
 def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 3, and that the first phase had a sample of each label."""
+    """Check Assumption 3, and that the first-phase data contain a sample of each label."""
     c = unfold(instance)
     pairs = jnp.asarray([[0, 2], [1, 2]])
     first = {"X": c.patterns[pairs], "y": jnp.asarray([1, -1])}

@@ -81,7 +81,7 @@ def _guaranteed(
 ) -> tuple[Form, Form]:
     """Return two forms (versions of the claim), which bound the loss and ||theta_K - theta_0||.
 
-    The conditions of both forms on H and eta contain the given `constants`.
+    The given `constants` appear in the conditions of both forms on H and eta.
     """
     kept = certified(constants)
     cites = "Theorem 3, eq. (79), Appendix B.4" if constants.printed else ""
@@ -151,7 +151,7 @@ THEOREM_3 = on_runs(
 
 
 LEVELS = (2.0, 1.0, 0.1, 1e-3, 1e-6)
-"""The values of eps in Assumption 2 at which the assumption is checked."""
+"""The values of eps at which the check tests Assumption 2."""
 
 
 def _assumption2(instance: Instance, size: Size) -> Sides:
@@ -210,7 +210,7 @@ ASSUMPTION_2 = on_runs(
 def at_level(instance: Instance) -> descent.Setting:
     """Return the quantities (`Setting`) with which Corollaries 3 and 4 apply Theorems 3 and 4.
 
-    In this setting D = g_0(1/K), ||theta||_{2,infinity} = g(1/K) and L(theta) = 1/K, with the
+    This setting has D = g_0(1/K), ||theta||_{2,infinity} = g(1/K) and L(theta) = 1/K, with the
     functions g_0 and g of Assumption 2.
     """
     s, level, slack = setting(instance), 1 / horizon(instance), instance["slack"]

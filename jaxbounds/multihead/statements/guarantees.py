@@ -1,7 +1,7 @@
 """Consequences of Corollary 2 in Sections 4.3 and 5.1: orders of growth in K, n, S and R.
 
-The number of steps K goes up to 10^300, where log K is 690. For K near 10^300, a power of log K is
-clearly different from a power of K.
+The number of steps K goes up to 10^300, where log K is 690. For K near 10^300, a power of log K and
+a power of K are clearly different.
 """
 
 import functools

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # slow to import
     import optax
 
 STEPS = 100
-"""The number of steps of the training runs along which statements are checked.
+"""The number of steps of the training runs whose iterates the statements are checked on.
 
 A larger number of steps takes more time.
 """
@@ -58,7 +58,7 @@ def _head(key: jax.Array, T: int, d: int, radius: Array) -> dict[str, Array]:
 def single_generic(key: jax.Array, size: Size) -> Instance:
     """Draw one head, with scales of U and W from e^-4 to e^3.
 
-    Each bound on a head is nearest to an equality at its own scale of U and W.
+    Each bound on a head is closest to an equality at a different scale of U and W.
     """
     token_key, head_key = jax.random.split(key)
     T, d = size["T"], size["d"]
@@ -67,7 +67,7 @@ def single_generic(key: jax.Array, size: Size) -> Instance:
 
 
 def single_extremal(key: jax.Array, size: Size) -> Instance:
-    """Draw one head at which a bound is known to be an equality.
+    """Draw one head at which one of the bounds on a head is an equality.
 
     The tokens are antipodal or identical, or the attention is one-hot.
     """
@@ -118,7 +118,7 @@ def loss_generic(key: jax.Array, size: Size) -> Instance:
 def loss_extremal(key: jax.Array, size: Size) -> Instance:
     """Draw heads and sequences with random labels.
 
-    Each head attains equality in one of the bounds on a single head, on each sequence.
+    For each head and each sequence, one of the bounds on a single head is an equality.
     """
     head_key, label_key = jax.random.split(key)
     head = single_extremal(head_key, size)

@@ -1,6 +1,6 @@
 """A dictionary from every numbered item and displayed formula to the statements about it.
 
-An entry without statements names the definition in the code, or gives the reason why no statement
+An entry without statements names the code of a definition, or gives the reason why no statement
 checks the item.
 """
 

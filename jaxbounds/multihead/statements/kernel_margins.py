@@ -96,8 +96,9 @@ def _gradients(size: Size) -> Instance:
 def _least_norm(points: np.ndarray) -> float:
     """Compute the distance of a convex hull from the origin, as the least distance over its faces.
 
-    For each face, the point of the face's plane nearest to the origin has a closed form. The
-    nearest point of the plane lies in the face if its barycentric weights are non-negative.
+    For each face, there is a closed form of the point of the face's plane that is nearest to the
+    origin. The nearest point of a plane lies in the face if its barycentric weights are
+    non-negative.
     """
     found = []
     for count in range(1, len(points) + 1):

@@ -52,8 +52,8 @@ on_margins = functools.partial(
     "large margins",
     budget=Budget(samples=128, restarts=4, steps=100),
 )
-"""Settings of bounds on the loss by margins. Here n = 3, because n = 1 cannot tell a mean from a
-sum.
+"""Settings of bounds on the loss by margins. Here n = 3, because a mean and a sum are equal at n =
+1.
 """
 
 
@@ -223,7 +223,7 @@ def gradient_sides(
 def smoothness_sides(
     params: Params, copies: Array, radius: Array, loss: Array, size: Size, /
 ) -> dict[str, ArrayLike]:
-    """Return the right sides of Corollary 1 (2) and of a false variant, for heads in groups.
+    """Return the right sides of Corollary 1 (2) and of a false variant of it, for heads in groups.
 
     Group g consists of `copies[g]` equal heads.
     """

@@ -45,7 +45,7 @@ def _setting_of(instance: Instance) -> Assumption3:
 
 
 def _ordering(instance: Instance, size: Size) -> Sides:
-    """Compare gamma_lin, gamma* and gamma_attn at P = 0 (so p = 0), the best case for gamma*."""
+    """Compare gamma_lin, gamma* and gamma_attn at P = 0 (so p = 0), where gamma* is largest."""
     dm1 = _setting_of(instance)
     S = dm1.S
     linear, full, star = gamma_linear(dm1), gamma_attention(dm1, 0.0), gamma_star(dm1, 0.0)
@@ -81,10 +81,10 @@ def _regime(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _finite_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the conditions of `_regime`, and whether gamma* > gamma_attn after a real first phase.
+    """Return the conditions of `_regime`, and whether gamma* > gamma_attn for finite n1.
 
-    The first phase has n1 = 10^12 samples. The largest allowed norm P of the deviation p is the
-    bound (6). The data have no noise (Z = 0), as in the function `_ordering`.
+    The number of first-phase samples is n1 = 10^12. The largest allowed norm P of the deviation p
+    is the bound (6). The data have no noise (Z = 0), as in the function `_ordering`.
     """
     dm1, n1, d = _setting_of(instance), 1e12, instance["M"] + 2
     P = (2 * dm1.S + dm1.Z) * (jnp.sqrt(d / n1) + jnp.sqrt(jnp.log(1 / 0.1) / n1))
@@ -179,7 +179,7 @@ def _two_sparsities(key: jax.Array, size: Size) -> Instance:
 def _gaps(instance: Instance, size: Size) -> Sides:
     """Compare differences of gamma_lin, gamma* and gamma_attn at two sparsities, zeta and `less`.
 
-    The comparison assumes that the first phase has no deviation (P = 0).
+    The comparison is for a first phase without deviation (P = 0).
     """
     dm1 = _setting_of(instance)
     both = dm1, replace(dm1, zeta=instance["less"])

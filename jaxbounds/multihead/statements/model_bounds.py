@@ -28,7 +28,10 @@ NOTHING = ANTIPODAL + ", U = W = 0"
 
 
 def _zero_heads(size: Size) -> Instance:
-    """Return two instances with U = W = 0: one has identical tokens, the other tokens +-2 e_1."""
+    """Return two instances with U = W = 0.
+
+    In one, all tokens are identical; in the other, the tokens are +-2 e_1.
+    """
     n, T, d, H = (size[name] for name in ("n", "T", "d", "H"))
     signs = np.stack([np.ones(T), (-1.0) ** np.arange(T)])[:, None, :, None]
     tokens = np.broadcast_to(2 * signs * np.eye(1, d), (2, n, T, d))
@@ -151,7 +154,7 @@ def _whole_hessian(instance: Instance, size: Size) -> Sides:
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
     """Return the hypothesis that sharpening S11's bound exceeds the rounding errors of the Hessian.
 
-    If the covariances are zero, the computed bound of S11 consists only of rounding errors.
+    If the covariances are zero, the computed bound of sharpening S11 consists of rounding errors.
     Sharpening S5's bound sets the scale of the Hessian's rounding errors.
     """
     bound = hessian_certificate(instance["U"], instance["W"], instance["X"])

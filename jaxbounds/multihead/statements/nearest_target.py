@@ -32,8 +32,8 @@ from jaxbounds.numerics.norms import vector_norm
 def _one_token(key: jax.Array, size: Size) -> Instance:
     """Draw one sample with one token x, and constants of Proposition 7.
 
-    The constants are `offset` = -Phi(theta_0), `part` (gamma divided by its maximum), and log
-    epsilon.
+    The constants are `offset` = -Phi(theta_0), `part` (gamma divided by its largest possible
+    value), and log epsilon.
     """
     token_key, number_key = jax.random.split(key)
     numbers = jax.random.uniform(number_key, (4,))
@@ -75,7 +75,10 @@ def _line(instance: Instance, size: Size) -> _Line:
 
 
 def _nearest(instance: Instance, size: Size) -> Sides:
-    """Compute the least loss within a distance of theta_0, for a model linear in U (one token)."""
+    """Compute the least loss of any theta within a distance of theta_0.
+
+    The model is linear in U, because the sequence has one token.
+    """
     line, level = _line(instance, size), jnp.exp(instance["log_eps"])
     start = -instance["offset"] / vector_norm(instance["x"])
     heads = jnp.reshape(line.heads, (1,))

@@ -104,7 +104,7 @@ EQ_129 = searched_sequence(
 
 
 def _score_gap(instance: Instance, size: Size) -> Sides:
-    """Compare the scores of one relevant and one irrelevant token with equation (8).
+    """Compare the scores of one relevant and one irrelevant token with the orders in (8).
 
     For the gap between the scores, the noise is (-.1, 0, 0). For the orders of growth in (8), the
     noise is (.1, .1, .1) / S, so Z_mu = Z_nu = .1 at every S.

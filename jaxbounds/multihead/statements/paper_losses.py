@@ -42,15 +42,15 @@ MANY, MOST = 10_000, 100_000
 products.
 
 For n H above these limits, the check uses only the start of the run from zero and the end of the
-other run. At such sizes, the check takes seconds for each instance. Larger limits make the check
+other run. Above the limits, the check takes seconds for each instance. Larger limits make the check
 measure more instances with more Hessian-vector products.
 """
 USUAL, FEW, FEWEST = 60, 12, 6
 """The numbers of Hessian-vector products: the usual number, and the numbers for n H above `MANY`
 and above `MOST`.
 
-More products give more accurate estimates of the extreme eigenvalues by the Lanczos method. The
-certified interval of an eigenvalue includes the remaining error.
+With more products, the Lanczos method estimates the extreme eigenvalues more accurately. The
+certified interval of an eigenvalue contains the remaining error of this estimate.
 """
 
 
@@ -78,9 +78,10 @@ def _run(start: Params, copies: Array, data: Data, step: Array, steps: int) -> P
 
 
 def runs(size: Size) -> Instance:
-    """Return iterates of gradient descent with eta = sqrt(H), from zero and from a random start.
+    """Return iterates of gradient descent with eta = sqrt(H).
 
-    The heads form two groups of equal heads.
+    One run starts from zero, the other from random parameters. The heads form two groups of equal
+    heads.
     """
     name = "DM1" if size["n"] == DM1["n"] else "DM2"
     keys = jax.random.split(jax.random.key(0), 3)

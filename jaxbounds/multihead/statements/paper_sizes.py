@@ -1,8 +1,8 @@
 """The bounds of Sections 3, 4 and 6 at the sizes of the paper's experiments.
 
 DM1 has T = 10, d = 4 and n = 100 (Figures 2 and 3). DM2 has T = 10, d = 5 and n = 1000 (Figures 4
-and 5). A further statement checks each bound at smaller sizes, and the searches and proofs use
-these smaller sizes.
+and 5). Another statement checks each bound at smaller sizes, and searches and proofs use these
+smaller sizes.
 """
 
 import jax
@@ -138,5 +138,5 @@ TOY: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """A dictionary from reasons to the ids of the bounds that are measured only at small sizes.
 
-The checked bounds come from Sections 3, 4 and 6.
+The checked bounds are those of Sections 3, 4 and 6.
 """

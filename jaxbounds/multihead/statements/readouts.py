@@ -120,9 +120,9 @@ def _inner(readout: Readout, name: str) -> Callable[[Instance, Size], Sides]:
 
 
 def _attending_to_both(size: Size) -> Instance:
-    """Return sequences of tokens x and -x: as many x as -x with W = 0, or a single -x.
+    """Return sequences of tokens x and -x: half of the tokens are -x and W = 0, or one is -x.
 
-    In the sequence with a single -x, the token x attends to -x as much as to all other tokens
+    In the sequence with one token -x, the token x attends to -x as much as to all other tokens
     together.
     """
     T, d = size["T"], size["d"]

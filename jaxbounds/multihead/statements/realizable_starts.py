@@ -38,9 +38,9 @@ set."""
 class Start(NamedTuple):
     """The start theta^(1) and theta*, with one head for each sign of alpha, and the data.
 
-    The tuple also contains the constants of Definition 1. `excess` is the number b of this module:
-    (H + b sqrt(H)) / 2 of the H heads have alpha = +1. The output Phi(theta^(1)) is therefore of
-    order b for every number of heads H.
+    The tuple also contains the constants of Definition 1. `excess` is a number b: of the H heads,
+    (H + b sqrt(H)) / 2 have alpha = +1. The output Phi(theta^(1)) is therefore of order b for every
+    number of heads H.
     """
 
     params: Params
@@ -52,7 +52,7 @@ class Start(NamedTuple):
     excess: Array
 
     def moved(self, heads: Array) -> tuple[Params, Array]:
-        """Return theta^(1) + G theta* for a head of each sign, and the head count of each sign."""
+        """Return theta^(1) + G theta* as one head of each sign, and the head count of each sign."""
         G, (share, copies) = target_scale(self.good, self.level), shared(self, heads)
         return jax.tree.map(lambda p, v: p + G * v, self.params, share), copies
 
@@ -86,7 +86,7 @@ def good_start_of(instance: Instance) -> Start:
 def definition_1(
     good: GoodInitialisation, params: Params, copies: Array, data: Data, direction: Params
 ) -> dict[str, ArrayLike]:
-    """Return the conditions of Definition 1, and whether a start with its theta* satisfies each."""
+    """Return, for each condition of Definition 1, whether a start and its theta* satisfy it."""
     found = good_initialisation(params, copies, data, direction)
     outputs = jnp.abs(tied_margins(params, copies, data))
     norms = jnp.sqrt(sum(jnp.sum(leaf**2, (1, 2)) for leaf in params.values()))
@@ -111,7 +111,7 @@ def definition_1(
 def enough_for_proposition_7(
     good: GoodInitialisation, level: ArrayLike, radius: ArrayLike, heads: ArrayLike, size: Size
 ) -> dict[str, ArrayLike]:
-    """Check equation (98) and 0 < epsilon <= 1."""
+    """Check the conditions (98) and 0 < epsilon <= 1."""
     level = jnp.asarray(level)
     least = realizing_heads(good, level, radius, T=size["T"], d=size["d"])
     return {

@@ -47,12 +47,12 @@ from jaxbounds.multihead.tied import tied_norm
 GRID = 5
 """The number of points of a segment at which the check evaluates a function to find its maximum.
 
-A larger number of points gives a larger lower estimate of the maximum. Lower estimates on the right
-sides make the tests stricter than (19) and (20).
+A larger number of points makes this lower estimate of the maximum more accurate. The right sides
+are lower estimates, so the tests are stricter than (19) and (20).
 """
 
 PARTS = (0.05, 0.5, 1.0, 2.0, 10.0)
-"""The step sizes that the check of (19) tries, in units of 1 / (smoothness bound)."""
+"""The step sizes at which the check tests (19), as multiples of 1 / (smoothness bound)."""
 
 SHARP_BETAS = "sharpened S2, S6"
 
@@ -172,7 +172,7 @@ class _Compared(NamedTuple):
     gradients: dict[str, ArrayLike]
 
     def added(self, instance: Instance, gradient: ArrayLike) -> Array:
-        """Return eta beta_1 l_i(theta_k) / n, which bounds the effect of sample i on one step."""
+        """Return eta beta_1 l_i(theta_k) / n, which bounds the change of one step by sample i."""
         return instance["step"] * gradient * self.alone / len(self.alone)
 
 
@@ -221,7 +221,7 @@ def _over_segments(instance: Instance, size: Size, c: _Compared) -> tuple[Array,
 def _judge(instance: Instance, c: _Compared, rhs: Mapping[str, Array]) -> Sides:
     """Compare ||theta_{k+1} - theta_{k+1}^{-i}|| with the bounds `rhs` at the worst k < K and i.
 
-    The worst pair (k, i) is the pair with the largest ratio of this distance to its bound.
+    The worst pair (k, i) is the pair with the largest ratio of the distance to the bound.
     """
     before = within(instance, last=0)[None, :-1]
     lhs = c.apart[:, 1:]
@@ -281,7 +281,7 @@ def _loss_recursion(instance: Instance, size: Size) -> Sides:
 def _certified(instance: Instance, size: Size) -> dict[str, ArrayLike]:
     """Check Assumption 1, and the conditions on H and eta from which the paper derives (21).
 
-    The conditions are those of Theorem 4 and Lemma 11.
+    These conditions on H and eta come from Theorem 4 and Lemma 11.
     """
     asked = certified(PRINTED, "(84)")(instance, size)
     return on_data(instance, size) | {

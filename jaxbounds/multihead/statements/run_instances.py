@@ -1,4 +1,4 @@
-"""Problems for gradient descent (Section 4), with certified or freely drawn head counts and steps.
+"""Problems for gradient descent (Section 4), with certified or random head counts and steps.
 
 A head count or step size is certified if it satisfies the conditions of a theorem. The problems
 have the format that `jaxbounds.multihead.runs` describes. For Corollaries 3 and 4, the problems
@@ -47,8 +47,8 @@ def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
 def _start_and_direction(key: jax.Array, data: Data) -> tuple[Params, Params, Array]:
     """Draw the start theta_0 for two groups of heads, a direction to the target, and a flag.
 
-    The target theta lies in the drawn direction from theta_0. If this flag is true, the target
-    differs from theta_0 only in the first group of heads. The start is zero or random. A random
+    The target theta lies in the drawn direction from theta_0. If the flag is true, only the first
+    group of heads differs between the target and theta_0. The start is zero or random. A random
     start has Phi = 0, because the second group has the first group's U with the sign reversed. The
     direction from theta_0 to the target is the class direction in U, the negative gradient, or
     random in (U, W).
@@ -77,8 +77,8 @@ def _target(
 ) -> Params:
     """Return the target, in the given direction and at the given distance from theta_0.
 
-    If the drawn flag `alone` is true, the target differs from theta_0 only in the first group of
-    heads.
+    If the drawn flag `alone` is true, only the first group of heads differs between the target and
+    theta_0.
     """
     mask = jnp.stack([jnp.ones(()), jnp.where(alone, 0.0, 1.0)])[:, None, None]
     direction = jax.tree.map(lambda leaf: leaf * mask, direction)
@@ -103,8 +103,8 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
     Args:
         key: random key of the draws.
         size: the sizes n, T and d of the data.
-        only: the number 0 to 4 that selects how the function chooses H. The numbers 0 (printed) and
-            1 (sharpened) select the constants for training, and 2 (printed) and 3 (sharpened) the
+        only: a number from 0 to 4 that selects how the run gets H. The numbers 0 (printed) and 1
+            (sharpened) select the constants for training, and 2 (printed) and 3 (sharpened) the
             constants for stability. The number 4 selects an H that is not certified. If `only` is
             None, the function draws this number at random.
     """
@@ -146,9 +146,9 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
 def realizable(key: jax.Array, size: Size) -> Instance:
     """Draw a run from zero on DM1 data with a target theta(1/K) and certified H and eta.
 
-    The number of heads and the step size are those of Corollaries 3 and 4. H satisfies (81) or
-    (95), or the sharpened conditions. Here g(eps) = g_0(eps) / sqrt(H). There are sixteen times as
-    many fresh sequences {"X_test", "y_test"} as training sequences.
+    The number of heads and the step size of the run are those of Corollaries 3 and 4. H satisfies
+    (81) or (95), or the sharpened conditions. The function g is g(eps) = g_0(eps) / sqrt(H). There
+    are sixteen times as many fresh sequences {"X_test", "y_test"} as training sequences.
     """
     data_key, test_key, number_key, kind_key = jax.random.split(key, 4)
     data = REALIZABLE.sample(data_key, size["n"])

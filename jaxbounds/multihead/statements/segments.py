@@ -36,10 +36,10 @@ from jaxbounds.multihead.statements.instances import (
 )
 
 GRID = 17
-"""The number of points of a segment at which the check evaluates functions to find extremes.
+"""The number of points of a segment at which the check evaluates functions to find their extremes.
 
-A maximum over these points is at most the true maximum over the segment. A larger number of points
-gives better estimates of the maximum and the minimum.
+The largest value at the points is at most the true maximum over the segment. A larger number of
+points gives better estimates of the maximum and the minimum.
 """
 QUASI_CONVEXITY = 4 / 3
 """The factor 4/3 between the sides of Proposition 4; a larger factor gives a weaker bound."""
@@ -131,7 +131,10 @@ def _second_order(instance: Instance, size: Size) -> Sides:
 
 
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that logits change by less than 4 between adjacent points, so no jump is missed."""
+    """Check that logits change by less than 4 between adjacent points.
+
+    Otherwise the search for the maximum may miss a sudden change.
+    """
     moved = jnp.max(jnp.sqrt(jnp.sum(instance["dW"] ** 2, axis=(1, 2))))
     change = token_radius(instance) ** 2 * moved
     return {"the points resolve the segment": change <= 4.0 * (GRID - 1)}
@@ -271,7 +274,7 @@ def _quasi_convexity(instance: Instance, size: Size) -> Sides:
 
 
 def close_enough(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check equation (18): 2 b ||theta_1 - theta_2||^2 <= sqrt(H).
+    """Check the condition (18): 2 b ||theta_1 - theta_2||^2 <= sqrt(H).
 
     The number b is the larger of beta_3(theta_1) and beta_3(theta_2).
     """
@@ -281,15 +284,16 @@ def close_enough(instance: Instance, size: Size) -> dict[str, Array]:
 
 
 def _apart(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that theta_1 and theta_2 differ; if they are equal, every bound says 1 <= 1."""
+    """Check that theta_1 and theta_2 differ; if they are equal, every bound holds trivially."""
     s = _segment(instance, size)
     return {"beta_3# ||theta_1 - theta_2||^2 >= 1e-4 sqrt(H)": s.sharp * s.length**2 >= 1e-4}
 
 
 def _shorten(instance: Instance, size: Size) -> Instance:
-    """Shrink theta_2 - theta_1 by one factor, so that equation (18) holds.
+    """Multiply theta_2 - theta_1 by a factor below one, so that equation (18) holds.
 
-    One factor is enough, because beta_3 at theta_2 does not grow when theta_2 - theta_1 shrinks.
+    Shrinking once is enough, because beta_3 at theta_2 does not grow when theta_2 - theta_1
+    shrinks.
     """
     instance = keep_radius(instance, size)
     s = _segment(instance, size)

@@ -163,7 +163,7 @@ def _with_steps(key: jax.Array, size: Size) -> Instance:
 def _steps_alone(key: jax.Array, size: Size) -> Instance:
     """Draw an instance of `_with_steps`, and set the noise and the deviation p to zero.
 
-    Since the noise and p are zero, gamma* equals the mean of the margin over the random alpha.
+    Without noise and with p = 0, gamma* equals the mean of the margin over the random alpha.
     """
     instance = _with_steps(key, size)
     return {**instance, "z": 0 * instance["z"], "p": 0 * instance["p"]}
@@ -260,7 +260,10 @@ def _margin_lemma(instance: Instance, size: Size) -> Sides:
     left = star - margin_loss(c, P, failure, heads)
 
     def signed(row: Array) -> Array:
-        """Compute the margin for alpha = +1 and alpha = -1; theta* contains sign(alpha) W*."""
+        """Compute the margin for alpha = +1 and alpha = -1.
+
+        The direction theta* has the part sign(alpha) W*.
+        """
         (up, up_inner), (down, down_inner) = c.margins_at(row), c.margins_at(-row)
         total, plus = jnp.ceil(heads), jnp.round(instance["share"] * heads)
         found = plus * (up + up_inner) + (total - plus) * (down - down_inner)

@@ -1,4 +1,4 @@
-"""Eqs. (115), (116): the margin along W* and its mean over alpha in [-1, 1] or alpha = +-1."""
+"""Eqs. (115), (116): the margin along W*, and its mean over alpha in [-1, 1] or alpha = +-1."""
 
 from collections.abc import Sequence
 
@@ -30,14 +30,15 @@ from jaxbounds.numerics.norms import vector_norm
 INTERVAL, SIGNS = (-0.75, -0.25, 0.25, 0.75), (-1.0, 1.0)
 """The values of alpha over which the check averages: four midpoints on [-1, 1], or the two signs.
 
-For functions linear in |alpha|, the mean over the midpoints equals the mean over [-1, 1].
+If a function is linear in |alpha|, its mean over the four midpoints equals its mean over [-1, 1].
 """
 
 
 def _mean_margin(c: Context, row: Array, law: Sequence[float]) -> Array:
     """Compute E_alpha y <grad_W Phi(X; theta^(1)), sign(alpha) W*> / ||W*||.
 
-    The first step gives U^(1) = alpha 1_T row^T, where alpha is uniform on the values `law`.
+    The first step gives U^(1) = alpha 1_T row^T, where alpha is equally likely to be each value in
+    `law`.
     """
     at = jax.vmap(lambda alpha: jnp.sign(alpha) * jnp.min(c.margins_at(alpha * row)[1]))
     return jnp.mean(at(jnp.asarray(law, row.dtype)))
@@ -65,7 +66,7 @@ def _brace_positive(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 
 
 def _after_a_first_phase(instance: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check Assumption 3, and that the first phase had a sample of each label."""
+    """Check Assumption 3, and that the first-phase data contain a sample of each label."""
     c, both = unfold(instance), {**instance, "y": jnp.asarray([1, -1])}
     twice = lambda leaf: jnp.stack([leaf, leaf])
     both |= {name: twice(instance[name]) for name in ("relevant", "choice", "z")}

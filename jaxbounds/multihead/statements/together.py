@@ -1,4 +1,4 @@
-"""Join several statements into one that evaluates all on the same instances, to save time."""
+"""Join several statements into one, which evaluates all claims on the same instances."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from jaxbounds.claims.statements import (
 SHORT = 0.99
 """The control, a deliberately false claim, bounds the left side by this fraction of itself.
 
-A larger fraction makes the control harder to refute.
+A larger fraction makes it harder to show that the control is false.
 """
 
 
@@ -32,8 +32,8 @@ def _name(part: Statement, form: Form) -> str:
 def _form(part: Statement, form: Form) -> Form:
     """Return a form (version of the claim) of a joined statement, for use at a large size.
 
-    The function removes the form's equality cases and its boxes for proofs, because these are
-    written for smaller sizes only.
+    The function removes the form's equality cases and boxes for proofs, which are only for smaller
+    sizes.
     """
     asked = [h for h in (part.hypotheses, form.hypotheses) if h]
     both: Hypotheses | None = (lambda i, size: _joined(asked, i, size)) if asked else None
@@ -81,16 +81,16 @@ def together(
             instances.
         id: the id of the new statement.
         label: the label of the new statement.
-        tex: the formula of the new statement; it may be short, because each part states its own in
-            full.
+        tex: the formula of the new statement; it may be short, because each joined statement has
+            its own formula.
         sample: samplers of instances; every part must be able to evaluate these instances.
         sizes: the sizes of the instances on which all parts are evaluated.
         budget: the number of drawn instances; the check does not search.
-        source: the citation: the place in the paper, and the paper's experiment that has these
+        source: the citation: the place in the paper, and the experiment of the paper with these
             sizes.
         horizon: the name of the size that gives the length of trajectories, as in `Statement`.
-        without: names of the forms (versions of a claim) that the new statement omits, because no
-            instance of these sizes can decide these forms.
+        without: names of the forms (versions of a claim) to omit from the new statement, because
+        they cannot be decided at these sizes.
     """
     kept = [
         (part, form)

@@ -98,9 +98,10 @@ def _of_a_network(instance: Instance, size: Size) -> Sides:
 def _one_free_unit(size: Size) -> Instance:
     """Return an instance at which the bound is an equality.
 
-    One saturated hidden unit makes every margin 9, and the weights of the other units are zero.
-    With respect to the weights of a zero unit, the output has gradient zero and a Hessian with
-    eigenvalues +-||x||. If the network has only one hidden unit, the weights of this unit are zero.
+    One saturated hidden unit gives all samples the margin 9, and the weights of the other units are
+    zero. With respect to the weights of a unit with zero weights, the output has gradient zero and
+    a Hessian with eigenvalues +-||x||. If the network has only one hidden unit, the weights of this
+    unit are zero.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))

@@ -1,4 +1,4 @@
-"""Baselines without a network: the larger class, a bag of words, a lexicon."""
+"""Baselines that need no network: the more frequent class, a bag of words, a lexicon."""
 
 import importlib
 
@@ -11,8 +11,8 @@ from jaxbounds.multihead.tokens import words_of
 def naive_bayes(train: Sentences, test: Sentences, /) -> float:
     """Compute the test accuracy of naive Bayes on word counts, with one added to each count.
 
-    The classifier ignores words that do not occur in the training texts. A sentence counts as
-    praise if both classes are equally likely.
+    The classifier ignores words that do not occur in the training texts. A sentence is classified
+    as praise if both classes are equally likely.
     """
     ids: dict[str, int] = {}
     rows = [[ids.setdefault(w, len(ids)) for w in words_of(text)] for text in train.texts]

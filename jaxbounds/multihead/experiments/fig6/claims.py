@@ -1,6 +1,6 @@
 """The paper's claims about Figure 6, decided on its data.
 
-A slope is the change of a quantity for each doubling of H; each trial has one slope.
+A slope is the change of a quantity when H doubles; each trial has one slope.
 """
 
 import numpy as np
@@ -38,7 +38,8 @@ CONTROLS: dict[str, Control] = {
     "falls with H": scaled(-1.0, "train_loss", "test_loss"),
     "rises with H": scaled(-1.0, "test_accuracy"),
 }
-"""For each claim, a function that reverses the sign of a quantity, so that the claim is false.
+"""For each claim, a function that reverses the sign of a quantity in the data, so that the claim is
+false.
 
 If a quantity rises with the number of heads H in the given data, it falls with H in the returned
 data.
@@ -54,7 +55,7 @@ def _elsewhere(dataset: xr.Dataset, arm: str) -> list[str]:
 
 
 def _slopes(heads: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Compute, for each trial, the least-squares slope of the values (H, trial) against log2 H."""
+    """Compute, for each trial, the least-squares slope in log2 H of the values (H, trial)."""
     place = np.log2(heads) - np.mean(np.log2(heads))
     return place @ values / np.sum(place**2)
 
@@ -65,9 +66,9 @@ def judge(
     """Decide whether a quantity rises (falls) with H, and return the decision with a text.
 
     The decision is True under two conditions. First, the whole 95% interval of the slope in log2 H
-    has the claimed sign. Second, the mean change from the fewest to the most heads has at least the
-    size `least`. The decision is False if the whole 95% interval has the sign opposite to the
-    claim, and None in all other cases.
+    has the claimed sign. Second, the mean change from the fewest to the most heads is at least
+    `least` in the claimed direction. The decision is False if the whole 95% interval has the sign
+    opposite to the claim, and None in all other cases.
 
     Args:
         heads: the increasing numbers of heads H, shape (count,).

@@ -16,7 +16,7 @@ _ARMS = set(get_args(Arm))
 class Figure6:
     """The configuration of Figure 6: networks and data.
 
-    The paper states only AdamW, its rate, the epochs and the batch size.
+    The paper states only the optimiser AdamW, the step size, the epochs and the batch size.
 
     Attributes:
         arms: the ways to make H heads: "split", "fixed", "recut", "prune" (the package `fig6`
@@ -34,8 +34,8 @@ class Figure6:
         weights: a Hugging Face folder of a RoBERTa, for "recut" and "prune".
         n: the number of training sentences; 0 stands for all.
         test: the number of test sentences; 0 stands for all sentences of a given test split.
-        length: T, the number of tokens of a sentence, start and end tokens included; longer
-            sentences are cut.
+        length: T, the number of tokens of a sentence with its start and end tokens; longer
+        sentences are cut to T tokens.
         code: the tokenizer: "words" or "byte-pairs"; pretrained weights have their own tokenizer.
         vocabulary: the largest number of ids of the tokenizer.
         width: d, for networks trained from scratch.
@@ -129,7 +129,7 @@ PUBLISHED = Figure6(
     length=64,
     memory_gib=20.0,
 )
-"""The setting of the paper, as far as the paper states it; a run needs a GPU."""
+"""The settings of the paper, as far as the paper states them; a run needs a GPU."""
 
 SNIPPETS = Figure6(
     source="file", n=8568, test=2000, epochs=4, code="byte-pairs", inner=256, heads=(1, 2, 4, 16)

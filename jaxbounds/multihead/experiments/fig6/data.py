@@ -31,7 +31,7 @@ class Prepared(NamedTuple):
     Attributes:
         lanes: the inputs of the training (sentences, order, keys) of each trial, stacked over the
             trials.
-        vocabulary: the number of kinds of tokens, the largest over the trials.
+        vocabulary: the size of the vocabulary, as the maximum over the trials.
         found: for each trial, the accuracies of simple rules and the share of sentences that were
             cut.
         mark: a hash of the data, by which a continued run recognises them.
@@ -85,7 +85,7 @@ def _orders(config: Figure6, key: Array, n: int, batches: int) -> np.ndarray:
 def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
     """Divide the first `count` rows into groups of `EVALUATED` rows.
 
-    If the last group is not full, rows without a label fill it up.
+    If the last group has too few rows, the function adds rows without a label.
     """
     fill = -count % EVALUATED
     rows = np.minimum(np.arange(count + fill), count - 1)

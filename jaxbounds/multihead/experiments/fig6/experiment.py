@@ -41,13 +41,13 @@ def run(
     Returns:
         A data set with `train_loss`, `test_loss`, `train_accuracy` and `test_accuracy`. The axes of
         these variables are (panel, H, trial, step), where a panel is an arm (a way to make H
-        heads). The training losses and accuracies are averages over as many training sentences as
-        there are test sentences. For each trial, the result also contains the test accuracies of
-        simple rules that need no network.
+        heads). The training losses and accuracies are averages over a subset of the training
+        sentences, as large as the test set. For each trial, the result also contains the test
+        accuracies of simple rules that need no network.
 
     Raises:
-        Refused: if data or weights are missing, damaged or do not fit, or the folder to resume
-            from belongs to another run.
+        Refused: if data or weights are missing, damaged or do not match the settings, or if
+            `folder` contains another run.
     """
     missing = [arm for arm in config.arms if arm in PRETRAINED and not config.weights]
     if missing:

@@ -123,7 +123,7 @@ def train_arm(
         resume: whether to continue the run that `folder` contains; False clears the folder first.
 
     Returns:
-        The recorded losses and accuracies, without the networks' states, which the folder stores.
+        The recorded losses and accuracies of the runs; the networks' states are only in the folder.
     """
     shape = network(config, arm, heads, data.vocabulary)
     mark = f"{fingerprint(config, key)}/{arm}/{heads}/{data.mark}/{_weights_mark(config.weights)}"

@@ -30,7 +30,7 @@ SPEEDS = (("10 TFLOP/s", 1e13), ("50 GFLOP/s", 5e10))
 
 
 def parameter_count(shape: RobertaShape, /) -> int:
-    """Count all parameters, embeddings included, without memory for them."""
+    """Count all parameters, embeddings included, without allocating memory for them."""
     outline = jax.eval_shape(lambda: init_roberta(shape, jax.random.key(0)))
     return sum(leaf.size for leaf in jax.tree.leaves(outline))
 
@@ -44,7 +44,7 @@ def operations(shape: RobertaShape, sentences: int, length: int, /) -> float:
 
 
 def cost(config: Figure6, shapes: Mapping[str, RobertaShape], batches: int, /) -> str:
-    """Return one line of text: the amount of training, and its estimated duration at `SPEEDS`."""
+    """Return one line of text: the amount of training, and estimates of its duration."""
     runs = len(config.arms) * len(config.heads) * config.trials
     steps = config.epochs * batches
     total = sum(operations(shape, config.batch, config.length) for shape in shapes.values())
