@@ -41,8 +41,8 @@ class GoodInitialisation(NamedTuple):
     Attributes:
         head_bound: B_2 = max(1, max_h ||theta_h||), property P1.
         model_bound: B_Phi = max(1, max_i |Phi(X_i)|), property P2.
-        margin: min_i y_i <grad Phi(X_i), theta*>, property P3. By Definition 1, an initialisation
-            is good only if this margin is positive.
+        margin: min_i y_i <grad Phi(X_i), theta*>, property P3. Definition 1 calls an initialisation
+            good only if this margin is positive.
     """
 
     head_bound: Float[Array, ""] | float
@@ -141,8 +141,8 @@ def realizing_heads_sharp(
 def realized_step(good: GoodInitialisation, /, *, corrected: bool = True) -> ArrayLike:
     """Return g_0(1)^2 / log(1 + e^{B_Phi}), one of Corollary 5's upper limits on the step.
 
-    The paper prints the limit 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). With the corrected g_0 =
-    sqrt(2) G, the factor 4 of this limit becomes 8.
+    The paper prints the limit 4 B_Phi^2 / (gamma^2 log(1 + e^{B_Phi})). The corrected g_0 = sqrt(2)
+    G replaces the factor 4 of this limit by 8.
     """
     unit, xp = realized_distance(good, 1.0, corrected=corrected), array_module(good)
     return unit**2 / xp.log1p(xp.exp(good.model_bound))

@@ -43,7 +43,7 @@ TRAINING, STABILITY = 36.0, 256.0
 """The factors of the printed head counts: 36 in (74) and (81) for training, 256 in (84) and (95)
 for stability.
 
-The function `root_heads` uses the factors. With a larger factor, the theorems require more heads.
+The function `root_heads` uses the factors. The theorems require more heads if a factor is larger.
 """
 
 
@@ -185,7 +185,7 @@ def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, 
 def alpha(s: Setting, /) -> ArrayLike:
     """Return alpha = 3 sqrt(d) R^2 [3 sqrt(T) R^3 (3 D + size) + 2 sqrt(T) R], Theorem 3.
 
-    With `s.distance` = g_0(1/K) and `s.size` = g(1/K), this function returns the alpha(K) of
+    If `s.distance` is g_0(1/K) and `s.size` is g(1/K), the function returns the alpha(K) of
     Corollaries 3 and 5.
     """
     inner = 3 * math.sqrt(s.T) * s.radius**3 * (3 * s.distance + s.size)
@@ -248,7 +248,7 @@ def averaged_loss(
 ) -> ArrayLike:
     """Return Lemma 9's bound on the mean loss: 2 L(theta) + 3 D^2 / (4 eta K) + L(theta_0) / (2 K).
 
-    With the printed q = 2/3, the sharpened formula has the factors 2, 3/4 and 1/2.
+    For the printed q = 2/3, the sharpened formula has the factors 2, 3/4 and 1/2.
     """
     half = weight / 2
     return (regret(s, step, K) + half * (s.loss_target + s.loss_start / K)) / (1 - half)

@@ -34,7 +34,7 @@ SETTINGS = Settings(
 )
 """The settings of Appendix G's figures on the planted model DM2.
 
-With a fifth of the paper's samples, a head of 75 parameters overfits, so the run does not find W*.
+If n is a fifth of the paper's, a head of 75 parameters overfits, so the run does not find W*.
 """
 
 EXCHANGED = scaled(-1.0, "log10_train_loss")

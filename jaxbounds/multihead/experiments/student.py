@@ -67,7 +67,10 @@ class EqualHeads(nn.Module):
 
     @nn.compact
     def parameters(self, tokens: Float[Array, "T d n"]) -> Params:
-        """Return the parameters U and W. With this method, `init` needs no forward pass."""
+        """Return the parameters U and W.
+
+        The function `init` needs no forward pass if it calls this method.
+        """
         length, d, _ = tokens.shape
         drawn = entries(self.scale)
         W = self.param("W", drawn, (1, d, d), tokens.dtype)

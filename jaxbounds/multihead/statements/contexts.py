@@ -5,8 +5,8 @@ The statements of Section 5 and of Appendices D and E are checked on these insta
 The noise is drawn with independent scales along mu, along nu and outside the patterns' span. A
 noise coordinate is uniform within plus or minus its scale, equal to plus or minus its scale, or
 zero. The constants Z_mu, Z_nu and Z of Assumption 3 are the least constants that an instance's
-noise allows. With the least constants, every bound is as strong as possible. The data have M = d -
-3 distractors and two class patterns, so one of the d dimensions is outside the patterns' span.
+noise allows. The least constants make every bound as strong as possible. The data have M = d - 3
+distractors and two class patterns, so one of the d dimensions is outside the patterns' span.
 """
 
 import functools
@@ -138,7 +138,7 @@ def by_hand(
 ) -> dict[str, Any]:
     """Return an instance with d = 4 and one distractor.
 
-    By default, the noise and the deviation p are zero.
+    The default noise and the default deviation p are zero.
     """
     shape = np.shape(relevant)
     along = lambda values, shape: np.broadcast_to(np.asarray(values, float), (*shape, 4))

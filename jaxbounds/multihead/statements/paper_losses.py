@@ -49,7 +49,7 @@ USUAL, FEW, FEWEST = 60, 12, 6
 """The numbers of Hessian-vector products: the usual number, and the numbers for n H above `MANY`
 and above `MOST`.
 
-With more products, the Lanczos method estimates the extreme eigenvalues more accurately. The
+The Lanczos method estimates the extreme eigenvalues more accurately from more products. The
 certified interval of an eigenvalue contains the remaining error of this estimate.
 """
 

@@ -28,8 +28,8 @@ from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 
 BELOW = 1 - 1e-12
-"""A run's step is at most this factor times the largest certified step. A factor closer to 1 would
-let rounding errors violate the condition on the step."""
+"""A run's step is at most this factor times the largest certified step. A larger factor would let
+rounding errors violate the condition on the step."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:

@@ -99,9 +99,9 @@ def _one_free_unit(size: Size) -> Instance:
     """Return an instance at which the bound is an equality.
 
     One saturated hidden unit gives all samples the margin 9, and the weights of the other units are
-    zero. With respect to the weights of a unit with zero weights, the output has gradient zero and
-    a Hessian with eigenvalues +-||x||. If the network has only one hidden unit, the weights of this
-    unit are zero.
+    zero. As a function of the weights of a unit with zero weights, the output has gradient zero and
+    Hessian eigenvalues +-||x||. If the network has only one hidden unit, the weights of this unit
+    are zero.
     """
     n, d, m = size["n"], size["d"], size["m"]
     units = jnp.zeros((m, d + 1))
