@@ -109,7 +109,7 @@ def hessian_certificate(
 
     The proof uses ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t ||x_t||^2
     ||K3_t(u_t)||. Here Cov_t is the tokens' covariance under the attention weights of query t, and
-    K3_t(u_t) is `third_cumulant`. The two sums cost of the order T^2 d^2 operations.
+    K3_t(u_t) is the result of `third_cumulant`. The two sums cost of the order T^2 d^2 operations.
     """
     moments = cumulants(weights, tokens)
     squares = jnp.sum(tokens**2, axis=1)

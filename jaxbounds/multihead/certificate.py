@@ -170,9 +170,9 @@ def corollary5(
     Args:
         good: the constants of Definition 1.
         radius: R, an upper bound on the token norms.
-        K: number of gradient steps.
-        T: number of tokens.
-        d: dimension of a token.
+        K: the number of gradient steps.
+        T: the number of tokens.
+        d: the dimension of a token.
         corrected: whether g_0 has the factor sqrt(2) that the paper leaves out.
         heads: the number of heads H; by default the least certified number.
     """
@@ -229,7 +229,7 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
     Args:
         first: the samples {"X", "y"} of the first phase.
         second: the samples {"X", "y"} of the second phase.
-        K: number of gradient steps.
+        K: the number of gradient steps.
 
     Raises:
         Refused: if a label is not +1 or -1, or if no direction separates the second phase's samples

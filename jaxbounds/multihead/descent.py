@@ -36,7 +36,8 @@ PRINTED_WEIGHT = 2 / 3
 """The factor q = kappa * 4/3 = 2/3 of the paper's loss bounds, with kappa = 1/2 and Proposition 4's
 factor 4/3.
 
-`Constants.weight` and `averaged_loss` use this factor. A larger q gives a larger bound on the loss.
+`Constants.weight` and `averaged_loss` use the factor q. A larger q gives a larger bound on the
+loss.
 """
 
 TRAINING, STABILITY = 36.0, 256.0
@@ -59,8 +60,8 @@ class Setting(NamedTuple):
         heads: H, number of heads.
         loss_target: L(theta), the loss at the target.
         loss_start: L(theta_0), the loss at the start.
-        T: number of tokens.
-        d: dimension of a token.
+        T: the number of tokens.
+        d: the dimension of a token.
     """
 
     distance: ArrayLike
@@ -174,7 +175,7 @@ def root_heads_spread(threshold: Callable[[ArrayLike], Any], spread: ArrayLike, 
 
     `threshold(s)` returns the least sqrt(H) that satisfies a condition if every head of the target
     has norm s. A target spread evenly over the heads has s = ||theta||_{2,infinity} = spread /
-    sqrt(H). Eq. (74) then holds for all x = sqrt(H) with x^2 >= a x + b spread.
+    sqrt(H). Condition (74) then holds for all x = sqrt(H) with x^2 >= a x + b spread.
     """
     constant = threshold(0.0)
     slope = threshold(1.0) - constant
@@ -195,7 +196,7 @@ def alpha(s: Setting, /) -> ArrayLike:
 def rho(s: Setting, constants: Constants = PRINTED, /) -> ArrayLike:
     """Return rho, a bound on the smoothness along the run for step sizes eta <= 1 / rho.
 
-    Theorem 3 prints (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound
+    Theorem 3 prints rho = (2 sqrt(T d) R^3 / sqrt(H) + T R^2 / 4) alpha^2. The sharpened bound
     (sharpening S10) uses eta <= 4 / beta_1#^2: an iterate then moves by eta ||grad L|| <= 4 /
     beta_1# <= 4 / (sqrt(T) R). Therefore the bound beta_2# is needed only within the distance B =
     reach D + 4 / (sqrt(T) R) of the target. Within the distance B of the target, each head differs

@@ -26,8 +26,8 @@ class DescentCertificate(NamedTuple):
         size: ||theta||_{2,infinity} of the target at this H.
         smoothness: rho, an upper bound on the smoothness ||Hess L|| along the run.
         step_size: the largest certified step size eta.
-        loss_bound: bound on L(theta_K) and on (1/K) sum_{k=1}^K L(theta_k).
-        distance_bound: bound on ||theta_k - theta_0|| for k <= K.
+        loss_bound: a bound on L(theta_K) and on (1/K) sum_{k=1}^K L(theta_k).
+        distance_bound: a bound on ||theta_k - theta_0|| for k <= K.
     """
 
     heads: float
@@ -86,11 +86,11 @@ def descent_certificate(
     norm, independent of H, pass spread = 0.
 
     Args:
-        T: number of tokens.
-        d: dimension of a token.
+        T: the number of tokens.
+        d: the dimension of a token.
         radius: R >= max ||x_t||, at least 1 (Assumption 1).
         distance: D = ||theta - theta_0||, positive.
-        K: number of gradient steps.
+        K: the number of gradient steps.
         loss_target: L(theta), the loss at the target; positive.
         loss_start: L(theta_0), the loss at the start; positive.
         size: the part of the upper bound on ||theta||_{2,infinity} that does not depend on H.

@@ -67,13 +67,13 @@ def search_global_margin(
     During the search, the soft minimum approaches the exact minimum.
 
     Args:
-        key: random key of the starts.
+        key: the random key of the starts.
         data: {"X": (n, T, d), "y": (n,)}.
         norm: the constraint, "both" or "projection".
-        starts: number of searches, which run in parallel.
-        steps: number of Adam steps of each search.
-        step_size: first step size of Adam; the step size decays to zero.
-        initial: parameters that replace the first start, such as the oracle direction.
+        starts: the number of searches, which run in parallel.
+        steps: the number of Adam steps of each search.
+        step_size: the first step size of Adam; the step size decays to zero.
+        initial: the parameters that replace the first start, such as the oracle direction.
 
     Raises:
         Refused: if `norm` is unknown.

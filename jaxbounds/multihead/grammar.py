@@ -70,11 +70,12 @@ class Grammar:
     """The frequencies of the kinds of clauses and sentences.
 
     Attributes:
-        negated: share of clauses with a negation.
-        contrast: share of sentences with two clauses that contradict each other.
-        joined: share of sentences with two clauses that agree; all other sentences have one clause.
-        aside: share of sentences that start with a neutral phrase.
-        degree: share of adjectives with an adverb of degree.
+        negated: the share of clauses with a negation.
+        contrast: the share of sentences with two clauses that contradict each other.
+        joined: the share of sentences with two clauses that agree; all other sentences have one
+            clause.
+        aside: the share of sentences that start with a neutral phrase.
+        degree: the share of adjectives with an adverb of degree.
     """
 
     negated: float = 0.25
@@ -127,9 +128,9 @@ def draw_sentences(grammar: Grammar, key: Array, count: int, /) -> Sentences:
     """Draw `count` distinct sentences; praise and blame are equally likely.
 
     Args:
-        grammar: frequencies of the kinds of sentences.
-        key: random key of the draws.
-        count: number of sentences to draw.
+        grammar: the frequencies of the kinds of sentences.
+        key: the random key of the draws.
+        count: the number of sentences to draw.
 
     Raises:
         Refused: if the grammar does not give enough different sentences.

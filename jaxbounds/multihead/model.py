@@ -96,13 +96,13 @@ def entries(scale: float, /) -> nn.initializers.Initializer:
 
 
 class MultiHeadAttention(nn.Module):
-    """Eq. (2) as a Flax module over one sequence; `vmap` its `apply` for a batch.
+    """The model (2) as a Flax module over one sequence; `vmap` its `apply` for a batch.
 
     Attributes:
         heads: H, number of heads.
         readout: "full" (trainable U of shape (T, d) per head), "pooling" or "last" (trainable u of
             shape (d,) per head).
-        scale: standard deviation of the initial parameters; 0 gives the paper's theta^(0).
+        scale: the standard deviation of the initial parameters; 0 gives the paper's theta^(0).
     """
 
     heads: int

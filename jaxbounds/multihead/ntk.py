@@ -163,8 +163,8 @@ def held_out_margins(
 
     Args:
         cross: the result of `ntk_gram(params, X_held_out, X)`.
-        labels: labels of the samples from which `margin` was computed.
-        held_out: labels of the other samples.
+        labels: the labels of the samples from which `margin` was computed.
+        held_out: the labels of the other samples.
         margin: the best margin with its weights q, from `best_ntk_margin`.
     """
     kernel: Array = jnp.asarray(cross)

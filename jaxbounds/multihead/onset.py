@@ -67,11 +67,11 @@ def smallest_counts(
     proportional to 1 / n.
 
     Args:
-        K: number of steps.
+        K: the number of steps.
         constants: the constants B_2, B_Phi and gamma of Definition 1, which must hold after the
             first phase on every training set.
-        T: number of tokens.
-        d: dimension of a token.
+        T: the number of tokens.
+        d: the dimension of a token.
         radius: R, the largest norm of a token.
     """
     start = math.log(2.0)

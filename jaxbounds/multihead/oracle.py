@@ -26,8 +26,8 @@ class Assumption3:
         Z_mu: the largest |<z, mu>| of the noise z, over mu = mu_+ and mu_-.
         Z_nu: M times the largest |<z, nu>|.
         Z: the largest norm ||z|| of the noise.
-        T: number of tokens.
-        M: number of distractors.
+        T: the number of tokens.
+        M: the number of distractors.
     """
 
     S: Real
@@ -129,7 +129,7 @@ def relevance_formula(
     """Compute the relevance scores under W* by a formula in the noise, equations (108) and (110).
 
     Args:
-        patterns: orthogonal rows of norm S.
+        patterns: the patterns, as orthogonal rows of norm S.
         relevant: the mask of the relevant tokens R.
         noise: z_t, the noise of each token; the function ignores the rows of relevant tokens.
         label: y, which selects the pattern mu_y.

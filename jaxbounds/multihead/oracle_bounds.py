@@ -188,11 +188,11 @@ def target_slacks(
     The target is U_h = log(n) H^{c-1} / S U_opt, W_h = C H^{-p} W_opt.
 
     Args:
-        log_signal: log S, where S is the norm of the patterns.
-        log_heads: log H, where H is the number of heads.
-        log_scale: log C, where W_h has the factor C.
+        log_signal: the logarithm log S, where S is the norm of the patterns.
+        log_heads: the logarithm log H, where H is the number of heads.
+        log_scale: the logarithm log C, where W_h has the factor C.
         power: p, the exponent of 1 / H in W_h.
-        log_n: log n, where n is the number of samples.
+        log_n: the logarithm log n, where n is the number of samples.
         scaling: the exponent c of the model's normalization H^{-c}; 1/2 in the paper.
     """
     outer = jnp.log(log_n) - log_signal + (scaling - 0.5) * log_heads

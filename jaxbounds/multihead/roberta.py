@@ -26,21 +26,21 @@ class RobertaShape:
     Attributes:
         vocabulary: the size of the vocabulary, the number of different token ids.
         width: d, the width of the residual stream.
-        layers: number of layers.
+        layers: the number of layers.
         heads: H, the number of heads.
-        head_width: number of columns of a head; `width / heads` if the heads divide the width.
-        inner: width of the feedforward layers.
-        positions: number of rows of the position table; no token uses the first pad + 1 rows.
-        types: number of rows of the table of token types; only the first row is used.
+        head_width: the number of columns of a head; `width / heads` if the heads divide the width.
+        inner: the width of the feedforward layers.
+        positions: the number of rows of the position table; no token uses the first pad + 1 rows.
+        types: the number of rows of the table of token types; only the first row is used.
         pad: the id of the token that fills up a sentence; positions are counted from pad + 1.
-        labels: number of logits of a sentence.
+        labels: the number of logits of a sentence.
         eps: the epsilon that the layer norms add to the variance.
         gain: the factor by which the sum over heads is multiplied.
-        dropout: dropout rate in training, on embeddings, attention weights, both branches and the
-            classifier.
-        deviation: standard deviation of normal initial weights. 0 stands for 1 / sqrt(fan in). For
-            the attention's output, the fan in counts all heads and the gain, so the output's scale
-            does not depend on H.
+        dropout: the dropout rate in training, on embeddings, attention weights, both branches and
+            the classifier.
+        deviation: the standard deviation of normal initial weights. 0 stands for 1 / sqrt(fan in).
+            For the attention's output, the fan in counts all heads and the gain, so the output's
+            scale does not depend on H.
     """
 
     vocabulary: int = 50265

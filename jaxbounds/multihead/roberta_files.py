@@ -149,8 +149,8 @@ def load_roberta(
 
     Args:
         folder: a Hugging Face folder, which contains `config.json` and `model.safetensors`.
-        key: random key of the classifier's weights.
-        labels: number of logits; by default the number in `config.json`.
+        key: the random key of the classifier's weights.
+        labels: the number of logits; by default the number in `config.json`.
         memory_limit: the largest size of the parameters, in bytes, that the function accepts.
 
     Returns:
@@ -237,7 +237,7 @@ def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) ->
     Args:
         folder: the folder; it is created if it is missing.
         shape: a shape with heads * head_width = width and gain 1.
-        params: parameters with the structure that `init_roberta` returns.
+        params: the parameters with the structure that `init_roberta` returns.
 
     Returns:
         The path of the folder.

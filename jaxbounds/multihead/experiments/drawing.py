@@ -59,7 +59,8 @@ def draw_curves(
         dataset: the recorded quantities, from `run_curves`.
         quantities: the quantities to draw, one for each column; the figure omits quantities that
             the data set lacks.
-        apart: flags over (panel, H, trial); the thin lines of the flagged trials are dashed.
+        apart: boolean flags over (panel, H, trial); the thin lines of the flagged trials are
+            dashed.
         apart_label: the property of the flagged trials, in words.
     """
     import matplotlib.pyplot as plt

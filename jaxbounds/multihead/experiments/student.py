@@ -60,7 +60,7 @@ class EqualHeads(nn.Module):
     """The model (2) with H equal heads, over n sequences; H is an input, and no shape depends on H.
 
     Attributes:
-        scale: standard deviation of the initial parameters; 0 gives the paper's theta^(0).
+        scale: the standard deviation of the initial parameters; 0 gives the paper's theta^(0).
     """
 
     scale: float = 0.0

@@ -1,4 +1,4 @@
-"""Eqs. (8), (9), (129): the relevance scores and the norms of the oracle."""
+"""Equations (8), (9) and (129): the relevance scores and the norms of the oracle."""
 
 from dataclasses import replace
 

@@ -101,7 +101,7 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
     not certified, has eta = c / (smoothness bound at the start). The factor c is from 0.1 to 4.
 
     Args:
-        key: random key of the draws.
+        key: the random key of the draws.
         size: the sizes n, T and d of the data.
         only: a number from 0 to 4 that selects how the run gets H. The numbers 0 (printed) and 1
             (sharpened) select the constants for training, and 2 (printed) and 3 (sharpened) the

@@ -83,14 +83,15 @@ def together(
         label: the label of the new statement.
         tex: the formula of the new statement; it may be short, because each joined statement has
             its own formula.
-        sample: samplers of instances; every part must be able to evaluate these instances.
+        sample: the samplers of instances; every part must be able to evaluate these instances.
         sizes: the sizes of the instances on which all parts are evaluated.
         budget: the number of drawn instances; the check does not search.
         source: the citation: the place in the paper, and the experiment of the paper with these
             sizes.
         horizon: the name of the size that gives the length of trajectories, as in `Statement`.
-        without: names of the forms (versions of a claim) to omit from the new statement, because
-        they cannot be decided at these sizes.
+        without: the names of the forms (versions of a claim) to omit from the new statement,
+            because they
+            cannot be decided at these sizes.
     """
     kept = [
         (part, form)
