@@ -145,10 +145,10 @@ TARGET = Statement(
             erratum="E27",
             reading="as it is printed",
             note=(
-                "(12) drops the factor ||theta||_{2,inf} of (3), which is of order log(n) / S^2 "
-                "here. At H = S^2 and ||W_h|| of order 1/S^2 the right side of (3) is of order "
-                "log(n)^4. The left side of (3) is S, so the ratio of the left to the right side "
-                "grows without bound."
+                "Condition (12) omits the factor ||theta||_{2,inf} of (3), which is of order "
+                "log(n) / S^2 here. At H = S^2 and ||W_h|| of order 1/S^2, the right side of (3) "
+                "is of order log(n)^4. The left side of (3) is S, so the ratio of the left to the "
+                "right side grows without bound."
             ),
             counterexample=Counterexample(
                 instance={

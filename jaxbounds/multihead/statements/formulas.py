@@ -264,9 +264,9 @@ LEMMA_1_WW = on_head(
         Form(
             name="printed",
             cites="Lemma 1, Section 3; eq. (36), Appendix A.1",
-            note="The paper's vector in this sum is d_t = diag(Xb) X u_t - X u_t (b^T X^T phi) - "
-            "X b (u_t^T X^T phi). The sum over t then has the third central moment kappa_3(u_t.x, "
-            "b.x, x) under the attention of x_t.",
+            note="The printed vector in this sum is d_t = diag(Xb) X u_t - X u_t (b^T X^T phi) - "
+            "X b (u_t^T X^T phi). With this vector, the sum over t contains the third central "
+            "moment kappa_3(u_t.x, b.x, x) under the attention of x_t.",
         ),
         Form(
             name="derived",

@@ -365,7 +365,7 @@ LEMMA_12 = on_signs(
             name="corrected",
             note=(
                 "The bound on |Phi| has log(2/delta) in place of the printed logarithm, and p is "
-                "the distance from the true centre (zeta/4) u*."
+                "the deviation from the true centre (zeta/4) u*."
             ),
         ),
         Form(

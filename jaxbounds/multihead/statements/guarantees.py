@@ -179,8 +179,8 @@ SIGNAL = on_orders(
             sense="at most",
             exponent=(0.98, 1.02),
             note=(
-                "This version of the claim multiplies the bound P of (6) by S. This P bounds the "
-                "distance from the true centre (erratum E2)."
+                "This version of the claim multiplies the bound P of (6) by S. Here P bounds the "
+                "distance of u1 from its true centre (erratum E2)."
             ),
         ),
     ),

@@ -106,8 +106,8 @@ VARIANCE = Statement(
             equality="equal tokens",
             note="The bound T R^2 on the variance of the model's output does not grow with H.",
         ),
-        Form(name="derived", equality="always", note="The entries of U_h are uncorrelated signs, "
-                                                     "so the variance equals the printed sum."),
+        Form(name="derived", equality="always", note="The entries of U_h are uncorrelated and "
+        "equal to +1 or -1, so the variance equals the printed sum."),
     ),
     control="T R^2 / H^2",
     sizes=({"H": 2, "T": 2, "d": 2}, {"H": 4, "T": 2, "d": 1}),

@@ -352,8 +352,8 @@ COROLLARY_1_3 = on_loss(
             "that mix heads, so ||Hess Phi|| is the largest H^{-1/2} ||Hess Phi_h||. S5 bounds "
             "||Hess Phi_h|| by C + B (Proposition 1 (2)), with B = sqrt(T) R^3 and C = c* R^4 "
             "sum_t ||X u_t||_inf <= c* sqrt(T) R^5 ||U_h||_F. So beta_3# = sqrt(T) R^3 (c* R^2 "
-            "max_h ||U_h||_F + 1). Its two terms are smaller than those of beta_3 by factors of "
-            "7.8 d and 2 sqrt(d).",
+            "max_h ||U_h||_F + 1). The two terms of beta_3# are smaller than those of beta_3 by "
+            "factors of 7.8 d and 2 sqrt(d).",
         ),
     ),
     control="the factor sqrt(T) of the sharpened bound is dropped",

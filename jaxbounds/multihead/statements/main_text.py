@@ -97,8 +97,8 @@ CONSTANTS = Statement(
         ),
         Form(
             name="derived, (3) for Theorem 2",
-            note="This version of the claim has the factor 256 of (84) in place of the factor 36 "
-            "of (74).",
+            note="The sqrt(H) in this version of the claim has the factor 256 of (84) in place of "
+            "the factor 36 of (74).",
             equality=ALL_ONE,
         ),
         Form(

@@ -117,7 +117,7 @@ ORDER = Statement(
                 "and exceeds gamma_attn for large S. Example: T = 10, zeta = 1/2, S = 10, M = 2 "
                 "and no noise. Then gamma_attn = 22.4, and gamma* = 1287 at P = 0. At P = 7e-5, "
                 "gamma* is 1265. This P is the bound (6) with C = 1, d = 4, n1 = 10^12 and delta "
-                "= .1. With the printed centre, P is larger (E2), and then the other inequality "
+                "= .1. If P is as large as the printed centre requires (E2), the other inequality "
                 "gamma* >= gamma_lin fails instead."
             ),
             counterexample=Counterexample(
@@ -238,8 +238,8 @@ SPARSITY = Statement(
             cites="Section 5.3: 'and the gap increases with decreasing sparsity'; Section 7",
             equality="zeta' = zeta",
             note="The margin gamma_attn does not depend on zeta, and gamma_lin is S sqrt(T/2) "
-            "times zeta - 2 (1 - zeta) Z_mu / S^2. Their difference therefore grows as zeta "
-            "falls.",
+            "times zeta - 2 (1 - zeta) Z_mu / S^2. The difference gamma_attn - gamma_lin "
+            "therefore grows as zeta falls.",
         ),
         Form(
             name="derived, gamma_attn - gamma*",
@@ -252,7 +252,7 @@ SPARSITY = Statement(
         Form(
             name="derived, gamma* - gamma_lin",
             erratum="E18",
-            note="Without noise and at P = 0 gamma* - gamma_lin is of order zeta^2 (1 - zeta), "
+            note="Without noise and at P = 0, gamma* - gamma_lin is of order zeta^2 (1 - zeta), "
             "so the difference falls with zeta below 2/3. At S = 1, T = 10, M = 2 the difference "
             "is .128 at zeta = 1/2 and .0092 at zeta = 1/10. Both settings satisfy gamma_attn >= "
             "gamma* >= gamma_lin.",

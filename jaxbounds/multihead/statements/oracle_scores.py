@@ -145,8 +145,8 @@ EQ_8 = Statement(
             cites="eq. (8), Section 5.2, its first line",
             sense="at most",
             exponent=(0.95, 1.03),
-            note="(108) and (110) give the score S^4 and a further term of order S^2 (Z_mu + "
-            "Z_nu).",
+            note="Formulas (108) and (110) give the score S^4 and a further term of order S^2 "
+            "(Z_mu + Z_nu).",
         ),
         Form(
             name="printed, (8), irrelevant tokens",
@@ -154,9 +154,9 @@ EQ_8 = Statement(
             sense="at most",
             exponent=(0.93, 1.03),
             note=(
-                "In (108) and (110) the largest term is S^2 Z_mu, so O(S^2) needs Z_mu = O(1). "
-                "The example below (7) has Z_mu = O(S). At such noise the score is O(S^3), which "
-                "is still below S^4."
+                "In (108) and (110), the largest term of an irrelevant token's score is S^2 Z_mu, "
+                "so the order O(S^2) requires Z_mu = O(1). The example below (7) has Z_mu = O(S). "
+                "At such noise the score is O(S^3), which is still below S^4."
             ),
         ),
         Form(
@@ -256,9 +256,9 @@ EQ_9 = Statement(
         ),
         Form(
             name="derived",
-            note="The check covers ||W*|| = S^2 sqrt(2 M + 1), which sharpening S13 uses, and the "
-            "unit directions of Lemma 13. The theta* of Lemma 13 has norm sqrt(2) for any signs "
-            "alpha.",
+            note="The check is about ||W*|| = S^2 sqrt(2 M + 1), which sharpening S13 uses, and "
+            "the unit directions of Lemma 13. The theta* of Lemma 13 has norm sqrt(2) for any "
+            "signs alpha.",
         ),
         Form(
             name="printed, eq. (123)",

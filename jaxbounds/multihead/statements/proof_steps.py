@@ -165,9 +165,9 @@ EQ_51 = on_model(
             name="printed",
             cites="eq. (51), Appendix A.1; (49) and (52) have the same slip",
             erratum="E13",
-            note="(51) puts d^2 Phi / dW_ij dW_kl at row (i, k) and column (j, l). This matrix "
-            "is a rearrangement of the Hessian, and its norm can be smaller than that of the "
-            "Hessian.",
+            note="The matrix (51) has d^2 Phi / dW_ij dW_kl at row (i, k) and column (j, l). This "
+            "matrix is a rearrangement of the Hessian, and its norm can be smaller than that of "
+            "the Hessian.",
             counterexample=Counterexample(
                 instance={
                     "X": [[0.0, 3.0], [2.0, -2.0], [-3.0, -1.0]],
@@ -180,7 +180,7 @@ EQ_51 = on_model(
         ),
         Form(
             name="corrected",
-            note="Sharpening S4 gives the bound c* R^4 sum_t ||X u_t||_inf.",
+            note="Sharpening S4 proves the bound c* R^4 sum_t ||X u_t||_inf.",
             equality="S4's instance",
         ),
     ),
@@ -203,9 +203,9 @@ EQ_49 = on_model(
             name="printed",
             cites="eq. (49), Appendix A.1",
             erratum="E13",
-            note="(49) puts the block x_t X_{:,j}^T phi' X at row t and column j. In the Hessian "
-            "this block is the gradient in row (t, j). The printed matrix is a rearrangement "
-            "of the Hessian, and its norm can be smaller.",
+            note="The matrix (49) has the block x_t X_{:,j}^T phi' X at row t and column j. In "
+            "the Hessian this block is the gradient in row (t, j). The printed matrix is a "
+            "rearrangement of the Hessian, and its norm can be smaller.",
             counterexample=Counterexample(
                 instance={
                     "X": [[-2.0, 1.3], [1.66, -1.06], [-3.6, 0.3]],
@@ -219,7 +219,7 @@ EQ_49 = on_model(
         ),
         Form(
             name="corrected",
-            note="Sharpening S5 gives the bound sqrt(T) R^3.",
+            note="Sharpening S5 proves the bound sqrt(T) R^3.",
             equality="antipodal tokens at W = 0",
         ),
     ),

@@ -60,8 +60,8 @@ POOLING = on_model(
             erratum="E14",
             reading="the same constants",
             note="This version of the claim uses the paper's constants for pooling. If u is "
-            "trainable, the gradient in u is a sum over the tokens. T identical tokens of norm R "
-            "give the norm T R.",
+            "trainable, the gradient in u is a sum over the tokens. For T identical tokens of "
+            "norm R, this gradient has norm T R.",
             counterexample=Counterexample(
                 instance={"X": [[1.0, 0.0]] * 2, "U": [[0.0, 0.0]] * 2, "W": [[0.0, 0.0]] * 2},
                 size={"T": 2, "d": 2},

@@ -341,8 +341,8 @@ EQ_21 = on_runs(
             cites="eq. (89), Appendix C",
             erratum="E8",
             hypotheses=certified(PRINTED, "(84)"),
-            note="(89) repeats the misplaced bracket of (21). The inequality (89) still holds as "
-            "long as L^{-i}(theta_k) + L^{-i}(theta_k^{-i}) exceeds one.",
+            note="Formula (89) repeats the misplaced bracket of (21). The inequality (89) still "
+            "holds as long as L^{-i}(theta_k) + L^{-i}(theta_k^{-i}) exceeds one.",
             counterexample=_scalar(1.312917662887567),
         ),
         Form(

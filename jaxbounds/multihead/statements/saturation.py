@@ -332,8 +332,8 @@ PROPOSITION_3_MARGIN = on_quiet(
             erratum="E29",
             reading="any real number",
             hypotheses=noise_eighth,
-            note="This version of the claim has the condition (10) on Gamma, which allows Gamma < "
-            "0.",
+            note="This version of the claim assumes the condition (10) on Gamma, which allows "
+            "Gamma < 0.",
             counterexample=Counterexample(
                 instance=_NEGATIVE_SCALE,
                 size={"T": 5, "d": 4},

@@ -90,8 +90,7 @@ def together(
             sizes.
         horizon: the name of the size that gives the length of trajectories, as in `Statement`.
         without: the names of the forms (versions of a claim) to omit from the new statement,
-            because they
-            cannot be decided at these sizes.
+            because they cannot be decided at these sizes.
     """
     kept = [
         (part, form)

@@ -118,7 +118,7 @@ def softmax_derivative_at_zero(w: Witness) -> Sides:
     "printed",
     ("||grad_u Phi|| for U = 1_T u^T", "<=", "sqrt(T) R"),
     formula="pooling U = 1_T u^T: ||grad_u Phi|| <= sqrt(T) R",
-    text="c96bdbda878fa39d3b77673037d3bbee",
+    text="811e9bbe3bcfdc7929ed9846a114f5d0",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )
@@ -153,7 +153,7 @@ def pooled_inner_gradient(w: Witness) -> Sides:
     "printed",
     ("||d^2 Phi / dvec(U) dvec(W)||", "<=", "||(49)||"),
     formula="||Hess_UW Phi|| <= ||(49)||, the matrix that the proof of Proposition 1 bounds",
-    text="971a080767e7c23bd2dd4e8668a7581f",
+    text="a25acc248f58b3573a8f8bcb7d11cf33",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )
@@ -173,7 +173,7 @@ def realigned_mixed_hessian(w: Witness) -> Sides:
     "printed",
     ("||d^2 Phi / dvec(W)^2||", "<=", "||(51)||"),
     formula="||Hess_WW Phi|| <= ||(51)||, the matrix that the proof of Proposition 1 bounds",
-    text="072a222611173c6e9758f325e2d6af6f",
+    text="70de1f2df874f03fef05b16d5159ffa3",
     size="T d",
     leaves={"X": "f T d", "U": "f T d", "W": "f d d"},
 )

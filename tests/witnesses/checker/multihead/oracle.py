@@ -146,7 +146,7 @@ MARGIN: Any = {
     "multihead.prop3.margin",
     "printed",
     ("sqrt(T/2) (S^2 (1 - eps) - 2 eps Z_mu) / S", "<=", "y Phi(X; U_opt, Gamma W_opt)"),
-    text="b271739be354c35f9a63d67cecfb42cc",
+    text="730f529a5f921d5d925787a11c1f75bb",
     **MARGIN,
 )
 @checks(

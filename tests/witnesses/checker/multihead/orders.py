@@ -47,7 +47,7 @@ ORDER: Any = {
     "multihead.sec5.3.order",
     "printed",
     ("gamma*", "<=", "gamma_attn(0)"),
-    text="703872544b2fe9d9a5f2a625f63991ca",
+    text="436f4b704d5b357e55c15636f654094e",
     **ORDER,
 )
 @checks(
@@ -88,7 +88,7 @@ def margins_in_order(w: Witness) -> Sides:
     "derived, gamma* - gamma_lin",
     ("gamma* - gamma_lin at zeta", "<=", "gamma* - gamma_lin at zeta' < zeta"),
     formula="gamma_attn - gamma_lin at zeta is at most that at zeta' <= zeta",
-    text="bfa32c33ca4bf23a6519aa2409b2425c",
+    text="0550535907166302995712cd0d2461c9",
     size="C=1",
     leaves={**ORDER["leaves"], "less": "f"},
 )
@@ -150,7 +150,7 @@ def solved_for_C(w: Witness) -> Sides:
     "printed, as per (3)",
     ("min(S^2 C / H^p, sqrt(H) / (S^5 ||theta||_{2,inf} ||theta||^3))^{1/8}", "<=", "1"),
     formula="no (p, C) has S^2 >= H^p / C and sqrt(H) >= S^5 ||theta||^3",
-    text="ef05173b151b07dee298e64e94e74146",
+    text="da0ac9078bd588498135da55b0389b5c",
     size="C=1",
     leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
 )

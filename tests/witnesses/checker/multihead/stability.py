@@ -114,7 +114,7 @@ EQ_21: Any = {
             "- theta_k^{-i}|| + eta beta_1(theta_k) l_i(theta_k) / n"
         ),
     ),
-    text="bb3b84badfbe4a8cd37c556c6511019b",
+    text="d22cdd6f53b72687480dfa4b1b1c51b6",
     **EQ_21,
 )
 def misparenthesised(w: Witness) -> Sides:
