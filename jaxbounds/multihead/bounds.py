@@ -1,9 +1,9 @@
 """Gradient and Hessian bounds of Section 3 and Appendix A, as printed and as sharpened.
 
 No bound in this module hides a constant. The argument `radius` is R, the largest token norm. The
-argument `scores` is sum_t ||X u_t||_infinity (see `summed_scores`). The argument `size` is
-||theta||_{2,infinity} in Corollary 1. In Lemma 6 and in every sharpened bound, max_h ||U_h||_F
-may be passed as `size`: the bounds do not depend on the weights W_h (sharpening S7).
+argument `scores` is sum_t ||X u_t||_infinity (see `summed_scores`). In Corollary 1, the argument
+`size` is ||theta||_{2,infinity}. In Lemma 6 and in every sharpened bound, max_h ||U_h||_F may be
+passed as `size`: the bounds do not depend on the weights W_h (sharpening S7).
 
 Codes such as S1 and E14 name sharpenings and errata; `jaxbounds show multihead.S1` explains S1.
 """

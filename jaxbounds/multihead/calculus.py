@@ -107,9 +107,10 @@ def hessian_certificate(
 ) -> Float[Array, ""]:
     """Return sharpening S11's bound on ||Hess Phi||; it is at most the bound of sharpening S5.
 
-    The proof uses ||Hess_UW||^2 <= sum_t ||x_t||^2 ||Cov_t||^2 and ||Hess_WW|| <= sum_t ||x_t||^2
-    ||K3_t(u_t)||. Here Cov_t is the tokens' covariance under the attention weights of query t, and
-    K3_t(u_t) is the result of `third_cumulant`. The two sums cost of the order T^2 d^2 operations.
+    The proof bounds ||Hess_UW||^2 by sum_t ||x_t||^2 ||Cov_t||^2. The proof bounds ||Hess_WW|| by
+    sum_t ||x_t||^2 ||K3_t(u_t)||. Here Cov_t is the tokens' covariance under the attention weights
+    of query t, and K3_t(u_t) is the result of `third_cumulant`. The two sums cost of the order
+    T^2 d^2 operations.
     """
     moments = cumulants(weights, tokens)
     squares = jnp.sum(tokens**2, axis=1)

@@ -80,10 +80,10 @@ def descent_certificate(
 
     The constants "printed" are those of Theorem 3. The constants "sharpened" use the sharpenings
     S6, S7, S9 and S10, and Proposition 4's factor 4/3. The constants "sharpened S8" use the factor
-    sec(sqrt(kappa) / 2) = 1.0659, and S2's root mean square over heads. The target theta has
-    ||theta||_{2,infinity} <= size + spread / sqrt(H). If the start is zero and the target is spread
-    evenly over the heads, pass size = 0 and spread = D. If each head of the target has a fixed
-    norm, independent of H, pass spread = 0.
+    sec(sqrt(kappa) / 2) = 1.0659, and S2's root mean square over heads. The target theta
+    satisfies ||theta||_{2,infinity} <= size + spread / sqrt(H). If the start is zero and the target
+    is spread evenly over the heads, pass size = 0 and spread = D. If each head of the target has a
+    fixed norm, independent of H, pass spread = 0.
 
     Args:
         T: the number of tokens.

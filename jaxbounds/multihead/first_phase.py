@@ -98,10 +98,10 @@ def deviation_bound_sharp(radius: Real, samples: Real, failure: Real, /) -> Arra
 
 
 def hoeffding_tail(mean: Real, heads: Real, /) -> Array:
-    """Return exp(-H t^2 / 2), a bound on the probability of a mean >= t of H random signs.
+    """Return exp(-H t^2 / 2), which bounds the probability that H random signs have a mean >= t.
 
-    For summands with absolute value at most B = 1, this bound is Fact 2. The probability that
-    |mean| >= t has twice this bound; the paper omits the factor two.
+    For summands with absolute value at most B = 1, this bound is Fact 2. The bound on the
+    probability of |mean| >= t is twice as large; the paper omits the factor two.
     """
     return jnp.exp(-heads * jnp.asarray(mean) ** 2 / 2)
 
