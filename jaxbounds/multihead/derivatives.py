@@ -61,7 +61,7 @@ def risk_hessian(params: Params, data: Data, /) -> Float[Array, "P P"]:
 def risk_hessian_product(
     params: Params, data: Data, vector: Float[Array, " P"], /
 ) -> Float[Array, " P"]:
-    """Return the product of the loss's Hessian and a vector, in the memory that a gradient needs."""
+    """Return the product of the loss's Hessian and a vector, using the memory of one gradient."""
     slope = jax.grad(lambda point: network_risk(unflatten(point, params), data))
     return jax.jvp(slope, (flatten(params),), (vector,))[1]
 
