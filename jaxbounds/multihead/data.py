@@ -61,8 +61,8 @@ class SparseContext:
     Each other token is a distractor plus noise. The patterns are the first M + 2 basis vectors
     times S (mu_+, mu_-, nu_1, ...). A sampler may rotate the patterns. The noise z along each mu
     has length at most noise_mu / S, so |<z, mu>| <= noise_mu. The noise z along each nu has length
-    at most noise_nu / (M S), so |<z, nu>| <= noise_nu / M. Noise coordinates outside the span of
-    the patterns have the bound of the coordinates along nu.
+    at most noise_nu / (M S), so |<z, nu>| <= noise_nu / M. The bound along nu also applies to the
+    noise coordinates outside the span of the patterns.
 
     Attributes:
         tokens: T, number of tokens.

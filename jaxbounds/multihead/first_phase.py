@@ -64,8 +64,8 @@ def deviation_bound(radius: Real, samples: Real, failure: Real, /) -> Array:
     """Return P#, an explicit bound on ||p|| that holds with probability 1 - delta (sharpening S13).
 
     The vector 2 p is a mean of n1 independent vectors y xbar - E[y xbar], where ||y xbar|| is at
-    most R. The expectation of the norm of 2 p is at most R / sqrt(n1). McDiarmid's inequality with
-    differences 2 R / n1 gives the further term R sqrt(2 log(1/delta) / n1).
+    most R. The expectation of the norm of 2 p is at most R / sqrt(n1). McDiarmid's inequality, with
+    bounded differences 2 R / n1, adds the term R sqrt(2 log(1/delta) / n1).
     """
     return radius / 2 * (1 + jnp.sqrt(2 * jnp.log(1 / jnp.asarray(failure)))) / jnp.sqrt(samples)
 

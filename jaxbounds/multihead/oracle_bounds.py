@@ -210,6 +210,6 @@ def target_slacks(
 def log_target_scale(log_heads: Real, power: Real, log_n: Real, /) -> Real:
     """Return log C for C = log(n)^{5/2} H^{p - 3/4}, where H^{1/2} = log(n)^5 C^{-2} H^{2 p - 1}.
 
-    The text below equation (12) prints H^{p - 1/4}.
+    The text below equation (12) prints H^{p - 1/4} in place of H^{p - 3/4}.
     """
     return 2.5 * jnp.log(log_n) + (power - 0.75) * log_heads

@@ -25,7 +25,7 @@ from jaxbounds.networks.curvature import structured_extremes
 from jaxbounds.numerics.norms import max_row_norm
 
 QUANTITIES = ("|grad Phi|", "|Hess Phi|", "|grad L| / L", "max Hess L", "-min Hess L / L")
-"""The names of the bounded quantities of Lemma 6 (the model) and Corollary 1 (the loss)."""
+"""The names of the quantities that Lemma 6 (the model) and Corollary 1 (the loss) bound."""
 
 
 class Measured(NamedTuple):

@@ -12,7 +12,7 @@ from jaxbounds.claims.statements import Domain, Instance, Size
 def _margins(point: jax.Array, size: Size) -> Instance:
     """Return n samples, each on its own axis, and U = (t_1, .., t_n).
 
-    The margin of sample i is then t_i.
+    At this instance, the margin of sample i is t_i.
     """
     n = point.size
     datum = {"X": jnp.eye(n)[:, None, :], "y": jnp.ones(n, int)}

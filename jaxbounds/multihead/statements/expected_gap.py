@@ -194,7 +194,7 @@ def _realizable(size: Size) -> Instance:
 def _onset(instance: Instance, size: Size) -> Sides:
     """Check that the numbers that `smallest_counts` returns are enough, and smaller ones are not.
 
-    Here smaller means one sample less, or two heads less.
+    A smaller number means one sample less, or two heads less.
     """
     T, d, K, R = (number(instance[name]) for name in ("T", "d", "K", "R"))
     B, b, part = (float(instance[name]) for name in ("B", "b", "part"))

@@ -60,7 +60,7 @@ ALMOST_NOTHING = (
 def _worst_sample(instance: Instance) -> tuple[Array, Array]:
     """Return ||theta_K - theta_K^{-i}|| and sum_{k < K} l_i(theta_k) for the worst sample i.
 
-    The worst sample has the largest ratio of these two numbers.
+    The worst sample i has the largest ratio of the first to the second number.
     """
     full, copies = descend(instance), instance["copies"]
     apart = deviations(full, leave_one_out(instance), copies)[:, instance["K"]]

@@ -69,7 +69,7 @@ def single_generic(key: jax.Array, size: Size) -> Instance:
 def single_extremal(key: jax.Array, size: Size) -> Instance:
     """Draw one head at which one of the bounds on a head is an equality.
 
-    The tokens are antipodal or identical, or the attention is one-hot.
+    In the drawn instances, the tokens are antipodal or identical, or the attention is one-hot.
     """
     keys = jax.random.split(key, 5)
     T, d = size["T"], size["d"]

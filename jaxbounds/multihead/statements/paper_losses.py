@@ -2,9 +2,9 @@
 
 Automatic differentiation gives the gradient of the module's loss, and `Curvature` gives the extreme
 eigenvalues of its Hessian. The residual that `Curvature` returns proves that some eigenvalue is
-near the measured value. An inertia count of the Hessian's closed form gives certified intervals for
-the least and the greatest eigenvalue. The check's error bound is the distance of the measured
-eigenvalue from the ends of the certified interval.
+near the measured value. An inertia count (of negative eigenvalues) of the Hessian's closed form
+gives certified intervals for both extreme eigenvalues. The check's error bound is the distance of
+the measured eigenvalue from the ends of the certified interval.
 """
 
 import functools

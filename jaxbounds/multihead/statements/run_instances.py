@@ -28,8 +28,8 @@ from jaxbounds.multihead.statements.instances import radius_at_least_one, sparse
 from jaxbounds.multihead.tied import tied_norm, tied_risk
 
 BELOW = 1 - 1e-12
-"""A run's step is at most this factor times the largest certified step. A larger factor would let
-rounding errors violate the condition on the step."""
+"""The step size of a run is at most this factor times the largest certified step size. A larger
+factor would let rounding errors violate the condition on the step."""
 
 
 def _tokens_and_labels(key: jax.Array, size: Size) -> Data:
@@ -146,9 +146,10 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
 def realizable(key: jax.Array, size: Size) -> Instance:
     """Draw a run from zero on DM1 data with a target theta(1/K) and certified H and eta.
 
-    The number of heads and the step size of the run are those of Corollaries 3 and 4. H satisfies
-    (81) or (95), or the sharpened conditions. The function g is g(eps) = g_0(eps) / sqrt(H). There
-    are sixteen times as many fresh sequences {"X_test", "y_test"} as training sequences.
+    The number of heads and the step size of the run are those of Corollaries 3 and 4. The number of
+    heads H satisfies (81) for training or (95) for stability, or the sharpened conditions. The
+    function g is g(eps) = g_0(eps) / sqrt(H). There are sixteen times as many fresh sequences
+    {"X_test", "y_test"} as training sequences.
     """
     data_key, test_key, number_key, kind_key = jax.random.split(key, 4)
     data = REALIZABLE.sample(data_key, size["n"])

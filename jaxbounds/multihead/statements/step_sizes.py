@@ -35,7 +35,7 @@ If a function is linear in |alpha|, its mean over the four midpoints equals its 
 
 
 def _mean_margin(c: Context, row: Array, law: Sequence[float]) -> Array:
-    """Compute E_alpha y <grad_W Phi(X; theta^(1)), sign(alpha) W*> / ||W*||.
+    """Compute the mean over alpha of y <grad_W Phi(X; theta^(1)), sign(alpha) W*> / ||W*||.
 
     The first step gives U^(1) = alpha 1_T row^T, where alpha is equally likely to be each value in
     `law`.

@@ -74,7 +74,7 @@ def together(
     horizon: str = "",
     without: tuple[str, ...] = (),
 ) -> Statement:
-    """Return one statement that joins all true forms (versions of a claim) of the parts.
+    """Return one statement that joins all true forms (versions of a claim) of the given statements.
 
     Args:
         parts: the statements to join; they have the same kind and evaluate the same kind of

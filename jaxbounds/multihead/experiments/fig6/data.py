@@ -97,7 +97,7 @@ def _for_looks(data: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]
 def batches_of(config: Figure6, n: int, /) -> int:
     """Return the number of steps of an epoch over n sentences, a multiple of `looks`.
 
-    The run records its losses `looks` times in each epoch.
+    The run records its losses and accuracies `looks` times in each epoch.
 
     Raises:
         Refused: if an epoch has fewer batches than `looks`, the number of recordings in an epoch.
