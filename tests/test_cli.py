@@ -52,7 +52,7 @@ PAPER = Paper(
                                                    size={"d": 2}, ratio=2.0)),
                 Form(name="corrected"),
             ),
-            control="a factor 0.4", budget=Budget(samples=32, restarts=2, steps=20),
+            control="a factor 0.4", search="none", budget=Budget(samples=32),
         ),
     ),
     errata=(Erratum(id="E1", where="Inequality 1", kind="false", quote="|x| |y| / 2",
@@ -136,7 +136,7 @@ def test_every_verdict_is_on_the_screen(columns, claims, capsys, monkeypatch):
 
 MANY = """
 import dataclasses
-one = dataclasses.replace(PAPER.statements[0], search="none", budget=Budget(samples=4))
+one = dataclasses.replace(PAPER.statements[0], budget=Budget(samples=4))
 held = dataclasses.replace(one.forms[0], expected="holds", erratum="", counterexample=None)
 copies = [dataclasses.replace(one, id=f"mine.copy{i}") for i in range(COUNT)]
 odd = dataclasses.replace(one, id="mine.odd", forms=(held, one.forms[1]))
@@ -151,6 +151,7 @@ PAPER = dataclasses.replace(
 def test_of_many_forms_what_is_as_recorded_is_summed_up(claims, capsys, monkeypatch):
     """Rows are for what is not as recorded; then a line a paper, the headline, and where."""
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(screen, "FEW", 4)
     plain = Path(claims()).read_text()
 
     def printed(count, odd, *more):
@@ -159,19 +160,19 @@ def test_of_many_forms_what_is_as_recorded_is_summed_up(claims, capsys, monkeypa
         assert main(["verify", "mine", "--import", str(file), "--jobs", "1", *more]) == odd
         return capsys.readouterr().out
 
-    brief = printed(11, 0)
+    brief = printed(3, 0)
     lines = brief.splitlines()
     assert max(map(len, lines)) <= 80 and len(lines) <= 10
-    assert "mine.copy" not in brief and "11 (11 false)" in brief
-    assert "22 forms: 11 fails, 11 holds; all as recorded" in " ".join(brief.split())
+    assert "mine.copy" not in brief and "3 (3 false)" in brief
+    assert "6 forms: 3 fails, 3 holds; all as recorded" in " ".join(brief.split())
     headline = lines.index("2 errata: 1 false, 1 gap; 1 changes a main theorem: mine E2")
     (where,) = [i for i, line in enumerate(lines) if line.startswith("written to ")]
     assert headline < where and lines[-1] == "more: --all prints every row"
     monkeypatch.setenv("COLUMNS", "120")
-    every = printed(11, 0, "--all")
-    assert every.count("mine.copy") == 11 and "more: " not in every
-    assert printed(10, 0).count("mine.copy") == 10  # 20 forms: all are shown
-    surprise = printed(11, 1)
+    every = printed(3, 0, "--all")
+    assert every.count("mine.copy") == 3 and "more: " not in every
+    assert printed(2, 0).count("mine.copy") == 2  # 4 forms: all are shown
+    surprise = printed(3, 1)
     assert "mine.copy" not in surprise and "1 NOT as recorded" in surprise
     assert surprise.split().count("corrected") == 1 and "(recorded:" in surprise
     assert "is the code" in surprise and "counterexample=jb.Counterexample(instance=" in surprise
@@ -471,31 +472,35 @@ def test_the_code_behind_a_statement_in_one_text(capsys):
 
 def test_what_was_listed_is_printed_again_without_jax(tmp_path):
     code = textwrap.dedent("""
-    import json, sys
+    import json, os, sys
     from jaxbounds.cli import main
-    for words in json.loads(sys.argv[1]):
+    for columns, words in json.loads(sys.argv[1]):
+        os.environ["COLUMNS"] = columns
         status = main(words)
         print(status, "jax" in sys.modules, file=sys.stderr)
+        print("---")
     """)
     environment = os.environ | {"JAX_COMPILATION_CACHE_DIR": str(tmp_path)}
 
-    def ran(*commands, **more):
-        """One process that answers several commands: what it prints, and what is said of each."""
+    def ran(*commands):
+        """One process that answers several commands: what each prints, and what is said of it."""
         done = subprocess.run(
             [sys.executable, "-c", code, json.dumps(commands)],
-            capture_output=True, text=True, check=True, env=environment | more,
+            capture_output=True, text=True, check=True, env=environment,
         )  # fmt: skip
-        return done.stdout, done.stderr.splitlines()
+        said = [line for line in done.stderr.splitlines() if line[0].isdigit()]
+        return done.stdout.split("---\n")[:-1], said
 
     listed = ["list", "qstr.lem3*"]
-    commands = listed, ["show", "qstr.lem36"], ["errata", "qstr", "--json"]
-    (first, with_jax), (second, without) = ran(*commands), ran(*commands)
-    assert first == second != ""
-    assert (with_jax, without) == (["0 True"] * 3, ["0 False"] * 3)
-    nothing = ["list", "nothing.such"]  # an error is not kept as an answer
-    narrow, said = ran(listed, nothing, nothing, COLUMNS="60")
-    assert max(map(len, narrow.splitlines())) <= 60
-    assert [line for line in said if line[0].isdigit()] == ["0 True", "2 True", "2 True"]
+    answers = [("80", words) for words in (listed, ["show", "qstr.lem36"], ["errata", "qstr"])]
+    nothing = "80", ["list", "nothing.such"]  # an error is not kept as an answer
+    first, with_jax = ran(*answers, nothing)
+    second, without = ran(*answers, nothing, ("60", listed))
+    assert all(first[:3]) and first == second[:4]
+    assert with_jax == ["0 True"] * 3 + ["2 True"]
+    assert without == ["0 False"] * 3 + ["2 True", "0 True"]
+    widest = [max(map(len, listing.splitlines())) for listing in (second[0], second[4])]
+    assert widest[1] <= 60 < widest[0]
 
 
 def test_results_of_other_forms_stay_in_the_file(tmp_path, capsys):
