@@ -1,5 +1,6 @@
 """Machines without shared memory or room, interruptions, and files that are named twice."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -77,20 +78,32 @@ def test_without_shared_memory_all_is_computed_in_one_process(monkeypatch, tmp_p
     assert "starts no processes ([Errno 30] Read-only file system)" in capsys.readouterr().err
 
 
-def _left(folder):
-    """Leave something where temporary files are, and be ended before it goes."""
+LEFT = """
+import tempfile, time
+from pathlib import Path
+
+def left(folder):
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "file").write_text("x")
         Path(folder, "begun").touch()
         time.sleep(60)
+"""
+"""Leaves something where temporary files are, and is ended before it goes."""
 
 
-def test_a_worker_that_is_ended_leaves_no_temporary_files(tmp_path, monkeypatch):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
+@pytest.fixture
+def scratch(tmp_path):
+    """A folder for temporary files, beside the module that fills it."""
+    (tmp_path / "leaving.py").write_text(LEFT)
+    (tmp_path / "scratch").mkdir()
+    return tmp_path / "scratch"
+
+
+def test_a_worker_that_is_ended_leaves_no_temporary_files(scratch, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    monkeypatch.syspath_prepend(str(tmp_path))
     pool = Processes(1)
-    pool.submit(_left, str(tmp_path))
+    pool.submit(importlib.import_module("leaving").left, str(tmp_path))
     while not (tmp_path / "begun").exists():
         time.sleep(0.05)
     assert list(scratch.rglob("file"))
@@ -100,22 +113,20 @@ def test_a_worker_that_is_ended_leaves_no_temporary_files(tmp_path, monkeypatch)
 
 ORPHANS = """
 import sys, time
-sys.path.insert(0, {tests!r})
-from test_odd_machines import _left
+sys.path.insert(0, {folder!r})
+from leaving import left
 from jaxbounds.runs.workers import Processes
 
 pool = Processes(1)
-pool.submit(_left, {folder!r})
+pool.submit(left, {folder!r})
 time.sleep(60)
 """
 
 
-def test_workers_of_a_process_that_was_killed_leave_none_either(tmp_path):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    text = ORPHANS.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+def test_workers_of_a_process_that_was_killed_leave_none_either(scratch, tmp_path):
     running = subprocess.Popen(
-        [sys.executable, "-c", text], env=os.environ | {"TMPDIR": str(scratch)}
+        [sys.executable, "-c", ORPHANS.format(folder=str(tmp_path))],
+        env=os.environ | {"TMPDIR": str(scratch)},
     )
     while not (tmp_path / "begun").exists():
         assert running.poll() is None

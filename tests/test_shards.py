@@ -144,7 +144,7 @@ def _same_results(one, other):
 def test_shards_in_any_order_one_cut_and_resumed_give_the_run(tmp_path, undrawn, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert main(["run", *FIG2, "--out", str(whole)]) == 0
-    share = lambda i, *more: main(["run", *FIG2, "--shard", f"{i}/3", "--out", str(parts), *more])
+    share = lambda i, *more: main(["run", *FIG2, "--shard", f"{i}/2", "--out", str(parts), *more])
     save, calls = Checkpoints.save, []
 
     def dying(self, *arguments):
@@ -154,10 +154,10 @@ def test_shards_in_any_order_one_cut_and_resumed_give_the_run(tmp_path, undrawn,
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Checkpoints, "save", dying)
-    assert share(3) == 130
+    assert share(2) == 130
     monkeypatch.setattr(Checkpoints, "save", save)
-    assert share(3) == 2  # it holds work
-    for index in (3, 1, 2):
+    assert share(2) == 2  # it holds work
+    for index in (2, 1):
         assert share(index, "--resume") == 0
     assert main(["merge", str(parts), "--out", str(tmp_path / "merged")]) == 0
     _same_results(whole, tmp_path / "merged")
@@ -195,18 +195,17 @@ def test_shards_that_make_no_run_are_refused(tmp_path, undrawn, capsys):
     assert "only one of --shard, --shards and --distributed" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
     assert "holds no shards" in refused(tmp_path / "empty")
-    for text in ("1/3", "3/3"):
-        assert share(text, a) == 0
+    assert share("1/2", a) == 0
     missing = refused(a)
-    assert "missing=2/3" in missing and f"--shard 2/3 --resume --out {a}" in missing
-    assert share("2/3", b, "--seed", "1") == 0
+    assert "missing=2/2" in missing and f"--shard 2/2 --resume --out {a}" in missing
+    assert share("2/2", b, "--seed", "1") == 0
     assert "computed with key=" in refused(a, b)
-    shutil.copytree(a / "shard-1-of-3", tmp_path / "d" / "shard-1-of-3")
-    assert "both hold shard=1/3" in refused(a, tmp_path / "d")
-    assert share("2/4", tmp_path / "e") == 0
+    shutil.copytree(a / "shard-1-of-2", tmp_path / "d" / "shard-1-of-2")
+    assert "both hold shard=1/2" in refused(a, tmp_path / "d")
+    assert share("2/3", tmp_path / "e") == 0
     assert "different numbers of shards" in refused(a, tmp_path / "e")
-    assert share("2/3", a) == 0
-    file = a / "shard-2-of-3" / "shard.json"
+    assert share("2/2", a) == 0
+    file = a / "shard-2-of-2" / "shard.json"
     text = file.read_text()
     file.write_text(text.replace('"numpy": "', '"numpy": "0.'))
     assert "damaged" in refused(a)  # nobody believes what no run wrote
