@@ -23,7 +23,7 @@ from jaxbounds.papers.selection import selected, the_statement
 
 CLAIMS = '''
 import jax
-from jaxbounds import Form, Paper, Sides, Statement
+from jaxbounds import Budget, Form, Paper, Sides, Statement
 
 def product_of_norms(x, y):
     """|x| |y|."""
@@ -41,7 +41,8 @@ def pair(key, size):
 PAPER = Paper(id="facenotes", title="Notes", statements=(Statement(
     id="facenotes.cauchy", label="Lemma 1", formula="|x.y| <= |x| |y|", kind="inequality",
     evaluate=evaluate, judges=(product_of_norms,), sample=pair, sizes=({"d": 2},),
-    forms=(Form(name="printed", equality="y = x"),), control="half"),))
+    forms=(Form(name="printed", equality="y = x"),), control="half",
+    budget=Budget(samples=64, restarts=2, steps=60)),))
 '''
 
 
