@@ -27,6 +27,7 @@ def total(x):
 
 BOX = {"x": jb.Box(-1, 1, ())}
 LONG = {"x": jb.Box(-1, 1, "d")}
+FEW = jb.Budget(samples=32, restarts=1, steps=5)
 
 def slow(instance, size):
     time.sleep(0.05)
@@ -116,7 +117,7 @@ def test_progress_without_a_terminal_is_a_few_lines(tmp_path, capsys):
 
 def test_what_is_suggested_can_be_pasted_whole(tmp_path, capsys):
     claims = (
-        "jb.claim('own.long', total, '<=', 1.0, over=LONG, sizes={'d': 100})",
+        "jb.claim('own.long', total, '<=', 1.0, over=LONG, sizes={'d': 100}, budget=FEW)",
         "jb.claim('own.sizes', lambda d: d * 1.0, '<=', 2.0, over={}, sizes={'d': (1, 3)})",
     )
     _, out, _ = verified(tmp_path, capsys, *claims)

@@ -217,7 +217,9 @@ def _moved(x, y):
     ],
 )
 def test_what_cancels_is_no_violation_and_hides_none(lhs, rhs, over, sizes, false):
-    found = find_violation(lhs, rhs, over=over, sizes=sizes)
+    # A few instances show that a claim is false; noise beside a true one is rarer.
+    budget = BUDGET if false else Budget()
+    found = find_violation(lhs, rhs, over=over, sizes=sizes, budget=budget)
     assert bool(found) == false, found.reason
     assert found.ratio < 1.05  # of the false ones .5 / .49 and .5 / .48
 
@@ -258,8 +260,10 @@ def test_a_number_that_only_a_batch_has_is_no_violation():
 def test_a_violation_below_the_error_of_a_function_of_jax_is_undecided(twin, status):
     """JAX's matrix exponential has a relative error of 2e-8 at the matrix [10]."""
     lhs = lambda x: jax.scipy.linalg.expm(x[None, None])[0, 0]
-    claim = jb.claim("mine.exp", lhs, "<=", lambda x: twin * jnp.exp(x), sizes={"d": 1},
-                     over={"x": jb.Box(9.5, 10.5, ())}, equality="always")  # fmt: skip
+    claim = jb.claim(
+        "mine.exp", lhs, "<=", lambda x: twin * jnp.exp(x), equality="always", budget=BUDGET,
+        over={"x": jb.Box(9.5, 10.5, ())}, sizes={"d": 1},
+    )  # fmt: skip
     verdict = jb.falsify(claim)[0]
     assert verdict.status == status, verdict.reason
     assert ("the error of JAX's expm" in verdict.reason) == (status == "inconclusive")
