@@ -169,7 +169,7 @@ def _markov(n):
 def test_a_kink_in_all_coordinates_is_certified(n):
     values, slopes = _markov(n)
     sides = lambda c: (jnp.abs(slopes @ c), jnp.max(jnp.abs(values @ c)))
-    found = _constant(sides, (n + 1,), jax.random.normal, seconds=2.0)
+    found = _constant(sides, (n + 1,), jax.random.normal, seconds=1.0)
     assert found.where == "attained" and abs(found.ratio / n**2 - 1) < 1e-12
 
 
@@ -300,7 +300,7 @@ def test_logs_of_the_axis_are_a_law():
         forms=(Form(name="printed"),),
         control="a ninth",
     )
-    found = sharp_constant(entropy, budget=SMALL)
+    found = sharp_constant(entropy, budget=Budget(samples=16, restarts=4, steps=40))
     assert found.law == "log(n)"
     assert all(math.isclose(s.ratio, math.log(s.size["n"]), rel_tol=1e-14) for s in found.sizes)
 

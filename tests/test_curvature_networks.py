@@ -85,6 +85,7 @@ def test_gauss_newton(network):
         curvature.hessian_extremes(lambda p: jnp.sum(p), jnp.ones(3), of="ggn")
 
 
+@pytest.mark.slow_cases("one batch", "cut")
 @pytest.mark.parametrize("how", ["one batch", "list", "cut", "cut unevenly", "dense, cut"])
 def test_batches_are_averaged(how, network, truth):
     params, batch = network

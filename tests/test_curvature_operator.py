@@ -34,6 +34,7 @@ def test_products_with_vectors_and_pytrees(matrix):
     assert H.size == 60
 
 
+@pytest.mark.default_cases("greatest-0", "least-1000")
 @pytest.mark.parametrize("dense_limit", [1000, 0])
 @pytest.mark.parametrize("end", ["greatest", "least"])
 def test_several_eigenvalues_against_numpy(matrix, end, dense_limit):

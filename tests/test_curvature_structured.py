@@ -7,7 +7,7 @@ import pytest
 from jaxbounds.networks import curvature
 
 
-@pytest.mark.slow_cases("0.0-1-6-10", "0.0-16-6-12")
+@pytest.mark.slow_cases("0.0-1-6-10", *(f"{scale}-16-6-12" for scale in (0.0, 0.1, 10.0)))
 @pytest.mark.parametrize("heads, p, n", [(1, 6, 10), (5, 4, 3), (3, 7, 1), (16, 6, 12)])
 @pytest.mark.parametrize("scale", [0.0, 0.1, 10.0])
 def test_structured_extremes_against_numpy(heads, p, n, scale, x64):

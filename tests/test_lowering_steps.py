@@ -59,6 +59,9 @@ def test_what_only_a_cpu_has_is_refused():
         _lowers(jnp.linalg.eigvals, jnp.eye(3))
 
 
+@pytest.mark.default_cases(
+    "gd-equal-heads", "momentum-all-heads", "adam-equal-heads", "adamw-all-heads"
+)
 @pytest.mark.parametrize("student", ["equal-heads", "all-heads"])
 @pytest.mark.parametrize("rule", ["gd", "momentum", "adam", "adamw"])
 def test_the_steps_of_figures_2_to_5(rule, student):
@@ -74,6 +77,7 @@ def test_the_steps_of_figures_2_to_5(rule, student):
     _lowers(whole, lesson.lanes)
 
 
+@pytest.mark.slow_cases("fixed")
 @pytest.mark.parametrize("arm", ["split", "fixed"])
 def test_the_step_of_the_encoder(arm):
     encoder, rule = Encoder(2, arm, 8), optimizer("adam", 1e-3)
@@ -86,7 +90,7 @@ def test_the_step_of_the_encoder(arm):
     _lowers(step, jax.random.key(0), jnp.ones((5, 4, 3)), jnp.ones(5))
 
 
-@pytest.mark.slow_cases("rnn", "transformer")
+@pytest.mark.slow_cases("rnn", "transformer", "gru128")
 @pytest.mark.parametrize("name", ["transformer", "feedforward256", "gru128", "rnn", "state_space"])
 def test_the_chunks_of_figures_1_and_2_of_qstr(name):
     protocol = online.Protocol(d=2, check_every=4, batch=8, test_prompts=20)
@@ -97,6 +101,7 @@ def test_the_chunks_of_figures_1_and_2_of_qstr(name):
     _lowers(chunk, jax.random.key(0), jax.random.key(1))
 
 
+@pytest.mark.slow_cases("momentum")
 @pytest.mark.parametrize("rule", ["adam", "momentum"])
 def test_a_round_of_the_majority(rule):
     embedding = Embedding(d=8, symbols="l2")

@@ -37,7 +37,7 @@ def test_a_violation_is_looked_for_by_moves(lhs, true, false):
 
 def test_a_constant_is_found_without_them():
     pytest.importorskip("flint")
-    found = jb.sharp_constant(root, lambda x: (1 + x) / 2, seconds=2, **ABOUT)
+    found = jb.sharp_constant(root, lambda x: (1 + x) / 2, seconds=1, **ABOUT)
     assert 1 - 1e-5 < found.largest.ratio <= 1
 
 

@@ -60,37 +60,39 @@ def sweep(broken):
     jb.sweep(lambda lane: lane["a"], step, lambda lane, state: {"s": state},
              {"a": np.ones(3, np.float32)}, 4, folder="sweep", on_record="a.csv")
 
-what = {"verify": verify, "certify": certify, "run": run, "sweep": sweep}[sys.argv[1]]
-what(False)  # imports, and pools of XLA, stay
-before = state()
-for broken in (False, True):
-    try:
-        what(broken)
-    except BaseException as problem:
-        assert broken and not isinstance(problem, AssertionError), problem
-    else:
-        assert not broken
-    after = state()
-    for one, other in zip(before, after):
-        if isinstance(one, dict):
-            assert one == other, {k: (one.get(k), other.get(k)) for k in one | other
-                                  if one.get(k) != other.get(k)}
-        assert one == other, (one, other)
-if sys.argv[1] != "sweep":  # which compiles as its caller does
-    assert set(os.listdir("own-cache")) == kept
+calls = {"verify": verify, "certify": certify, "run": run, "sweep": sweep}
+for name in sys.argv[1:]:
+    what = calls[name]
+    what(False)  # imports, and pools of XLA, stay
+    before = state()
+    for broken in (False, True):
+        try:
+            what(broken)
+        except BaseException as problem:
+            assert broken and not isinstance(problem, AssertionError), problem
+        else:
+            assert not broken
+        after = state()
+        for one, other in zip(before, after):
+            if isinstance(one, dict):
+                assert one == other, (name, {k: (one.get(k), other.get(k)) for k in one | other
+                                             if one.get(k) != other.get(k)})
+            assert one == other, (name, one, other)
+    if name != "sweep":  # which compiles as its caller does
+        assert set(os.listdir("own-cache")) == kept, name
 jax.jit(lambda x: x * 5 + 2)(1.0)
 assert len(os.listdir("own-cache")) > len(kept), "what is compiled afterwards goes where it went"
 """
 
 
-@pytest.mark.slow_cases("run")
-@pytest.mark.parametrize("call", ["verify", "certify", "run", "sweep"])
-def test_settings_environment_threads_and_cache_are_as_before(call, tmp_path):
+@pytest.mark.slow_cases("verify run")
+@pytest.mark.parametrize("calls", ["verify certify sweep", "verify run"])
+def test_settings_environment_threads_and_cache_are_as_before(calls, tmp_path):
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "XLA_FLAGS": ""}
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
     done = subprocess.run(
-        [sys.executable, "script.py", call], cwd=tmp_path, env=environment, text=True,
+        [sys.executable, "script.py", *calls.split()], cwd=tmp_path, env=environment, text=True,
         capture_output=True, timeout=280, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

@@ -96,7 +96,7 @@ def test_a_refused_claim_names_its_twins_as_not_judged(tmp_path, name):
 
 def test_all_others_run(tmp_path, capsys):
     file = file_of(tmp_path, *(words for words, *_ in BAD.values()), GOOD)
-    found = jb.verify(file, out=tmp_path / "out")
+    found = jb.verify(file, out=tmp_path / "out", jobs=1)
     statuses = [v.status for v in found]
     assert statuses.count("error") == len(BAD) and statuses.count("holds") == 1
     assert found.status == 3

@@ -205,7 +205,7 @@ def test_a_command_ends_well_whatever_its_streams_are(streams, status, says, tmp
     assert json.loads((tmp_path / "o" / "verdicts.json").read_text())[0]["status"] == "holds"
 
 
-@pytest.mark.slow_cases("schema", "list --help")
+@pytest.mark.slow_cases("schema", "list --help", "--help")
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 @pytest.mark.parametrize("words", ["--version", "--help", "list --help", "guide", "schema"])
 def test_small_commands_say_that_a_stream_is_full(words):

@@ -83,7 +83,7 @@ def _mixed(group, finished, devices):
     )  # fmt: skip
 
 
-@pytest.mark.slow_cases("3-2", "1-3", "1-4")
+@pytest.mark.slow_cases("3-2", "1-3", "1-4", "3-4")
 @pytest.mark.parametrize(
     "devices", [pytest.param(count, marks=pytest.mark.devices(count)) for count in (2, 3, 4)]
 )
@@ -119,6 +119,7 @@ class Killed(Exception):
     """Stands for whatever ends a process."""
 
 
+@pytest.mark.slow_cases("2")
 @pytest.mark.parametrize("after", [1, 2, 3])
 def test_resuming_gives_the_undisturbed_bits(after, undisturbed, tmp_path, monkeypatch):
     write, calls = Checkpoints._write, []

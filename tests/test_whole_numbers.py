@@ -169,6 +169,10 @@ WRAPPING = {
 }  # fmt: skip
 
 
+@pytest.mark.slow_cases(
+    "a false upper bound", "a true bound on powers", "a true bound on three powers",
+    "a false bound on powers",
+)  # fmt: skip
 @pytest.mark.parametrize("name", WRAPPING)
 def test_no_verdict_rests_on_integers_that_wrap(name):
     (found,) = jb.falsify(claim(*WRAPPING[name]), seed=0)
@@ -192,6 +196,7 @@ POWERS_JUDGED = {
 }
 
 
+@pytest.mark.slow_cases("small")
 @pytest.mark.parametrize("name", POWERS_JUDGED)
 def test_powers_that_lose_no_bits_are_judged(name):
     *given, word = POWERS_JUDGED[name]

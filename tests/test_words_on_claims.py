@@ -128,6 +128,7 @@ def _laplacian(a):
     return jnp.diag((w + w.T).sum(0)) - w - w.T
 
 
+@pytest.mark.slow_cases("1")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_what_is_an_equality_at_one_size_is_not_called_approached(seed):
     largest = lambda a: jnp.linalg.eigvalsh(_laplacian(a))[-1]
@@ -249,6 +250,13 @@ def test_a_number_without_a_formula_costs_only_the_file_of_the_theorem():
     assert (printed.status, false.status) == ("holds", "fails"), false.reason
 
 
+@pytest.mark.slow_cases(
+    *(
+        f"{form}-{d}"
+        for form in ("0 <= f", "-f <= 0", "f >= -below/2")
+        for d in ("1-1e-06", "12-0.001")
+    )
+)
 @pytest.mark.parametrize("d, below", [(1, 1e-6), (5, 1e-4), (12, 1e-3)])
 @pytest.mark.parametrize("form", ["f >= 0", "0 <= f", "-f <= 0", "f >= -below/2"])
 def test_a_bound_by_zero_is_searched_along_the_difference(d, below, form):
