@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import psutil
 import pytest
@@ -80,7 +79,6 @@ def test_without_shared_memory_all_is_computed_in_one_process(monkeypatch, tmp_p
 
 LEFT = """
 import tempfile, time
-from pathlib import Path
 
 def left(folder):
     with tempfile.TemporaryDirectory() as place:
