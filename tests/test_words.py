@@ -3,6 +3,7 @@
 Each truth is a line of school mathematics; nothing of the engine says what it should find.
 """
 
+import functools
 import math
 from dataclasses import replace
 from typing import Any
@@ -558,6 +559,11 @@ def test_attained_is_said_where_it_is_shown_only():
     assert (closeness(there), there.evidence) == ("attained", "attained")
 
 
+@functools.cache
+def _norms():
+    return judged(DOT, NORMS, sample=VECTORS, control=lambda i: 0.5 * NORMS(i))
+
+
 @pytest.mark.parametrize("status, ratio, words", [
     ("holds", 1.0, "equal at worst"), ("holds", 1 + 4e-10, "equal to 4e-10"),
     ("inconclusive", 1.0, "equal at worst"), ("inconclusive", 1 - 1e-12, "equal to 1e-12"),
@@ -566,8 +572,7 @@ def test_attained_is_said_where_it_is_shown_only():
     ("fails", 2.0, "x2 over"), ("holds", 0.9997, "loose by 3e-04"), ("holds", 0.25, "x4 loose"),
 ])  # fmt: skip
 def test_how_close_is_said_in_words(status, ratio, words):
-    found = judged(DOT, NORMS, sample=VECTORS, control=lambda i: 0.5 * NORMS(i))
-    made = replace(found, status=status, worst_ratio=ratio, evidence="searched", reason=NEAR_ONE)
+    made = replace(_norms(), status=status, worst_ratio=ratio, evidence="searched", reason=NEAR_ONE)
     assert closeness(made) == words and len(words) <= 16
 
 
