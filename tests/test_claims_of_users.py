@@ -137,38 +137,7 @@ pair(
     sizes=({"d": 4},),
     point={"x": jnp.array([1.0, 0.0, 0.0, 0.0])},
 )
-pair(
-    "norms.three",
-    normals,
-    lambda i, s: (
-        jnp.sum(jnp.abs(i["x"]) ** 3),
-        jnp.sum(i["x"] ** 2) * jnp.max(jnp.abs(i["x"])),
-    ),
-    (1.0, "Hoelder"),
-    (0.98, "equality with factor 1 where the entries that are not zero have one modulus"),
-    equality="entries 0 or +-1",
-)
 
-
-def median(i, s):
-    x = i["x"]
-    mean = jnp.mean(x)
-    return jnp.abs(jnp.sort(x)[1] - mean), jnp.sqrt(jnp.mean((x - mean) ** 2))
-
-
-pair(
-    "order.median",
-    normals,
-    median,
-    (
-        1 / math.sqrt(2),
-        "for (-u, 0, v) the squared ratio is (v-u)^2 / 2(u^2+uv+v^2) <= 1/2, uv >= 0",
-    ),
-    (0.68, "1/sqrt 2 = .7071 at two copies, (0, 0, 1)"),
-    equality="two of the three agree",
-    control=0.3,
-    point={"x": jnp.array([0.0, 0.0, 1.0])},
-)
 
 HADAMARD = ((1.0, 1, 1, 1), (1.0, -1, 1, -1), (1.0, 1, -1, -1), (1.0, -1, -1, 1))
 pair(
@@ -258,26 +227,6 @@ pair(
     (1.0, "sum_i p_i |v_i - <p, v>| <= 1 for |v|_inf <= 1: the mean deviation on [-1, 1]"),
     (0.93, "1 in the limit x -> y at two equal logits, the others at -infinity"),
     control=0.3,
-)
-pair(
-    "softmax.entropy",
-    normals,
-    lambda i, s: (
-        -jnp.sum(jax.nn.softmax(i["x"]) * jax.nn.log_softmax(i["x"])),
-        jnp.log(float(s["d"])),
-    ),
-    (1.0, "entropy of d letters"),
-    (0.98, "equality at equal logits with factor 1"),
-    equality="equal logits",
-    point={"x": jnp.zeros(3)},
-)
-pair(
-    "softmax.least-maximum",
-    normals,
-    lambda i, s: (jnp.ones(()), s["d"] * jnp.max(jax.nn.softmax(i["x"]))),
-    (1.0, "the largest of d numbers of sum one"),
-    (0.96, "equality at equal logits with factor 1"),
-    equality="equal logits",
 )
 pair(
     "softmax.log-sum-exp",
@@ -388,17 +337,6 @@ pair(
 # Matrices.
 
 pair(
-    "matrix.nuclear",
-    matrices,
-    lambda i, s: (
-        jnp.sum(jnp.linalg.svd(i["x"], compute_uv=False)),
-        math.sqrt(s["d"]) * norm(i["x"]),
-    ),
-    (1.0, "Cauchy-Schwarz of the singular values"),
-    (0.98, "equality at orthogonal matrices with factor 1"),
-    equality="orthogonal",
-)
-pair(
     "matrix.rank-one",
     matrices,
     lambda i, s: (jnp.linalg.norm(i["x"], 2), norm(i["x"])),
@@ -416,17 +354,6 @@ pair(
     control=0.3,
     equality="rank one, aligned",
     point={"x": jnp.ones((3, 3)), "y": jnp.ones((3, 3))},
-)
-pair(
-    "matrix.two-one",
-    matrices,
-    lambda i, s: (
-        jnp.sum(jnp.sqrt(jnp.sum(i["x"] ** 2, axis=0))),
-        math.sqrt(s["d"]) * norm(i["x"]),
-    ),
-    (1.0, "Cauchy-Schwarz of the column norms"),
-    (0.99, "equality at columns of one length with factor 1"),
-    equality="columns of one length",
 )
 
 
@@ -846,7 +773,6 @@ def signs(key, size):
 
 
 tail("tail.gauss", normals, lambda x: jnp.abs(x[0]), 1.0, (0.33, 0.30), "P(|Z| > 1) = .3173")
-tail("tail.maximum", uniforms, jnp.max, 0.9, (0.36, 0.325), "P(max > .9) = 1 - .9^4 = .3439")
 tail(
     "tail.signs",
     signs,
@@ -883,14 +809,6 @@ mean(
     lambda x: x[0] ** (-1 / 1.5),
     (3.2, 2.85),
     "E U^(-2/3) = 3, no variance",
-    control=1.0,
-)
-mean(
-    "mean.lognormal",
-    normals,
-    lambda x: jnp.exp(2 * x[0]),
-    (7.8, 6.9),
-    "E exp(2 Z) = e^2 = 7.389",
     control=1.0,
 )
 mean(
@@ -1166,24 +1084,16 @@ WRONG = {
 
 # Minutes are left to others: relatives of claims that are tried by default.
 SLOW = [
-    "norms.three",
-    "norms.two-one",
+    "norms.two-one-sparse",
     "norms.scales",
-    "order.median.",
     "order.orthant",
-    "softmax.least",
-    "softmax.entropy",
     "attention.from-mean",
     "layernorm",
-    "matrix.nuclear",
     "matrix.rank-one",
-    "matrix.two-one",
     "matrix.cosines",
     "box.corner",
     "simplex.logits",
     "whole.floor-square",
-    "mean.lognormal",
-    "tail.maximum",
     "rate.inverse",
     "nnx.least-squares",
     "softmax.jacobian",
