@@ -55,7 +55,7 @@ class NnxTransformer(nnx.Module):
 
 
 def of_linen():
-    return LinenTransformer().init(jax.random.key(0), jnp.asarray(IDS))
+    return jax.jit(LinenTransformer().init)(jax.random.key(0), jnp.asarray(IDS))
 
 
 def of_nnx():

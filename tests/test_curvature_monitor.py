@@ -48,7 +48,7 @@ def test_a_training_loop_is_recorded_with_one_compilation(start, tmp_path):
         whole = dataset.isel(step=i).sel(block="all parameters")
         values = np.linalg.eigvalsh(matrix)
         np.testing.assert_allclose([whole.minimum, whole.maximum], values[[0, -1]], rtol=1e-4)
-        ratio = max(0, -values[0]) / float(_loss(points[step], data))
+        ratio = max(0, -values[0]) / float(jax.jit(_loss)(points[step], data))
         assert float(whole.ratio_at_least) == pytest.approx(ratio, rel=1e-4)
     np.testing.assert_allclose(dataset.head_share.sum("head"), 1, rtol=1e-5)
     assert "biased" in dataset.attrs["note"]

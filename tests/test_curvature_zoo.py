@@ -62,7 +62,9 @@ def cast(tree, dtype):
 
 def module(make, dtype):
     """An nnx module of another type with the numbers of float32."""
-    return nnx.merge(nnx.split(make(dtype))[0], cast(nnx.split(make(jnp.float32))[1], dtype))
+    graph = nnx.split(nnx.eval_shape(lambda: make(dtype)))[0]
+    drawn = nnx.jit(lambda: make(jnp.float32))()
+    return nnx.merge(graph, cast(nnx.split(drawn)[1], dtype))
 
 
 X, Y, SEQUENCE = (x.astype(np.float32) for x in (X, Y, SEQUENCE))
@@ -71,7 +73,7 @@ X, Y, SEQUENCE = (x.astype(np.float32) for x in (X, Y, SEQUENCE))
 def linen(dtype):
     model = nn.Sequential([nn.Dense(5), jnp.tanh, nn.Dense(2)])
     x, y = cast((X, Y), dtype)
-    params = cast(model.init(jax.random.key(0), X), dtype)
+    params = cast(jax.jit(model.init)(jax.random.key(0), X), dtype)
     return of_tree(lambda p, b: square(model.apply(p, b[0]), b[1]), params, (x, y))
 
 
@@ -160,7 +162,7 @@ def batch_norm(dtype):
             return nn.Dense(2)(jnp.tanh(x))
 
     model, (x, y) = Net(), cast((X, Y), dtype)
-    variables = cast(model.init(jax.random.key(0), X), dtype)
+    variables = cast(jax.jit(model.init)(jax.random.key(0), X), dtype)
 
     def loss(v, batch):
         return square(model.apply(v, batch[0], mutable=["batch_stats"])[0], batch[1])
@@ -180,7 +182,7 @@ def dropout(dtype):
             return nn.Dense(2)(x)
 
     model, (x, y), keys = Net(), cast((X, Y), dtype), jax.random.split(jax.random.key(5), 2)
-    params = cast(model.init({"params": keys[0], "dropout": keys[1]}, X), dtype)
+    params = cast(jax.jit(model.init)({"params": keys[0], "dropout": keys[1]}, X), dtype)
 
     def loss(p, batch):
         x, y, key = batch
@@ -214,7 +216,7 @@ def bfloat16(dtype):
     inner = jnp.bfloat16 if dtype == jnp.float32 else dtype
     dense = functools.partial(nn.Dense, dtype=inner)
     model, (x, y) = nn.Sequential([dense(5), jnp.tanh, dense(2)]), cast((X, Y), dtype)
-    params = cast(model.init(jax.random.key(0), X), dtype)
+    params = cast(jax.jit(model.init)(jax.random.key(0), X), dtype)
     loss = lambda p, b: square(model.apply(p, b[0]).astype(dtype), b[1])
     return of_tree(loss, params, (x, y))
 
@@ -239,7 +241,7 @@ def remat(dtype):
             return nn.Dense(2)(x)
 
     model, (x, y) = Net(), cast((X, Y), dtype)
-    params = cast(model.init(jax.random.key(0), X), dtype)
+    params = cast(jax.jit(model.init)(jax.random.key(0), X), dtype)
     return of_tree(lambda p, b: square(model.apply(p, b[0]), b[1]), params, (x, y))
 
 

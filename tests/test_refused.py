@@ -18,6 +18,7 @@ def right(x):
     return 2 + x**2
 
 BOX = {"x": jb.Box(-1, 1, ())}
+FEW = jb.Budget(samples=32, restarts=1, steps=5)
 EVALUATE = lambda i, s: jb.Sides(lhs=left(i["x"]), rhs={"printed": right(i["x"])})
 GIVEN = dict(label="L", formula="f", kind="inequality", evaluate=EVALUATE, over=BOX,
              sizes=({"d": 1},), forms=(jb.Form(name="printed"),))
@@ -54,7 +55,7 @@ BAD = {
     "erratum": ("jb.claim('bad.erratum', left, '<=', 2.0, over=BOX, erratum='E9')",
                 "'bad.erratum'", "unknown erratum"),
 }  # fmt: skip
-GOOD = "jb.claim('bad.good', left, '<=', right, over=BOX)"
+GOOD = "jb.claim('bad.good', left, '<=', right, over=BOX, budget=FEW)"
 
 
 def file_of(folder, *declared):
@@ -124,7 +125,7 @@ TWINS = {
 
 @pytest.mark.parametrize("name", TWINS)
 def test_the_twins_of_a_refused_statement_are_named_and_counted(tmp_path, capsys, name):
-    more = "jb.claim('bad.more', left, '<=', 2.0, over=BOX, false=[0.5])"
+    more = "jb.claim('bad.more', left, '<=', 2.0, over=BOX, false=[0.5], budget=FEW)"
     file = file_of(tmp_path, TWINS[name], more)
     assert main(["verify", str(file), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 3
     said = capsys.readouterr().out

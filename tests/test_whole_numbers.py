@@ -139,6 +139,9 @@ def test_a_loop_of_bits_is_no_power_unless_it_begins_as_a_power_does():
     assert wraps == () and looked == ()
 
 
+FEW = jb.Budget(samples=64, restarts=2, steps=20)
+
+
 def claim(lhs, relation, rhs, over, **more):
     """A statement with a control that no instance meets."""
 
@@ -150,7 +153,8 @@ def claim(lhs, relation, rhs, over, **more):
 
     return jb.Statement(
         id="t.whole", label="", formula="", kind="inequality", evaluate=evaluate, control="far",
-        forms=(jb.Form(name="printed"),), sizes=({},), relation=relation, over=over, **more,
+        forms=(jb.Form(name="printed"),), sizes=({},), relation=relation, over=over, budget=FEW,
+        **more,
     )  # fmt: skip
 
 
