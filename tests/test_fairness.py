@@ -156,7 +156,8 @@ def test_an_erratum_with_readings_is_shown_by_a_form_that_takes_the_false_one(pa
 
 
 def test_readings_in_the_wrong_order_are_found():
-    paper = load_paper("multihead")
+    one = find_statement("multihead.eq116")
+    paper = dataclasses.replace(load_paper("multihead"), items={}, statements=(one,))
     assert not any("reading" in problem for problem in problems_of(paper))
     errata = tuple(dataclasses.replace(e, readings=e.readings[::-1]) for e in paper.errata)
     problems = problems_of(dataclasses.replace(paper, errata=errata))
@@ -164,10 +165,9 @@ def test_readings_in_the_wrong_order_are_found():
         "eq116 (printed, alpha = +-1) is expected to be 'fails', but takes the true" in problem
         for problem in problems
     )
-    form = find_statement("multihead.eq116").form("printed, alpha = +-1")
-    odd = dataclasses.replace(form, reading="no such words")
-    statement = dataclasses.replace(find_statement("multihead.eq116"), forms=(odd,))
-    problems = problems_of(dataclasses.replace(paper, items={}, statements=(statement,)))
+    odd = dataclasses.replace(one.form("printed, alpha = +-1"), reading="no such words")
+    statement = dataclasses.replace(one, forms=(odd,))
+    problems = problems_of(dataclasses.replace(paper, statements=(statement,)))
     assert any("exactly one reading" in problem for problem in problems)
 
 

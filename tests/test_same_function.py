@@ -108,6 +108,7 @@ def _cases():
                 yield _case(name, kind)
 
 
+@pytest.mark.slow_cases("convert_element_type-int64", "convert_element_type-uint8")
 @pytest.mark.parametrize("name, kind", list(_cases()))
 def test_entry_by_entry(name, kind):
     function = CALLED.get(name) or getattr(lax, name, None)
