@@ -198,10 +198,13 @@ import jaxbounds as jb
 def left(x):
     return 2 + x**2
 
+GIVEN = {
+    "over": {"x": jb.Box(-1, 1, ())}, "budget": jb.Budget(samples=32, restarts=1, steps=10)
+}
 PAPER = jb.Paper(id="zero", title="Zero", statements=(
-    jb.claim("zero.below", left, "<=", lambda x: 0.0 * x, over={"x": jb.Box(-1, 1, ())}),
-    jb.claim("zero.above", lambda x: -1 - x**2, ">=", left, over={"x": jb.Box(-1, 1, ())}),
-    jb.claim("zero.quotient", left, "<=", 1.0, over={"x": jb.Box(-1, 1, ())}),
+    jb.claim("zero.below", left, "<=", lambda x: 0.0 * x, **GIVEN),
+    jb.claim("zero.above", lambda x: -1 - x**2, ">=", left, **GIVEN),
+    jb.claim("zero.quotient", left, "<=", 1.0, **GIVEN),
 ))
 """
 

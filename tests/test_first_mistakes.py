@@ -209,11 +209,11 @@ def test_a_search_for_a_violation_takes_hypotheses():
 
 
 def test_each_ratio_of_a_violation_names_its_instance():
-    found = jb.find_violation(lambda k: k, lambda k: (k - 0.5) ** 2, over=U)
+    found = jb.find_violation(lambda k: k, lambda k: (k - 0.5) ** 2, over=U, budget=SMALL)
     assert found.ratio > found.instance_ratio
     words = repr(found)
     assert "simpler instance" in words and "ratio of the simpler" in words
-    same = repr(jb.find_violation(lambda k: 2 * k, lambda k: k + 0.5, over=U))
+    same = repr(jb.find_violation(lambda k: 2 * k, lambda k: k + 0.5, over=U, budget=SMALL))
     assert "simpler" not in same and "instance" in same
 
 
