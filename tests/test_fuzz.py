@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jaxbounds.experiments import results
-from jaxbounds.falsification import Verdict, load_instance, save_instance
+from jaxbounds.falsification import Verdict, load_instance, save_instance, storage
 from jaxbounds.runs.folder import Folder
 from jaxbounds.smapprox import circuits, machine_formats
 from jaxbounds.smapprox.aiger import from_aiger
@@ -196,10 +196,17 @@ def test_results(count, tmp_path):
     check()
 
 
-def test_an_archive_that_unpacks_to_more_than_there_is(tmp_path):
+def test_an_archive_that_unpacks_to_more_than_the_limit(tmp_path, monkeypatch):
     """Its sizes are read before its content."""
+    monkeypatch.setattr(storage, "LIMIT", 2**16)
     path = save_instance(tmp_path / "one.npz", {"x": np.zeros(3)})
+    load_instance(path)
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as parts:
-        parts.writestr("array/y.npy", b"\0" * 2**29)
-    with pytest.raises(ValueError, match="damaged"):
+        parts.writestr("array/y.npy", b"\0" * 2**17)
+    with pytest.raises(ValueError, match="damaged") as refused:
         load_instance(path)
+    reasons, problem = [], refused.value
+    while problem is not None:
+        reasons.append(str(problem))
+        problem = problem.__cause__
+    assert any("expected at most 65536" in reason for reason in reasons), reasons
