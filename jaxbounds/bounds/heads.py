@@ -1,9 +1,9 @@
 """Apply Corollary 1 of the paper multihead, a curvature bound, to a network that is its model (2).
 
 Model (2) is H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, with the parameters U_h (T, d) and W_h (d,
-d). Attention with query, key, value and out matrices can compute a function of this form, with W_h
-= W_Q W_K^T. But the loss of such a network depends on other parameters, so its gradients and
-curvature are not the gradients and curvature of model (2).
+d). Attention with query, key, value and out matrices can compute a function of this form, with
+W_h = W_Q W_K^T. But the parameters of such a network are not U and W, so the loss has other
+gradients and another curvature than the loss of model (2).
 """
 
 import math
@@ -35,8 +35,8 @@ FORM = (
 )
 OTHER = "remove it: model (2) applies attention alone, to the unchanged tokens"
 CHANGES = {NORMALISED: OTHER, UNKNOWN: OTHER, SPLIT: FORM, EMBEDDED: EMBEDDED}
-"""Advice on how to change a network. The keys are the advice that `read_layers` gives for the paper
-seqlength; the values are the advice for the paper multihead."""
+"""Advice on how to change a network. A dictionary from each advice that `read_layers` returns for
+the paper seqlength to the advice for the paper multihead."""
 
 RUN = (
     "Theorems 3 and 4 (training, generalization gap) need gradient descent from a start, with"
@@ -47,8 +47,8 @@ FUNCTION = "whether the network computes model (2) of U and W: only the names U,
 
 AGREE = 1e-3
 """A network's outputs count as the outputs of model (2) if they differ by at most this value,
-relative to the largest output. The network may compute in float32. A larger value accepts more
-networks as model (2)."""
+relative to the largest output. The tolerance is needed because the network may compute in float32.
+A larger value accepts more networks as model (2)."""
 
 
 def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
@@ -62,7 +62,7 @@ def _parts(leaves: Leaves) -> tuple[Any, Any] | None:
 
 
 def _structure(model: Any) -> tuple[Reason, ...]:
-    """Return every reason why a network is not model (2), if its parameters are not U and W."""
+    """Return every reason why the network is not model (2), if its parameters are not U and W."""
     layers = read_layers(model)
     found = [one._replace(change=CHANGES.get(one.change, one.change)) for one in layers.reasons]
     if found and not found[0].paths:  # a reason has no paths if the network has no parameters
@@ -100,7 +100,7 @@ def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
 
 
 def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]:
-    """Return a reason if the network's given outputs differ from the outputs of model (2)."""
+    """Return the reason for a refusal if the given outputs differ from those of model (2)."""
     given = np.asarray(outputs, np.float64).ravel()
     with enable_x64(True):
         params = {"U": jnp.asarray(np.float64(U)), "W": jnp.asarray(np.float64(W))}
@@ -123,7 +123,8 @@ def curvature_of_heads(
     Args:
         model: the network's parameters, a pytree; model (2) has U (H, T, d) and W (H, d, d).
         X: the tokens, of shape (n, T, d); the bound uses only the largest norm of a token.
-        outputs: the network's outputs on `X`, to compare with the outputs of model (2).
+        outputs: the network's outputs on `X`; the function compares them with the outputs of model
+            (2).
     """
     parts = _parts(leaves_by_path(model))
     reasons = _structure(model) if parts is None else _shapes(*parts, X)

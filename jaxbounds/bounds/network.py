@@ -106,11 +106,11 @@ def _span(model: Any, X: Any, **options: Any) -> PaperBound:
 def _answer(
     paper: PaperBound, ask: Callable[[], PaperBound], unfit: tuple[Reason, ...], /
 ) -> PaperBound:
-    """Return a paper's answer, with faults of the data and exceptions added as reasons.
+    """Return a paper's result for the network; unusable data and exceptions become reasons in it.
 
     Args:
-        paper: the answer to complete, which already names the paper and has no value.
-        ask: a function that computes the paper's answer about the network.
+        paper: the result to complete; it already names the paper and has no bound yet.
+        ask: a function that computes the paper's bound for the network, or the reasons against it.
         unfit: the reasons why the data cannot be used.
     """
     try:
@@ -149,28 +149,30 @@ def bounds_for(
     ```
 
     The paper seqlength bounds the generalization gap of one attention layer with dense layers. The
-    paper qstr bounds the risk from below, for a network whose first layer takes the whole prompt.
-    The paper multihead bounds from below the most negative curvature of the loss of its model (2).
-    The paper smapprox has no bound for a given network.
+    paper qstr bounds the risk from below if the network's first layer multiplies the whole prompt.
+    The paper multihead limits how negative the curvature of the loss of its attention model (2) can
+    be. The paper smapprox has no bound for a given network.
 
-    The function reads the structure of a network from its parameters. The parameters do not show
-    all facts that a bound needs; `PaperBound.unseen` lists the missing facts. The argument
-    `outputs` lets the function check some of the facts. The function rounds norms up to a grid, so
-    the bound changes in steps during training. An unsuitable model or unsuitable data raise no
-    exception: the answers give the reasons. A paper's name in brackets says which paper's bound
-    uses an argument.
+    The function infers the layers of a network from the shapes and names of its parameters. The
+    parameters do not show all facts that a bound needs; `PaperBound.unseen` lists the missing
+    facts. With the argument `outputs` the function checks some of the missing facts. The function
+    rounds norms up to a grid, so the bound changes in steps during training. An unsuitable model or
+    unsuitable data raise no exception: the result lists the reasons why a bound does not apply.
+    Below, the name in brackets is the paper whose bound uses the argument.
 
     Args:
-        model: variables of linen, a module or state of `flax.nnx`, an Equinox module, nested dicts.
+        model: the network's parameters: Flax linen variables, a module or state of `flax.nnx`, an
+            Equinox module, or nested dicts of arrays.
         data: the inputs of the first layer on the training set, of shape (n, T, d). Without data
-            the function reads only the structure, and returns no number.
-        outputs: (seqlength, multihead) the network's outputs on `data`. The outputs show residual
-            connections, masks and activations, which the parameters do not show.
+            the function only checks whether the bounds fit the layers, and computes no bound.
+        outputs: (seqlength, multihead) the network's outputs on `data`. The outputs reveal residual
+            connections, masks and activations, which the parameters do not reveal.
         dense: (seqlength) the dense layers in order, each as a pair: the layer's path, and the
             activation before the layer ("identity", "relu" or "tanh").
         heads: (seqlength) the number of heads, if the parameters do not show the number.
         cls: (seqlength) the index of the token at which the network reads its output.
-        readout: (seqlength) a vector r; the loss is a function of the scalar r . outputs.
+        readout: (seqlength) a vector r; the loss depends on the outputs only through the scalar r .
+            outputs.
         loss_range: (seqlength) the length of an interval that contains the loss.
         lipschitz: (seqlength) a Lipschitz constant of the loss, as a function of the scalar r .
             outputs.
@@ -181,8 +183,8 @@ def bounds_for(
 
     Raises:
         Refused: if `loss_range` or `lipschitz` is not positive and finite, or if `delta` is outside
-            (0, 1). The error also occurs if `heads`, `cls` or `encoded` is not an integer in range,
-            or if `first` is not a string.
+            (0, 1). The function also refuses its arguments if `heads`, `cls` or `encoded` is not an
+            integer in range, or if `first` is not a string.
     """
     for name, value in (("loss_range", loss_range), ("lipschitz", lipschitz), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, int | float | np.number | jax.Array):

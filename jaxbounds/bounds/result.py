@@ -1,4 +1,4 @@
-"""The answers of the four papers about one network, as data and as tables."""
+"""The four papers' bounds for one network, or the reasons against them, as data and tables."""
 
 import textwrap
 from dataclasses import dataclass
@@ -11,23 +11,23 @@ from jaxbounds.networks.own_network import Reason
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class PaperBound:
-    """The answer of one paper about one network.
+    """One paper's bound for one network, or all reasons why the bound does not apply.
 
     Attributes:
         paper: the id of the paper.
         source: the theorem or corollary of the paper that states the bound.
-        of: the quantity that the paper's bound limits, in words.
+        of: the name of the quantity that the paper bounds, such as the risk.
         reasons: all reasons why the bound does not apply; empty if the bound applies.
         unseen: facts that the bound assumes, but that the parameters do not show.
         assumed: the caller's assumptions about the loss and the probability.
         value: the bound; None without data, or if the bound does not apply.
         trivial: a bound that holds for every network; None if no trivial bound is known.
-        from_size: the least number of samples at which the bound beats `trivial`, if the norms stay
-            as they are; None if the number exceeds 2^60, or if `value` is None.
-        to_size: the largest number of samples at which the bound beats `trivial`; None if the
-            number of samples has no upper limit.
-        details: the paper's own result object, such as norms, complexity and tail for seqlength, or
-            the rank for qstr.
+        from_size: the least number of samples at which the bound is better than `trivial`, if the
+            norms stay as they are; None if the number exceeds 2^60, or if `value` is None.
+        to_size: the largest number of samples at which the bound is better than `trivial`; None if
+            the number of samples has no upper limit.
+        details: the intermediate quantities of the paper's bound, such as the norms for seqlength,
+            or the rank of the prompts for qstr.
         hopeless: whether no change of the network can make the bound apply.
     """
 
@@ -46,12 +46,12 @@ class PaperBound:
 
     @property
     def applies(self) -> bool:
-        """Tell whether the paper's bound covers the network."""
+        """Return whether the paper's bound applies to the network."""
         return not self.reasons
 
     @property
     def sizes(self) -> str:
-        """Return the numbers of samples at which the bound beats the trivial bound, as text."""
+        """Return as text how many samples the bound needs to be better than the trivial bound."""
         if self.value is None:
             return ""
         if self.from_size is None:
@@ -93,7 +93,7 @@ class PaperBound:
         return Table(title, ("why", "where", "what would have to change"), rows)
 
     def __str__(self) -> str:
-        """Return the answer as text: the bound, or each reason with its paths and a change."""
+        """Return the bound as text, or each reason with the parameters concerned and a cure."""
         lines = [*map(str, self.reasons)] or [self._said()]
         said = "\n".join([*lines, *(f"not seen: {one}" for one in self.unseen)])
         applies = "applies" if self.applies else f"does not apply, to bound {self.of}"
@@ -111,7 +111,7 @@ MEASURED = (
     "these work for any network: jb.weak_convexity(loss, params, data) measures -lambda_min / L, "
     "and jb.Curvature(loss, params, data) computes the eigenvalues of the loss's Hessian"
 )
-"""Advice for the case that no bound applies: measurements that work for any network."""
+"""The text that names measurements which work for any network, printed if no bound applies."""
 
 
 def _wrapped(line: str) -> str:
@@ -121,24 +121,25 @@ def _wrapped(line: str) -> str:
 @with_table
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """The answers of the four papers about one network; `bounds["seqlength"]` is one answer.
+    """The results of the four papers for one network; `bounds["seqlength"]` is one paper's result.
 
     Attributes:
-        papers: the answers of all papers in a fixed order, including bounds that do not apply.
+        papers: the results of all papers in a fixed order, including the papers whose bounds do not
+            apply.
     """
 
     papers: tuple[PaperBound, ...]
 
     @property
     def applying(self) -> tuple[PaperBound, ...]:
-        """Return the answers of the papers with a bound that applies."""
+        """Return the results of the papers whose bounds apply to the network."""
         return tuple(one for one in self.papers if one.applies)
 
     def __getitem__(self, paper: str) -> PaperBound:
-        """Return the answer of one paper.
+        """Return the result of one paper.
 
         Raises:
-            KeyError: if no answer has this paper's id.
+            KeyError: if no result belongs to a paper with this id.
         """
         found = {one.paper: one for one in self.papers}
         if paper not in found:
@@ -147,7 +148,7 @@ class Bounds:
 
     @property
     def nearest(self) -> PaperBound | None:
-        """Return the answer of the paper whose bound needs the fewest changes.
+        """Return the result of the paper whose bound needs the fewest changes of the network.
 
         The result is None if a bound applies, or if no change helps.
         """
@@ -156,7 +157,7 @@ class Bounds:
 
     @property
     def verdict(self) -> str:
-        """Return one line: the bounds that apply, or the bound that needs the fewest changes."""
+        """Return one line: the bounds that apply, or else the one that needs the fewest changes."""
         if self.applying:
             return f"bounds that apply: {', '.join(one.paper for one in self.applying)}"
         if self.nearest is None:
@@ -168,7 +169,7 @@ class Bounds:
         )
 
     def _obstacles(self) -> list[tuple[str, Reason, dict[str, list[str]]]]:
-        """Return (papers, reason, changes) for each distinct reason why a bound does not apply."""
+        """Return (papers, reason, needed changes) for each distinct reason against a bound."""
         found: dict[str, tuple[list[str], Reason, dict[str, list[str]]]] = {}
         for one in self.papers:
             for reason in () if one.hopeless else one.reasons:
@@ -180,7 +181,7 @@ class Bounds:
         return [(", ".join(papers), first, changes) for papers, first, changes in found.values()]
 
     def __str__(self) -> str:
-        """Return a text with the verdict, the bounds, the reasons and the needed changes."""
+        """Return a text: whether a bound applies, the bounds, the reasons, the needed changes."""
         lines = [self.verdict]
         lines += [str(one) for one in self.applying]
         for papers, reason, changes in self._obstacles():

@@ -1,9 +1,10 @@
 """Certificates and proofs of statements by ball arithmetic (needs the extra `certify`).
 
-`disprove` turns a violation into a certificate. In a certificate, balls (intervals around floats)
-enclose both sides on one instance, all hypotheses are certain, and the instance violates the claim
-by a margin. `enclose` evaluates any JAX function in ball arithmetic. `witness_of` writes an
-instance for an independent program to check.
+`disprove` proves that an instance violates a claim, and returns the proof as a certificate. The
+certificate holds balls (intervals around floats) that enclose both sides of the claim. They show
+that the instance meets all hypotheses and violates the claim by a margin. `enclose` evaluates any
+JAX function in ball arithmetic. `witness_of` writes the instance to a file that an independent
+program can check.
 """
 
 import jaxbounds.programs.balls  # noqa: F401 - says at once what is missing

@@ -1,10 +1,10 @@
 """Check verdicts: compare float64 measurements with ball arithmetic (rigorous error bounds).
 
-This crosscheck tests every form (version of a claim) that is expected to hold, on a few draws
+The crosscheck tests every form (version of a claim) that is expected to hold, on a few draws
 (random instances). The true difference of the sides may differ from the float64 difference by at
-most the error that `evaluate` states. A draw that counts in float64 must not certainly miss a
-hypothesis, and must not certainly violate an inequality. The enclosures of both sides of an
-identity must overlap.
+most the error that `evaluate` states. If float64 accepts a draw as an instance, ball arithmetic
+must not show that the draw violates a hypothesis or an inequality. For an identity, the enclosures
+of the two sides must overlap.
 """
 
 import time
@@ -32,8 +32,9 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13
-"""The check always allows this error, relative to the larger side. A larger value makes the check
-report fewer errors. If `evaluate` states no error, the check also allows the statement's tolerance.
+"""The crosscheck accepts this error of the float64 difference, relative to the larger side,
+whatever `evaluate` states. A larger value makes the check report fewer errors. If `evaluate` states
+no error, the crosscheck also accepts an error up to the statement's tolerance.
 """
 BITS = 160
 """Precision of ball arithmetic (rigorous error bounds) in bits; a larger number gives sharper
@@ -42,13 +43,15 @@ bounds and takes longer."""
 
 @dataclass(frozen=True, kw_only=True)
 class Crosscheck:
-    """The result of the check of one form (version of a claim) on one draw (random instance).
+    """The crosscheck's result for one form (version of a claim) on one draw (random instance).
 
     Attributes:
         id: the id of the statement.
-        form: the name of the form; empty if no part of the statement could run.
-        finding: the result. "agrees": float64 and ball arithmetic do not contradict each other.
-            "violated" and "hypothesis missed": ball arithmetic contradicts a verdict. "error too
+        form: the name of the form; empty if the statement's program failed before any form was
+            checked.
+        finding: the result, one of these words. "agrees": float64 and ball arithmetic do not
+            contradict each other. "violated" and "hypothesis missed": ball arithmetic proves that
+            the draw violates the claim or a hypothesis, although float64 accepted it. "error too
             small": the float difference of the sides is wrong by more than the error that
             `evaluate` states. "apart": the sides of an identity certainly differ, by `amount`. "not
             run": the check could not run; see `reason`.
@@ -79,13 +82,14 @@ def _draws(statement: Statement, size: Size, count: int, seed: int) -> Iterator[
 def crosscheck(
     statement: Statement, /, *, draws: int = 2, seed: int = 0, seconds: float = 20.0
 ) -> list[Crosscheck]:
-    """Check every form (claim version) that is recorded to hold, on draws of the smallest size.
+    """Check every form (claim version) that should hold, on draws of the statement's smallest size.
 
     Args:
         statement: a statement of any kind; JAX must be able to trace its `evaluate`.
-        draws: the number of random draws from each sampler, and of hand-written cases.
+        draws: the number of random instances from each sampler, and also the number of the
+            statement's hand-written instances.
         seed: the seed of the random draws.
-        seconds: the time after which the check of the statement ends.
+        seconds: the time in seconds after which the check of the statement stops.
     """
     end = time.process_time() + seconds
     forms = [form for form in statement.forms if form.expected in ("holds", "vacuous")]
@@ -151,7 +155,7 @@ def _compare(
 
 
 def _off(near: list[np.ndarray], way: Any) -> float:
-    """Return a lower bound on the true error of the difference lhs - rhs computed in floats."""
+    """Return a lower bound on the error of the difference lhs - rhs that was computed in floats."""
     left, right = (as_reals(side).ravel() for side in way)
     pairs = zip(*np.broadcast_arrays(*near), *np.broadcast_arrays(left, right))
     off = [abs((l - r) - (arb(float(a)) - arb(float(b)))).lower() for a, b, l, r in pairs

@@ -1,10 +1,11 @@
 """Disprove a false claim on one instance.
 
 Balls (intervals around floats) enclose both sides on the instance, and the instance meets all
-hypotheses. The certificate is about the JAX program of the statement, read in real arithmetic. The
-certificate trusts FLINT, `jax.make_jaxpr`, and the rules of this package. The module also measures
-the instance in float64, without FLINT and the package's rules. If this measurement contradicts the
-enclosures, the certificate says "undecided".
+hypotheses. The certificate is a theorem about the statement's JAX program, if all operations are
+exact operations on real numbers. The certificate relies on the FLINT library, on `jax.make_jaxpr`,
+and on this package's rules for each operation. The module also evaluates the sides in float64,
+without FLINT and without the package's rules. If the float64 values contradict the enclosures, the
+certificate's result is "undecided".
 """
 
 import contextlib
@@ -55,27 +56,28 @@ from jaxbounds.programs.interpreted.whole import as_floats, with_whole_numbers
 from jaxbounds.programs.ranges import operations_that_may_wrap
 
 AGREED = 1e-12
-"""The sides of an identity count as equal up to this relative difference. A larger value lets more
-identities count as true on an instance.
+"""The sides of an identity count as equal up to this relative difference. With a larger value, more
+instances count as satisfying an identity.
 """
 NEARBY = 1e-6
-"""If the sides differ by less than this share of the instance's largest entry, the floats may
-violate the claim only because they meet the hypotheses up to a tolerance. A larger share makes a
-disproof need an exact point more often.
+"""If the sides differ by less than this share of the instance's largest entry, the violation may
+come from floats that meet the hypotheses only up to a tolerance. The disproof then needs a point
+that meets the hypotheses exactly. With a larger share, more disproofs need such an exact point.
 """
 POINTS = 64
-"""The referee (ball arithmetic) tries at most this many values of entries that a claim promises in
-finite sets (`there_is`). Ball arithmetic needs tenths of seconds for each value. A larger number of
-tries decides more claims and takes longer.
+"""If a claim says that some element of a finite set has a property (`there_is`), the referee (ball
+arithmetic) tests at most this many elements. Each test takes tenths of a second. A larger number of
+tests decides more claims and takes longer.
 """
 SECONDS = 20.0
 """Seconds after which the referee (ball arithmetic) leaves an instance undecided; a larger number
 decides more."""
 BITS = (192, 448)
-"""Precisions of ball arithmetic in bits; a disproof tries one after the other. Larger precisions
-give sharper bounds and take longer."""
+"""The precisions of ball arithmetic, in bits, that a disproof tries one after the other. Larger
+precisions give sharper bounds and take longer."""
 EQUAL = "both sides are equal, which violates the strict inequality; a disproof needs a gap"
-"""The reason of a certificate for a strict inequality at an instance with equal sides."""
+"""The reason that a certificate gives if the claim is a strict inequality and the two sides are
+equal."""
 
 
 def _is_float(x: Any) -> bool:
@@ -83,12 +85,13 @@ def _is_float(x: Any) -> bool:
 
 
 class Enclosing:
-    """Encloses a function of a statement in ball arithmetic, and traces the function only once.
+    """Encloses the results of a statement's function in balls, and traces the function only once.
 
     The class first traces the function with the whole instance as argument. If this trace of the
     whole instance fails, the class traces the function with the instance's floats as its only
-    arguments. If both traces fail, the class runs the function on the host, and accepts only whole
-    numbers as the result.
+    arguments. If JAX cannot trace the function in either way, the class runs the function on the
+    host (outside JAX). It then accepts only integers as the result, because integers have no
+    rounding error.
     """
 
     def __init__(self, function: Callable[[Any], Any], instance: Any, /) -> None:
@@ -102,7 +105,7 @@ class Enclosing:
 
     @functools.cached_property
     def _traced(self) -> tuple[Program | None, Any, Exception | None]:
-        """Return the program, its argument, and the exception of a failed trace."""
+        """Return the traced program, its argument, and the exception if the trace failed."""
         refusal: Exception | None = None
         whole = (self._function, self._instance)
         floats = [x for x in self._leaves if _is_float(x)]
@@ -124,8 +127,8 @@ class Enclosing:
         """Enclose the function's result.
 
         Raises:
-            Undecided: if the enclosures leave the result open, or the result holds fractions that
-                the host (outside JAX) computed.
+            Undecided: if the enclosures are too wide to determine the result, or if the host
+                (outside JAX) computed results that are not integers.
             NotSupported: if ball arithmetic has no rule for a primitive.
         """
         program, argument, refusal = self._traced
@@ -142,21 +145,22 @@ class Enclosing:
 
 
 def enclosures(function: Callable[[Any], Any], instance: Any, /, **options: Any) -> Enclosed:
-    """Enclose the function's result once; the options go to `Enclosing.__call__`.
+    """Enclose the result of a function once; the options are those of `Enclosing.__call__`.
 
     Raises:
-        Undecided: if the enclosures leave open whether the instance violates the claim.
+        Undecided: if the enclosures are too wide to decide whether the instance violates the claim.
         NotSupported: if ball arithmetic has no rule for a primitive.
     """
     return Enclosing(function, instance)(**options)
 
 
 class Met(NamedTuple):
-    """The hypotheses of a form (version of a claim) on an instance.
+    """Whether an instance meets the hypotheses of a form (version of a claim).
 
     Attributes:
-        words: a dictionary from each hypothesis to "certain", "open" (undecided) or "missed", over
-            all branches of the program that the enclosures cannot exclude.
+        words: a dictionary from each hypothesis to "certain" (proved), "open" (undecided) or
+            "missed" (violated). The word holds on all branches of the program that the enclosures
+            cannot exclude.
         computed: whether a hypothesis depends on numbers that the host (outside JAX) computed,
             without enclosures.
     """
@@ -166,7 +170,7 @@ class Met(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether all hypotheses are certain."""
+        """Whether the enclosures prove that the instance meets all hypotheses."""
         return all(word == "certain" for word in self.words.values())
 
 
@@ -203,15 +207,16 @@ def hypotheses_of(
 
 
 class Gap(NamedTuple):
-    """The guaranteed distance between the two sides, as ball arithmetic encloses them.
+    """A lower bound on the distance between the two sides, from their enclosures by balls.
 
     Attributes:
         amount: a lower bound on the distance of the sides minus the error that `evaluate` states,
             relative to the larger side; negative if the sides certainly satisfy a `<=`.
-        entry: the index of the entry of the flattened sides that shows the distance.
-        lhs: the left side at the entry that shows the distance.
-        rhs: the right side at the entry that shows the distance.
-        most: the greatest distance of any entry, relative to the larger side; None if unknown.
+        entry: the index, in the flattened sides, of the entry at which the distance is largest.
+        lhs: the enclosure of the left side at the entry `entry`.
+        rhs: the enclosure of the right side at the entry `entry`.
+        most: an upper bound on the distance at all entries, relative to the larger side; None if
+            unknown.
     """
 
     amount: arb
@@ -222,10 +227,10 @@ class Gap(NamedTuple):
 
 
 def _stated(error: Any) -> arb:
-    """Return the largest error that `evaluate` states.
+    """Return the largest rounding error that `evaluate` states for its sides.
 
     Raises:
-        Undecided: if an error that `evaluate` states may be negative or NaN.
+        Undecided: if a rounding error that `evaluate` states may be negative or NaN.
     """
     errors = as_reals(error).ravel()
     if not all(map(nonnegative, errors)):
@@ -234,15 +239,16 @@ def _stated(error: Any) -> arb:
 
 
 def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: bool = False) -> Gap:
-    """Enclose the relative gap between two sides, minus the error that `evaluate` states.
+    """Enclose the relative distance of two sides, minus the rounding error that `evaluate` states.
 
     Args:
-        relation: "<=", ">=" or "="; for a bound `lhs` is the side claimed to be smaller.
+        relation: the claim's relation "<=", ">=" or "="; for a bound, `lhs` is the side that the
+            claim says is smaller.
         lhs: the left side of the claim, enclosed in ball arithmetic.
         rhs: the right side of the claim, enclosed in ball arithmetic.
         error: the error of lhs - rhs that `evaluate` states.
-        by_entry: whether the gap of each entry of an identity is relative to the sides of that
-            entry.
+        by_entry: if True, the distance at each entry of an identity is relative to the sides at
+            this entry; else it is relative to the largest entry.
 
     Raises:
         Undecided: if a side has no enclosure, or the error may be negative or NaN.
@@ -299,11 +305,11 @@ def disprove(
     Args:
         statement: a statement of a paper, or its id.
         form: the name of one of the statement's forms.
-        instance: the inputs, as in `Counterexample.instance`; a float stands for its exact binary
+        instance: the inputs, as in `Counterexample.instance`; each float means its exact binary
             value. The default instance is the form's stored counterexample.
         size: the static part of the instance (its shapes and other Python numbers, by name).
         seconds: the time in seconds after which the form is undecided.
-        bits: the precisions of ball arithmetic to try in turn, in bits.
+        bits: the precisions of ball arithmetic, in bits; the function tries them in this sequence.
 
     Raises:
         Refused: if the statement or the form is unknown, if there is no instance, or if the
@@ -343,13 +349,13 @@ def _theorem_of(
 def confirmed(
     statement: Statement, form: str, instance: Instance, size: Mapping[str, float], /
 ) -> Certificate:
-    """Run `disprove` on an instance whose floats are exact; a certain gap of any size is enough.
+    """Disprove a form on an instance whose floats are exact; any proved violation is enough.
 
-    The referee, which judges small violations by ball arithmetic, calls this function for an
-    instance from a search. No float of an instance from a search stands for a rounded irrational
-    number. The sides of an identity must differ by more than the identity's tolerance. If a claim
-    promises that an entry exists in a finite set of at most `POINTS` points, the certificate must
-    refute each point.
+    The referee, which decides about small violations by ball arithmetic, calls this function for an
+    instance that a search found. The floats of such an instance are exact numbers, not roundings of
+    irrational numbers. The sides of an identity must differ by more than the identity's tolerance.
+    If a claim says that some element of a finite set of at most `POINTS` elements has a property,
+    the certificate must refute each element.
 
     Raises:
         Refused: if the instance does not fit the statement; see `disprove`.
@@ -371,14 +377,14 @@ def confirmed(
 
 
 def _promised_points(statement: Statement, size: Size) -> Iterator[Instance]:
-    """Yield all values of the entries of `there_is`; nothing for infinite or large sets."""
+    """Yield all choices of elements from the sets of `there_is`, if these sets are small."""
     every = Over(statement.there_is).every(size) if statement.there_is else None
     for row in range(len(jax.tree.leaves(every)[0]) if every else 0):
         yield jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], every)
 
 
 def _not_tried(statement: Statement, size: Size) -> str:
-    """Return why no instance disproves a claim about the result of a search."""
+    """Return why a single instance cannot disprove a claim about the result of a search."""
     count = len(list(_promised_points(statement, size)))
     if not count:
         return "a search computes a side and may miss the optimum, so nothing is disproved"
@@ -400,10 +406,7 @@ def _certificate(
     *,
     by_entry: bool = True,
 ) -> Certificate:
-    """Certify that the sides differ by at least `margin`.
-
-    The function `apart` explains `by_entry`.
-    """
+    """Certify that the sides differ by at least `margin`; `apart` explains the option `by_entry`."""
     started, claim = time.perf_counter(), statement.form(form)
     about: dict[str, Any] = {
         "id": statement.id,
@@ -462,10 +465,10 @@ def _of_the_set(
     *,
     by_entry: bool,
 ) -> dict[str, Any]:
-    """Decide about a small gap: floats that meet the hypotheses only up to rounding may cause it.
+    """Decide about a small violation, which floats that meet the hypotheses inexactly may cause.
 
-    The projected point, which meets the hypotheses exactly, must violate the claim as well. If the
-    projected point does not violate the claim, the certificate's word becomes "undecided".
+    The function projects the instance onto a point that meets the hypotheses exactly. If the
+    projected point does not violate the claim too, the certificate's result becomes "undecided".
     """
     unconditional = statement.hypotheses is None and form.hypotheses is None
     if unconditional or is_at_projected(statement):
@@ -487,10 +490,10 @@ def _of_the_set(
 def _of_machine_integers(
     statement: Statement, form: Form, instance: Any, size: Size
 ) -> dict[str, Any]:
-    """Weaken the result to "disproved as coded" if machine integers wrap (overflow) in a side.
+    """Weaken the result to "disproved as coded" if machine integers overflow in a side.
 
-    The function also weakens the result if NumPy cannot run the program and the ranges of its
-    integers allow a wrap.
+    The function also weakens the result if NumPy cannot run the program and its integers may
+    overflow according to their ranges.
     """
     traced = jax.jit(sides_of(statement, form, size)).trace(instance)
     leaves = jax.tree.leaves(instance)
@@ -512,10 +515,7 @@ def _of_machine_integers(
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
-    """Measure the ratio in float64.
-
-    If the measurement does not confirm the result, weaken the result.
-    """
+    """Measure the sides' ratio in float64; weaken a result that the measurement does not confirm."""
     program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):
         sides = (program if statement.host else once(program, compiled(program)))(instance)
@@ -552,7 +552,7 @@ def _attempting(
     left, right = ("rhs", "lhs") if statement.relation == ">=" else ("lhs", "rhs")
 
     def met_by(options: Any) -> tuple[Met, bool]:
-        """Return the hypotheses' states, and whether all are certain for rounded constants too."""
+        """Return the hypotheses' states, and whether all are proved for rounded constants too."""
         with contextlib.suppress(Undecided):
             if (met := hypotheses(reading="ulp", **options)).certain:
                 return met, True

@@ -1,8 +1,9 @@
-"""Find points at which both sides are equal.
+"""Find points of equality: points at which the two sides of a claim are equal.
 
-A search in floats finds a point, and the module looks for exact numbers that describe the point. A
-proof around a point of equality needs no trust in this module. The function `contact.touching`
-proves a region around the exact point, and returns no region if the sides differ at this point.
+A search in floats finds an approximate point; the module then tries exact numbers as its
+coordinates. A proof near a point of equality does not rely on this module. The function
+`contact.touching` proves the claim in a region around the exact point; if the sides differ there,
+it returns no region.
 """
 
 import itertools
@@ -25,39 +26,41 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 SAMPLE, ROUNDS = 512, 24
 NEAR = 1e-7
-"""A point of floats may be a point of equality if its margin (rhs - lhs), relative to the larger
-side, is below this value. A larger value makes the search try more points.
+"""The search treats a point of floats as a possible point of equality if its margin (rhs - lhs),
+relative to the larger side, is below this value. A larger value makes the search try more points.
 """
 SMALL = 1e-6
-"""The search divides a margin at least by this share of the largest side, so that margins relative
-to vanishing sides stay finite. A larger share makes the search try more points."""
+"""Relative margins are margins divided by the larger side, or by this share of the largest side
+found so far, if the larger side is smaller. So relative margins stay finite where both sides
+vanish. A larger share makes the search try more points."""
 EQUAL = 1e-11
-"""An exactly described point may be a point of equality if its margin, relative to the larger side,
-is below this value. A larger value makes the search accept more points.
+"""The search treats a point with exact coordinates as a possible point of equality if its margin,
+relative to the larger side, is below this value. A larger value makes the search accept more
+points.
 """
 MOST, LOOKS = 48, 96
-"""The search tries at most MOST points, each with a few descriptions, and at most LOOKS boxes.
-Larger numbers find more equalities and take longer.
+"""The search tries at most MOST points, each with a few exact descriptions, and starts from at most
+LOOKS boxes. Larger numbers find more equalities and take longer.
 """
 SPELLINGS, FAILURES = 12, 32
-"""The search tries at most SPELLINGS descriptions of a point. After FAILURES boxes in a row without
-a proof, `settles` tries no further box. Larger numbers find more equalities and take longer.
+"""The search tries at most SPELLINGS descriptions of a point. After FAILURES consecutive boxes
+without a proof, the method `settles` gives up. Larger numbers find more equalities and take longer.
 """
 
 
 def point_program(margin: Callable[[jax.Array], Any], count: int, /) -> ClosedJaxpr:
-    """Trace the program that maps one point to its margin, and to whether the point counts."""
+    """Trace the program that maps a point to its margin, and to whether it meets the hypotheses."""
     return traced(lambda point: margin(point)[::3], jnp.zeros(count))[0]
 
 
 class Equalities:
     """Regions around points of equality, in which a Taylor polynomial proves a claim.
 
-    The proof on a domain (a box of instances) requests one region at a time. The search for regions
-    may use half of the time that is left until the deadline `until`.
+    The proof on a domain (a box of instances) asks this object for one region at a time. The search
+    for regions may use half of the time that remains until the deadline `until`.
 
     Attributes:
-        regions: the regions in which the claim is proved.
+        regions: the regions in which a Taylor polynomial proves the claim.
         points: the centres of the proved regions, in floats.
     """
 
@@ -79,15 +82,15 @@ class Equalities:
 
     @property
     def spent(self) -> bool:
-        """Whether the search has used up its tries or its time."""
+        """Whether the search has reached its largest number of tries or its time limit."""
         late = time.process_time() > self._until
         return late or len(self._tried) >= MOST or self._looks >= LOOKS
 
     def _measured(self, points: np.ndarray, masked: bool = True) -> np.ndarray:
-        """Return the margin relative to the larger side, for each point.
+        """Return, for each point, the margin divided by the larger side.
 
-        Both sides of the claim may vanish at a point of equality. The method therefore divides the
-        margin by at least the share `SMALL` of the largest side measured so far.
+        Both sides of the claim may vanish at a point of equality. The divisor is therefore at least
+        the share `SMALL` of the largest side that the search has measured.
         """
         if self._batch is None:
             self._batch = compiled(jax.vmap(self._margin))
@@ -102,7 +105,7 @@ class Equalities:
         return np.where(np.isnan(share), 0.0, share)
 
     def _lowest(self, box: Box) -> np.ndarray:
-        """Search downhill from points of a box; return the domain's point with the least margin."""
+        """Minimise the margin from starts in a box; return the best point of the domain."""
         low, high = np.array(box.lower), np.array(box.upper)
         corners = np.array(list(itertools.islice(itertools.product(*zip(low, high)), 64)))
         spread = self._rng.uniform(size=(SAMPLE, len(low)))
@@ -126,7 +129,7 @@ class Equalities:
         return best
 
     def _polished(self, point: np.ndarray, free: list[int]) -> np.ndarray:
-        """Refine a point by Newton's method on the margin, in the coordinates `free`."""
+        """Minimise the margin further by Newton's method; only the coordinates `free` change."""
         if self._newton is None:
             value = lambda p: self._margin(p)[0]
             self._newton = compiled(lambda p: (jax.grad(value)(p), jax.hessian(value)(p)))
@@ -146,7 +149,7 @@ class Equalities:
         return x
 
     def find_region(self, box: Box) -> bool:
-        """Search a box for a point of equality; return whether a region around it was proved."""
+        """Search a box for a point of equality; return whether the claim was proved around it."""
         if self.spent:
             return False
         self._looks += 1
@@ -211,7 +214,7 @@ class Equalities:
         yield from [spelled[i] for i in np.flatnonzero(np.abs(share) < EQUAL)][:SPELLINGS]
 
     def settles(self, box: Box) -> bool:
-        """Return whether the margin, as a formula, is proved to be nonnegative on a box."""
+        """Return whether the margin's formula is proved to be nonnegative on a box."""
         if self._failures >= FAILURES or time.process_time() > self._until:
             return False
         found = holds_on(self._program, box, self._reading)
@@ -227,7 +230,7 @@ class Equalities:
         return any(region.holds(box.lower, box.upper) for region in self.regions)
 
     def cut(self, box: Box) -> tuple[int, float] | None:
-        """Return (coordinate, value) of a proved region's face that cuts a box, or None."""
+        """Return (coordinate, value) at which a proved region's face cuts a box, or None."""
         for region in self.regions:
             ends = list(zip(region.lower, region.upper, box.lower, box.upper))
             if all(c <= b and a <= d for a, b, c, d in ends):

@@ -1,7 +1,6 @@
-"""Find the forms that fail and their instances, and add certificates to verdicts.
+"""Find the forms (claim versions) that fail, and add certificates to the verdicts about them.
 
-A form is one version of a claim. A certificate is a proof or disproof of a claim in ball
-arithmetic.
+A certificate is a proof or disproof of a claim in ball arithmetic.
 """
 
 import contextlib
@@ -25,17 +24,18 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 PROVED = "proved on D"
 MOST_BOXES = 60_000
-"""A proof may enclose at most this many boxes, which suffices for the shipped domains. A larger
-number proves more and takes longer.
+"""A proof cuts a domain into at most this many boxes. This number is enough for all domains of the
+shipped papers; a larger number proves more and takes longer.
 """
 
 
 class Failing(NamedTuple):
-    """A form (version of a claim) that fails, and the instance on which it fails.
+    """A form (version of a claim) that fails, and an instance on which the form fails.
 
     Attributes:
         form: the name of the form that fails.
-        instance: the stored counterexample, or the shrunk failing instance of a search.
+        instance: the stored counterexample, or the failing instance that a search found and
+            simplified.
         size: the static part of the instance (its shapes and other Python numbers, by name).
     """
 
@@ -76,7 +76,7 @@ def failing_forms(
 ) -> tuple[Failing, ...]:
     """Return the stored counterexamples of a statement, or else violations that `falsify` finds.
 
-    The search of `falsify` starts from `examples`, which earlier runs kept.
+    The search `falsify` starts from `examples`, the instances that earlier runs stored.
     """
     known = stored(statement)
     if known:
@@ -91,7 +91,7 @@ def failing_forms(
 def proofs(
     statement: Statement, /, *, seconds: float = 120.0, slack: str = ""
 ) -> tuple[Proof, ...]:
-    """Try to prove every form on each of its domains; a given `slack` replaces the domains' own.
+    """Try to prove every form on each of its domains; a given `slack` replaces each domain's slack.
 
     A form is one version of the claim; a domain is a box of instances.
     """
@@ -103,7 +103,7 @@ def proofs(
 
 
 def _proved(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the certificate's entries for a form (claim version) proved on all its domains."""
+    """Return the certificate, as a dict, for a form (claim version) proved on all its domains."""
     upto = lambda p: f" up to {p.upto}" if p.upto else ""
     domains = "; ".join(f"{p.domain}{upto(p)} ({p.boxes} boxes)" for p in found)
     return {"word": PROVED, "reason": domains, "lhs": None, "proofs": [p.to_json() for p in found]}
@@ -117,7 +117,7 @@ def _write_theorem(
     witness_file: str,
     citation: str,
 ) -> None:
-    """Write the Rocq file beside a witness, unless the translation fails or takes over 5 s."""
+    """Write a Rocq file into the folder of a witness, unless this fails or takes over 5 s."""
     as_coded = certificate.word == "disproved as coded"
     options: Any = {"as_coded": as_coded, "citation": citation, "seconds": 5.0}
     with contextlib.suppress(ValueError):
@@ -126,7 +126,7 @@ def _write_theorem(
 
 
 def _open(found: tuple[Proof, ...]) -> dict[str, Any]:
-    """Return the certificate's entries, with reasons, for a form not proved on all its domains.
+    """Return the certificate, as a dict with reasons, for a form not proved on all its domains.
 
     A form is one version of the claim; a domain is a box of instances.
     """
@@ -145,18 +145,19 @@ def certified(
     citation: str = "",
     seconds: float = 120.0,
 ) -> tuple[Verdict, ...]:
-    """Add certificates to the verdicts of status `fails`, and to verdicts on forms with domains.
+    """Add certificates to the verdicts with status `fails`, and to those on forms with domains.
 
     A form is one version of the claim; a domain is a box of instances.
 
-    The function writes the witness of a disproof (a file to check it) beside the counterexamples.
+    For each disproof, the function writes a witness (a file with which another program can check
+    the disproof) into the folder of counterexamples.
 
     Args:
-        statement: the statement that the run judged.
+        statement: the statement that the run checked.
         verdicts: the verdicts on all forms of the statement.
-        folder: the folder of the instances that the run stored.
-        citation: the paper's title, which the witnesses name.
-        seconds: the processor time after which a form is undecided.
+        folder: the folder in which the run stored its counterexamples.
+        citation: the paper's title, which the witnesses cite.
+        seconds: the processor time in seconds after which the certificate of a form is "undecided".
     """
     found = tuple(verdicts)
     made = {}

@@ -1,7 +1,8 @@
 """Prove a claim on a box by branch and bound, or refute it at a point of the box.
 
-A proof is about the statement's JAX program in real arithmetic. The word "proved" also needs
-float64 measurements all over the box, which use no rule of ball arithmetic.
+A proof is a theorem about the statement's JAX program, if all operations are exact operations on
+real numbers. The result is "proved" only if float64 evaluations at many points of the box also
+confirm the claim; they use no rule of ball arithmetic.
 """
 
 import math
@@ -30,8 +31,8 @@ from jaxbounds.programs.balls.symmetry import reduced
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 AFTERWARDS = 2048
-"""Number of boxes that the search still encloses after the proof has failed; a larger number gives
-a better bound on the violation.
+"""After a proof has failed, the search encloses this many further boxes; a larger number gives a
+better bound on the violation.
 """
 Outcome = Literal["proved on D", "proved on D as coded", "false on D", "undecided"]
 
@@ -44,26 +45,27 @@ class Proof:
     Attributes:
         id: the id of the statement.
         form: the name of the form (version of the claim).
-        word: the result. "proved on D": every instance of the domain that meets the hypotheses
-            satisfies the form up to the slack, even if the program's constants have rounding
-            errors. "proved on D as coded": the form holds up to the slack if the program's
-            constants are exactly their floats. "false on D": `point` violates the form by a
-            relative 1e-6 or more. Else "undecided".
-        domain: the name of the domain D in words.
-        slack: the absolute amount by which the proved claim is weaker than the form.
-        relative_slack: a further slack, as a share of |rhs| (for an identity, of the larger side).
-        reason: the reason why the form is not proved, and where on the box.
+        word: the result, one of these words. "proved on D": every instance of the domain that meets
+            the hypotheses satisfies the form up to the slack. This holds even if the program's
+            constants have rounding errors. "proved on D as coded": the form holds up to the slack
+            if each constant of the program is exactly its float. "false on D": `point` violates the
+            form by a relative 1e-6 or more. Else "undecided".
+        domain: a description of the domain D.
+        slack: the absolute amount by which the proved claim is weaker than the form's claim.
+        relative_slack: a further amount by which the proved claim is weaker, as a share of |rhs|
+            (for an identity, of the larger side).
+        reason: the reason why the form is not proved, with the part of the box that is undecided.
         boxes: the number of boxes that the proof enclosed.
-        faces: the number of boxes on which the margin is monotone in a coordinate, so that a face
-            of the box sufficed.
+        faces: the number of boxes on which the margin is monotone in a coordinate. There the proof
+            encloses only a face of the box.
         outside: the number of boxes in which no instance meets the hypotheses.
-        narrowest: the smallest width of a box that the search cut.
+        narrowest: the smallest width among the boxes that the search cut into halves.
         point: the point of the box at which the form is false, or at which float64 contradicts the
             proof.
-        left: the boxes that are undecided at the end of the budget; `prove(start=left)` continues
-            the proof.
+        left: the boxes that are still undecided when the limit on boxes or time is reached;
+            `prove(start=left)` continues the proof.
         touching: the points of equality around which a Taylor polynomial proves the form.
-        looked: the number of points at which float64 measurements confirmed the proof.
+        looked: the number of points at which float64 evaluations confirmed the proved claim.
         bits: the precision of ball arithmetic in bits.
         seconds: the processor time that the proof took, in seconds.
     """
@@ -100,7 +102,7 @@ class Proof:
 
     @property
     def upto(self) -> str:
-        """The slack (the excess that the proof allows) in words; empty without a slack."""
+        """The slack (the violation that the proof allows) as text; empty without a slack."""
         if self.relative_slack:
             both = f"{number(self.slack)} and " if self.slack else ""
             return f"{both}{number(self.relative_slack)} relative"
@@ -114,9 +116,9 @@ class Proof:
 def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[jax.Array], Any]:
     """Return a function from a point to (margin, larger side, error, whether hypotheses hold).
 
-    The margin is `rhs - lhs`, minus the error that `evaluate` states, plus the relative slack. The
-    claim holds up to the absolute slack (an allowed excess) if margin + slack >= 0. A point counts
-    if it meets the hypotheses.
+    The margin is `rhs - lhs`, minus the rounding error that `evaluate` states, plus the relative
+    slack. The claim holds up to the absolute slack (an allowed violation) if margin + slack >= 0.
+    The last value is true if the point meets the hypotheses.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
@@ -151,7 +153,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
 def _share(x: jax.Array, share: float) -> jax.Array:
     """Return `share` times a number.
 
-    Rounded down to 26 bits, the share is exact in ball arithmetic.
+    The share is first rounded down to 26 bits, so that ball arithmetic represents it exactly.
     """
     mantissa, exponent = math.frexp(share)
     out = x * float(math.floor(mantissa * 2.0**26))
@@ -161,7 +163,7 @@ def _share(x: jax.Array, share: float) -> jax.Array:
 
 
 def _powers(exponent: int) -> list[float]:
-    """Return factors whose product is 2^exponent, and which ball arithmetic reads as exact."""
+    """Return factors with the product 2^exponent, each of them exact in ball arithmetic."""
     sign, size = (1 if exponent > 0 else -1), abs(exponent)
     return [2.0 ** (sign * min(20, size - done)) for done in range(0, size, 20)]
 
@@ -181,20 +183,21 @@ def prove(
     """Try to prove one form (version of the claim) on a domain (a box of instances).
 
     Args:
-        statement: a statement or its id; its `evaluate` must run in JAX. Claims of the kinds
-            probability, expectation, rate and limit stay undecided, because no single instance
-            decides them.
+        statement: a statement or its id; its `evaluate` must run in JAX. Statements of the kinds
+            probability, expectation, rate and limit are undecided, because no single instance can
+            decide their claims.
         form: the name of one of the statement's forms.
         domain: the domain of the proof: a box of parameters, its chart (map to instances) and its
             slack.
         boxes: the largest number of boxes that the proof may enclose.
         seconds: the processor time in seconds after which the form is undecided.
         bits: the precision of ball arithmetic in bits.
-        slack: a slack that replaces the domain's: absolute (1e-9), or relative ("1e-9 relative").
+        slack: a slack that replaces the domain's slack: absolute (1e-9), or relative ("1e-9
+            relative").
         start: the boxes that an earlier proof left undecided; if empty, the proof starts from the
             whole domain.
-        progress: a function that the proof calls with the numbers of enclosed and of undecided
-            boxes.
+        progress: a function that the proof calls from time to time with two numbers: of enclosed
+            boxes, and of undecided boxes.
 
     Raises:
         Refused: if the form is unknown, if the chart gives other entries, shapes or types than the
@@ -250,7 +253,7 @@ def prove(
 
 
 class _Asked(NamedTuple):
-    """The inputs of a search: the margin, the domain, the first boxes, and the budget."""
+    """The inputs of a branch and bound search: the margin, the domain, first boxes, limits."""
 
     margin: Callable[[jax.Array], Any]
     domain: Domain
@@ -262,10 +265,9 @@ class _Asked(NamedTuple):
 
 
 def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]:
-    """Search for a proof under one reading of the constants (exact or rounded).
+    """Search for a proof, with the program's constants treated either as exact or as rounded.
 
-    The function also returns whether the reading replaced a constant of the program by a wider
-    ball.
+    The function also returns whether a constant of the program was replaced by a wider ball.
     """
     reason, domain = "", asked.domain
     whole = Box(domain.lower, domain.upper)
@@ -311,7 +313,7 @@ def _search(about: Proof, asked: _Asked, reading: Reading) -> tuple[Proof, bool]
 
 
 def _reason(search: BoxSearch, slack: float) -> str:
-    """Say where the proof fails, how large a violation may be, and which slack (excess) helps."""
+    """Return a text: where the proof fails, how large a violation may be, which slack helps."""
     worst = search.worst
     if worst is None:
         return "" if search.inside else "no instance of the domain meets the hypotheses"
@@ -329,7 +331,7 @@ def _reason(search: BoxSearch, slack: float) -> str:
 
 
 def _beyond(search: BoxSearch, program: ClosedJaxpr, reading: Reading) -> str:
-    """Return a clause that names an operation without a bound, if the violation has no bound."""
+    """Return a clause that names an operation without enclosure, if the violation is unbounded."""
     if search.worst is None or search.worst.least != -math.inf:
         return ""
     if not (name := unbounded_on(program, search.worst.box, reading)):

@@ -1,4 +1,4 @@
-"""The referee of verdicts: ball arithmetic decides whether a violation is only rounding."""
+"""The referee: ball arithmetic decides whether a float violation is only a rounding error."""
 
 from decimal import Decimal, InvalidOperation
 
@@ -28,8 +28,8 @@ def referee(statement: Statement, form: Form, instance: Instance, size: Size, /)
 
 
 SHORT = Decimal("1e-25")
-"""Two overlapping enclosures show an equality if the relative length of their union is at most this
-number. A larger value lets wider enclosures count as an equality.
+"""Two sides count as equal if their enclosures overlap and the relative length of the union of the
+enclosures is at most this number. A larger value lets wider enclosures count as an equality.
 """
 
 
@@ -49,7 +49,7 @@ def _meet(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bo
 def _are_apart(smaller: tuple[str, str] | None, larger: tuple[str, str] | None) -> bool:
     """Return whether the first enclosure lies below the second.
 
-    The ends of both enclosures are decimal numbers.
+    Each enclosure is a pair of decimal numbers, its two ends.
     """
     if not smaller or not larger:
         return False

@@ -1,6 +1,7 @@
-"""Check a proof by float64 measurements all over the box, without ball arithmetic.
+"""Check a proof on a box by float64 evaluations at many points, without ball arithmetic.
 
-The second look and the proof share only the statement's own program, which XLA compiles here.
+The only code that this check shares with the proof is the statement's program; this check runs the
+program compiled by XLA.
 """
 
 import itertools
@@ -16,18 +17,18 @@ from jaxbounds.falsification.programs import compiled
 from jaxbounds.ground.jax_internals import as_function, with_outputs
 
 POINTS = 1024
-"""Number of points that each round measures; a larger number may find more violations and takes
-longer."""
+"""The number of points at which each round evaluates the claim; a larger number may find more
+violations and takes longer."""
 CORNERS = 256
-"""The check measures at most this many corners of the box. A larger number may find more violations
-and takes longer."""
+"""The check evaluates the claim at at most this many corners of the box. A larger number may find
+more violations and takes longer."""
 ROUNDS = 6
-"""Number of rounds; after each round the check moves the points with the least margin. A larger
-number may find more violations and takes longer.
+"""The number of rounds. After each round the check tries points near those with the least margin. A
+larger number may find more violations and takes longer.
 """
 ULPS = 8
-"""Units in the last place by which the check moves a point to measure the effect of rounding. A
-larger number excuses more violations as rounding.
+"""To measure the effect of rounding, the check changes a point's coordinates by this many units in
+the last place. A larger number excuses more violations as rounding.
 """
 UNITS = 8
 """A violation counts as rounding if it is below this many units in the last place of the largest
@@ -36,12 +37,12 @@ number in the evaluation. A larger number excuses larger violations as rounding.
 
 
 class Doubt(NamedTuple):
-    """A reason to doubt a proof: a float64 evaluation that contradicts the proof.
+    """The outcome of the check: whether a float64 evaluation contradicts the proof, and where.
 
     Attributes:
-        reason: the contradiction in one sentence; empty without a doubt.
+        reason: one sentence about the contradiction; empty if there is no contradiction.
         point: the point of the box at which float64 contradicts the proof.
-        looked: the number of points at which the check measured the claim.
+        looked: the number of points at which the check evaluated the claim.
     """
 
     reason: str
@@ -50,7 +51,7 @@ class Doubt(NamedTuple):
 
 
 def _special(low: float, high: float) -> list[float]:
-    """Return test points of an interval: the ends, their neighbours, the middle, 0 and similar."""
+    """Return test points of an interval: ends, their neighbours, the middle, and 0 or +-1."""
     inside = [v for v in (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 1e-9, -1e-9) if low <= v <= high]
     whole = np.arange(np.ceil(low), min(np.floor(high), np.ceil(low) + 8) + 1)
     near = [np.nextafter(low, high), np.nextafter(high, low)]
@@ -58,7 +59,7 @@ def _special(low: float, high: float) -> list[float]:
 
 
 def _points(domain: Domain, rng: np.random.Generator) -> np.ndarray:
-    """Return points of a box: corners, points on lines through the middle, special, random."""
+    """Return points of a box: corners, points on axes through the middle, and random points."""
     low, high = np.array(domain.lower), np.array(domain.upper)
     count = len(low)
     corners = itertools.islice(itertools.product(*zip(low, high)), CORNERS)
@@ -88,14 +89,15 @@ class _Measured(NamedTuple):
 def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float, /) -> Doubt:
     """Search a box by float64 measurements for a violation of a claim that was proved on it.
 
-    A small violation is rounding, and no evidence against the proof. A violation is small if a move
-    of the point by a few units in the last place has as large an effect. A violation is also small
-    if it is a few units in the last place of the largest number in the evaluation.
+    A violation counts as rounding, and not as evidence against the proof, in two cases. First,
+    changes of the point by a few units in the last place change the margin as much. Second, the
+    violation is a few units in the last place of the largest number in the evaluation.
 
     Args:
-        margin: see `jaxbounds.certification.proof.margin_of`.
+        margin: the function from a point to its margin; see
+            `jaxbounds.certification.proof.margin_of`.
         domain: the domain of the proof.
-        tolerance: the relative violation of the claim that always counts as rounding.
+        tolerance: a violation of the claim up to this relative size always counts as rounding.
     """
     program, rng, looked = compiled(jax.vmap(margin)), np.random.default_rng(0), 0
     low, high = np.array(domain.lower), np.array(domain.upper)
@@ -139,7 +141,7 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
 
 
 def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
-    """Return whether changes in the last digits of the point may explain the violation."""
+    """Return whether changes of the point's last digits may explain the violation."""
     if not np.isfinite(violation):
         return False
     rng = np.random.default_rng(1)
@@ -152,7 +154,7 @@ def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
 def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
     """Return the largest finite number that the program computes at a point.
 
-    For a nested program, such as a loop, the function sees only the results.
+    Of a nested program, such as a loop, the function includes only the results.
     """
     closed = jax.make_jaxpr(margin)(jnp.asarray(point))
     met = [

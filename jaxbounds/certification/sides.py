@@ -1,4 +1,4 @@
-"""The arrays of an instance, and both sides of a claim as one function."""
+"""Convert an instance to arrays, and evaluate both sides of a claim by one function."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from jaxbounds.ground.exceptions import Refused
 
 
 def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
-    """Convert the numbers, lists and arrays of an instance to the arrays that `evaluate` takes.
+    """Convert an instance's numbers, lists and arrays to the arrays that `evaluate` expects.
 
     Raises:
         Refused: if a leaf is not a finite number or array of numbers; the message names the leaf.
@@ -36,7 +36,8 @@ def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
 
 
 def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any], tuple]:
-    """Return a function from an instance to (smaller side, larger side, error) of one claim."""
+    """Return a function from an instance to (smaller side, larger side, error) of a form's
+    claim."""
 
     def sides(instance: Any) -> tuple[Any, Any, Any]:
         evaluate = on_the_host(statement) if statement.host else statement.evaluate

@@ -1,8 +1,8 @@
-"""Witnesses: files with an instance on which a claim fails, for any program to check.
+"""Write and read witnesses: files with an instance on which a claim fails.
 
-A witness is JSON: the claim in words and as a formula, the hypotheses, the instance as exact
-numbers, the enclosures of both sides, and a digest. Numbers are fractions ("-3/8"); an enclosure is
-two decimal numbers.
+Any program can check a witness. A witness is a JSON file: the claim in words and as a formula, the
+hypotheses, the instance as exact numbers, the enclosures of both sides, and a digest. The
+instance's numbers are written as fractions ("-3/8"), and an enclosure as two decimal numbers.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 FORMAT = "jaxbounds witness 1"
 LIMIT = 10**6
-"""`load_witness` reads a file of at most this many bytes. A larger limit lets the function read
+"""`load_witness` reads a file of at most this many bytes. With a larger limit, the function reads
 larger files."""
 
 
@@ -35,7 +35,7 @@ def _exact(x: Any) -> dict[str, Any]:
 
 
 def digest_of(witness: Mapping[str, Any], /) -> str:
-    """Return the SHA-256 of a witness without its digest: JSON with sorted keys and no spaces."""
+    """Return the SHA-256 of a witness's JSON (without digest, sorted keys, no spaces)."""
     rest = {name: value for name, value in witness.items() if name != "digest"}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -72,7 +72,7 @@ def witness_of(
 
 
 def save_witness(path: str | Path, witness: Mapping[str, Any], /) -> Path:
-    """Write a witness; a write that fails leaves no partial file."""
+    """Write a witness to a file; if the write fails, no partial file remains."""
     write_text(Path(path), json.dumps(witness, indent=1) + "\n")
     return Path(path)
 
@@ -122,7 +122,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read a witness; return its JSON, and its instance as arrays.
+    """Read a witness file; return its contents, and its instance as arrays.
 
     Raises:
         Refused: if the file is missing, too large or not a witness, if its digest does not match

@@ -1,4 +1,4 @@
-"""Choose NumPy or `jax.numpy`, so that one formula serves numbers and traced values.
+"""Choose NumPy or `jax.numpy`, so that one formula works for numbers and for traced values.
 
 Outside a trace, NumPy evaluates a formula, because an operation of `jax.numpy` takes a hundred
 times as long. Inside a trace, `jax.numpy` computes the whole formula, including constants such as
@@ -29,9 +29,10 @@ def array_module(*values: Any) -> Any:
 
 
 def real(n: Any, /) -> Any:
-    """Return a traced integer as a float, and any other number unchanged.
+    """Convert a traced integer to a float, and return any other number unchanged.
 
-    A formula multiplies integers by floats, which JAX refuses under strict type promotion.
+    The conversion lets formulas multiply integers by floats, which JAX refuses under strict type
+    promotion.
     """
     return n.astype(float) if traced(n) else n
 
@@ -40,9 +41,9 @@ def log(n: Any, /, *others: Any) -> Any:
     """Return the natural logarithm of a scalar, or of a Python integer of any size.
 
     Args:
-        n: the scalar or the integer.
-        others: the other values of the caller's formula. If `n` or one of these values is traced,
-            `jax.numpy` computes the logarithm.
+        n: the number whose logarithm is computed: a scalar or a Python integer.
+        others: the other values in the formula of which the logarithm is a part. If `n` or one of
+            these values is traced, `jax.numpy` computes the logarithm.
     """
     if not traced(n, *others):
         return math.log(n)

@@ -1,4 +1,4 @@
-"""Estimate a supremum from below by the largest value on a projected gradient ascent."""
+"""Estimate a supremum from below: the largest function value along a projected gradient ascent."""
 
 from collections.abc import Callable
 
@@ -18,15 +18,15 @@ def projected_ascent(
     steps: int,
     rate: float,
 ) -> Float[Array, ""]:
-    """Return a lower estimate of a function's supremum over a set: the largest value met.
+    """Return the largest value that the ascent found, a lower estimate of a supremum over a set.
 
     The ascent takes `steps` steps from each start, along the normalised gradient, and projects the
     point onto the set after each step. The step length falls linearly from `rate` towards zero.
 
     Args:
-        objective: the function, which takes a point and returns a scalar.
+        objective: the function to maximise; it maps a point to a scalar.
         project: a function that projects a point onto the set.
-        starts: points of the set, of shape (n, ...).
+        starts: the points of the set at which the ascent starts, of shape (n, ...).
         steps: the number of steps from each start.
         rate: the length of the first step.
     """

@@ -9,11 +9,11 @@ import numpy as np
 from jaxbounds.ground.exceptions import Refused
 
 LogCovering = Callable[[Any], Any]
-"""A function from a cover's scale (radius) to the logarithm of the covering number."""
+"""The type of a function from a cover's scale (radius) to the logarithm of the covering number."""
 
 
 def require_range(m: float, B: float, /) -> None:
-    """Refuse a sample size m below 1, or a range B (largest absolute value) that is not usable.
+    """Refuse a sample size m below 1, or a range B (largest value) that is negative or not finite.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -29,20 +29,21 @@ def require_range(m: float, B: float, /) -> None:
 def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 30) -> float:
     """Bound the Rademacher complexity of a class with values in [-B, B] by two-term chaining.
 
-    Let N(e) be the covering number at scale e, and e_j = B rho^j the scales, with ln N(e_0) = 0.
+    Let N(e) be the covering number at scale e. The scales are e_j = B rho^j, with ln N(e_0) = 0.
     The bound is the following sum, minimised over rho and J:
 
         sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J
 
-    Let f_j be the element of the cover at scale e_j that is nearest to f. Massart's lemma bounds
-    the complexity of each set of links f_j - f_{j-1}. A link has size at most e_j + e_{j-1}, and
-    the set for one j has at most N(e_j) N(e_{j-1}) links. Every constant is explicit.
+    For a function f of the class, let f_j be the nearest element of the cover at scale e_j.
+    Massart's lemma bounds the complexity of the set of links (differences) f_j - f_{j-1}. A link
+    f_j - f_{j-1} has size at most e_j + e_{j-1}, and each j has at most N(e_j) N(e_{j-1}) links.
+    Every constant is explicit.
 
     Args:
         log_covering: ln N, as a function of an array of scales.
         m: the number of samples.
-        B: the largest absolute value of the functions.
-        depth: the largest number of scales J in the minimum.
+        B: a bound on the absolute values of the functions of the class.
+        depth: the largest number of scales J that the minimum over J tries.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.

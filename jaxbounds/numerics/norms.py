@@ -1,15 +1,15 @@
 """The matrix norms that the papers use, and projections onto balls of two norms.
 
-The papers write two families of norms with equal subscripts. The functions here have distinct
-names:
+The papers use the same subscripts for two families of norms. The functions of this module have
+distinct names for the two families:
 
 * entrywise norms `entrywise_norm(a, q, p)`: the l_p norm of the vector of the columns' l_q norms;
 * induced norms `induced_norm(a, p, q)`: sup ||a x||_q / ||x||_p.
 
 In the multi-head paper ||X||_{1,infinity} and ||X||_{2,infinity} are *induced* norms of x -> X x,
-from l_1 or l_2 to l_infinity. The first norm is the largest absolute entry. The second norm is the
-largest l_2 norm of a row. All gradients are finite, because each norm takes the subgradient zero at
-zero.
+from l_1 or l_2 to l_infinity. The norm ||X||_{1,infinity} is the largest absolute entry. The norm
+||X||_{2,infinity} is the largest l_2 norm of a row. All gradients are finite, because each norm
+takes the subgradient zero at zero.
 """
 
 import math
@@ -81,7 +81,7 @@ def dual_exponent(p: float, /) -> float:
 
 
 def induced_norm(a: Float[Array, "m n"], p: float, q: float, /) -> Scalar:
-    """Return sup over x of ||A x||_q / ||x||_p, for pairs (p, q) with an exact formula.
+    """Return sup over x of ||A x||_q / ||x||_p, for exponents (p, q) with an exact formula.
 
     For p = 1 the norm is the largest l_q norm of a column. For q = infinity the norm is the largest
     l_{p*} norm of a row, with 1/p + 1/p* = 1. For p = q = 2 the norm is the largest singular value.

@@ -1,7 +1,8 @@
 """Record the runs of figures, at the paper's settings (full size) and at a quick preset.
 
-Each paper has the files `records/full_size.json` and `records/quick.json`, with one record for each
-figure. `.github/full_size.py` writes a record from the folder of a run.
+Each paper has the files `records/full_size.json` and `records/quick.json`, with one record
+(settings, versions and results of a run) for each figure. The script `.github/full_size.py` makes
+such a record from the folder of a run.
 """
 
 import functools
@@ -15,25 +16,25 @@ from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.papers.loading import PAPERS
 
 Kind = Literal["full_size", "quick"]
-"""The name of a file of records: "full_size" for runs at the paper's settings, else "quick"."""
+"""The name, without extension, of a file of records: "full_size" for runs at the paper's settings,
+else "quick"."""
 PRESET = "published"
 """The name of the preset with the paper's settings."""
 WHERE = "jaxbounds guide figures"
 """The command that prints the numbers of runs at the paper's settings (full size)."""
 EARLIER: Mapping[str, str] = {"qstr.fig1a": f"2026-11-21, version 0.1, seed 0: {WHERE}"}
-"""The ids of figures that ran at full size before this library kept records of runs.
-
-The guide has the numbers of these runs.
+"""The ids of figures that ran at full size before this library stored records of runs. The guide
+prints the results of these earlier runs.
 """
 
 
 class Answer(NamedTuple):
-    """The answer of a run at the paper's settings (full size) to a claim of a figure.
+    """The decision of a run at the paper's settings (full size) about one claim of a figure.
 
     Attributes:
         claim: the text of the paper's claim.
-        answer: "yes", "NO" or "open": the answer to the claim.
-        number: the numbers behind the answer to the claim, in words.
+        answer: "yes" if the run confirmed the claim, "NO" if the run refuted it, else "open".
+        number: a text with the measured numbers that decided the claim.
     """
 
     claim: str
@@ -43,18 +44,19 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRun:
-    """A run of a figure, as its record describes it.
+    """The settings, versions and results of one run of a figure, as its record stores them.
 
     Attributes:
         date: the day on which the run began ("2026-11-27").
         version: the version of the library that made the run.
         jax: the version of JAX that made the run.
-        seed: the seed of the run.
-        machine: the machine in words ("2 CPU cores").
+        seed: the random seed of the run.
+        machine: a text that describes the machine, such as "2 CPU cores".
         cpu_seconds: the seconds of processor time of the whole command.
         settings: a line of text about the data set and the sizes that the run used.
         config: the whole configuration of the run.
-        claims: the answers to the figure's claims, in their order.
+        claims: for each claim about the figure, whether the run confirmed it; in the figure's
+            order.
     """
 
     date: str
@@ -68,12 +70,12 @@ class RecordedRun:
     claims: tuple[Answer, ...]
 
     def line(self) -> str:
-        """Return a line with the run's date, version and seed, and the place of its numbers."""
+        """Return a line: the run's date, version, seed, and the command that prints the results."""
         return f"{self.date}, version {self.version}, seed {self.seed}: {WHERE}"
 
 
 def answered(finding: Finding, /) -> Answer:
-    """Convert a finding (the answer to a claim) to the `Answer` that a record stores."""
+    """Convert a finding (the decision about a claim) to the `Answer` that a record stores."""
     words = {True: "yes", False: "NO", None: "open"}
     return Answer(finding.text, words[finding.reproduced], finding.number)
 
@@ -90,7 +92,7 @@ def place(paper: str, kind: Kind = "full_size", /) -> Path:
 
 @functools.cache
 def records(kind: Kind = "full_size", /) -> Mapping[str, RecordedRun]:
-    """Return a dict from each figure of the shipped papers to its record."""
+    """Return a dict from the id of each figure of the shipped papers to the figure's record."""
     found: dict[str, RecordedRun] = {}
     for paper in PAPERS:
         file = place(paper, kind)
@@ -104,7 +106,7 @@ def records(kind: Kind = "full_size", /) -> Mapping[str, RecordedRun]:
 def full_size(experiment: Experiment, /) -> str:
     """Return a line that says whether the figure ran at the paper's settings.
 
-    Without such settings, the result is "".
+    If the figure has no preset with the paper's settings, the result is "".
     """
     if PRESET not in experiment.presets:
         return ""

@@ -51,7 +51,7 @@ def _from_file(file: Path) -> ModuleType:
 
 
 def _import(where: str) -> ModuleType:
-    """Import a module by name, file or folder; a file can import modules beside it."""
+    """Import a module by name, file or folder; a file can import modules of its own folder."""
     path = Path(where)
     if not (path.is_dir() or where.endswith(".py")):
         if "" not in sys.path:
@@ -78,7 +78,10 @@ def _import(where: str) -> ModuleType:
 
 
 def _by_name(name: str, where: str) -> ModuleType:
-    """Import a module by name. For a package without PAPER, import its module `statements`."""
+    """Import a module by name.
+
+    For a package that defines no `PAPER`, import the package's module `statements` too.
+    """
     try:
         module = importlib.import_module(name)
         if not hasattr(module, "PAPER") and hasattr(module, "__path__"):
@@ -95,7 +98,7 @@ def _by_name(name: str, where: str) -> ModuleType:
 
 
 _loaded_in: dict[str, str] = {}
-"""The environment and settings with which this process executed the user's modules."""
+"""The environment variables and settings under which this process executed the user's modules."""
 
 
 def _now() -> dict[str, str]:
@@ -105,7 +108,7 @@ def _now() -> dict[str, str]:
 def _refresh() -> None:
     """Forget the user's executed modules if a file or setting that they depend on has changed.
 
-    So a run judges the present code, in a notebook too.
+    A run therefore uses the present code of the files, in a notebook too.
     """
     names = recording.outdated()
     if not names and _loaded_in and _now() != _loaded_in:
@@ -138,7 +141,7 @@ def load_module(where: str, /) -> ModuleType:
 
 
 def _load_own(where: str) -> ModuleType:
-    """Import a user's module, and record the files that it reads."""
+    """Import a user's module, and note which files the import executes, to detect later changes."""
     _refresh()
     with collecting(), recording.watching(_load_own.__code__, loading=True):
         module = _import(where)
@@ -147,7 +150,7 @@ def _load_own(where: str) -> ModuleType:
 
 
 def _folder_of(module: ModuleType) -> Path | None:
-    """Return the folder of a paper's records, which lies beside a paper in a single file."""
+    """Return the folder of a paper's records; it is beside the file of a one-file paper."""
     if not getattr(module, "__file__", None):
         return None
     file = Path(str(module.__file__)).resolve()
@@ -159,10 +162,10 @@ def _folder_of(module: ModuleType) -> Path | None:
 
 
 def load_paper(where: str) -> Paper:
-    """Load the `PAPER` of a module.
+    """Return the object `PAPER` that a module defines.
 
     Args:
-        where: a shipped paper ("multihead"), or a module as for `load_module`.
+        where: the name of a shipped paper ("multihead"), or a module as for `load_module`.
 
     Raises:
         Refused: if the module is missing, cannot be executed, or defines no `PAPER`.
@@ -178,7 +181,7 @@ def load_paper(where: str) -> Paper:
 
 
 def origin(problem: BaseException, /) -> str:
-    """Return a text for an exception: its type, its message, and the line of the user's code."""
+    """Describe an exception: its type, its message, and the line of the user's code."""
     library = Path(__file__).parents[1]
     frames = [
         frame

@@ -17,12 +17,12 @@ from jaxbounds.papers.loading import PAPERS, load_module, load_paper
 
 
 def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -> tuple[Paper, ...]:
-    """Load the shipped papers, then the papers of the modules or files in `extra`.
+    """Load the shipped papers, then the papers that the modules or files in `extra` define.
 
     Args:
-        extra: modules or files of the user that hold a PAPER.
-        patterns: the patterns whose statements the function looks up. If each pattern begins with
-            the name of a shipped paper, the function loads only these shipped papers.
+        extra: the user's modules or files that define a `PAPER`.
+        patterns: patterns of statement ids. If every pattern begins with the name of a shipped
+            paper, the function loads no other shipped paper.
 
     Raises:
         Refused: if two papers share an id, or a module in `extra` cannot be loaded.
@@ -43,7 +43,7 @@ def load_papers(extra: Iterable[str] = (), /, *, patterns: Iterable[str] = ()) -
 
 
 def _distinct(names: Iterable[str]) -> list[Paper]:
-    """Load the papers of modules or files, each once even if several paths name it."""
+    """Load the papers that modules or files define, each once even if several paths name it."""
     papers, seen = list[Paper](), set[str]()
     for where in names:
         file = str(Path(where).resolve()) if Path(where).exists() else where
@@ -58,7 +58,7 @@ def _distinct(names: Iterable[str]) -> list[Paper]:
 
 
 def _now(name: str, known: Container[str]) -> str:
-    """Return the present id of a statement or experiment; warn if the given id is an old id."""
+    """Return the present id of a statement or experiment; warn if the caller gave an old id."""
     now = current_id(name)
     if name in known or now == name:
         return name
@@ -71,11 +71,11 @@ def _now(name: str, known: Container[str]) -> str:
 
 
 def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
-    """Find the statement with this id; of the shipped papers, import only the statement's paper.
+    """Return the statement with this id; import no other shipped paper than the statement's own.
 
     Args:
         name: the id of the statement, for example "multihead.cor1.3".
-        imports: modules or files of the user that hold a `PAPER`.
+        imports: the user's modules or files that define a `PAPER`.
 
     Raises:
         Refused: if no statement has this id; the message names the nearest ids.
@@ -94,15 +94,16 @@ def find_statement(name: str, *, imports: Iterable[str] = ()) -> Statement:
 
 
 def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement, ...]:
-    """Return the statements that test a function of the library.
+    """Return the statements whose checks test a given function of the library.
 
     Args:
-        statements: the statements among which the function looks.
-        name: the function's full name, or its end ("linear_bounds.lemma_3_4_explicit").
+        statements: the statements to search.
+        name: the tested function's full name, or the end of this name
+            ("linear_bounds.lemma_3_4_explicit").
 
     Raises:
-        Refused: if no statement judges the function; the message names the nearest judged
-            functions.
+        Refused: if no statement tests the function; the message names tested functions of similar
+            names.
     """
     statements = tuple(statements)
     meant = lambda judged: judged == name or judged.endswith(f".{name}")
@@ -117,7 +118,7 @@ def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement,
 
 
 def select(statements: Iterable[Statement], patterns: Iterable[str] = ()) -> tuple[Statement, ...]:
-    """Return the statements with ids that match a pattern.
+    """Return the statements whose ids match a pattern.
 
     A pattern may be an id, the beginning of an id up to a dot or a dash, or a shell pattern.
 
@@ -158,14 +159,14 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def in_own_papers(papers: Iterable[Paper], pattern: str, /) -> tuple[str, ...]:
-    """Return the ids of the user's statements that match a pattern without the paper's id.
+    """Return the ids of the user's statements for a pattern that omits the paper's id.
 
-    The pattern matches the part of the id after the paper's id: all of it, its beginning, or as a
-    shell pattern. The pattern may also be the statement's label.
+    The pattern is compared with the part of an id after the paper's id: with the whole part, with
+    its beginning, or as a shell pattern. The pattern may also be a statement's label.
 
     Args:
         papers: the papers that the user's files define.
-        pattern: a pattern, such as "one" for the statement "mine.one".
+        pattern: the pattern without the paper's id, such as "one" for the statement "mine.one".
     """
     every = [s for paper in papers for s in paper.statements]
     rest = lambda s: s.id.removeprefix(f"{s.paper}.")
@@ -173,11 +174,11 @@ def in_own_papers(papers: Iterable[Paper], pattern: str, /) -> tuple[str, ...]:
 
 
 def named_in_print(name: str, /) -> tuple[str, ...]:
-    """Return the ids of the statements about a paper's numbered item; return an id unchanged.
+    """Return the ids of the statements about a paper's numbered item; return a given id unchanged.
 
     Args:
-        name: "seqlength Theorem 4.1", or "Theorem 4.1" for all papers that have one; or the label
-            of a statement, "Corollary 1 (3)".
+        name: the item with its paper, "seqlength Theorem 4.1"; "Theorem 4.1" for all papers that
+            have a Theorem 4.1; or a statement's label, "Corollary 1 (3)".
 
     Raises:
         Refused: if no statement is about the item; the message names the nearest items.
@@ -213,18 +214,18 @@ def _experiments_of(paper: str) -> dict[str, Experiment]:
 
 
 def experiments() -> dict[str, Experiment]:
-    """Return a dict from id to experiment for the shipped papers (`experiments.EXPERIMENTS`)."""
+    """Return a dict from each experiment's id to the experiment, for all shipped papers."""
     return {name: found for paper in PAPERS for name, found in _experiments_of(paper).items()}
 
 
 def find_experiment(name: str, *, imports: Iterable[str] = ()) -> Experiment:
-    """Find the experiment with this id; of the shipped papers, import only the experiment's paper.
+    """Return the experiment with this id; import no other shipped paper than the experiment's own.
 
     Args:
         name: the id of the experiment.
-        imports: modules or files of the user. The function first executes the user's modules, and
-            also searches their `EXPERIMENTS`. The modules may register objects that experiments
-            name, such as an architecture.
+        imports: the user's modules or files. The function first executes the user's modules, and
+            also searches the modules' `EXPERIMENTS`. The user's modules may register objects, such
+            as an architecture, that an experiment uses by name.
 
     Raises:
         Refused: if no experiment has this id, or a module cannot be loaded; the message names all

@@ -1,6 +1,6 @@
 """Select statements by ids, patterns, files or papers, or as `Statement` objects.
 
-Another process finds the selected statements again by their ids.
+Another process can load the selected statements by their ids.
 """
 
 import fnmatch
@@ -14,23 +14,22 @@ from jaxbounds.papers.loading import PAPERS, load_paper
 from jaxbounds.papers.lookup import find_statement, in_own_papers, load_papers, select
 
 Named = str | Path | Paper | Statement
-"""A user's way to name statements: an id, the beginning of ids, or a shell pattern.
+"""The type of an argument that names statements: an id, the beginning of ids, or a shell pattern.
 
-A `Paper` or `Statement` object is also a name, and so is a file or folder that holds a PAPER. A
-file means its whole paper, unless the user also gives ids of the paper. An id of the user's own
-paper may leave out the name of the paper: "one" for "mine.one".
+The argument may also be a `Paper` or `Statement` object, or a file or folder that defines a
+`PAPER`. A file selects all statements of its paper, unless the user also gives ids of this paper.
+In an id of the user's own paper, the paper's name may be omitted: "one" for "mine.one".
 """
 
 
 def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
-    """Return the single statement that a name means.
+    """Return the single statement to which an argument of type `Named` refers.
 
-    A name is the statement itself, its id or its file.
-
-    A whole id names only its own statement, even if other ids begin with the same text.
+    The argument is the statement itself, its id or its file. A complete id selects only its own
+    statement, even if other ids begin with the same text.
 
     Raises:
-        Refused: if no statement is named, or more than one.
+        Refused: if the argument selects no statement, or more than one.
     """
     if isinstance(what, Statement):
         return what
@@ -46,11 +45,11 @@ def the_statement(what: Named, imports: Iterable[str] = (), /) -> Statement:
 
 
 class Catalogue(NamedTuple):
-    """The papers in which a process looks up ids.
+    """The papers in which a process searches for the statement of an id.
 
     Attributes:
-        imports: modules or files of the user that hold a PAPER.
-        own: papers that no file defines, but only this process.
+        imports: the user's modules or files that define a `PAPER`.
+        own: papers that were made in this process, and that no file defines.
     """
 
     imports: tuple[str, ...] = ()
@@ -73,22 +72,23 @@ class Catalogue(NamedTuple):
         return known.get(name) or find_statement(name, imports=self.imports)
 
     def absolute(self) -> "Catalogue":
-        """Return the catalogue (the papers in which ids are looked up) with absolute paths.
+        """Return the catalogue (the papers in which ids are searched) with absolute paths.
 
-        A process in another working directory can use this catalogue.
+        A process in another working directory can use the returned catalogue.
         """
         whole = lambda name: str(Path(name).resolve()) if Path(name).exists() else name
         return self._replace(imports=tuple(map(whole, self.imports)))
 
 
 class Selection(NamedTuple):
-    """Selected statements, with their papers and the catalogue that finds them.
+    """Selected statements, with their papers and the catalogue for their ids.
 
     Attributes:
-        papers: the papers of the statements, and perhaps further papers.
+        papers: the papers of the selected statements; the tuple may hold further papers.
         statements: the selected statements, in the order of the papers.
-        catalogue: the papers in which another process finds the statements again.
-        parts: the patterns and kinds that chose the statements; empty if all are chosen.
+        catalogue: the papers that another process must load to find the statements by their ids.
+        parts: the patterns and kinds by which the caller chose the statements; empty if the caller
+            chose all.
     """
 
     papers: tuple[Paper, ...]
@@ -102,7 +102,7 @@ def _is_file(name: str | Path) -> bool:
 
 
 def _at_hand(statements: Sequence[Statement]) -> list[Paper]:
-    """Make papers for statements that the user gave without a paper."""
+    """Make a paper object for each statement that the user gave without a paper."""
     ids = dict.fromkeys(s.paper for s in statements)
     of = lambda name: tuple(s for s in statements if s.paper == name)
     return [Paper(id=name, title=name, statements=of(name)) for name in ids]
@@ -114,7 +114,7 @@ def _is_shipped(statement: Statement) -> bool:
 
 
 def _in_full(patterns: Sequence[str], own: Sequence[Paper]) -> list[str]:
-    """Return the patterns, each part of an id of the user's statements replaced by the whole id."""
+    """Replace each pattern that omits the id of the user's paper by complete ids."""
     known = {*PAPERS, *(paper.id for paper in own)}
     found = list[str]()
     for one in patterns:
@@ -145,17 +145,18 @@ def selected(
     imports: Iterable[str] = (),
     kinds: Sequence[str] = (),
 ) -> Selection:
-    """Return the named statements; without names, all statements of shipped and imported papers.
+    """Return the statements that `what` selects; without `what`, all of every known paper.
 
     Args:
-        what: one or several names, see `Named`.
-        imports: modules or files of the user that hold a PAPER.
-        kinds: keep only statements of these kinds; the default keeps all kinds.
+        what: one or several arguments that name statements, see `Named`.
+        imports: the user's modules or files that define a `PAPER`.
+        kinds: the kinds of statements (such as "inequality") to select; the default selects all
+            kinds.
 
     Raises:
-        Refused: if a pattern matches no statement, a file holds no paper, two papers share an id,
-            or no statement has one of the kinds.
-        TypeError: if a name is an object of another type than `Named`.
+        Refused: if a pattern matches no statement, a file defines no paper, two papers have one id,
+            or no statement is of one of the kinds.
+        TypeError: if an argument is not of the type `Named`.
     """
     named = [what] if isinstance(what, Named) else list(what)
     patterns, files, papers, loose = list[str](), list[str](), list[Paper](), list[Statement]()

@@ -1,8 +1,8 @@
-"""Disproofs and proofs on boxes as files for Rocq, whose kernel checks them (guide: `kernel`).
+"""Write disproofs, and proofs on boxes, as files that Rocq's kernel can check (guide: `kernel`).
 
-The translation turns a statement's program on an exact instance into scalar operations. The file
-defines each operation, and a lemma encloses its value. The theorems state the hypotheses and the
-violation.
+For a disproof, the translation turns the statement's program on an exact instance into scalar
+operations. The file defines each operation, and has a lemma that encloses the operation's value.
+The file's theorems state that the instance meets the hypotheses and violates the claim.
 """
 
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ from jaxbounds.programs.balls.boxes import MARGIN
 from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 OPERATIONS = 5000
-"""A file has at most this many scalar operations, unless the caller allows more. A larger file
-takes longer to check.
+"""A file has at most this many scalar operations, unless the caller allows more. Rocq needs longer
+to check a larger file.
 """
 
 
@@ -42,17 +42,18 @@ def disproof_file(
         form: the name of the form (version of the claim).
         instance: the instance on which the statement's form is false.
         size: the static part of the instance (its shapes and other Python numbers, by name).
-        as_coded: whether the program's constants are exactly their floats. If False, a constant
-            that may have been rounded stands for any number near the constant, if the proof allows
-            this reading.
+        as_coded: if True, each constant of the program means exactly its float. If False, a
+            constant that may have been rounded means any number near its float, as far as the proof
+            permits.
         citation: the paper's title.
         operations: the largest number of scalar operations in the file.
-        margin: the least distance of the sides, relative to the larger side, that the file proves.
-        seconds: the time in seconds after which the translation ends.
+        margin: the distance of the two sides, relative to the larger side, that the file proves as
+            a lower bound.
+        seconds: the time in seconds after which the translation stops.
 
     Raises:
-        Refused: if an operation has no translation, if the bounds leave the claim open, or if
-            the program has too many operations.
+        Refused: if an operation has no translation, if the enclosures are too wide to refute the
+            claim, or if the program has too many operations.
     """
     name = f"{statement.id} ({form})"
     try:
@@ -80,7 +81,7 @@ def proof_file(
     operations: int = OPERATIONS,
     boxes: int = 0,
 ) -> RocqFile:
-    """Write the Rocq file of a form on a box; Rocq's kernel must still check the proof.
+    """Write the Rocq file of a claim on a box; the claim is proved once Rocq's kernel accepts it.
 
     A form is one version of the claim.
 
@@ -89,11 +90,11 @@ def proof_file(
         form: the form (version of the claim) to write.
         domain: the box of parameters, and its slack (the amount by which the proved claim is
             weaker).
-        as_coded: whether the program's constants are exactly their floats.
+        as_coded: if True, each constant of the program means exactly its float.
         citation: the paper's title.
         operations: the largest number of scalar operations in the file, at most 400.
-        boxes: the number of boxes of this library's own proof, from which the file estimates its
-            time.
+        boxes: the number of boxes of this library's own proof; the file's estimate of Rocq's time
+            depends on it.
 
     Raises:
         Refused: if an operation has no translation, or if the program has too many operations.

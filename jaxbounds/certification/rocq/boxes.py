@@ -1,8 +1,8 @@
-"""Write a claim on a box of parameters as one goal for `interval`, a tactic of Rocq.
+"""Write a claim on a box of parameters as one goal for Rocq's proof tactic `interval`.
 
-Both sides are written as functions of the parameters, definition by definition. The proof of the
-theorem first unfolds all definitions. `interval` cuts the box until the goal is proved, with
-derivatives along one parameter.
+The file writes both sides as functions of the parameters, with a definition for each operation. The
+theorem's proof first expands all definitions. Then `interval` cuts the box into smaller boxes until
+the goal is proved. It uses derivatives in one parameter.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,12 +29,12 @@ from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided
 
 DIGITS, DEPTH = 24, 40
 SAMPLES = 12
-"""Number of points inside a box at which the translation finds the branches that the program takes;
+"""The translation runs the program at this many points of a box to find which branches it executes;
 a larger number finds more branches.
 """
 MOST = 400
-"""`interval` gets a formula of at most this many operations as one goal. A larger number takes
-longer."""
+"""A formula of more operations than this number is not translated to a goal for `interval`. With a
+larger number, Rocq may need longer."""
 WHAT_IS_NOT_SAID = (
     "The kernel does not check that the definitions below are the program's operations in the "
     "program's order, that they read floats as real numbers, and that the program means the "
@@ -51,8 +51,9 @@ class OnBox(NamedTuple):
 
     Attributes:
         parameters: the coordinates (parameters) of the box.
-        pairs: the pairs of the left and the right side, entry by entry.
-        error: the error of the sides that `evaluate` states.
+        pairs: a pair of scalars for each entry: the entry of the left side and the entry of the
+            right side.
+        error: the rounding error of the sides that `evaluate` states.
         ledger: the list of all scalar operations that the program executes.
     """
 
@@ -97,7 +98,7 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
 
 
 def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
-    """Return the coordinates as parameters, with sample points that decide each branch."""
+    """Return the coordinates as parameters, with sample points that show each executed branch."""
     rng, made = np.random.default_rng(0), []
     for i, (low, high) in enumerate(zip(domain.lower, domain.upper)):
         shares = [Fraction(float(v)) for v in rng.uniform(0.01, 0.99, SAMPLES)]
@@ -120,7 +121,7 @@ def _needed(numbers: Sequence[Real]) -> list[Real]:
 
 
 def _script(about: OnBox, numbers: Sequence[Real], *unfolded: str) -> str:
-    """Write the script of a proof: unfold definitions, name parameters, call `interval`."""
+    """Return a proof script that expands definitions, names parameters and calls `interval`."""
     inner = _needed(numbers)
     names = [x.name for x in reversed(inner) if x.operation != "variable"]
     constants = [x for x in inner if x.operation == "variable" and x not in about.parameters]
@@ -159,10 +160,10 @@ def box_file(
         form: the form (version of the claim) to write.
         domain: the box of parameters, and its slack (the amount by which the proved claim is
             weaker).
-        as_coded: whether the program's constants are exactly their floats.
+        as_coded: if True, each constant of the program means exactly its float.
         citation: the paper's title.
-        boxes: the number of boxes of this library's own proof, from which the file estimates its
-            time.
+        boxes: the number of boxes of this library's own proof; the file's estimate of Rocq's time
+            depends on it.
 
     Raises:
         NotSupported: if an operation has no translation, or the formula is too large for one goal.
@@ -233,7 +234,7 @@ def _definitions(about: OnBox, inner: Sequence[Real]) -> Iterator[str]:
 
 
 def _claims(about: OnBox, relation: str, slack: Fraction) -> Iterator[str]:
-    """Yield a lemma for every entry, and the theorem about all entries together.
+    """Yield the lines of a lemma for every entry, and of the theorem about all entries together.
 
     Raises:
         NotSupported: if both sides have the same formula, so that nothing is left to prove.

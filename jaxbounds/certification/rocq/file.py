@@ -1,4 +1,4 @@
-"""Write a Rocq file: head, instance, hypotheses, sides, and the theorem at the end."""
+"""Write a Rocq file: header, instance, hypotheses, both sides, and the theorem at the end."""
 
 import hashlib
 import json
@@ -51,7 +51,7 @@ def place_comment(place: Place, /) -> str:
 
 
 class Contents:
-    """Collects the lines of a file; it writes each definition once, before its first use.
+    """Collects the lines of a Rocq file, with each definition once and before its first use.
 
     Attributes:
         lines: the lines of the file so far.
@@ -70,7 +70,7 @@ class Contents:
         self.lines += lines
 
     def need(self, numbers: Iterable[Real], choices_until: int = 0) -> None:
-        """Write in order the definitions of numbers, of their operands and of earlier branches."""
+        """Write the definitions of numbers, after those of operands and of earlier branches."""
         wanted: dict[int, Real | Choice] = {}
         stack = list(numbers)
         while self._pending and self._pending[0].order <= choices_until:
@@ -107,7 +107,7 @@ class Contents:
 
 
 def digest_of(about: Translated, /) -> str:
-    """Return the SHA-256 of a statement's id, a form's name, the size and the exact instance."""
+    """Return the SHA-256 of the text: statement's id, form's name, size and exact instance."""
     entries = {
         name: [str(x.exact) for x in values.ravel()] for name, values in about.instance.items()
     }
@@ -128,7 +128,7 @@ def _instance(about: Translated) -> Iterator[str]:
 
 
 def variables_of(reals: Iterable[Real], /) -> Iterator[str]:
-    """Yield the lines that declare variables and their bounds."""
+    """Yield the lines of Rocq that declare variables and their bounds."""
     for x in reals:
         assert x.bounds is not None
         low, high = map(decimal_text, x.bounds)
@@ -251,7 +251,7 @@ class RocqFile(str):
 
     Attributes:
         operations: the number of scalar operations and comparisons in the file.
-        lemmas: the number of proved lemmas in the lines so far.
+        lemmas: the number of lemmas in the file.
         seconds: the estimated time that Rocq's kernel needs on one core, in seconds.
     """
 
@@ -267,7 +267,8 @@ def file_of(about: Translated, /, *, citation: str = "", margin: float = 1e-6) -
         about: the disproof, translated to scalar operations.
         citation: the paper's title.
         margin: the relative margin by which the instance violates the claim in the disproof. Unless
-            the margin is zero, the file also proves that the sides differ by a relative millionth.
+            the margin is zero, the file also proves that the relative distance of the sides is at
+            least one millionth.
     """
     ledger, contents = about.ledger, Contents(about.ledger)
     contents.add(*_instance(about))

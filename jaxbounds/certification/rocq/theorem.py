@@ -1,4 +1,4 @@
-"""Translate a disproof to scalar operations: exact instance, hypotheses and both sides."""
+"""Translate a disproof (exact instance, hypotheses and both sides) to scalar operations."""
 
 import math
 from collections.abc import Mapping
@@ -24,8 +24,8 @@ from jaxbounds.programs.balls.rocq.translation import Translator, translated
 from jaxbounds.programs.balls.values import NotSupported, Reading, Undecided, nonnegative
 
 DIGITS = (12, 24, 48)
-"""Numbers of decimal digits of the bounds; the translation tries these numbers one after the other.
-More digits give sharper bounds and larger files."""
+"""The translation writes the bounds on each number with this many decimal digits; it tries these
+numbers of digits one after the other. More digits give sharper bounds and larger files."""
 BITS = 320
 """Precision of ball arithmetic in bits; a larger number gives sharper bounds and takes longer."""
 READINGS: tuple[Reading, ...] = ("ulp", "exact")  # "ulp" encloses "exact"
@@ -33,22 +33,24 @@ READINGS: tuple[Reading, ...] = ("ulp", "exact")  # "ulp" encloses "exact"
 
 @dataclass(frozen=True, eq=False)
 class Translated:
-    """A translated disproof, from which a file is written.
+    """A disproof translated to scalar operations, from which a Rocq file is written.
 
     Attributes:
         statement: the statement whose form is false.
         form: the form (version of the claim) that the file disproves.
         size: the static part of the instance (its shapes and other Python numbers, by name).
         instance: a dict from the name of each leaf of the instance to an array of exact numbers.
-        ledger: the record of all numbers and comparisons, in the order of the program.
+        ledger: the list of all numbers and comparisons that the program computes, in the program's
+            order.
         hypotheses: a dict from the name of each hypothesis to its translation.
         opened: the position in the ledger (the list of all operations) at which the operations of
             the sides begin.
-        lhs: the left side; for an equation, the entry at which the sides differ.
-        rhs: the right side; for an equation, the entry at which the sides differ.
-        error: the error of the sides that `evaluate` states.
-        entry: the index of the entry that differs in the flattened sides; -1 for scalar sides.
-        reading: whether the file reads the program's constants as exact or as rounded numbers.
+        lhs: the translated left side; for an equation, only the entry at which the sides differ.
+        rhs: the translated right side; for an equation, only the entry at which the sides differ.
+        error: the rounding error of the sides that `evaluate` states.
+        entry: the index, in the flattened sides, of the entry at which the sides differ; -1 for
+            scalar sides.
+        reading: whether the file treats the program's constants as exact or as rounded numbers.
     """
 
     statement: Statement
@@ -76,11 +78,11 @@ def theorem_of(
     margin: float = MARGIN,
     seconds: float | None = None,
 ) -> Translated:
-    """Translate a disproof.
+    """Translate the disproof of a form on an instance to scalar operations.
 
     Raises:
         NotSupported: if an operation has no translation; the message names it.
-        Undecided: if the bounds of the translated numbers leave the disproof open.
+        Undecided: if the bounds on the translated numbers are too wide to prove the violation.
     """
     static = Size(dict(size))
     problem: Exception = NotSupported("readings=() leaves nothing to try. Try READINGS")
@@ -98,7 +100,7 @@ def theorem_of(
 
 
 def _leaves(instance: Any, ledger: Ledger) -> tuple[dict[int, np.ndarray], dict[str, np.ndarray]]:
-    """Return two dicts of the numbers of each array: keyed by position, and keyed by name."""
+    """Return two dicts of each array's exact numbers: keyed by position, and keyed by name."""
     by_place, by_name = {}, {}
     leaves = jax.tree.leaves(instance)
     paths = list(flatten(jax.tree.map(np.asarray, instance)))
@@ -147,7 +149,7 @@ def _attempt(
 
 
 def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
-    """Return a hypothesis as one fact; all entries of an array of booleans must hold."""
+    """Return a hypothesis as one fact: the conjunction of all entries of a boolean array."""
     facts = lifted(value, ledger).ravel()
     if not all(isinstance(f, Fact) for f in facts):
         raise NotSupported(
@@ -160,7 +162,7 @@ def _whole(name: str, value: Any, ledger: Ledger) -> Fact:
 
 
 def _largest_error(errors: np.ndarray, ledger: Ledger) -> Real:
-    """Return the largest error that `evaluate` states."""
+    """Return the largest rounding error that `evaluate` states for its sides."""
     for e in errors:
         if e.why or not e.ball.is_finite() or not nonnegative(e.ball):
             raise Undecided("Sides.error may be negative or NaN")

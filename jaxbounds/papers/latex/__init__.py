@@ -1,7 +1,7 @@
 """Read the numbered items of a paper from its LaTeX, without running code of the source.
 
-`gather` joins the files, `macros` removes definitions, and `walk` goes through the document and
-numbers the items.
+`gather` joins the files, `macros` removes definitions, and `walk` finds the items (theorems, lemmas
+and displays) and computes their printed numbers.
 """
 
 from jaxbounds.papers.latex.items import items_in

@@ -7,7 +7,8 @@ _PRINTS = re.compile(
     r"\\(arabic|Alph|alph|Roman|roman)\s*\*?\{\s*([A-Za-z@]+)\s*\}|\\the([A-Za-z@]+)|\\[A-Za-z]+\s*|[{}~]"
 )
 DEPTH = 20
-"""The largest depth to which `printed` resolves counters that are printed inside other counters.
+"""The function `printed` expands templates of counters inside other templates to at most this
+depth.
 
 A larger number makes a circular definition take longer.
 """
@@ -44,7 +45,8 @@ STYLES: Mapping[str, Callable[[int], str]] = {
 class Counters:
     """The counters of a LaTeX document.
 
-    The document's class declares the counters, and commands of the document change the counters.
+    The document's class declares the counters, and commands of the document increase or reset the
+    counters.
 
     Args:
         chapters: whether sections are numbered within chapters, as in books.
@@ -61,7 +63,7 @@ class Counters:
         self.declare("equation", "chapter" if chapters else "")
 
     def name(self, counter: str, /) -> str:
-        """Return the counter that a name stands for; several names may share one counter."""
+        """Return the counter to which a name refers; several names may refer to one counter."""
         for _ in range(DEPTH):
             if counter not in self._same:
                 break
@@ -71,8 +73,8 @@ class Counters:
     def declare(self, counter: str, within: str = "", /) -> None:
         """Declare a new counter.
 
-        If `within` is given, the counter `within` resets the new counter. The number of the counter
-        `within` is printed before the new counter's number.
+        If `within` is given, each step of the counter `within` sets the new counter to zero. The
+        new counter's number is then printed after the number of `within`.
         """
         self._same.pop(counter, None)
         self.values.setdefault(counter, 0)
@@ -86,7 +88,7 @@ class Counters:
             self._same[counter] = other
 
     def within(self, counter: str, above: str, /, *, printed: bool = True) -> None:
-        """Reset a counter whenever the counter `above` steps."""
+        """Set a counter to zero whenever the counter `above` increases."""
         if self.name(counter) == self.name(above):
             return
         self._within[self.name(counter)] = self.name(above)
@@ -98,11 +100,14 @@ class Counters:
         self._printed[self.name(counter)] = template
 
     def as_printed(self, counter: str, /) -> str | None:
-        """Return the template that prints a counter, or None. `restore` accepts the template."""
+        """Return the template that prints a counter, or None if it has the default template.
+
+        Pass the result to `restore`.
+        """
         return self._printed.get(self.name(counter))
 
     def restore(self, counter: str, template: str | None, /) -> None:
-        """Set the template that prints a counter to an earlier template."""
+        """Set a counter's template back to the template that an earlier call returned."""
         self._printed.pop(self.name(counter), None)
         if template is not None:
             self.print_as(counter, template)
@@ -112,11 +117,11 @@ class Counters:
         self.values[self.name(counter)] = value
 
     def add(self, counter: str, amount: int, /) -> None:
-        """Add to a counter without a reset of other counters."""
+        """Add a number to a counter, and leave the counters that depend on it unchanged."""
         self.values[self.name(counter)] = self.values.get(self.name(counter), 0) + amount
 
     def step(self, counter: str, /) -> str:
-        """Add one to a counter, reset the counters within it, and return its printed number."""
+        """Add one to a counter, reset the counters that depend on it, return its printed number."""
         self.add(counter, 1)
         self._reset(self.name(counter), 0)
         return self.printed(counter)

@@ -8,12 +8,12 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers.latex.pieces import Piece, Pieces
 
 MOST_BYTES = 8_000_000
-"""All files of a paper together may have at most this many bytes; `gather` refuses larger papers. A
-larger number of bytes allows slower reading."""
+"""All files of a paper together may have at most this many bytes; `gather` refuses larger papers.
+With a larger limit, `gather` accepts larger papers and may take longer."""
 MOST_FILES = 300
 r"""`\input` may name at most this many files, counted with repetitions.
 
-A larger number of read files allows slower reading.
+With a larger limit, `gather` accepts papers of more files and may take longer.
 """
 _RAW = "verbatim|Verbatim|lstlisting|minted|comment|filecontents"
 _TOKEN = re.compile(
@@ -83,7 +83,7 @@ class _Gathering:
         self.folder, self.files, self.bytes = folder.resolve(), 0, 0
 
     def resolved(self, name: str, place: str, suffix: str) -> Path | None:
-        """Return the path of the file that a command names; None if the file does not exist.
+        """Return the path of the file that a command such as input names; None if there is no file.
 
         Raises:
             Refused: if the file is outside the folder of the paper.
@@ -108,7 +108,7 @@ class _Gathering:
         return file
 
     def read(self, file: Path, open_files: tuple[Path, ...] = ()) -> Pieces:
-        r"""Read a file, and the files that it inputs with `\input`.
+        r"""Return the text of a file, with the text of each `\input` file inserted.
 
         Raises:
             Refused: if a file is missing, outside the folder, or inputs itself; if the paper has
@@ -178,7 +178,7 @@ class _Gathering:
 
 
 def gather(file: Path, /) -> Pieces:
-    r"""Return the text of a paper with its input files, without comments and false branches.
+    r"""Return a paper's text with its input files, without comments and without skipped branches.
 
     Args:
         file: the main file of the paper; the function reads no file outside its folder.
@@ -194,7 +194,7 @@ def gather(file: Path, /) -> Pieces:
 
 
 def _without_false_branches(pieces: Pieces) -> Pieces:
-    r"""Remove the branches of `\iffalse`, and the branches of false flags of `\newif`."""
+    r"""Remove the branches of `\iffalse`, and those that false flags of `\newif` exclude."""
     flags = {"iftrue": True, "iffalse": False}
     changes, stack = list[tuple[int, int, str | Pieces]](), list[_Branch]()
     for found in _TRUTH.finditer(pieces.text):
@@ -221,12 +221,12 @@ def _without_false_branches(pieces: Pieces) -> Pieces:
 
 
 class _Branch(NamedTuple):
-    """A branch of a TeX conditional, such as an if, whose end the reader has not yet reached.
+    """A branch of a TeX conditional, such as an if, whose end is not yet reached.
 
     Attributes:
-        truth: whether TeX takes the branch; None if only TeX can decide.
-        begins: the place where the command of the conditional begins.
-        body: the place where the text of the branch begins.
+        truth: whether TeX typesets the branch; None if only TeX can decide.
+        begins: the index in the text at which the conditional's command begins.
+        body: the index in the text at which the branch's own text begins.
     """
 
     truth: bool | None
@@ -237,7 +237,7 @@ class _Branch(NamedTuple):
 def _outermost(
     changes: list[tuple[int, int, str | Pieces]],
 ) -> list[tuple[int, int, str | Pieces]]:
-    """Return the ranges in order, without ranges that lie inside other ranges."""
+    """Sort the ranges of characters, and drop each range that lies inside another range."""
     found, last = list[tuple[int, int, str | Pieces]](), 0
     for start, end, instead in sorted(changes, key=lambda change: (change[0], -change[1])):
         if start >= last:

@@ -22,7 +22,7 @@ BOOKS = ("book", "report", "memoir", "scrbook", "scrreprt")
 LONGEST_TEX = 20_000
 """An item's text has at most this many characters; `items_in` cuts a longer text.
 
-A larger value makes larger files.
+A larger limit makes the files with the items larger.
 """
 _REFERS = re.compile(r"\\(ref|eqref|cref|Cref|autoref|thref|hyperref)\*?\s*\{([^{}]*)\}")
 _NAMES = "(?:equation|align|gather|multline|eqnarray)"
@@ -36,11 +36,11 @@ _GONE = re.compile(r"\\label\s*\{[^{}]*\}|\\(?:xspace|protect|normalfont)(?![A-Z
 
 
 class Source(NamedTuple):
-    """The items read from a paper.
+    """The numbered theorems and displays of one paper, as read from its LaTeX.
 
     Attributes:
         title: the title of the paper, on one line; "" if the source has no title.
-        items: the items of the paper, in the order of the source.
+        items: the numbered items of the paper, in the order in which the source has them.
         file: the main LaTeX file of the paper.
     """
 
@@ -55,7 +55,7 @@ def items_in(path: str | Path, paper: str, /) -> Source:
     The function executes no code of the source, and reads no file outside its folder.
 
     Args:
-        path: a .tex file, or a folder that holds one document.
+        path: the paper's main .tex file, or a folder that holds exactly one LaTeX document.
         paper: the id of the paper, with which the ids of the items begin.
 
     Raises:
@@ -101,7 +101,7 @@ def _id(paper: str, found: Found, taken: set[str]) -> str:
 
 
 def _readable(text: str, macros: dict[str, Macro], walk: Walk) -> str:
-    """Return an item's text with expanded macros, without labels, with printed references."""
+    """Return an item's text: macros expanded, labels removed, references as printed."""
     whole = written_out(text, macros)
 
     def printed(found: re.Match[str]) -> str:
@@ -116,7 +116,7 @@ def _readable(text: str, macros: dict[str, Macro], walk: Walk) -> str:
 
 
 def _ensured(text: str) -> str:
-    r"""Return a text without `\ensuremath`; its argument gets dollar signs among words."""
+    r"""Remove `\ensuremath` from a text; outside a formula, its argument gets dollar signs."""
     at, word = 0, "\\ensuremath"
     while (start := text.find(word, at)) >= 0:
         end = group_end(text, start + len(word))

@@ -10,11 +10,12 @@ from jaxbounds.papers.latex.pieces import Pieces
 MOST_STEPS = 20_000
 """`written_out` expands at most this many macros in one text.
 
-A text with more macros stays as it is. A larger number takes longer.
+A text that needs more expansions stays as it is. With a larger limit, a circular definition takes
+longer.
 """
 LONGEST = 100_000
 """An expanded text has at most this many characters. A text that would grow longer than `LONGEST`
-stays as it is. A larger number takes longer."""
+stays as it is. With a larger limit, a circular definition takes longer."""
 _DEFINES = re.compile(
     r"\\(?P<how>(?:re|provide)?newcommand|newcommand|renewcommand|providecommand"
     r"|DeclareRobustCommand|DeclareMathOperator|(?:New|Renew|Provide|Declare)DocumentCommand"
@@ -28,7 +29,8 @@ class Macro(NamedTuple):
 
     Attributes:
         body: the replacement text, with #1, #2, ... for arguments.
-        arguments: for each argument the default if it is optional, else None.
+        arguments: a tuple with one entry for each argument: the default of an optional argument,
+            else None.
     """
 
     body: str
@@ -36,7 +38,7 @@ class Macro(NamedTuple):
 
 
 class Definitions(NamedTuple):
-    """The definitions of a paper.
+    """The macros and environments that a paper defines.
 
     Attributes:
         macros: a dict from a macro's name, without the backslash, to the macro.
@@ -51,7 +53,7 @@ class Definitions(NamedTuple):
 def group_end(text: str, start: int, /, pair: str = "{}") -> int:
     """Return the index after the bracket that closes the bracket at `start`.
 
-    The result is -1 if one of the two brackets is missing.
+    The result is -1 if there is no bracket at `start`, or no bracket closes it.
     """
     if text[start : start + 1] != pair[0]:
         return -1
@@ -79,7 +81,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def argument(text: str, at: int, /) -> tuple[str, int] | None:
-    """Return the next mandatory argument at or after an index, and the index after the argument."""
+    """Return a command's next argument in braces at or after an index, and the index after it."""
     at = _skip(text, at)
     if text[at : at + 1] == "{":
         end = group_end(text, at)
@@ -98,7 +100,7 @@ def optional(text: str, at: int, /) -> tuple[str, int] | None:
 def _definition(
     text: str, found: re.Match[str]
 ) -> tuple[str, Macro | tuple[Macro, str], int] | None:
-    """Return a definition's name, its replacement, and the index behind the definition.
+    """Return a definition's name, its replacement, and the index after the definition.
 
     The result is None if the definition of the macro cannot be read.
     """
@@ -194,7 +196,7 @@ def _call(text: str, at: int, macro: Macro) -> tuple[str, int] | None:
 
 
 def written_out(text: str, macros: Mapping[str, Macro], /) -> str:
-    """Return a text with all macros expanded, or the text itself if the expansion does not end."""
+    """Return a text with all macros expanded, or the text itself if it grows beyond a limit."""
     found, at, steps = text, 0, 0
     command = re.compile(r"\\([A-Za-z@]+|.)", re.DOTALL)
     while (next_one := command.search(found, at)) is not None:

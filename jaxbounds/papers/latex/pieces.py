@@ -10,7 +10,7 @@ class Piece(NamedTuple):
     """A part of the text of one LaTeX file.
 
     Attributes:
-        text: the characters.
+        text: the characters of this part, as one string.
         file: the name of the file, relative to the folder of the paper.
         line: the line of the piece's first character in its file.
         moved: whether the text is the expansion of a macro, so that all characters have the line
@@ -23,16 +23,16 @@ class Piece(NamedTuple):
     moved: bool = False
 
     def part(self, start: int, end: int) -> "Piece":
-        """Return, as a piece, the characters from the offset `start` to just before `end`."""
+        """Return the piece's characters from offset `start` to just before `end`, as a piece."""
         lines = 0 if self.moved else self.text.count("\n", 0, start)
         return self._replace(text=self.text[start:end], line=self.line + lines)
 
 
 class Pieces:
-    """A text made of consecutive pieces (parts of files).
+    """A text that is the sequence of some pieces (parts of files).
 
     Args:
-        pieces: the pieces of text, in their order.
+        pieces: the pieces, in the order in which the text contains them.
     """
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
@@ -51,7 +51,7 @@ class Pieces:
         return f"{at.file}:{at.line}"
 
     def part(self, start: int, end: int, /) -> list[Piece]:
-        """Return, as pieces, the characters from the offset `start` to just before `end`."""
+        """Return the text's characters from the offset `start` to just before `end`, as pieces."""
         found = []
         first = max(bisect.bisect_right(self._starts, start) - 1, 0)
         for index in range(first, len(self.pieces)):
@@ -62,10 +62,10 @@ class Pieces:
         return found
 
     def replaced(self, changes: Iterable[tuple[int, int, "str | Pieces"]], /) -> "Pieces":
-        """Return the text with some ranges, which do not overlap, replaced by other text.
+        """Replace some ranges of the text, which do not overlap, and return the new text.
 
         Args:
-            changes: start, end and replacement of each range, in order.
+            changes: a (start, end, replacement) for each range, sorted by start.
         """
         found, last = list[Piece](), 0
         for start, end, instead in changes:

@@ -1,4 +1,4 @@
-r"""Find the environments of theorems that `\newtheorem` and similar commands declare."""
+r"""Find the theorem environments that `\newtheorem` and similar commands declare."""
 
 import re
 from typing import NamedTuple
@@ -12,7 +12,8 @@ LISTED = {
     "conjecture": "conj", "hypothesis": "hyp", "condition": "cond", "property": "property",
     "observation": "obs",
 }  # fmt: skip
-"""A dict from each kind of item that the library lists to the beginning of the items' ids.
+"""A dict from each kind of item that the library lists, such as "theorem", to the prefix of the ids
+of these items.
 
 Other environments, such as remarks and examples, step their counters but are not listed.
 """
@@ -21,7 +22,8 @@ _SHARING = {
     "colt2024": "theorem", "sn-jnl": "",
 }  # fmt: skip
 """A dict from a document class that declares theorem environments itself to the name of one
-environment. All theorem environments of the class share the counter of this environment."""
+environment. All theorem environments that the class declares share the counter of the named
+environment."""
 _DECLARES = re.compile(
     r"\\(?P<how>newtheorem|spnewtheorem|newmdtheoremenv|declaretheorem|newaliascnt"
     r"|numberwithin|counterwithin|counterwithout)(?![A-Za-z])(?P<star>\*?)"
@@ -29,11 +31,12 @@ _DECLARES = re.compile(
 
 
 class Theorem(NamedTuple):
-    """A theorem environment.
+    """A theorem environment that a document or its class declares.
 
     Attributes:
         printed: the name that the paper prints, for example "Theorem".
-        counter: the counter that the environment steps; "" if it has no number.
+        counter: the name of the counter that numbers the environment; "" for an environment without
+            numbers.
     """
 
     printed: str
@@ -41,13 +44,13 @@ class Theorem(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Return the kind of item, a key of `LISTED`; "" for other environments."""
+        """Return the environment's kind of item, a key of `LISTED`; "" if it is not listed."""
         words = re.findall(r"[a-z]+", self.printed.lower())
         return next((word for word in words if word in LISTED), "")
 
 
 def theorems_in(text: str, counters: Counters, /) -> dict[str, Theorem]:
-    """Return the environments of theorems that a text declares, and declare their counters."""
+    """Return the theorem environments that a text declares, and declare their counters."""
     found: dict[str, Theorem] = {}
     for one in _DECLARES.finditer(text):
         how, at = one["how"], one.end()

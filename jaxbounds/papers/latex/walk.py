@@ -24,14 +24,14 @@ class Found:
     r"""A numbered item of the document.
 
     Attributes:
-        kind: "theorem", "lemma", ..., or "display".
-        name: the printed name of the item's kind, "Theorem" or "Equation".
-        number: the printed number; "" for a display without a number.
-        label: the name that `\label` gives to the item.
+        kind: the kind of the item: "theorem", "lemma", ..., or "display".
+        name: the word that the paper prints before the number, such as "Theorem" or "Equation".
+        number: the item's number as the paper prints it; "" for a display without a number.
+        label: the name in the item's `\label` command.
         title: the optional title of the theorem environment.
         text: the text inside the environment; macros are not expanded.
         section: the number and the title of the section that holds the item.
-        start: the place in the document where the item begins.
+        start: the index of the item's first character in the document.
     """
 
     kind: str
@@ -46,10 +46,10 @@ class Found:
 
 @dataclass
 class Walk:
-    """One pass through a LaTeX document, which numbers its items.
+    """One pass through a LaTeX document that numbers the items of the document.
 
     Attributes:
-        pieces: the document, with the file and line of each character.
+        pieces: the text of the document, with the file and line of each character.
         theorems: a dict from the names of theorem environments to the environments.
         counters: the counters of the document, which change during the walk.
         found: the numbered items that the walk has found so far.
@@ -66,7 +66,7 @@ class Walk:
     _seen: int = 0
 
     def document(self) -> list[Found]:
-        """Return the numbered items, in order.
+        """Return the document's numbered items, in the order of the text.
 
         Raises:
             ModuleNotFoundError: if pylatexenc is missing.
@@ -95,7 +95,7 @@ class Walk:
         return self.found
 
     def nodes(self, nodes: Iterable[Any], inside: Found | None) -> None:
-        """Walk through nodes of the parsed LaTeX; labels in them belong to the item `inside`."""
+        """Visit nodes of the parsed LaTeX; labels found there belong to the item `inside`."""
         for node in nodes:
             if node is None:
                 continue
@@ -226,7 +226,7 @@ class Walk:
                 self.found.append(item)
 
     def _line(self, text: str, start: int, *, numbered: bool) -> Found:
-        """Return a display, or a row of a display, and step its counter."""
+        """Return a display, or a row of a display, as an item; add one to its counter."""
         tag = re.search(r"\\tag\*?\s*\{([^{}]*)\}", text)
         label = re.search(r"\\label\s*\{([^{}]*)\}", text)
         number = tag[1].strip() if tag else ""
@@ -262,7 +262,7 @@ def rows(text: str, /) -> list[str]:
 
 
 def _given(node: Any) -> list[str]:
-    """Return the arguments of a node as written, without brackets; "" for a missing argument."""
+    """Return the source text of a node's arguments, without brackets; "" for a missing argument."""
     arguments = getattr(node.nodeargd, "argnlist", None) or [None]
     return [_bare(one.latex_verbatim()) if one is not None else "" for one in arguments]
 
@@ -277,7 +277,7 @@ def _one_line(text: str) -> str:
 
 
 def _nodes(text: str, theorems: Iterable[str]) -> list[Any]:
-    """Parse the document into nodes of pylatexenc, with the arguments of counting commands."""
+    """Parse the document with pylatexenc; commands that change counters keep their arguments."""
     try:
         from pylatexenc import macrospec
         from pylatexenc.latexwalker import LatexWalker, get_default_latex_context_db
