@@ -155,7 +155,7 @@ def bounds_for(
 
     The function infers the layers of a network from the shapes and names of its parameters. The
     parameters do not show all facts that a bound needs; `PaperBound.unseen` lists the missing
-    facts. With the argument `outputs` the function checks some of the missing facts. The function
+    facts. The function checks some of the missing facts if the caller gives `outputs`. The function
     rounds norms up to a grid, so the bound changes in steps during training. An unsuitable model or
     unsuitable data raise no exception: the result lists the reasons why a bound does not apply.
     Below, the name in brackets is the paper whose bound uses the argument.

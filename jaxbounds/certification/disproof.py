@@ -56,13 +56,13 @@ from jaxbounds.programs.interpreted.whole import as_floats, with_whole_numbers
 from jaxbounds.programs.ranges import operations_that_may_wrap
 
 AGREED = 1e-12
-"""The sides of an identity count as equal up to this relative difference. With a larger value, more
-instances count as satisfying an identity.
+"""The sides of an identity count as equal up to this relative difference. More instances count as
+satisfying an identity if the value is larger.
 """
 NEARBY = 1e-6
 """If the sides differ by less than this share of the instance's largest entry, the violation may
 come from floats that meet the hypotheses only up to a tolerance. The disproof then needs a point
-that meets the hypotheses exactly. With a larger share, more disproofs need such an exact point.
+that meets the hypotheses exactly. More disproofs need such an exact point if the share is larger.
 """
 POINTS = 64
 """If a claim says that some element of a finite set has a property (`there_is`), the referee (ball
@@ -406,7 +406,7 @@ def _certificate(
     *,
     by_entry: bool = True,
 ) -> Certificate:
-    """Certify that the sides differ by at least `margin`; `apart` explains the option `by_entry`."""
+    """Certify that the sides differ by at least `margin`; `apart` explains `by_entry`."""
     started, claim = time.perf_counter(), statement.form(form)
     about: dict[str, Any] = {
         "id": statement.id,
@@ -515,7 +515,7 @@ def _of_machine_integers(
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
-    """Measure the sides' ratio in float64; weaken a result that the measurement does not confirm."""
+    """Measure the sides' ratio in float64; weaken a result that it does not confirm."""
     program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):
         sides = (program if statement.host else once(program, compiled(program)))(instance)

@@ -154,7 +154,7 @@ def _rounding(measured: Callable, point: np.ndarray, violation: float) -> bool:
 def _largest(margin: Callable[[jax.Array], Any], point: np.ndarray) -> float:
     """Return the largest finite number that the program computes at a point.
 
-    Of a nested program, such as a loop, the function includes only the results.
+    Inside a nested program, such as a loop, the function includes only the results.
     """
     closed = jax.make_jaxpr(margin)(jnp.asarray(point))
     met = [

@@ -36,8 +36,7 @@ def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
 
 
 def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any], tuple]:
-    """Return a function from an instance to (smaller side, larger side, error) of a form's
-    claim."""
+    """Return a function from an instance to (smaller side, larger side, error) of a claim."""
 
     def sides(instance: Any) -> tuple[Any, Any, Any]:
         evaluate = on_the_host(statement) if statement.host else statement.evaluate

@@ -24,8 +24,8 @@ from jaxbounds.programs.balls.certificate import Certificate
 
 FORMAT = "jaxbounds witness 1"
 LIMIT = 10**6
-"""`load_witness` reads a file of at most this many bytes. With a larger limit, the function reads
-larger files."""
+"""`load_witness` reads a file of at most this many bytes. The function reads larger files if the
+limit is larger."""
 
 
 def _exact(x: Any) -> dict[str, Any]:

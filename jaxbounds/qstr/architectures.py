@@ -1,10 +1,10 @@
-"""The architectures that the experiments compare, by name, and the function that adds one.
+"""The architectures that the experiments compare, and a function that registers further ones.
 
-An architecture is a factory, a function of the prompt's length N and the token dimension d. A
+An architecture is a factory: a function of the prompt's length N and the token dimension d. The
 factory returns a Flax module that maps encoded tokens (..., N, De) to predictions (..., N). The
 module is deterministic (no dropout) and holds parameters only (no batch statistics).
-`LinearStateSpace` is an example that the paper lacks. The command `jaxbounds run qstr.fig1a
---import FILE` uses an architecture that FILE registers.
+`LinearStateSpace` is an example of an architecture that the paper does not have. The command
+`jaxbounds run qstr.fig1a --import FILE` trains an architecture that FILE registers.
 """
 
 import difflib
@@ -37,7 +37,7 @@ ARCHITECTURES: dict[str, Factory] = {
 }
 """A dictionary from the name of each architecture of this library to its factory.
 
-The paper uses "transformer", "feedforward" and "gru500".
+The paper's experiments compare "transformer", "feedforward" and "gru500".
 """
 
 
@@ -45,11 +45,11 @@ def register(name: str, factory: Factory, /) -> None:
     """Register an architecture of your own under a name that experiments can use.
 
     Args:
-        name: the name that experiments use.
-        factory: a function from N and d to a Flax module, as this module's docstring says.
+        name: the name by which experiments refer to the architecture.
+        factory: a function from the prompt's length N and the token dimension d to a Flax module.
 
     Raises:
-        Refused: if the name is taken.
+        Refused: if another architecture already has this name.
     """
     if name in ARCHITECTURES:
         raise Refused(f"architecture name={name!r} is taken, expected a new name. Try another name")
@@ -95,7 +95,7 @@ def build(name: str, /, *, N: int, d: int) -> nn.Module:
 
 
 def outline(name: str, /, *, N: int, d: int, De: int) -> str:
-    """Describe the shapes of an architecture's parameters in words, without drawing parameters.
+    """Return a text with the shapes of an architecture's parameters, without drawing parameters.
 
     Raises:
         Refused: if the module does not map encoded tokens to predictions as required.

@@ -1,7 +1,8 @@
-"""Appendices A and C.2 as functions: radii, tails, Lipschitz and covering bounds, and rates.
+"""Functions that compute the bounds and rates of Appendices A and C.2.
 
-Each docstring says whether all constants of its bound are explicit. A rate sets every hidden
-constant and every hidden logarithm to 1, so only its exponents are meaningful.
+Each docstring says whether all constants of its bound are explicit. Some functions return rates. A
+rate sets every hidden constant and every hidden logarithm to 1, so only its exponents are
+meaningful.
 """
 
 import functools
@@ -21,7 +22,7 @@ Norm = Callable[[Array], Array]
 
 
 def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
-    """Return r_x = sqrt(3 C_x e d log(nN)), the radius within which the tokens lie.
+    """Return r_x = sqrt(3 C_x e d log(nN)), the radius that all tokens probably respect.
 
     All constants are explicit.
     """
@@ -29,7 +30,7 @@ def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
 
 
 def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
-    """Return r_z = sqrt(r_x^2 + d (1 + 1/q)), the radius within which the encoded tokens lie.
+    """Return r_z = sqrt(r_x^2 + d (1 + 1/q)), the norm bound of encoded tokens if |x_j| <= r_x.
 
     All constants are explicit.
     """
@@ -37,7 +38,7 @@ def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
 
 
 def _moment_order(r: Any, d: int, C_x: float) -> Any:
-    """Return the moment order r^2 / (C_x e d) of Lemma 12, with Euler's number e = exp(1)."""
+    """Return r^2 / (C_x e d), the order of the moment in Lemma 12's proof, where e = exp(1)."""
     return r**2 / (C_x * (jnp.exp(1.0) if traced(r) else math.e) * d)
 
 
@@ -45,9 +46,10 @@ def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: 
     """Bound P(max |x_j| >= r) by n N exp(-r^2 / (2 C_x e d)), Lemma 12. All constants are explicit.
 
     Raises:
-        Refused: if nN = 1 and r^2 < C_x e d. The moment order r^2 / (C_x e d) of the proof is then
-            below 1 and the bound is false. If nN >= 2 and r^2 < C_x e d, the bound exceeds 1, so it
-            is trivially true. The function skips the check if `checked` is False or JAX traces r.
+        Refused: if nN = 1 and r^2 < C_x e d. In this case the order r^2 / (C_x e d) of the proof's
+            moment is below 1, and the bound is false. If nN >= 2 and r^2 < C_x e d, the bound
+            exceeds 1, so it is trivially true. The function skips the check if `checked` is False
+            or JAX traces r.
     """
     if checked and not traced(r) and n * N == 1 and r**2 < C_x * math.e * d:
         raise Refused(
@@ -63,7 +65,7 @@ def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
 
     A vector with |x| in {0, r} attains this probability. The upper bound follows from P r^p <=
     E|x|^p <= (C_x d p)^{p/2} for all p >= 1. The best moment order is p = max(1, r^2 / (C_x e d)).
-    If the moment order p exceeds 1, the bound is exp(-r^2 / (2 C_x e d)).
+    If this p exceeds 1, the bound is exp(-r^2 / (2 C_x e d)).
     """
     xp = array_module(r)
     order = xp.maximum(1.0, _moment_order(r, d, C_x))
@@ -75,9 +77,10 @@ def attention_lipschitz(
 ) -> Float[Array, ""]:
     """Return Lemma 15's bound `factor` r_z^2 max_j |(Theta - Theta')^T z_j| on |f_Attn - f_Attn'|.
 
-    Here r_z = max |z_j|. The paper's factor is 2. The factor 1 suffices: the softmax's Jacobian
-    diag(p) - p p^T has norm 4 a (1 - a) <= 1 from l_inf to l_1. A vector of signs attains this
-    norm; a is the total probability, under p, of its entries +1. All constants are explicit.
+    Here r_z = max |z_j|. The paper prints `factor` = 2. The factor 1 suffices, because the
+    softmax's Jacobian diag(p) - p p^T has norm at most 1 from l_inf to l_1. The norm is the largest
+    4 a (1 - a), where a is the probability under p of some set of tokens. All constants are
+    explicit.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
     return factor * radius**2 * moved
@@ -116,9 +119,10 @@ def prediction_bound(
 def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De: int) -> Any:
     """Return Lemma 16's volume bound H De^2 log(1 + 2 R_F r_z / eps) on a log covering number.
 
-    The bound holds whether the (2,1) norm is a sum over rows or over columns. Lemma 16 takes the
-    smaller of this bound and a second bound. `query_key_log_covering_rate` is the second bound as
-    printed, and `column_log_covering_rate` is its corrected form. All constants are explicit.
+    The bound holds whether the (2,1) norm is a sum over rows or over columns. Lemma 16's bound is
+    the smaller of this volume bound and a second bound. The function `query_key_log_covering_rate`
+    returns the second bound as printed, and `column_log_covering_rate` its corrected version. All
+    constants are explicit.
     """
     return H * De**2 * array_module(eps).log1p(2 * radius * r_z / eps)
 
@@ -128,8 +132,8 @@ def query_key_log_covering_rate(
 ) -> float:
     """Return the rate of Lemma 16's second bound (Maurey) as printed; this bound is false.
 
-    The value is r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2. The paper's source [BFT17] proves the bound
-    for the l_2 norm over the data, not for the supremum over prompts and positions.
+    The value is r_z^2 R_{2,1}^2 log(2 H De^2) / eps^2. The paper cites [BFT17], where the distance
+    is the l_2 norm over the data, not the supremum over prompts and positions.
     """
     return (r_z * radius_21 / eps) ** 2 * math.log(2 * H * De**2)
 
@@ -137,21 +141,21 @@ def query_key_log_covering_rate(
 def column_log_covering_rate(
     eps: float, /, *, r_z: float, radius_21: float, H: int, De: int, positions: int
 ) -> float:
-    """Return the rate of a corrected form of Lemma 16's second bound, on `positions` = nN tokens.
+    """Return the rate of Lemma 16's second bound, corrected, on `positions` = nN tokens.
 
-    The value is r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2, which is log(nN) times the printed
-    rate. Here R_{2,1} = `radius_21` bounds ||Theta_QK||_{2,1}, the sum of the l_2 norms of the
+    The corrected rate is r_z^2 R_{2,1}^2 log(2 H De^2) log(nN) / eps^2, the printed rate times
+    log(nN). Here R_{2,1} = `radius_21` bounds ||Theta_QK||_{2,1}, the sum of the l_2 norms of the
     columns of Theta_QK, as everywhere in the library. If R_{2,1} bounds only the sum over rows, the
-    value is no bound.
+    corrected rate is no bound either.
 
-    Proof sketch: let R = R_{2,1} and t = eps^2 / (2 R r_z^2). The columns of norm below t, among
-    the H De columns, together contribute at most eps / sqrt 2 to Theta_QK^T z. At most R / t
-    columns have a norm of t or more. A code for the choice of these large columns, with their norms
-    rounded to multiples of t, has a log size of order (R / t) log(H De). Each large column is a
-    linear function of z, and Zhang (2002) gives a cover of such functions on nN points. The budget
-    eps^2 is divided among the large columns in proportion to their norms. The proof gives the sum
-    of the logarithms of H De and of nN, but the returned value has a product of two such
-    logarithms. The returned value also sets the logarithm of R r_z / eps to 1.
+    Proof sketch: let R = R_{2,1} and t = eps^2 / (2 R r_z^2). Among the H De columns, the columns
+    of norm below t together contribute at most eps / sqrt 2 to Theta_QK^T z. At most R / t columns
+    have a norm of t or more. The log number of choices of these large columns, with norms rounded
+    to multiples of t, is of order (R / t) log(H De). Each large column is a linear function of z,
+    and Zhang (2002) gives a cover of such functions on nN points. The proof divides the allowed
+    error eps^2 among the large columns in proportion to their norms. The proof gives a bound with
+    the sum of the logarithms of H De and of nN; the returned rate has the product of two such
+    logarithms. The returned rate also sets the logarithm of R r_z / eps to 1.
     """
     maurey = query_key_log_covering_rate(eps, r_z=r_z, radius_21=radius_21, H=H, De=De)
     return maurey * math.log(positions)
@@ -183,7 +187,8 @@ def transformer_excess_rate(
 ) -> float:
     """Return Theorem 10's rate C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
-    Here C_1 = q r_a^2 r_w^2 r_x^2. The dots stand for the theorem's two terms for attention.
+    Here C_1 = q r_a^2 r_w^2 r_x^2. The minimum min(..) is over the theorem's two terms for
+    attention.
     """
     attention = min(r_x**6 * (r_a * r_w) ** 2 * q**4 / d**2, q * (q**2 + d**2))
     return q * (r_a * r_w * r_x) ** 2 * math.sqrt((m_g * q * (d + q) + attention) / n)
@@ -200,7 +205,7 @@ def network_value_bound(
     start: Float[Array, "i"],
     /,
 ) -> Float[Array, ""]:
-    """Bound a network's output by (C.13): prod |W_l| |x_0| + sum_l |b_l| prod_{k > l} |W_k|.
+    """Bound a ReLU network's output by (C.13): prod |W_l| |x_0| + sum_l |b_l| prod_{k>l} |W_k|.
 
     All constants are explicit.
     """
@@ -216,16 +221,17 @@ def network_perturbation_bound(
     x: Float[Array, "i"],
     /,
 ) -> Float[Array, ""]:
-    """Bound the distance of two ReLU networks' outputs at x, by the steps of Lemma 30.
+    """Bound the distance of two ReLU networks' outputs at x, layer by layer as in Lemma 30.
 
-    Let x_l and x~_l be the outputs of layer l of the two networks. Step l is |x_l - x~_l| <=
-    |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l - b~_l|. Eq. (C.13) bounds
-    |x~_{l-1}|. The norms are operator norms, as printed after (C.14). All constants are explicit.
+    Let x_l and x~_l be the outputs of layer l of the two networks. For layer l, the proof
+    shows |x_l - x~_l| <= |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l - b~_l|.
+    Equation (C.13) bounds |x~_{l-1}|. The norms are operator norms, as printed after (C.14). All
+    constants are explicit.
 
     Args:
-        first: pairs (W, b), one for each layer.
-        second: the pairs (W, b) of the other network.
-        x: the input of both networks.
+        first: the first network's pairs (W, b), one for each layer.
+        second: the second network's pairs (W, b), one for each layer.
+        x: the point at which both networks are evaluated.
     """
     apart, reach = jnp.zeros(()), vector_norm(x)
     for (W, b), (W2, b2) in zip(first, second, strict=True):
@@ -237,12 +243,13 @@ def network_perturbation_bound(
 
 
 def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
-    """Return Lemma 30's factor poly(R): |f - f~| <= poly(R) |vec Theta - vec Theta~|.
+    """Return Lemma 30's factor poly(R) in |f - f~| <= poly(R) |vec Theta - vec Theta~|.
 
-    The bound holds on |x| <= r if |W_l|_F <= R and |b_l| <= R for both networks. Then |x_l| <= R^l
-    r + sum_{k <= l} R^k =: M_l, eq. (C.14). The error that layer l adds is at most sqrt(M_{l-1}^2 +
-    1) times the distance of its parameters. The later layers multiply this error by at most R^{L -
-    l}. The Cauchy-Schwarz inequality sums the errors of the layers. All constants are explicit.
+    The bound holds on |x| <= r if |W_l|_F <= R and |b_l| <= R for both networks. Then |x_l| <=
+    M_l = R^l r + sum_{k <= l} R^k by (C.14). The error that layer l adds is at most
+    sqrt(M_{l-1}^2 + 1) times the distance between the two networks' parameters of layer l. The
+    later layers multiply this error by at most R^{L - l}. The Cauchy-Schwarz inequality sums the
+    errors of the layers. All constants are explicit.
     """
     xp = array_module(R, r)
     reach = [R**k * r + sum(R**j for j in range(1, k + 1)) for k in range(depth)]
@@ -255,11 +262,11 @@ def recurrent_perturbation_bound(
 ) -> Any:
     """Bound the distance of two RNNs by gap(f_y) + L_y e N (gap(f->) + gap(f<-)), Lemma 29.
 
-    A gap is the largest distance of the two RNNs' readouts f_y, or of their transitions f-> or f<-.
-    `transition_gap` is the sum of the transitions' gaps, and `lipschitz` is the readout's constant
-    L_y. The bound holds if the transitions are 1/N-Lipschitz in the state, since (1 + 1/N)^N <= e.
-    If `sharp` is set, the function sums the steps exactly: sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1)
-    <= (e - 1) N. All constants are explicit.
+    Here gap(f) is the largest distance between the two RNNs' versions of f: the readout f_y, or the
+    transition f-> or f<-. The argument `transition_gap` is gap(f->) + gap(f<-), and `lipschitz` is
+    the readout's Lipschitz constant L_y. The bound holds if the transitions are 1/N-Lipschitz in
+    the state, since (1 + 1/N)^N <= e. If `sharp` is set, the exact sum over the steps replaces e N:
+    sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N. All constants are explicit.
     """
     growth = (1 + 1 / N) ** N - 1 if sharp else math.e
     return readout_gap + lipschitz * growth * N * transition_gap

@@ -1,10 +1,10 @@
-"""A random-code RNN that refutes Proposition 8's second bound: its |U|_op does not grow with N.
+"""A random-code RNN that refutes Proposition 8's second bound: |U|_op does not grow with N.
 
-The RNN quantises the scalars <u, x_j> to b bits. The RNN's state encodes the bits of all tokens so
-far by a linear code of length D = 8 b N, as a unit vector. A transition decodes the state, appends
-the new bits, and encodes the result. Any two states are far apart, so the Lipschitz constant of the
-readout does not grow with N. McShane's formula extends the readout from the codewords to all
-states. The matrix U = [I I] has |U|_op^2 = 2.
+The RNN rounds each scalar <u, x_j> to one of 2^b levels, which gives b bits. Its state is a unit
+vector: the codeword of the bits of all tokens so far, in a random linear code of length D = 8 b N.
+A transition decodes the state, appends the new bits, and encodes the result. Any two codewords are
+far apart, so the Lipschitz constant of the readout does not grow with N. McShane's formula extends
+the readout from the codewords to all states. The matrix U = [I I] has |U|_op^2 = 2.
 """
 
 import functools
@@ -20,7 +20,7 @@ from jaxbounds.ground.exceptions import Refused
 
 
 class Quantiser(NamedTuple):
-    """A quantiser of N(0, 1): its levels (Lloyd-Max), its thresholds and its mean squared error."""
+    """A quantiser of N(0, 1): Lloyd-Max levels, thresholds between them, mean squared error."""
 
     levels: Float[np.ndarray, "k"]
     thresholds: Float[np.ndarray, "k-1"]
@@ -29,7 +29,7 @@ class Quantiser(NamedTuple):
 
 @functools.cache
 def lloyd_max(bits: int, /, *, iterations: int = 2000) -> Quantiser:
-    """Return the best 2^bits levels for a standard normal, by Lloyd's fixed-point iteration.
+    """Return the 2^bits levels of least mean squared error for N(0, 1), by Lloyd's iteration.
 
     Raises:
         Refused: if bits is not between 1 and 6.
@@ -47,16 +47,18 @@ def lloyd_max(bits: int, /, *, iterations: int = 2000) -> Quantiser:
 
 
 class CodeRNN(NamedTuple):
-    """A random-code RNN of length N, with the quantities that Proposition 8's bound needs.
+    """A random-code RNN for prompts of N tokens, with the norms that Proposition 8's bound needs.
 
     Attributes:
         generator: the generator matrix of the code over the two-element field, with a row for each
             bit.
-        quantiser: the quantiser of the tokens.
-        distance: the smallest distance between two states, which lie on the unit sphere.
-        lipschitz: Lipschitz constant L of the readout as a function of (h->, h<-), for r_h = 1.
-        operator_norm: |U|_op of U = [I I].
-        frobenius_norm: |U|_F of U = [I I]; it grows with N.
+        quantiser: the quantiser that rounds the scalars <u, x_j>.
+        distance: the smallest distance between two of the RNN's states (unit vectors).
+        lipschitz: the Lipschitz constant L of the readout as a function of the states (h->, h<-),
+            for states of norm r_h = 1.
+        operator_norm: the operator norm |U|_op of the input matrix U = [I I].
+        frobenius_norm: the Frobenius norm |U|_F of the input matrix U = [I I]; this norm grows with
+            N.
         width: the dimension d_h = D of a state.
     """
 
@@ -70,7 +72,7 @@ class CodeRNN(NamedTuple):
 
 
 def _words(generator: np.ndarray) -> np.ndarray:
-    """Return all codewords as rows of {0, 1}, in the order of their messages."""
+    """Return all codewords as rows of zeros and ones, in the order of the encoded messages."""
     words = np.zeros((1, generator.shape[1]), dtype=np.uint8)
     for row in generator:
         words = np.concatenate([words, words ^ row[None, :]])
@@ -78,7 +80,7 @@ def _words(generator: np.ndarray) -> np.ndarray:
 
 
 def _least_weight(generator: np.ndarray) -> int:
-    """Return the least Hamming weight of a nonzero codeword, stored with eight bits in a byte."""
+    """Return the least Hamming weight of a nonzero codeword; each byte stores eight bits."""
     words = np.zeros((1, generator.shape[1] // 8), dtype=np.uint8)
     for row in np.packbits(generator, axis=1):
         words = np.concatenate([words, words ^ row[None, :]])
@@ -130,7 +132,10 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -
 
 
 def encode_tokens(rnn: CodeRNN, values: Float[np.ndarray, "n"], /) -> Float[np.ndarray, "D"]:
-    """Return the state after the RNN has read these scalars. The bits of later tokens are zero."""
+    """Return the RNN's state after the tokens with these scalars <u, x_j>.
+
+    The message bits of later tokens are zero.
+    """
     indices = np.searchsorted(rnn.quantiser.thresholds, values)
     bits = int(math.log2(len(rnn.quantiser.levels)))
     message = ((indices[:, None] >> np.arange(bits)[None, :]) & 1).reshape(-1)
@@ -141,10 +146,10 @@ def encode_tokens(rnn: CodeRNN, values: Float[np.ndarray, "n"], /) -> Float[np.n
 
 
 def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
-    """Decode the k-th quantised scalar from the codeword that is nearest to a state.
+    """Decode the k-th token's quantised scalar from the codeword nearest to a state.
 
     Raises:
-        Refused: if the index is outside the prompt.
+        Refused: if the prompt has no k-th token.
     """
     bits = int(math.log2(len(rnn.quantiser.levels)))
     if not 0 <= k < rnn.generator.shape[0] // bits:
@@ -160,19 +165,19 @@ def read_token(rnn: CodeRNN, state: Float[np.ndarray, "D"], k: int, /) -> float:
 def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float:
     """Return the readout's Lipschitz constant when a state of k numbers stores all b N bits.
 
-    The input matrix is U = [I I]. The numbers lie in [-1, 1]/sqrt(k), and the width is d_h = k.
-    Each number holds b N/k bits, so two states are at least 2 / ((2^{bN/k} - 1) sqrt(k)) apart.
-    McShane's formula extends the readout from the states that occur to all states. Up to a
-    constant, the width is the least that Proposition 8's bound on d_h allows. The reason is that
-    log(1 + L^2 |U|^2) equals 2 b N/k log 2 up to an additive constant.
+    The input matrix is U = [I I]. The k numbers lie in [-1, 1]/sqrt(k), and the width of the state
+    is d_h = k. Each number holds b N/k bits, so two states are at least 2 / ((2^{bN/k} - 1)
+    sqrt(k)) apart. McShane's formula extends the readout from the states that occur to all states.
+    Up to a constant factor, this width is the least that Proposition 8's bound on d_h allows. In
+    this bound, log(1 + L^2 |U|^2) is (2 b N/k) log 2 up to an additive constant.
 
     Args:
         N: number of tokens in a prompt.
-        bits: b, number of bits of a quantised token.
-        numbers: k, a divisor of b N.
+        bits: the number b of bits to which a token's scalar is rounded.
+        numbers: the number k of numbers in a state; k divides b N.
 
     Raises:
-        Refused: if the numbers cannot share the bits equally.
+        Refused: if k does not divide the number b N of bits.
     """
     if numbers < 1 or (bits * N) % numbers:
         raise Refused(
@@ -186,15 +191,16 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
 def light_words(N: int, /, *, bits: int, share: float) -> float:
     """Return log2 of the expected number of light words in a random code of length 8 b N.
 
-    A word is light if it is nonzero and its Hamming weight is at most `share` of the length. The
-    expected number is exactly (2^{bN} - 1) P(Bin(8 b N, 1/2) <= share 8 b N). If this number is
-    below 1, then some code has no light word. For such a code, L^2 |U|_op^2 <= spread^2 / (2
-    share), with the distance `spread` between the quantiser's outer levels.
+    A codeword is light if it is nonzero and its share of ones is at most `share`. The expected
+    number is exactly (2^{bN} - 1) P(Bin(8 b N, 1/2) <= share 8 b N). If this number is below 1,
+    then some code has no light codeword. A code without light codewords has L^2 |U|_op^2 <=
+    spread^2 / (2 share), where `spread` is the distance between the quantiser's largest and
+    smallest level.
 
     Args:
         N: number of tokens in a prompt.
-        bits: b, number of bits of a quantised token.
-        share: the largest Hamming weight of a light word, as a share of the length; below 1/2.
+        bits: the number b of bits to which a token's scalar is rounded.
+        share: the largest share of ones in a light codeword; below 1/2.
     """
     length = 8 * bits * N
     terms = [

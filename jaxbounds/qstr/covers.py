@@ -1,9 +1,9 @@
 """Covering numbers with every constant: Lemmas 14 and 16, Proposition 17, Corollary 31.
 
-Each class is a ball of parameters, and its functions are Lipschitz in the parameters. A ball of
-radius R in R^p has an internal cover of (1 + 2R/r)^p balls of radius r (Lemma 41, first branch).
-Distances are suprema over all prompts with |z_j| <= r_z, so a cover is valid for the population as
-well as for a sample.
+Each class of functions has its parameters in a ball, and the functions are Lipschitz in the
+parameters. A ball of radius R in R^p has an internal cover of (1 + 2R/r)^p balls of radius r (Lemma
+41, first branch). Distances are suprema over all prompts with |z_j| <= r_z, so a cover is valid for
+the population as well as for a sample.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from jaxbounds.qstr.packing import volume_upper
 
 
 class TransformerClass(NamedTuple):
-    """Shapes and radii of a class of `SparseTransformer`s, on prompts with |z_j| <= r_z.
+    """Sizes and norm bounds of a class of `SparseTransformer`s, on prompts with |z_j| <= r_z.
 
     Attributes:
         m: width of the two-layer network.
@@ -43,17 +43,17 @@ class TransformerClass(NamedTuple):
 
     @property
     def reach(self) -> Any:
-        """The bound sqrt(H r_z^2 + 1) on |(h, 1)|, where h holds the outputs of the heads."""
+        """The bound sqrt(H r_z^2 + 1) on |(h, 1)|, where h joins the outputs of all heads."""
         return (self.H * self.r_z**2 + 1.0) ** 0.5
 
     @property
     def largest_prediction(self) -> Any:
-        """The bound |a| |(W, b)|_F |(h, 1)| on |yhat|, where h holds the outputs of the heads."""
+        """The bound |a| |(W, b)|_F |(h, 1)| on |yhat|, where h joins the outputs of all heads."""
         return self.r_a * self.R_w * self.reach
 
     @property
     def parameters(self) -> tuple[int, int, int]:
-        """The numbers of parameters in the outer weights a, in (W, b) and in the heads."""
+        """Three numbers of parameters: in the outer weights a, in (W, b) and in the heads."""
         return self.m, self.m * (self.H * self.De + 1), self.H * self.De**2
 
 
@@ -61,9 +61,9 @@ def two_layer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
     """Bound the log covering number of the two-layer networks, Lemma 14.
 
     The bound is m log(1 + 2 L/eps_a) + m (H De + 1) log(1 + 2 L/eps_w), with L = r_a R_w |(h, 1)|.
-    The bound uses |f - f'| <= |(h, 1)| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) on |h| <= sqrt(H)
-    r_z. The function divides the scale eps into eps_a + eps_w in proportion to the numbers of
-    parameters. All constants are explicit.
+    The proof shows |f - f'| <= |(h, 1)| (R_w |a - a'| + r_a |(W, b) - (W', b')|_F) for |h| <=
+    sqrt(H) r_z. The scale eps is the sum eps_a + eps_w, in proportion to the numbers of parameters
+    in a and in (W, b). All constants are explicit.
     """
     of_a, of_w, _ = f.parameters
     total, L = of_a + of_w, f.largest_prediction
@@ -74,9 +74,9 @@ def transformer_log_covering(eps: Any, f: TransformerClass, /) -> Any:
     """Bound the log covering number of Proposition 17's Transformers. All constants are explicit.
 
     Lemma 13 combines Lemma 14, Lemma 15 (with constant 1) and the volume bound of Lemma 16. The
-    function splits the scale eps = eps_2 + r_a R_w eps_A in proportion to the numbers of
-    parameters. The attention's output changes by at most eps_A if each Theta_QK^T z_j changes by at
-    most eps_A / r_z^2. The class has |Theta_QK|_F <= sqrt(H) r_QK.
+    scale is eps = eps_2 + r_a R_w eps_A, divided in proportion to the numbers of parameters of the
+    two-layer network and of the heads. The attention's output changes by at most eps_A if each
+    Theta_QK^T z_j changes by at most eps_A / r_z^2. The class has |Theta_QK|_F <= sqrt(H) r_QK.
     """
     *two_layer, attention = f.parameters
     share = attention / (sum(two_layer) + attention)
@@ -91,8 +91,9 @@ def transformer_lipschitz(R: Any, /, *, H: int, r_z: Any) -> Any:
 
     The constant is sqrt(R^2 (H r_z^2 + 1) + R^4 r_z^6 / 4).
 
-    All constants are explicit. Let s^2 = H r_z^2 + 1. The derivatives in a, (W, b) and Theta_QK
-    have norms at most s |(W, b)|, s |a| and |a| |W| r_z^3. Finally |a| |W| <= R^2 / 2.
+    All constants are explicit. Proof: let s^2 = H r_z^2 + 1. The derivatives of yhat in a, (W, b)
+    and Theta_QK have norms at most s |(W, b)|, s |a| and |a| |W| r_z^3. In the last
+    bound, |a| |W| <= R^2 / 2.
     """
     return (R**2 * (H * r_z**2 + 1.0) + 0.25 * R**4 * r_z**6) ** 0.5
 
@@ -109,12 +110,13 @@ def ball_log_covering(eps: Any, /, *, parameters: int, radius: float, lipschitz:
 def recurrent_lipschitz(
     R: ArrayLike, /, *, N: int, r_z: ArrayLike, r_h: ArrayLike, depth_y: int, depth_h: int
 ) -> Any:
-    """Bound the Lipschitz constant of an RNN's predictions in its parameters, |vec Theta| <= R.
+    """Bound the Lipschitz constant of an RNN's predictions in the parameters, |vec Theta| <= R.
 
-    The bound combines Lemmas 29 and 30: sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2). D_y is
-    the readout's own constant on |(h->, h<-, z)| <= sqrt(2 r_h^2 + r_z^2). D_h is the Lipschitz
-    constant of a transition in its parameters; its errors add up over N steps and then pass through
-    the readout. States have norm at most r_h, and transitions are 1/N-Lipschitz in the state. All
+    The bound combines Lemmas 29 and 30: sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2). Here
+    D_y is the Lipschitz constant of the readout in its own parameters, at inputs with |(h->, h<-,
+    z)| <= sqrt(2 r_h^2 + r_z^2). D_h is the Lipschitz constant of a transition in the transition's
+    parameters. The transition's errors add up over N steps, and the readout multiplies them by at
+    most R^{L_y}. States have norm at most r_h, and transitions are 1/N-Lipschitz in the state. All
     constants are explicit.
     """
     xp = array_module(R, r_z, r_h)

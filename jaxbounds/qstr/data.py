@@ -1,8 +1,8 @@
 """Prompts of q-sparse token regression (Definition 2) and their encoded tokens z_i.
 
-A prompt holds N tokens x_i in R^d, each with q positions t_i in [N]. The label at i is the link
-function of the tokens at the positions t_i. In the paper's simple task (simple-qSTR), all positions
-i share one t.
+A prompt holds N tokens x_i in R^d, each with q positions t_i in [N]. The label at position i is the
+link function, applied to the tokens at the positions t_i. In the paper's simple task (simple-qSTR),
+all positions i share one t.
 """
 
 import math
@@ -18,7 +18,7 @@ from jaxbounds.qstr.links import Link, Parameters
 
 
 class Prompts(NamedTuple):
-    """A batch of prompts, with their tokens, positions and labels."""
+    """A batch of prompts: tokens x, positions t and labels y."""
 
     x: Float[Array, "*batch N d"]
     t: Int[Array, "*batch N q"]
@@ -41,7 +41,7 @@ def sample_positions(
     with replacement.
 
     Raises:
-        Refused: if q distinct positions do not exist.
+        Refused: if `distinct` is set and q exceeds N.
     """
     rows = (*shape, 1 if simple else N)
     if distinct:
@@ -84,15 +84,15 @@ def sample_prompts(
         key: random key of the draws.
         link: the link g, the function from relevant tokens to a label.
         parameters: the parameters of the link.
-        shape: batch shape, `()` for one prompt.
+        shape: the shape of the batch of prompts; `()` gives one prompt.
         N: number of tokens in a prompt.
         d: dimension of a token.
         q: number of relevant tokens of each position.
         simple: whether all positions of a prompt share one t.
-        distinct: whether the q relevant positions of a token differ from each other.
+        distinct: whether the q positions t_i of each token i must be distinct.
 
     Raises:
-        Refused: if N, d or q is not positive, or q distinct positions do not exist.
+        Refused: if N, d or q is not positive, or `distinct` is set and q exceeds N.
     """
     if min(N, d, q) < 1:
         raise Refused(f"N={N}, d={d}, q={q}: expected at least 1 for each. Try q=1")
@@ -110,7 +110,7 @@ def averaged_risk(predicted: Float[Array, "n N"], y: Float[Array, "n N"], /) -> 
 def pointwise_risk(
     predicted: Float[Array, "n N"], y: Float[Array, "n N"], positions: Int[Array, "n"], /
 ) -> Float[Array, ""]:
-    """Return the risk (2.3), the squared error averaged over n prompts with one position each."""
+    """Return the risk (2.3), the squared error averaged over n prompts, at one position of each."""
     return jnp.mean(jnp.take_along_axis((predicted - y) ** 2, positions[:, None], axis=1))
 
 
@@ -124,8 +124,9 @@ def encode(
 ) -> Float[Array, "*batch N De"]:
     """Return encoded tokens z_i = (x_i; s w_i; s w_{t_i1}; ..; s w_{t_iq}), De = d + (q + 1) de.
 
-    If `scale` is true, s = sqrt(d/q) as in Section 3. The encoding part of z_i then has squared
-    norm d (1 + 1/q) for unit encodings. Section 5 and the public code use s = 1.
+    If `scale` is true, s = sqrt(d/q) as in Section 3. For unit encodings, the encodings in z_i then
+    have the total squared norm d (1 + 1/q). If `scale` is false, s = 1 as in Section 5 and in the
+    public code.
 
     Raises:
         Refused: if the number of encodings differs from the number of tokens.
@@ -146,7 +147,7 @@ def encode(
 def gaussian_moment_ratio(d: int, r: float, /) -> float:
     """Return (E|x|^r)^{2/r} / (d r) for x ~ N(0, I_d).
 
-    Assumption 1 holds with C_x equal to the supremum of this ratio over r >= 1.
+    For normal tokens, Assumption 1 holds with C_x equal to the supremum of this number over r >= 1.
     """
     log_moment = (
         0.5 * r * math.log(2.0) + scipy.special.gammaln((d + r) / 2) - scipy.special.gammaln(d / 2)

@@ -14,7 +14,7 @@ def published_encoding_dimension(N: int, /) -> int:
     """Return floor(5 log N), the encoding dimension of the paper's experiments.
 
     Raises:
-        Refused: if N < 2, for which the dimension is 0.
+        Refused: if N < 2, because floor(5 log N) is then 0 or undefined.
     """
     if N < 2:
         raise Refused(
@@ -27,8 +27,8 @@ def rademacher_encodings(key: Array, N: int, de: int, /) -> Float[Array, "N de"]
     """Draw N vertices of the hypercube {-1, +1}^de / sqrt(de), with replacement.
 
     The encodings satisfy Assumption 3 with high probability only if de is about 16 log N. At the
-    paper's own de = int(5 log N), the encodings almost never satisfy Assumption 3, and for small N
-    two encodings often coincide.
+    paper's own de = int(5 log N), the encodings almost never satisfy Assumption 3. If N is small,
+    two encodings often coincide at this de.
     """
     return jax.random.rademacher(key, (N, de)).astype(jnp.float32) / math.sqrt(de)
 
@@ -39,14 +39,15 @@ def greedy_signs(
     """Draw N sign vectors with |<s_i, s_j>| <= target * de for all pairs, as int8 of shape (N, de).
 
     Args:
-        rng: NumPy's random generator, from which candidates are drawn.
-        N: number of vectors.
-        de: dimension of a vector.
+        rng: the NumPy generator that draws the candidates for vectors.
+        N: the number of sign vectors to draw.
+        de: the dimension of a sign vector.
         target: the largest allowed coherence, which is the largest |<s_i, s_j>| / de.
-        patience: number of candidates tried for each vector before giving up.
+        patience: the largest number of candidates that the function draws for each vector.
 
     Raises:
-        Refused: if the target is outside [0, 1), or no candidate fits within the patience.
+        Refused: if the target is outside [0, 1), or if `patience` candidates for a vector all
+            exceed the target coherence.
     """
     if not 0 <= target < 1:
         raise Refused(f"target={target}, expected a coherence in [0, 1). Try target=0.5")
@@ -70,10 +71,11 @@ def greedy_signs(
 def greedy_encodings(
     key: Array, N: int, de: int, /, *, target: float = 0.5, patience: int = 20_000
 ) -> Float[Array, "N de"]:
-    """Return `greedy_signs` / sqrt(de), drawn from a JAX key on the host, outside jit.
+    """Return unit encodings `greedy_signs` / sqrt(de), drawn from a JAX key outside jit.
 
     Raises:
-        Refused: if the target is outside [0, 1), or no candidate fits within the patience.
+        Refused: if the target is outside [0, 1), or if `patience` candidates for a vector all
+            exceed the target coherence.
     """
     rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
     signs = greedy_signs(rng, N, de, target=target, patience=patience)

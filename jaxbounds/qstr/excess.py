@@ -1,12 +1,12 @@
 """Risk bounds with every constant: Lemmas 18, 20, 32 and 34, Corollaries 19 and 33, Theorem 10.
 
-A covering is a function from the scale eps (a number or an array) to log C(eps), the log covering
-number of the class.
+In this module, an argument `covering` is a function from the scale eps (a number or an array) to
+log C(eps), the log covering number of the class.
 
 The loss is (yhat - y)^2, truncated at tau. R_tau is the expectation of the truncated loss, and
 R-hat_tau is its mean over the n samples. The square root of the truncated loss is 1-Lipschitz in
-yhat and lies in [0, sqrt tau]. If the class fits the samples, a cover and Chernoff's bound give a
-risk of order 1/n. The paper gets 1/sqrt n by symmetrisation.
+yhat and lies in [0, sqrt tau]. If some member of the class fits the samples, a cover and Chernoff's
+bound prove a risk of order 1/n. The paper's proof by symmetrisation shows only the order 1/sqrt n.
 """
 
 import math
@@ -31,7 +31,7 @@ from jaxbounds.qstr.rnn_construction import exact_transition, readout
 def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
     """Return the least value of a bound over 101 scales eps up to `largest`.
 
-    The bound is valid at each scale eps.
+    The bound holds at every scale eps, so its least value is a bound too.
     """
     return float(np.min(value(largest * np.exp(np.linspace(-50.0, 0.0, 101)))))
 
@@ -41,8 +41,8 @@ def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> f
 
     Rad_n(L_tau) is the Rademacher complexity of the losses truncated at tau. The minimum is over
     the scale eps of a single cover, as in Lemmas 18 and 32. If yhat changes by eps, a loss changes
-    by at most 2 sqrt(tau) eps. Massart's lemma applies because all losses lie within tau/2 of
-    tau/2. All constants are explicit.
+    by at most 2 sqrt(tau) eps. Massart's lemma has the factor tau/2, because all losses differ from
+    tau/2 by at most tau/2. All constants are explicit.
     """
     bound = lambda eps: 2.0 * math.sqrt(tau) * eps + tau * np.sqrt(covering(eps) / (2.0 * n))
     return min(0.5 * tau, _least(bound, math.sqrt(tau)))
@@ -54,9 +54,9 @@ def truncated_gap(
     """Bound sup |R_tau - R-hat_tau| over a class with probability 1 - delta.
 
     R_tau is the expectation of the loss truncated at tau, and R-hat_tau is its mean over the
-    sample. Corollaries 19 and 33 use symmetrisation: 2 Rad + tau sqrt(log(2/delta) / (2n)). If
-    `sharp`, Hoeffding's inequality for the functions of a cover gives 4 sqrt(tau) eps + tau
-    sqrt((log C(eps) + log(2/delta)) / (2n)). All constants are explicit.
+    sample. Corollaries 19 and 33 use symmetrisation, with the bound 2 Rad + tau sqrt(log(2/delta) /
+    (2n)). If `sharp` is set, Hoeffding's inequality for the functions of a cover gives 4 sqrt(tau)
+    eps + tau sqrt((log C(eps) + log(2/delta)) / (2n)). All constants are explicit.
     """
     tail = math.log(2.0 / delta)
     if not sharp:
@@ -71,14 +71,14 @@ def truncated_gap(
 def truncated_risk(
     covering: LogCovering, n: float, /, *, tau: float, delta: float, empirical: float = 0.0
 ) -> float:
-    """Bound R_tau of each function with R-hat_tau = `empirical`, with probability 1 - delta.
+    """Bound R_tau with probability 1 - delta, for each function with R-hat_tau = `empirical`.
 
     The bound is sqrt R_tau <= sqrt R-hat_tau + 2 eps + sqrt(2 tau (log C(eps) + log(1/delta)) / n).
     R_tau is the expectation of the loss truncated at tau, and R-hat_tau is its mean over the
     sample. For a member of the cover, let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's
-    bound gives P <= (sqrt P-hat + sqrt(2v))^2 with n v = log C(eps) + log(1/delta). The square root
-    of a risk is the L2 norm of the loss's square root. This L2 norm differs by at most eps between
-    a function and the cover's nearest member. All constants are explicit.
+    bound gives P <= (sqrt P-hat + sqrt(2v))^2, where v = (log C(eps) + log(1/delta)) / n. The
+    square root of a risk is the L2 norm of the square root of the loss. The L2 norms of a function
+    and of the cover's nearest member differ by at most eps. All constants are explicit.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -86,13 +86,16 @@ def truncated_risk(
 
 
 def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
-    """Return a B with P(|v| >= B) <= exp(-tail), if (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1.
+    """Return a radius B with P(|v| >= B) <= exp(-tail) for v of bounded moments.
 
-    Markov's inequality at r = 2 tail / s gives B^2 = C (e r)^s. For C = C_x d and s = 1, B is the
-    radius at which Lemma 12's bound for one token is exp(-tail). All constants are explicit.
+    The moments satisfy (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1.
+
+    Markov's inequality for the moment of order r = 2 tail / s gives B^2 = C (e r)^s. For C = C_x d
+    and s = 1, B is the radius at which Lemma 12's bound for one token is exp(-tail). All constants
+    are explicit.
 
     Raises:
-        Refused: if the moment order r is below 1.
+        Refused: if the order r = 2 tail / s of the moment is below 1.
     """
     order = 2.0 * tail / s
     if not order >= 1:
@@ -104,7 +107,7 @@ def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
 
 
 def largest_token_moment(*, N: int, d: int, C_x: float = 1.0) -> float:
-    """Bound (E max_j |x_j|^4)^{1/2} by N^{2/r} C_x d r, r = max(4, 2 log N), for Lemma 20.
+    """Bound (E max_j |x_j|^4)^{1/2} by N^{2/r} C_x d r with r = max(4, 2 log N), for Lemma 20.
 
     All constants are explicit.
     """
@@ -113,15 +116,15 @@ def largest_token_moment(*, N: int, d: int, C_x: float = 1.0) -> float:
 
 
 class Setting(NamedTuple):
-    """A model of Section 2, with the constants of Assumption 1.
+    """The data model of Section 2: its sizes, and the constants of Assumption 1.
 
     Attributes:
         N: number of tokens in a prompt.
         d: dimension of a token.
         q: number of relevant tokens of each position.
-        C_x: constant of the tokens' moments in Assumption 1.
-        C_y: constant of the labels' moments in Assumption 1.
-        s: exponent of the labels' moments in Assumption 1.
+        C_x: the constant in Assumption 1's bound on the moments of a token.
+        C_y: the constant in Assumption 1's bound on the moments of a label.
+        s: the exponent in Assumption 1's bound on the moments of a label.
     """
 
     N: int
@@ -132,11 +135,11 @@ class Setting(NamedTuple):
     s: float = 1.0
 
     def token_radius(self, tail: float, /) -> float:
-        """Return a radius that a token exceeds in norm with probability at most exp(-tail)."""
+        """Return a radius that |x_j|, x_j a token, exceeds with probability at most exp(-tail)."""
         return moment_radius(tail + math.log(self.N), C=self.C_x * self.d)
 
     def label_radius(self, tail: float, /) -> float:
-        """Return a radius that a label exceeds in size with probability at most exp(-tail)."""
+        """Return a radius that |y|, y a label, exceeds with probability at most exp(-tail)."""
         return moment_radius(tail, C=self.C_y, s=self.s)
 
 
@@ -145,10 +148,10 @@ def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> floa
 
     R is the risk, and R_tau is the risk with the loss truncated at tau. Let A = |yhat - y|. The
     truncation error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the label radius
-    plus the largest prediction on prompts whose tokens stay within their radius. Therefore A
-    exceeds sqrt tau only if a token or the label exceeds its radius; each event has probability at
-    most exp(-tail). Finally |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <=
-    `fourth`.
+    plus the largest prediction on prompts whose tokens lie within the token radius. Therefore A
+    exceeds sqrt tau only if the label or some token exceeds its radius. For each label or token,
+    this probability is at most exp(-tail). The L4 norm satisfies |A|_4 <= |y|_4 + |yhat|_4,
+    with |y|_4^2 <= 4^s C_y and |yhat|_4 <= `fourth`.
     """
     both = math.sqrt(setting.C_y * 4.0**setting.s) + fourth
     return both**2 * math.sqrt(2.0) * math.exp(-0.5 * tail)
@@ -157,9 +160,9 @@ def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> floa
 def prediction_moment(setting: Setting, /, *, heads: int, slope: float) -> float:
     """Bound (E yhat^4)^{1/4} by slope sqrt(H (m + d (1 + 1/q)) + 1), Lemma 20.
 
-    Here slope = |a| |(W, b)|_F. The attended vector h satisfies |yhat| <= slope |(h, 1)| and |h|^2
-    <= H max |z_j|^2, where |z_j|^2 = |x_j|^2 + d (1 + 1/q). The number m = `largest_token_moment`
-    bounds (E max |x_j|^4)^{1/2}. All constants are explicit.
+    Here slope = |a| |(W, b)|_F. The vector h of all heads' outputs satisfies |yhat| <= slope |(h,
+    1)| and |h|^2 <= H max |z_j|^2, where |z_j|^2 = |x_j|^2 + d (1 + 1/q). The number m =
+    `largest_token_moment` bounds (E max |x_j|^4)^{1/2}. All constants are explicit.
     """
     tokens = largest_token_moment(N=setting.N, d=setting.d, C_x=setting.C_x)
     return slope * math.sqrt(heads * (tokens + setting.d + setting.d / setting.q) + 1.0)
@@ -181,36 +184,37 @@ def minimiser_risk(
     delta: float = 0.01,
     form: str = "symmetrised",
 ) -> float:
-    """Bound the risk of every empirical minimiser, with probability 1 - delta - 2 n exp(-tail).
+    """Bound every empirical risk minimiser's risk, with probability 1 - delta - 2 n exp(-tail).
 
-    A token or a label of one of the n prompts exceeds its radius with probability at most 2 n
-    exp(-tail). We assume that a member of the class has squared errors at most `fitted` on prompts
-    whose tokens stay within their radius. The empirical risk of the minimiser is therefore at most
-    `fitted`. Let sqrt tau be the label radius plus `largest`. The bound named "symmetrised" is
-    `fitted` + `truncated_gap` plus two further terms. The bounds named "covered" and "clipped" have
-    `truncated_risk` at the empirical risk `fitted` in place of `fitted` + `truncated_gap`. The two
-    further terms are tau exp(-tail), for prompts with larger tokens, and `truncation_error`. All
-    constants are explicit.
+    The probability that a token or a label of one of the n prompts exceeds its radius is at most 2
+    n exp(-tail). We assume that some member of the class has squared errors at most `fitted` on all
+    prompts whose tokens lie within the token radius. So the empirical risk of a minimiser is at
+    most `fitted`. Let sqrt tau be the label radius plus `largest`. The bound named "symmetrised" is
+    the sum of `fitted`, `truncated_gap`, tau exp(-tail) and `truncation_error`. The term tau
+    exp(-tail) is for prompts with tokens outside the radius. In the bounds named "covered" and
+    "clipped", `truncated_risk` at the empirical risk `fitted` replaces `fitted` + `truncated_gap`.
+    All constants are explicit.
 
     Args:
-        covering: log covering number of the class, on prompts whose tokens stay within their
-            radius.
-        n: number of prompts, with one position each.
+        covering: a function from the scale to the log covering number of the class, on prompts
+            whose tokens lie within the token radius.
+        n: the number of training prompts, with one labelled position each.
         setting: the data model, with the constants of Assumption 1.
-        largest: the largest |yhat| on prompts whose tokens stay within their radius.
+        largest: the largest |yhat| on prompts whose tokens lie within the token radius.
         fourth: a bound on (E yhat^4)^{1/4}.
-        fitted: the largest squared error of the class's best member on prompts whose tokens stay
-            within their radius.
-        tail: the number in exp(-tail), the largest probability with which a token or a label
-            exceeds its radius (see `moment_radius`).
-        delta: probability that the statistical bound fails.
+        fitted: the largest squared error of the best member of the class, on prompts whose tokens
+            lie within the token radius.
+        tail: the radii are such that one token, or one label, exceeds its radius with probability
+            at most exp(-tail) (see `moment_radius`).
+        delta: the allowed probability that the bound on the gap between risk and empirical risk
+            fails.
         form: the name of the bound: "symmetrised" (the paper's chain of inequalities), "covered"
-            (`truncated_risk`), or "clipped". The bound "clipped" is `truncated_risk` for
-            predictions clipped to the label radius (first remark after Theorem 4). The label radius
-            then replaces `largest` and `fourth`.
+            (`truncated_risk`), or "clipped". The bound "clipped" is "covered" for predictions that
+            are clipped to the label radius (first remark after Theorem 4). For clipped predictions,
+            the label radius replaces `largest` and `fourth`.
 
     Raises:
-        Refused: if the form is unknown.
+        Refused: if no bound has the name `form`.
     """
     if form not in FORMS:
         raise Refused(
@@ -246,21 +250,22 @@ def transformer_risk(
     """Bound the risk of Theorem 10's learner, a Transformer with the least empirical risk.
 
     The bound is `minimiser_risk` for the class (A.1) with exp(-tail) = n^-4. Here r_z^2 = r_x^2 + d
-    (1 + 1/q). The heads of (A.2) have the Frobenius norm alpha sqrt(de). The number alpha is so
-    large that attention changes the prediction by at most sqrt(eps). Lemma 11's network therefore
-    errs by at most sqrt(eps_2nn) + sqrt(eps). All constants are explicit.
+    (1 + 1/q). The matrix W_QK of each head of (A.2) has the Frobenius norm alpha sqrt(de). The
+    number alpha is so large that attention changes the prediction by at most sqrt(eps). Lemma 11's
+    network therefore errs by at most sqrt(eps_2nn) + sqrt(eps). All constants are explicit.
 
     Args:
-        n: number of prompts, with one position each.
+        n: the number of training prompts, with one labelled position each.
         setting: the data model; its q is also the number of heads.
         de: dimension of an encoding, of coherence at most 1/2.
-        m: the width in Assumption 2.
-        r_a: norm bound r_a of Assumption 2.
-        r_w: norm bound r_w of Assumption 2.
-        eps: the squared error allowed to attention.
-        eps_2nn: squared error of the two-layer network in Assumption 2.
-        delta: the probability that the statistical bound fails, as in `minimiser_risk`.
-        form: the name of the statistical bound, as in `minimiser_risk`.
+        m: the width of the two-layer network in Assumption 2.
+        r_a: the norm bound r_a on the outer weights in Assumption 2.
+        r_w: the norm bound r_w on the inner weights and biases in Assumption 2.
+        eps: the squared error of the prediction that attention may cause.
+        eps_2nn: the squared error of the two-layer network in Assumption 2.
+        delta: the allowed probability that the bound on the gap between risk and empirical risk
+            fails.
+        form: the name of the bound, as in `minimiser_risk`.
     """
     tail, (N, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)
@@ -283,14 +288,14 @@ def transformer_risk(
 
 
 class RecurrentClass(NamedTuple):
-    """The class of RNNs in Theorem 7, all with |vec Theta| <= R, the norm of Proposition 28's RNN.
+    """The class of RNNs in Theorem 7, with |vec Theta| <= R for the norm R of Proposition 28's RNN.
 
-    R^2 equals `constant` + `slope` (radius of the tokens)^2.
+    The squared norm is R^2 = `constant` + `slope` r_x^2, where r_x is the radius of the tokens.
 
     Attributes:
-        parameters: number of parameters.
-        constant: the part of R^2 that does not depend on the radius of the tokens.
-        slope: the factor of the squared radius in R^2.
+        parameters: the number of parameters of an RNN in the class.
+        constant: the part of R^2 that does not depend on the radius r_x of the tokens.
+        slope: the coefficient of r_x^2 in R^2.
         depth_y: number of layers of the readout.
         depth_h: number of layers of a transition.
     """
@@ -303,10 +308,11 @@ class RecurrentClass(NamedTuple):
 
 
 def recurrent_class(setting: Setting, network: TwoLayer, /, *, de: int) -> RecurrentClass:
-    """Return the class of the RNN (`exact_transition`, `readout`) for the link `network`.
+    """Return the class that contains Proposition 28's RNN for the link `network`.
 
-    The RNN's weights are constant or proportional to the tokens' radius, so R^2 at two radii
-    determines R^2 at all radii. All constants are explicit.
+    The functions `exact_transition` and `readout` build the RNN. Its weights are constant or
+    proportional to the tokens' radius, so R^2 at two radii determines R^2 at all radii. All
+    constants are explicit.
     """
     parts: Any = map(np.asarray, network)
     network = TwoLayer(*parts)
@@ -332,11 +338,13 @@ def recurrent_risk(
     delta: float = 0.01,
     form: str = "symmetrised",
 ) -> float:
-    """Bound the risk of Theorem 7's learner by `minimiser_risk` for the class f, exp(-tail) = n^-4.
+    """Bound the risk of Theorem 7's learner by `minimiser_risk` for a class of RNNs.
 
-    The RNN of the class represents the link without error on tokens within r_x, with states of norm
-    r_h = sqrt(q) r_x. The encodings are unit vectors, so z_i has norm sqrt(r_x^2 + q + 1). All
-    constants are explicit.
+    The largest probability of a token or label outside its radius is exp(-tail) = n^-4.
+
+    The class contains an RNN that represents the link without error on tokens of norm at most r_x,
+    with states of norm r_h = sqrt(q) r_x. The encodings are unit vectors, so z_i has norm
+    sqrt(r_x^2 + q + 1). All constants are explicit.
     """
     tail, (N, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)
@@ -362,7 +370,7 @@ def recurrent_risk(
 
 
 def samples_needed(risk: Callable[[float], float], target: float, /) -> float:
-    """Return the least n, up to a factor 1.001, at which the bound `risk` is at most `target`.
+    """Return the least n, up to a factor 1.001, at which the bound `risk(n)` is at most `target`.
 
     The result is infinite if no n below 10^200 is enough.
     """

@@ -1,18 +1,20 @@
-"""A construction with d heads that reveals all q relevant tokens: min(q, d) heads suffice.
+"""A construction whose d heads determine all q relevant tokens, so that min(q, d) heads suffice.
 
-Outside the block-diagonal class of Proposition 21, logits may mix token and position. Let a head
-attend to the q relevant tokens alone. Let the head's logit for token j contain the term beta x_jk,
-and let alpha_j be the attention weight. The head outputs sum_j alpha_j x_j and, in the columns of
-the keys' own encodings, sum_j alpha_j w_j. If the encodings are linearly independent, sum_j alpha_j
-w_j determines alpha. The logarithm log alpha_j is beta x_jk plus a constant, and the output sum_j
-alpha_j x_j determines this constant. So head k reveals the k-th coordinate of every relevant token,
-and d heads reveal all coordinates, for any q and any link. Lemma 11 has q heads, and the lower
-bound is `jaxbounds.qstr.heads.sharpened_head_bound`. So exactly min(q, d) heads are needed.
+Proposition 21 assumes block-diagonal logits; other logits may mix token and position. Consider a
+head that attends only to the q relevant tokens. The head's logit for token j contains the term beta
+x_jk, and alpha_j is the attention weight of token j. The head outputs sum_j alpha_j x_j and, in the
+columns of the keys' own encodings, sum_j alpha_j w_j. If the encodings are linearly independent,
+sum_j alpha_j w_j determines alpha. The logarithm log alpha_j is beta x_jk plus a constant that does
+not depend on j, and the output sum_j alpha_j x_j determines this constant. So the output of head k
+determines the k-th coordinate of every relevant token, and d heads determine all coordinates, for
+any q and any link. Lemma 11's construction has q heads, and
+`jaxbounds.qstr.heads.sharpened_head_bound` shows that fewer than min(q, d) heads do not suffice. So
+exactly min(q, d) heads are needed.
 
-The construction assumes that all positions share a fixed t with distinct entries, as in the proofs
-of Propositions 3 and 21. The q encodings of t must be linearly independent (q <= de) and linearly
-separable from the other encodings. The readout is no two-layer network, but two-layer networks of
-growing width approach this readout in mean square.
+The construction assumes that all positions have the same fixed t with distinct entries, as in the
+proofs of Propositions 3 and 21. The q encodings of t must be linearly independent (q <= de) and
+linearly separable from the other encodings. The readout is not a two-layer network, but two-layer
+networks of growing width approximate the readout in mean square.
 """
 
 import jax.numpy as jnp
@@ -45,10 +47,11 @@ def revealing_weights(
     beta: float | Float[Array, ""],
     selectivity: float | Float[Array, ""],
 ) -> Float[Array, "d De De"]:
-    """Return W_QK of the d heads, without zero blocks, for positions with t_1 = the first token.
+    """Return the d heads' matrices W_QK, for prompts in which t_1 is the first token everywhere.
 
-    The logit of head k for the key j is `selectivity` <direction, w_j> + `beta` x_jk. The query's
-    block w_{t_1} multiplies both terms of the logit, so W_QK is not block-diagonal.
+    The logit of head k for token j is `selectivity` <direction, w_j> + `beta` x_jk. Both terms of
+    the logit come from rows of W_QK that act on the query's encoding w_{t_1}, so W_QK is not
+    block-diagonal.
     """
     de, scale = omega.shape[1], jnp.sqrt(jnp.asarray(d / q, omega.dtype))
     De = d + (q + 1) * de
@@ -68,9 +71,9 @@ def decode_tokens(
 ) -> Float[Array, "q d"]:
     """Decode the tokens x_1, .., x_q from the outputs of the d heads at one position.
 
-    Least squares on the columns of the keys' own encodings gives the attention alpha. Then x_jk =
-    m_k + l_j - sum_i alpha_i l_i with l = log(alpha) / beta, where m_k is the k-th column of head
-    k's output.
+    Each head outputs the attention-weighted mean of the tokens' own encodings. Least squares
+    recovers the attention weights alpha from this mean. Then x_jk = m_k + l_j - sum_i alpha_i l_i
+    with l = log(alpha) / beta, where m_k is the k-th coordinate of head k's output.
     """
     d, de = attended.shape[0], omega.shape[1]
     scale = jnp.sqrt(jnp.asarray(d / q, omega.dtype))
@@ -90,7 +93,7 @@ def revealed_tokens(
     beta: float | Float[Array, ""],
     selectivity: float | Float[Array, ""],
 ) -> Float[Array, "q d"]:
-    """Run the paper's attention on one prompt and decode the tokens at the last position."""
+    """Compute the paper's attention on one prompt, and decode the tokens at the last position."""
     d, q = x.shape[1], t.shape[1]
     z = encode(x, t, omega)
     weights = revealing_weights(omega, direction, q=q, d=d, beta=beta, selectivity=selectivity)
@@ -116,8 +119,8 @@ def averaging_error_bound(
 ) -> Float[Array, ""]:
     """Bound |attended - mean of the relevant tokens| by 2 max|x_j| (N - q)/q exp(-alpha d/q).
 
-    The N - q irrelevant tokens together receive at most the attention (N - q) exp(-alpha d/q) / q.
-    All constants are explicit.
+    The attention weights of the N - q irrelevant tokens have the sum (N - q) exp(-alpha d/q) / q at
+    most. All constants are explicit.
     """
     N, d = x.shape
     radius = jnp.max(jnp.sqrt(jnp.sum(x**2, axis=1)))

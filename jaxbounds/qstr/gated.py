@@ -1,9 +1,10 @@
 """Bidirectional GRU and LSTM with PyTorch's weights, biases, gate order and initialisation.
 
-The "RNN" of the paper's figures is a GRU of width 500 with a linear readout. One product outside
-the recurrence projects the inputs of all tokens for both directions. The two directions then run as
-one batched recurrence. Arrays have the features first and the batch last, and each gate is an array
-of its own: XLA's CPU products and loops are faster this way.
+The "RNN" of the paper's figures is a GRU of width 500 with a linear readout. One matrix product
+outside the recurrence computes the input terms of all tokens for both directions. One batched
+recurrence then computes both directions. The first axis of an array is the feature and the last
+axis the batch, and each gate is a separate array. XLA's products and loops on CPUs are faster in
+this layout.
 """
 
 from collections.abc import Callable
@@ -19,11 +20,11 @@ from jaxbounds.qstr.layers import TorchMLP, uniform_fan_in
 
 Parts = tuple[Float[Array, "*s"], ...]
 Cell = Callable[[Parts, Parts, Parts], Parts]
-"""A function (state, projected inputs, recurrent products) -> next state, entry by entry."""
+"""The type of a cell: a function (state, input terms, recurrent products) -> next state."""
 
 
 def gru_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
-    """Return h' = (1 - z) n + z h with n = tanh(i_n + r h_n); gates come in the order r, z, n.
+    """Return h' = (1 - z) n + z h with n = tanh(i_n + r h_n); the gates have the order r, z, n.
 
     Args:
         carry: the state h of the GRU before the step.
@@ -37,7 +38,7 @@ def gru_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
 
 
 def lstm_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
-    """Return the next (h, c) of an LSTM; gates come in the order input, forget, cell, output."""
+    """Return the next (h, c) of an LSTM; the gates have the order input, forget, cell, output."""
     write, keep, new, emit = (a + b for a, b in zip(inputs, recurrent, strict=True))
     memory = jax.nn.sigmoid(keep) * carry[1] + jax.nn.sigmoid(write) * jnp.tanh(new)
     return jax.nn.sigmoid(emit) * jnp.tanh(memory), memory
@@ -46,7 +47,7 @@ def lstm_cell(carry: Parts, inputs: Parts, recurrent: Parts, /) -> Parts:
 def _scan(
     cell: Cell, start: tuple[Array, ...], inputs: tuple[Array, ...], W: Array, b: Array
 ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Return the states after all tokens, and the recurrent products that produced them."""
+    """Return the states after each token, and the recurrent products that entered each state."""
 
     def step(carry: Parts, now: Parts) -> tuple[Parts, tuple[Parts, Parts]]:
         product = jnp.einsum("kgh,khb->kgb", W, carry[0])
@@ -59,7 +60,7 @@ def _scan(
 
 
 def _with_ones(values: Array, /, *, axis: int) -> Array:
-    """Append an entry 1 at the end of an axis."""
+    """Append an entry 1 at the end of an axis, which a bias multiplies."""
     shape = (*values.shape[:axis], 1, *values.shape[axis + 1 :])
     return jnp.concatenate([values, jnp.ones(shape, values.dtype)], axis=axis)
 
@@ -72,15 +73,16 @@ def recur(
     W: Float[Array, "k g h"],
     b: Float[Array, "k g"],
 ) -> Float[Array, "N k h B"]:
-    """Return the hidden states after each token of k independent recurrences.
+    """Return the hidden states of k independent recurrences after each token.
 
     Args:
-        cell: function from carry, inputs and recurrent products to the next carry, entry by entry.
-            The first part of a carry is the hidden state, which the recurrent weights multiply.
+        cell: a function from the carry (state), the input terms and the recurrent products to the
+            next carry; it acts on each entry separately. The first array of a carry is the hidden
+            state, which the recurrent weights multiply.
         start: the state before the first token.
-        inputs: projected inputs of each gate, with time as the first axis.
-        W: recurrent weights, with the gates stacked.
-        b: recurrent biases, with the gates stacked.
+        inputs: the input terms W_i x + b_i of each gate, with time as the first axis.
+        W: the recurrent weights of all gates, stacked.
+        b: the recurrent biases of all gates, stacked.
     """
     return _scan(cell, start, inputs, W, b)[0][0]
 
@@ -119,18 +121,20 @@ def _recur_backward(
 recur.defvjp(_recur_forward, _recur_backward)
 
 CELLS: dict[str, tuple[Cell, int, int]] = {"gru": (gru_cell, 3, 1), "lstm": (lstm_cell, 4, 2)}
-"""A dictionary from each kind of cell to its function, number of gates, and parts of its state."""
+"""A dictionary from each cell's name to its function, its number of gates, and the number of arrays
+in its state."""
 
 
 class BidirectionalGated(nn.Module):
     """A bidirectional GRU or LSTM with a linear readout, as PyTorch builds and initialises it.
 
-    Each direction has two bias vectors. All parameters are drawn from U(-1/sqrt(h), 1/sqrt(h)).
-    Weights have shape (out, in) with their gates stacked, as in PyTorch, after an axis for the
-    direction: forward, then backward.
+    Each direction has two bias vectors, for the input term and for the recurrent product. All
+    parameters are drawn from U(-1/sqrt(h), 1/sqrt(h)). The first axis of the weights is the
+    direction: forward, then backward. The other two axes are (out, in) with the gates stacked, as
+    in PyTorch.
 
     Attributes:
-        hidden: h, the width of each direction.
+        hidden: the number h of hidden units in each direction.
         cell: the kind of cell, "gru" or "lstm".
     """
 
@@ -139,7 +143,7 @@ class BidirectionalGated(nn.Module):
 
     @nn.compact
     def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
-        """Return predictions at every position.
+        """Return the predictions at every position of each prompt.
 
         Raises:
             Refused: if the cell is unknown.

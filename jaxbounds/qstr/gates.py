@@ -1,9 +1,9 @@
 """The gate networks of Lemmas 24, 25 and Proposition 26, built explicitly.
 
-The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) equals 2 x relu(s) if |s| >= e |x|. For
-smaller |s|, the two functions differ by at most e x^2/2. Interpolation of relu(.)^2 at equally
-spaced knots makes the function a network of two layers. This network is much narrower than the
-networks of Lemma 42.
+The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) equals 2 x relu(s) if |s| >= e |x|. If |s| <
+e |x|, the function differs from 2 x relu(s) by at most e x^2/2. If piecewise-linear interpolation
+at equally spaced knots replaces relu(.)^2, the function becomes a two-layer network. This network
+is much narrower than the networks of Lemma 42.
 """
 
 import math
@@ -27,7 +27,7 @@ from jaxbounds.qstr.rnn_construction import inner_products
 
 
 def _knots(radius: float, eps: float) -> tuple[int, float, float]:
-    """Return the number of knots that interpolate relu(.)^2, their spacing, and the tilt e.
+    """Return the number and spacing of the knots that interpolate relu(.)^2, and the tilt e.
 
     The tilt e and the interpolation each cause an error of at most eps/2.
     """
@@ -43,9 +43,9 @@ def _knots(radius: float, eps: float) -> tuple[int, float, float]:
 def gate_network(*, radius: float, eps: float, state_radius: float = 0.0) -> Network:
     """Build Lemma 24's network (h, x, z) -> h + 2 x relu(z - 1/2), with error at most eps.
 
-    The error bound holds on |x| <= radius, |z| <= 1; z = 1/2, x = radius attains the bound. Without
-    a state (state_radius = 0) the input is (x, z). Rows of W have the l_1 norm 1/R of the lemma,
-    with R = sqrt(1 + 4 radius^2 + state_radius^2).
+    The error bound holds for |x| <= radius and |z| <= 1; at z = 1/2 and x = radius the error equals
+    the bound. If there is no state h (state_radius = 0), the input is (x, z). The rows of W have
+    the l_1 norm 1/R, as in the lemma, with R = sqrt(1 + 4 radius^2 + state_radius^2).
 
     Raises:
         Refused: if eps is not between 0 and radius.
@@ -91,8 +91,9 @@ def network_norms(network: Network, /) -> Norms:
 def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms:
     """Return the `network_norms` of `gate_network` in closed form. All constants are explicit.
 
-    Let K = ceil(r/(4 eps) + 1/2) and e = eps/r^2. The width is m = 2 K, and |a|^2 = 2 R^2 (1 + e)^2
-    r^2 (4 K - 3). An input h (a state) adds 2 units to the width and 2 R^2 to |a|^2.
+    Let r be `radius`, K = ceil(r/(4 eps) + 1/2) and e = eps/r^2. The width is m = 2 K, and |a|^2 =
+    2 R^2 (1 + e)^2 r^2 (4 K - 3). A state h in the input adds 2 units to the width and 2 R^2
+    to |a|^2.
     """
     knots, spacing, tilt = _knots(radius, eps)
     R, state = math.sqrt(1 + 4 * radius**2 + state_radius**2), float(state_radius > 0)
@@ -102,12 +103,11 @@ def gate_norms(*, radius: float, eps: float, state_radius: float = 0.0) -> Norms
 
 
 def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
-    """Return the rates of Lemma 24's bounds (constants 1), on 2 or (with a state) 3 variables.
+    """Return the rates of Lemma 24's bounds (constants 1), for D = 2 inputs, or 3 with a state.
 
-    The bounds are Lemma 42's bounds with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D on D
-    variables, and |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W have l_1 norm at most 1/R, and biases
-    are at most 1. The result's `outer` is the bound on |a| sqrt(m), without the division by
-    sqrt(m).
+    The bounds are Lemma 42's bounds with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D,
+    and |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W have l_1 norm at most 1/R, and biases are at
+    most 1. The result's `outer` is the bound on |a| sqrt(m), without the division by sqrt(m).
     """
     unit = R**2 * math.log(R / eps) / eps
     width = unit**dimension
@@ -126,7 +126,7 @@ def printed_product_norms(*, de: int, eps: float) -> Norms:
 
 
 def block_network(*, q: int, d: int, radius: float, eps: float) -> Network:
-    """Build a network of (x, s_1, .., s_q) with 2 x relu(s_l - 1/2) +- eps in output block l.
+    """Build a network that maps (x, s_1, .., s_q) to 2 x relu(s_l - 1/2) +- eps in block l.
 
     The network is Lemma 25's network, (C.8) and (C.9).
 
@@ -146,8 +146,8 @@ def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) ->
 
     The layers are those of Lemma 23, those of Lemma 25 with error eps/4, and a threshold at eps/2.
     Block (slot) l of the output is within eps of x_i if t_l = i, and otherwise exactly 0. The error
-    bound holds for unit encodings of coherence at most 1/2. Inner products err by at most eps/(4
-    |A_2^T|_{1,inf} |W_2^T|_{1,inf}).
+    bound holds for unit encodings of coherence at most 1/2. The first layer computes inner products
+    up to an error of eps/(4 |A_2^T|_{1,inf} |W_2^T|_{1,inf}).
 
     Raises:
         Refused: if eps/4 is not between 0 and radius.
@@ -162,11 +162,11 @@ def printed_transition(*, q: int, d: int, de: int, radius: float, eps: float) ->
 
 
 def lipschitz_network(values: Float[Array, "knots"], /, *, radius: float) -> Network:
-    """Build Lemma 42's network in one dimension: it interpolates f at K + 1 equal knots.
+    """Build Lemma 42's network in one dimension, which interpolates f at K + 1 equidistant knots.
 
-    The knots divide [-radius, radius]. If f is L-Lipschitz, the network errs by at most L radius/K.
-    Rows of W are 1/radius or 0, and biases are at most 1. |a|^2 <= (L radius)^2 (4 K - 2) if
-    |f(-radius)| <= L radius.
+    The knots divide [-radius, radius] into K intervals. If f is L-Lipschitz, the network errs by at
+    most L radius/K. The entries of W are 1/radius or 0, and biases are at most 1.
+    If |f(-radius)| <= L radius, then |a|^2 <= (L radius)^2 (4 K - 2).
     """
     K = values.shape[0] - 1
     slopes = jnp.diff(values) * (K / 2)  # slopes in the variable t/radius
@@ -183,7 +183,7 @@ def lipschitz_norms(*, lipschitz: float, radius: float, eps: float) -> Norms:
     R sqrt((4 K - 2)(K + 1)) <= (9/2) (L R)^2/eps. All constants are explicit.
 
     Raises:
-        Refused: if eps is not between 0 and L R; above L R the zero network suffices.
+        Refused: if eps is not between 0 and L R; for eps above L R the zero network suffices.
     """
     reach = lipschitz * radius
     if not 0 < eps <= reach:

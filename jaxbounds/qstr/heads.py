@@ -1,8 +1,9 @@
 """The number of heads that a task needs, from the exact least risks behind Propositions 3 and 21.
 
-In both propositions, the first N/2 - 1 tokens are normal and the other N/2 + 1 tokens vanish. The
-labels at the positions of the vanishing tokens all depend on x_1, .., x_q, with q < N/2. H heads
-may attend to any tokens, but reveal only H (q + d) linear images of (x_1; ..; x_q).
+In the proofs of both propositions, the first N/2 - 1 tokens are normal and the other N/2 + 1 tokens
+are zero. The labels at the positions of the zero tokens are all equal to one function of x_1, ..,
+x_q, with q < N/2. H heads may attend to any tokens, but their outputs depend only on H (q + d)
+linear images of (x_1; ..; x_q).
 """
 
 from typing import NamedTuple
@@ -17,7 +18,10 @@ from jaxbounds.qstr.data import Prompts
 
 
 class RiskBound(NamedTuple):
-    """A lower bound on a risk. If the bound is `vacuous` (not above zero), `reason` says why."""
+    """A lower bound on a risk.
+
+    If the bound is not above zero, it is `vacuous`, and `reason` explains why.
+    """
 
     value: float
     vacuous: bool
@@ -50,7 +54,8 @@ def _bound(revealed: int, total: int, scale: float, H: int) -> RiskBound:
 def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
     """Return Proposition 3's bound: all networks of H heads have risk >= 1 - H (q + d) / (q d).
 
-    If `exact`, the bound counts N/2 + 1 instead of N/2 positions and is 1 + 2/N times as large.
+    If `exact` is set, the bound counts all N/2 + 1 positions of zero tokens instead of N/2, and is
+    1 + 2/N times as large.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -62,13 +67,14 @@ def coupled_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -
 def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False) -> RiskBound:
     """Return Proposition 3's sharpened bound: risk >= (1 - H/q)(1 - H/d) for H < min(q, d).
 
-    At a position with a vanishing token, head h has a slope in R^d (the derivative of its logits in
-    a key's token) and an attention vector in R^q. The H slopes span a subspace S. The H attention
-    vectors span a subspace A. The logits reveal the projection of the tokens on S x R^q, and the
-    outputs reveal the projection on R^d x A. Both S x R^q and R^d x A contain S x A, and the paper
-    counts the dimension of S x A twice. The outputs do not depend on a subspace of dimension (d -
-    H)(q - H) of R^d x R^q. So H >= min(q, d) heads are necessary. The number min(q, d) is also
-    enough: q heads by Lemma 11, d heads by `jaxbounds.qstr.few_heads`.
+    At a position whose own token is zero, head h has a slope in R^d (the derivative of a logit with
+    respect to the attended token). It also has the vector of its attention weights in R^q. The H
+    slopes span a subspace S. The H vectors of attention weights span a subspace A. The logits
+    determine the projection of the tokens on S x R^q, and the outputs determine the projection on
+    R^d x A. Both S x R^q and R^d x A contain S x A, and the paper counts the dimension of S x A
+    twice. The outputs do not depend on the component of the tokens in a subspace of dimension (d -
+    H)(q - H). So at least min(q, d) heads are necessary. The number min(q, d) is also enough: Lemma
+    11 constructs q heads, and `jaxbounds.qstr.few_heads` constructs d heads.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -81,8 +87,8 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
 def decoupled_head_bound(*, N: int, q: int, H: int, exact: bool = False) -> RiskBound:
     """Return Proposition 21's bound for block-diagonal W_QK and d = 1: risk >= 1 - H/q.
 
-    The two blocks of W_QK are the token and the position. The bound is false without the block
-    structure: see `jaxbounds.qstr.few_heads`.
+    The two blocks of W_QK act on the token and on the positional encodings. If W_QK is not
+    block-diagonal, the bound is false: see `jaxbounds.qstr.few_heads`.
 
     Raises:
         Refused: if N is odd, q > N/2 - 1, or a size is not positive.
@@ -100,12 +106,12 @@ def hidden_variance(V: Float[Array | np.ndarray, "k n"], /) -> Float[Array, ""]:
 
 
 def oracle_risk(V: Float[Array | np.ndarray, "k n"], /, *, N: int) -> Float[Array, ""]:
-    """Return the least averaged risk of a predictor that knows only V x, for x = (x_1; ..; x_q).
+    """Return the least averaged risk of predictors that use only V x, for x = (x_1; ..; x_q).
 
-    N/2 + 1 positions have the label (|x|^2 - n) / sqrt(n), with n = q d. The result is therefore
-    (1/2 + 1/N) Var(|x|^2 given V x) / n. The result is exact, because the conditional mean of the
-    label given V x attains this risk at the N/2 + 1 positions. The function `revealed_images`
-    returns the V of given heads.
+    At N/2 + 1 of the N positions, the label is (|x|^2 - n) / sqrt(n), with n = q d. The least risk
+    is therefore (1/2 + 1/N) Var(|x|^2 given V x) / n. The conditional mean of the label given V x
+    attains this risk at the N/2 + 1 positions. For the heads of a Transformer, the function
+    `revealed_images` returns V.
     """
     return (0.5 + 1.0 / N) * hidden_variance(V) / V.shape[1]
 
@@ -122,9 +128,9 @@ def lower_bound_prompts(
 ) -> Prompts:
     """Draw prompts from the distribution in the proofs of Propositions 3 and 21.
 
-    The tokens before N/2 - 1 are standard normal, and the others vanish. The t of the positions
-    before N/2 - 1 are random, and the other N/2 + 1 positions have t = (1, .., q). The label is the
-    centred square norm of the relevant tokens, divided by sqrt(q d).
+    The first N/2 - 1 tokens are standard normal, and the other N/2 + 1 tokens are zero. The first
+    N/2 - 1 positions have random t, and the other N/2 + 1 positions have t = (1, .., q). The label
+    is (|x|^2 - q d) / sqrt(q d), where x joins the q relevant tokens.
 
     Raises:
         Refused: if N is odd or q > N/2 - 1.
@@ -154,17 +160,17 @@ def revealed_images(
 ) -> Float[Array, "k qd"]:
     """Return H (q + d) linear forms of (x_1; ..; x_q) that determine the output of H heads.
 
-    Take a position whose own token vanishes. The logits of head h are q linear forms <A_h, x_j>,
+    Consider a position whose own token is zero. The logits of head h are q linear forms <A_h, x_j>,
     where A_h does not depend on x. The logits determine the attention weights. Given the attention
-    weights, the output of the head consists of d more linear forms. Given the values of all these
-    linear forms, x is still normal in the remaining directions. The rank of all linear forms is H
-    (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
+    weights, the output of the head consists of d more linear forms. Given the values of all H (q +
+    d) linear forms, x is still normal in the directions orthogonal to them. The rank of all linear
+    forms is H (q + d - H) for H <= min(q, d), see `sharpened_head_bound`.
 
     Args:
-        W_QK: the matrices of the H heads.
-        query: z_i of a position whose token vanishes.
-        keys: z_j of the q relevant tokens; the last d linear forms of each head depend on these
-            keys.
+        W_QK: the H heads' matrices W_QK.
+        query: the encoded token z_i of a position i whose own token x_i is zero.
+        keys: the encoded tokens z_j of the q relevant tokens; they determine the attention weights,
+            and so the last d linear forms of each head.
         d: dimension of a token.
     """
     H, q = W_QK.shape[0], keys.shape[0]

@@ -30,7 +30,7 @@ class Interpolator(NamedTuple):
     def squared_norm(self) -> Float[Array, ""]:
         """Return the squared norm |a|^2 + |w|^2 + |b|^2.
 
-        The network on R^d with W = w v^T and |v| = 1 has this norm too.
+        A network on R^d with the weights W = w v^T, |v| = 1, has the same squared norm.
         """
         return jnp.sum(self.a**2) + jnp.sum(self.w**2) + jnp.sum(self.b**2)
 
@@ -38,7 +38,7 @@ class Interpolator(NamedTuple):
 def unbalanced(z: Float[Array, "n"], y: Float[Array, "n"], /) -> Interpolator:
     """Return the unbalanced weights (a', (1, .., 1), b') of Lemma 38's network, for increasing z.
 
-    The slope changes at z_1 - 1, z_1, .., z_{n-1}.
+    The network's slope changes at z_1 - 1, z_1, .., z_{n-1}.
     """
     slopes = jnp.diff(y) / jnp.diff(z)
     before = jnp.concatenate([jnp.zeros(1, y.dtype), y[:1], slopes])
@@ -47,7 +47,7 @@ def unbalanced(z: Float[Array, "n"], y: Float[Array, "n"], /) -> Interpolator:
 
 
 def balance(network: Interpolator, c: Float[Array, ""], /) -> Interpolator:
-    """Return (c a, w / c, b / c), which is the same function for any c > 0."""
+    """Return the network (c a, w / c, b / c), which computes the same function for any c > 0."""
     return Interpolator(c * network.a, network.w / c, network.b / c)
 
 
@@ -86,20 +86,21 @@ def _refuse(z: Float[Array, "n"], y: Float[Array, "n"]) -> None:
 def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Interpolator:
     """Build Lemma 38's network of width n with value y_i at z_i and squared norm (C.16).
 
-    The points may come in any order. For y = 0 the result is the zero network. Values between close
-    points are sums of steep pieces. The rounding error of these sums grows like the unit of
-    rounding times |y| |z| / gap. Therefore compute in float64 (`jaxbounds.float64_on_cpu()`) if
-    there are many points or close points. Under a JAX trace the function does not check the points.
+    The points may come in any order. For y = 0 the result is the zero network. Between two close
+    points, the network's value is a sum of steep linear pieces. The rounding error of this sum
+    grows like the rounding unit times |y| |z| / gap. Therefore compute in float64
+    (`jaxbounds.float64_on_cpu()`) if there are many points or close points. If JAX traces the
+    function, it does not check the points.
 
     Args:
         z: the inputs, n distinct scalars.
         y: the n values of the network at the inputs z.
-        optimal: whether to balance the layers by the optimal constant instead of the paper's
-            constant.
+        optimal: whether the factor c of `balance` is the optimal factor instead of the paper's
+            factor.
 
     Raises:
         Refused: if z and y are not finite vectors of equal length, two points coincide, or two
-            points are so close that the slopes lose all digits.
+            points are so close that rounding destroys all digits of the slopes.
     """
     z, y = (jnp.asarray(values, dtype=jnp.result_type(float)) for values in (z, y))
     if z.ndim != 1 or z.shape != y.shape or not z.size:
@@ -118,7 +119,7 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
 
 
 def smallest_gap(z: Float[Array, "n"], /) -> Float[Array, ""]:
-    """Return the eps of (C.16), the smaller of 1 and the smallest gap between two points."""
+    """Return the number eps of (C.16): the smaller of 1 and the smallest gap between two points."""
     return jnp.min(jnp.diff(jnp.sort(z)), initial=1.0)
 
 
@@ -127,9 +128,9 @@ def norm_bound(
 ) -> Float[Array, ""]:
     """Return the bound (C.16): constant |y| sqrt(n + |z|^2) / eps, eps = min(1, smallest gap).
 
-    The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <= 3 (n +
-    |z|^2), balanced by the paper's c. The optimal balance needs only the constant 2 sqrt(48). All
-    constants are explicit.
+    The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <= 3
+    (n + |z|^2), balanced by the paper's c. If the optimal c balances the layers, the constant is
+    only 2 sqrt(48). All constants are explicit.
     """
     reach = jnp.sqrt(z.shape[0] + jnp.sum(z**2))
     return constant * vector_norm(y) * reach / smallest_gap(z)
@@ -138,15 +139,16 @@ def norm_bound(
 def separation(n: int, /) -> float:
     """Return Lemma 37's bound sqrt(pi) / (3 n^2).
 
-    Every gap |v^T (x_i - x_j)| is at least this bound, with probability at least 2/3.
+    All gaps |v^T (x_i - x_j)| along the random direction v are at least this bound, with
+    probability at least 2/3.
     """
     return math.sqrt(math.pi) / (3 * n**2)
 
 
 def bias_bound(z: Float[Array, "n"], /, *, printed: bool = False) -> Float[Array, ""]:
-    """Return Lemma 38's bound 3 |z|^2 + 2 on |b'|^2, or the printed, false bound |z|^2 + 1.
+    """Return the bound 3 |z|^2 + 2 on |b'|^2 in Lemma 38, or the printed, false |z|^2 + 1.
 
-    The proof uses z_1 twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. All constants are
+    The number z_1 enters twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. All constants are
     explicit.
     """
     square = jnp.sum(z**2)
@@ -162,7 +164,8 @@ def separated(x: Float[Array, "n d"], v: Float[Array, "d"], /) -> tuple[Array, A
 def embed_in_rnn(network: Interpolator, v: Float[Array, "d"], depth: int, /) -> Network:
     """Build Theorem 9's readout f_y of `depth` layers that computes the interpolator of v^T x.
 
-    Transitions and U are zero. The squared norm is 2|a|^2 + |w|^2 + |b|^2 + 2 (depth - 3) + 2.
+    The RNN's transitions and its input matrix U are zero. The readout's squared norm is
+    2|a|^2 + |w|^2 + |b|^2 + 2 (depth - 3) + 2.
 
     Raises:
         Refused: if the depth is below 3.

@@ -1,7 +1,8 @@
 """The limit on the information in n labels, as stated after Theorem 4 (Section 3.2).
 
 For the linear link y = <u, (x_{t_1}, .., x_{t_q})>, with |u| = 1 in R^{qd}, a label is one linear
-equation for u. No learner can distinguish two directions u that satisfy all n equations.
+equation for u. So no learner can distinguish two directions u that satisfy the equations of all n
+labels.
 """
 
 import jax.numpy as jnp
@@ -16,8 +17,7 @@ def mirrored_direction(
 ) -> Float[Array, "qd"]:
     """Return the direction farthest from u among directions with u's length and u's labels.
 
-    The direction is 2 P u - u, with the projection P onto the span of the relevant tokens of the n
-    labels.
+    This direction is 2 P u - u, where P projects onto the span of the n vectors of relevant tokens.
     """
     rows = span_rows(tokens)[0]
     return 2.0 * rows.T @ (rows @ u) - u
@@ -26,22 +26,25 @@ def mirrored_direction(
 def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float[Array, ""]:
     """Return |u - P u|^2, a bound on any estimate's squared distance from u or its mirror image.
 
-    Let b = 2 P u - u be the mirror image of u, with the projection P of `mirrored_direction`. The
-    mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v - (u + b) / 2|^2. So an estimate v misses
-    u or b by at least |u - b|^2 / 4 = |u - P u|^2. If the relevant tokens are fresh and have
-    covariance I, this squared distance is a risk. The estimate P u, which the labels determine,
-    attains this risk. All constants are explicit.
+    Let b = 2 P u - u be the mirror image of u, where P projects onto the span of the n vectors of
+    relevant tokens. The mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v - (u + b) / 2|^2.
+    So |u - v|^2 or |b - v|^2 is at least |u - b|^2 / 4 = |u - P u|^2 for every estimate v. If new
+    relevant tokens have covariance I, the squared distance of an estimate from u is its risk. The
+    estimate P u, which the labels determine, attains the bound. All constants are explicit.
     """
     return jnp.sum((u - mirrored_direction(tokens, u)) ** 2) / 4.0
 
 
 def label_limit(n: int, /, *, q: int, d: int) -> float:
-    """Return the risk 1 - n/(qd) that n labels leave on average over u. All constants are explicit.
+    """Return the least possible risk 1 - n/(qd) after n labels, on average over u.
 
-    Some u has at least the average risk. The average of `hidden_risk` over the sphere is 1 -
-    rank/(qd). So a learner with risk r needs (1 - r) q d labels, the order Omega(qd) that the paper
-    states. A prompt gives one label in (2.3) or in simple-qSTR. The averaged risk (2.2) of other
-    models has up to N labels for each prompt.
+    All constants are explicit.
+
+    For some u, the risk is at least this average. The average of `hidden_risk` over the sphere of u
+    is 1 - rank/(qd), with the rank of the n vectors of relevant tokens. So a learner with risk r
+    needs (1 - r) q d labels, the order Omega(qd) that the paper states. A prompt contains one label
+    for the risk (2.3) or for simple-qSTR. For the averaged risk (2.2) of other models, a prompt
+    contains up to N labels.
 
     Raises:
         Refused: if n is negative, or q or d is not positive.

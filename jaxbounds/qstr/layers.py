@@ -1,4 +1,4 @@
-"""Layers with PyTorch's initialisation, as in the published protocol, and a ReLU network."""
+"""Layers with PyTorch's initialisation, as in the paper's public code, and a ReLU network."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def uniform(bound: float, /) -> Initialiser:
 def uniform_fan_in(fan_in: int, /) -> Initialiser:
     """Return an initialiser that draws from U(-1/sqrt(fan_in), 1/sqrt(fan_in)), as PyTorch does.
 
-    PyTorch draws biases from this law too.
+    PyTorch draws the biases from the same uniform law.
     """
     return uniform(1.0 / math.sqrt(fan_in))
 
@@ -38,7 +38,7 @@ class TorchMLP(nn.Module):
     """A ReLU network whose layers are initialised like PyTorch's Linear.
 
     Attributes:
-        widths: the widths of the hidden layers, and last the width of the output.
+        widths: the widths of the hidden layers, followed by the width of the output.
     """
 
     widths: tuple[int, ...]
@@ -66,6 +66,6 @@ class FeedForward(nn.Module):
 
     @nn.compact
     def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
-        """Return predictions at every position."""
+        """Return the predictions at every position of each prompt."""
         flat = z.reshape(*z.shape[:-2], -1)
         return TorchMLP((*self.widths, z.shape[-2]), name="mlp")(flat)

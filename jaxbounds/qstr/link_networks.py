@@ -1,9 +1,10 @@
 """Two-layer networks of Assumption 2 for the smooth links that have no exact network.
 
-Each network interpolates functions of one variable at equally spaced knots. The network's error is
-therefore at most spacing^2/8 times the function's largest second derivative, and eps_2NN is the
-square of this bound. A unit relu(1) represents a constant. The link `xor` jumps between -1 and 1,
-so every continuous network has an error of at least 1, the zero network's error.
+Each network interpolates functions of one variable at equally spaced knots. A network's error is
+therefore at most spacing^2/8 times the largest second derivative of the interpolated function. The
+number eps_2NN is the square of this bound. A hidden unit with the constant value relu(1) represents
+an additive constant. The link `xor` jumps between -1 and 1, so every continuous network has an
+error of at least 1, as large as the error of the zero network.
 """
 
 import math
@@ -19,7 +20,7 @@ from jaxbounds.qstr.relu_networks import square_hinges
 
 
 class Approximation(NamedTuple):
-    """A network with its eps_2NN, the squared error of Assumption 2 on |x_l| <= radius."""
+    """A network, and its squared error eps_2NN of Assumption 2 on tokens |x_l| <= radius."""
 
     network: TwoLayer
     eps_2nn: float
@@ -47,7 +48,7 @@ def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int)
     are explicit.
 
     Raises:
-        Refused: if there is no knot or the radius is not positive.
+        Refused: if the number of knots is below 1, or the radius is not positive.
     """
     _checked(radius, knots)
     end = math.sqrt(q) * radius
@@ -64,11 +65,11 @@ def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approxima
     """Approximate the link (|x_1|^2 + .. + |x_q|^2 - qd) / sqrt(qd) by ReLUs of each coordinate.
 
     Each interpolant of x_lk^2 exceeds the square by at least 0 and at most h^2/4, with h = r /
-    knots. Subtracting a constant from the network halves the largest error, so |g - network| <=
-    sqrt(qd) h^2/8. All constants are explicit.
+    knots. The function subtracts a constant from the network, which halves the largest error,
+    so |g - network| <= sqrt(qd) h^2/8. All constants are explicit.
 
     Raises:
-        Refused: if there is no knot or the radius is not positive.
+        Refused: if the number of knots is below 1, or the radius is not positive.
     """
     _checked(radius, knots)
     kappa, beta = square_hinges(radius, knots)

@@ -1,8 +1,8 @@
 """Links g of Definition 2, and the two-layer networks of Assumption 2 that represent them.
 
 A link maps the q relevant tokens to a label, g: R^{q x d} -> R. Each link has a function `init`
-that draws its parameters and a pure function `apply`. A sweep can therefore draw one link for each
-seed.
+that draws its parameters and a pure function `apply`. An experiment can therefore draw a different
+link for each random seed.
 """
 
 import math
@@ -41,7 +41,7 @@ class TwoLayer(NamedTuple):
         return root * jnp.sqrt(jnp.sum(self.a**2)), weights / root
 
     def with_unit_weights(self) -> "TwoLayer":
-        """Rescale the weights to (W, b) / r_w and r_w a, so that r_w is 1 (the same function)."""
+        """Rescale the weights to (W, b) / r_w and r_w a; the network computes the same function."""
         _, r_w = self.radii()
         return TwoLayer(r_w * self.a, self.W / r_w, self.b / r_w)
 
@@ -51,9 +51,9 @@ class Link:
     """A link function with its name.
 
     Attributes:
-        name: the key in `LINKS`.
-        init: `init(key, q, d) -> parameters`.
-        apply: `apply(parameters, tokens (..., q, d)) -> labels (...)`.
+        name: the link's name, its key in `LINKS`.
+        init: the function `init(key, q, d) -> parameters` that draws the link's parameters.
+        apply: the function `apply(parameters, tokens (..., q, d)) -> labels (...)`.
         two_layer: a function from parameters to the exact network of Assumption 2 (eps_2NN = 0), or
             None if there is no exact network.
     """
@@ -65,7 +65,7 @@ class Link:
 
 
 def sphere(key: Array, /, *shape: int) -> Float[Array, "*shape"]:
-    """Draw uniform directions: unit vectors along the last axis of `shape`."""
+    """Draw uniform unit vectors; the last axis of `shape` holds a vector's coordinates."""
     direction = jax.random.normal(key, shape)
     return direction / jnp.sqrt(jnp.sum(direction**2, axis=-1, keepdims=True))
 

@@ -1,11 +1,11 @@
 """Compute Theorem 9's memorising networks of least norm, a convex problem over neurons.
 
-Units a_j relu(<w_j, x> + b_j) have the variation V = sum_j |a_j| |(w_j, b_j)|. If each unit shares
-its norm evenly between its two layers, the squared norm |vec|^2 of all parameters is 2 V. V is the
-total mass of a measure on unit neurons. V and the predictions are linear in this measure, so a
-linear program finds the least V over a finite dictionary of neurons. The linear program's result is
-an upper estimate of the least norm. Neurons outside the dictionary, and networks that use their
-states, may have a smaller norm.
+A network of units a_j relu(<w_j, x> + b_j) has the variation V = sum_j |a_j| |(w_j, b_j)|.
+If |a_j| = |(w_j, b_j)| for each unit, the squared norm |vec|^2 of all parameters is 2 V. A network
+is a signed measure on unit neurons, and V is the total mass of the measure. The predictions are
+linear in the measure, so a linear program finds the least V over a finite dictionary of neurons.
+The linear program's result is an upper estimate of the least norm. Neurons outside the dictionary,
+and networks that use their states, may have a smaller norm.
 """
 
 from typing import Any, NamedTuple
@@ -35,8 +35,8 @@ def variation(network: TwoLayer, /) -> Any:
 def memorising_product(variation: Any, depth: int, /) -> Any:
     """Return the product 2^{depth - 2} V^2 of the layers' squared norms in `deep_readout`.
 
-    If the layers are balanced, |vec|^2 is depth times the depth-th root of this product. The AM-GM
-    inequality shows that this product bounds L^2 |U|_F^2 of any network with at most this |vec|^2
+    If all layers have equal norms, |vec|^2 is depth times the depth-th root of the product. Every
+    network with at most this |vec|^2 has an L^2 |U|_F^2 below the product, by the AM-GM inequality
     (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). All constants are explicit.
 
     Raises:
@@ -48,11 +48,11 @@ def memorising_product(variation: Any, depth: int, /) -> Any:
 
 
 def deep_readout(network: TwoLayer, depth: int, /) -> Network:
-    """Build Theorem 9's readout f_y of `depth` layers that computes the network at least norm.
+    """Build Theorem 9's readout f_y of `depth` layers that computes a network at least norm.
 
-    The layers sum the units with a_j > 0 and the units with a_j < 0 separately. Every further ReLU
-    leaves both sums unchanged, and the last layer computes their difference. All layers have equal
-    norms.
+    The second layer sums the units with a_j > 0 and the units with a_j < 0 separately. Every later
+    ReLU keeps the two sums, which are not negative, and the last layer computes their difference.
+    All layers of the readout have equal norms.
 
     Raises:
         Refused: if the depth is below 2.
@@ -77,28 +77,28 @@ def deep_readout(network: TwoLayer, depth: int, /) -> Network:
 def stateless_risk(
     values: Float[Draws, "m"], own: Float[Draws, "m"], /, *, N: int
 ) -> Float[Draws, "m"]:
-    """Return, for each draw of x_j, the risk (task q = 1) of a network that depends only on x_j.
+    """Return, for each x_j, the risk (task q = 1) of a network that depends only on x_j.
 
-    The caller averages the result over the draws. The label is <u, x_j> with probability 1/N, and
-    otherwise a standard normal number independent of x_j. So the average risk is at least 1 - 1/N^2
-    for every network.
+    The caller averages the result over random tokens x_j. The label is <u, x_j> with probability
+    1/N, and otherwise a standard normal number independent of x_j. So every network that depends
+    only on x_j has an average risk of at least 1 - 1/N^2.
 
     Args:
-        values: the network's predictions at draws of x_j.
-        own: <u, x_j> at these draws.
+        values: the network's predictions at the random tokens x_j.
+        own: the numbers <u, x_j> at the same tokens x_j.
         N: number of tokens in a prompt.
     """
     return ((values - own) ** 2 + (N - 1) * (values**2 + 1)) / N
 
 
 class Memorised(NamedTuple):
-    """A network through given points, and a bound on how far its variation V is from the least one.
+    """A network through given points, and a bound on the factor between V and the least variation.
 
     Attributes:
         network: a two-layer network that passes through the points.
-        price: the largest left side of a neuron's constraint in the dual linear program (the
-            constraint is at most 1), among the unit neurons that the restarts found; at least 1. If
-            no neuron has a larger left side, the least variation is at least V / price.
+        price: the largest value |dual^T relu(neuron)| among the unit neurons that the ascents
+            found, at least 1; the dual linear program requires values of at most 1. If no neuron
+            has a larger value, the least variation is at least V / price.
     """
 
     network: TwoLayer
@@ -106,9 +106,9 @@ class Memorised(NamedTuple):
 
 
 def _ascend(rows: np.ndarray, dual: np.ndarray, w: np.ndarray, steps: int) -> np.ndarray:
-    """Increase |dual^T relu(rows w)| by ascent over neurons w of norm 1.
+    """Increase the dual constraint's value |dual^T relu(rows w)| by ascent over unit neurons w.
 
-    Each ascent step tries six lengths and keeps the best.
+    Each ascent step tries six step lengths, and continues from the best result.
     """
     w, moving = w.copy(), np.arange(len(w))
     strides = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 10.0])
@@ -145,18 +145,19 @@ def least_variation(
 ) -> Memorised:
     """Find a network of small variation V through n points, by linear programs over neurons.
 
-    The first dictionary holds the affine interpolant (if it exists), Lemma 38's neurons along one
-    direction, and random neurons. The random neurons are in the span of the data, because the span
-    contains the best neurons. Each round adds neurons, found by ascent, that violate a constraint
-    of the dual program. The result has n neurons, of which some may be zero. Compute in float64 if
-    there are many points or close points, as for Lemma 38's network.
+    The first linear program chooses among the neurons of the affine interpolant (if it exists),
+    Lemma 38's neurons along one direction, and random neurons. The random neurons lie in the span
+    of the data, because the best neurons lie there. Each round adds neurons, found by ascent, whose
+    constraint in the dual linear program is violated. The resulting network has n neurons, of which
+    some may be zero. Compute in float64 if there are many points or close points, as for Lemma 38's
+    network.
 
     Args:
         x: the points through which the network must pass, shape (n, d).
         y: the values at the points, shape (n,).
-        seed: seed of the random neurons.
-        units: the number of neurons that a round draws at random, and the largest number that it
-            adds.
+        seed: the seed of the random neurons.
+        units: the number of random neurons that each round draws, and also the largest number of
+            neurons that a round adds.
         rounds: the number of linear programs that the search solves.
 
     Raises:

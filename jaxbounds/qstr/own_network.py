@@ -1,9 +1,9 @@
 """Find the parameter of a user's network that multiplies the prompt, if there is exactly one.
 
-Theorem 6 speaks of p -> f(T, W x): the matrix W multiplies the flattened prompt, and the arbitrary
-function f depends on the prompt only through W x. This module decides, from the names and shapes of
-the parameters, whether a network has the form f(T, W x). The module accepts linen variables, nnx
-modules and states, Equinox modules, and nested dicts.
+Theorem 6 is about networks of the form p -> f(T, W x). The matrix W multiplies the flattened prompt
+x, and the arbitrary function f depends on the prompt only through W x. This module decides, from
+the names and shapes of the parameters, whether a network has the form f(T, W x). The module accepts
+Flax linen variables, nnx modules and states, Equinox modules, and nested dicts.
 """
 
 from collections.abc import Mapping
@@ -23,9 +23,10 @@ READS_TOKENS = {
     "a normalisation": ("norm", "ln", "scale"),
     "an embedding": ("embed", "embedding", "pos", "position", "wpe", "wte"),
 }
-"""A dictionary from a kind of layer to the names that mark it in a parameter's path.
+"""A dictionary from a kind of layer to the words in a parameter's path by which the kind is
+recognised.
 
-A layer of these kinds acts on the tokens themselves, not only on W x.
+Layers of these kinds act on the tokens themselves, not only on W x.
 """
 
 
@@ -47,12 +48,12 @@ def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:
 def first_layer(
     weights: Mapping[str, np.ndarray], inputs: int, /, *, first: str = ""
 ) -> tuple[str, Float[np.ndarray, "m inputs"] | None, list[Reason]]:
-    """Return the path of the matrix W with `inputs` inputs, W, and reasons if W is not identified.
+    """Return the path of the matrix W, the matrix W, and the reasons if no W is identified.
 
     Args:
         weights: a dictionary from the path of each parameter to its array.
-        inputs: number of entries of the flattened prompt, as the network receives it.
-        first: path of W, needed if several matrices have `inputs` inputs.
+        inputs: the number of entries of the flattened prompt, which is the number of inputs of W.
+        first: the path of W; it is needed if several matrices have `inputs` inputs.
     """
     known = {name: w for name, w in weights.items() if not first or name == first}
     places = [(name, axis) for name, w in known.items() for axis in _input_axes(name, w.shape)]
@@ -81,11 +82,12 @@ def first_layer(
 
 
 def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list[Reason]:
-    """Return reasons that name layers which may receive the prompt directly, not through the first.
+    """Return reasons that name layers which may receive the prompt other than through W x.
 
-    If `first` names a first layer with `width` outputs, the function lists each parameter whose
-    input width no chain of matrices from this layer reaches. If `first` is "", the function lists
-    the parameters whose names mark a layer that acts on tokens.
+    If `first` names a first layer with `width` outputs, the function follows the matrices whose
+    numbers of inputs fit the outputs of this layer or of a later one. It lists the other
+    parameters. If `first` is "", the function lists the parameters whose names mark a layer that
+    acts on tokens.
     """
     rest = {name: w for name, w in weights.items() if name != first}
     reached, growing = {width}, bool(first)
@@ -112,16 +114,16 @@ def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list
 
 
 def _input_axes(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the axes of a matrix that may be its inputs.
+    """Return the axes of a matrix that may correspond to its inputs.
 
-    The names "kernel" and "weight" determine the axis.
+    The names "kernel" and "weight" determine this axis.
     """
     said = {"kernel": (0,), "weight": (1,)}.get(name.rsplit("/", 1)[-1], (0, 1))
     return said if len(shape) == 2 else ()
 
 
 def _kind(name: str, weight: np.ndarray) -> str:
-    """Return the kind of a parameter's layer, from its path, or from its shape (3 axes or more)."""
+    """Return the kind of a parameter's layer, from the parameter's path or its number of axes."""
     parts = [part.rstrip("0123456789") for part in name.lower().replace("_", "/").split("/")]
     for kind, marks in READS_TOKENS.items():
         if any(mark in (part if len(mark) > 3 else [part]) for part in parts for mark in marks):

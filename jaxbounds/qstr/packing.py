@@ -1,9 +1,9 @@
 """Packings of the unit ball of R^d (Lemma 41): two upper bounds, lower bounds, and examples.
 
 P is the packing number: the largest number of points of the ball whose pairwise distances are at
-least eps. Lemma 41 bounds log P by the smaller of two terms. The first term is a valid volume
-bound. The second term is Maurey's covering bound of the l1 ball. The paper prints the second term
-for the l2 ball, where the term is no upper bound.
+least eps. Lemma 41 bounds log P by the smaller of two terms. The first term, a comparison of
+volumes, is a valid bound. The second term is Maurey's bound for covers of the l1 ball. The paper
+uses the second term for the l2 ball, where it is not an upper bound.
 """
 
 import math
@@ -31,7 +31,7 @@ def maurey(d: ArrayLike, eps: ArrayLike, /) -> Any:
 def volume_lower(d: ArrayLike, eps: ArrayLike, /) -> Any:
     """Return d log(1/eps), a lower bound on log P for eps < 1 (P is the packing number).
 
-    The bound holds because a maximal packing covers the ball.
+    The bound holds because the balls of radius eps around a maximal packing cover the unit ball.
     """
     xp = array_module(d, eps)
     return xp.maximum(0.0, real(d) * xp.log(1.0 / eps))
@@ -55,12 +55,13 @@ def golay_points() -> Float[np.ndarray, "4096 24"]:
 
 
 def covering_number(distances: Float[np.ndarray, "n n"], eps: float, /) -> int:
-    """Return the least number of balls of radius eps that cover a finite set, exactly.
+    """Return exactly the least number of balls of radius eps that cover a finite set.
 
     The centres of the balls are points of the finite set.
 
     Raises:
-        Refused: if there are more than 16 points, which have too many subsets.
+        Refused: if there are more than 16 points, because the function tries all subsets of the
+            points.
     """
     n = len(distances)
     if n > 16:

@@ -1,8 +1,8 @@
-"""The paper's bidirectional RNN (Section 5): residual transitions with projected states.
+"""The paper's bidirectional RNN (Section 5), with residual transitions and projected states.
 
-The states are h->_1 = 0 and h->_{i+1} = Pi_r(h->_i + f->(h->_i, z_i)), and their mirror image h<-.
-The prediction is yhat_i = f_y(h->_i, h<-_i, z_i). The state at i does not depend on token i, unlike
-the states of PyTorch's or Flax's RNNs.
+The states are h->_1 = 0 and h->_{i+1} = Pi_r(h->_i + f->(h->_i, z_i)), and the backward states h<-
+are defined in the same way from the last token on. The prediction is yhat_i = f_y(h->_i, h<-_i,
+z_i). The state at position i does not depend on token i, unlike in PyTorch's or Flax's RNNs.
 """
 
 from collections.abc import Callable
@@ -36,14 +36,14 @@ def exclusive_states(
     radius: float | Float[Array, ""] = jnp.inf,
     reverse: bool = False,
 ) -> Float[Array, "*batch N dh"]:
-    """Return the states of all positions by a scan; the state at i does not depend on token i.
+    """Compute the states of all positions by a scan; the state at i does not depend on token i.
 
     Args:
-        transition: f(h, z), the increment of the state.
+        transition: the function f(h, z) that returns the increment of the state.
         z: the encoded tokens of the prompts.
-        hidden: dimension d_h of the state.
+        hidden: the dimension d_h of the state.
         radius: radius of the ball onto which states are projected.
-        reverse: whether the scan starts at the last token, as for h<-.
+        reverse: whether the scan starts at the last token, as for the backward states h<-.
     """
 
     def step(h: Array, token: Array) -> tuple[Array, Array]:
@@ -59,7 +59,7 @@ def exclusive_sums(
 ) -> Float[Array, "*batch N dh"]:
     """Return the states of all positions, for increments that do not depend on the state.
 
-    The state at i does not depend on token i. The states are not projected.
+    The state at i does not depend on token i. The function does not project the states onto a ball.
     """
     if reverse:
         return jnp.flip(exclusive_sums(jnp.flip(increments, -2)), -2)
@@ -71,10 +71,10 @@ class BidirectionalRNN(nn.Module):
     """The RNN of Section 5 with trainable ReLU transitions and readout.
 
     Attributes:
-        hidden: d_h, dimension of the state.
-        transition_widths: hidden widths of f-> and f<-.
-        readout_widths: hidden widths of the readout f_y.
-        radius: r_h, the radius of the ball onto which states are projected.
+        hidden: the dimension d_h of a state.
+        transition_widths: the hidden widths of the transitions f-> and f<-.
+        readout_widths: the hidden widths of the readout f_y.
+        radius: the radius r_h of the ball onto which states are projected.
     """
 
     hidden: int
@@ -84,7 +84,7 @@ class BidirectionalRNN(nn.Module):
 
     @nn.compact
     def __call__(self, z: Float[Array, "*batch N De"]) -> Float[Array, "*batch N"]:
-        """Return predictions at every position."""
+        """Return the predictions at every position of each prompt."""
         states = []
         for name, reverse in (("forward", False), ("backward", True)):
             net = TorchMLP((*self.transition_widths, self.hidden), name=name)

@@ -1,4 +1,4 @@
-"""ReLU networks as explicit weights: evaluation, changes of the output, and building blocks."""
+"""Build, change and evaluate ReLU networks that are given by explicit weights."""
 
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ def evaluate(network: Network, x: Float[Array, "*batch i"], /) -> Float[Array, "
 
 
 def layer(W: np.ndarray, b: np.ndarray | None = None, /) -> Layer:
-    """Make a layer in the current default precision; the bias is zero by default."""
+    """Return a layer in JAX's current default precision; the bias is zero by default."""
     dtype = jnp.zeros(()).dtype
     b = np.zeros(len(W)) if b is None else b
     return Layer(np.asarray(W, dtype), np.asarray(b, dtype))
@@ -46,10 +46,7 @@ def shift_output(network: Network, offset: Float[Weights, "o"], /) -> Network:
 
 
 def shrink_output(network: Network, threshold: float, /) -> Network:
-    """Append the map v -> relu(v - e) - relu(-v - e), which is zero if |v| <= e.
-
-    Here e is `threshold`.
-    """
+    """Append the map v -> relu(v - e) - relu(-v - e), which is zero if |v| <= e = `threshold`."""
     W, b = network[-1]
     both = Layer(np.concatenate([W, -W]), np.concatenate([b, -b]) - threshold)
     eye = np.eye(W.shape[0])
@@ -57,7 +54,7 @@ def shrink_output(network: Network, threshold: float, /) -> Network:
 
 
 def product_error(radius: float, knots: int, /) -> float:
-    """Return s^2 / 16, the error of a product built by `square_hinges`, with s = radius / knots.
+    """Return s^2/16, the error of a product built by `square_hinges`, with s = radius / knots.
 
     All constants are explicit.
     """
@@ -67,13 +64,13 @@ def product_error(radius: float, knots: int, /) -> float:
 def square_hinges(radius: float, knots: int, /) -> tuple[np.ndarray, np.ndarray]:
     """Return (kappa, beta) such that sum_k beta_k relu(|v| - kappa_k) interpolates v^2.
 
-    The interpolation holds on [-radius, radius]. The interpolant P is even in v, so the product
-    (P(a + b) - P(a - b))/4 approximates a b and vanishes exactly at b = 0. If the spacing is
-    s = radius / knots, P exceeds the square by at most s^2/4, and the product errs by at most
+    The interpolation holds on [-radius, radius]. The interpolant P of v^2 is even in v. So (P(a +
+    b) - P(a - b))/4 approximates the product a b, and is exactly zero at b = 0. If the spacing is
+    s = radius / knots, P exceeds v^2 by at most s^2/4, and the approximate product errs by at most
     s^2/16.
 
     Raises:
-        Refused: if there is no knot or the radius is not positive.
+        Refused: if the number of knots is below 1, or the radius is not positive.
     """
     if knots < 1 or radius <= 0:
         raise Refused(

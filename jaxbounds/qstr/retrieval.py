@@ -1,7 +1,8 @@
 """Attention that retrieves the relevant tokens: construction (A.2) of Lemma 11 and its error.
 
-W_QK of head h is zero except for the block alpha I, in the rows of the query's w_{t_h} and the
-columns of the key's w_j. So the logits are alpha (d/q) <w_{t_ih}, w_j>.
+The matrix W_QK of head h is zero except for the block alpha I, in the rows of the query's w_{t_h}
+and the columns of the key's w_j. So head h has the logit alpha (d/q) <w_{t_ih}, w_j> for query i
+and key j.
 """
 
 import math
@@ -20,9 +21,9 @@ from jaxbounds.qstr.links import TwoLayer
 ROUNDING = 1e-6
 """Two encodings count as equal if their inner product (signed coherence) exceeds 1 - ROUNDING.
 
-A larger value refuses more encodings. `ROUNDING` is a relative difference of inner products. The
-functions `inverse_temperature` and those of `rnn_construction` use this constant. Float32 cannot
-resolve smaller differences.
+A larger value refuses more encodings. The constant is a relative difference of inner products;
+float32 cannot resolve smaller differences. `inverse_temperature` and the functions of
+`rnn_construction` use the constant.
 """
 
 
@@ -39,8 +40,9 @@ def inverse_temperature(
 ) -> Any:
     """Return Lemma 11's alpha, with which attention changes the prediction by at most sqrt(eps).
 
-    alpha = q / ((1 - mu) d) log(2 r_a r_w r_x N sqrt(q) / sqrt(eps)); the paper has mu = 1/2. The
-    result is never negative: if eps is large enough, alpha = 0 suffices.
+    The formula is alpha = q / ((1 - mu) d) log(2 r_a r_w r_x N sqrt(q) / sqrt(eps)), with the
+    signed coherence mu of the encodings. The paper has mu = 1/2. If eps is so large that alpha = 0
+    suffices, the result is 0.
 
     Raises:
         Refused: if the signed coherence mu is not below 1 by more than rounding (two encodings
@@ -63,10 +65,10 @@ def inverse_temperature(
 
 
 def retrieval_weights(alpha: ArrayLike, /, *, q: int, d: int, de: int) -> Float[Array, "q De De"]:
-    """Return W_QK of the q heads of (A.2).
+    """Return the matrices W_QK of the q heads of (A.2).
 
-    The block of head h (rows of the query's w_{t_h}, columns of the key's w_j) is alpha I; all
-    other entries are zero.
+    The only nonzero block of head h is alpha I, in the rows of the query's w_{t_h} and the columns
+    of the key's w_j.
     """
     De = d + (q + 1) * de
     eye = alpha * jnp.eye(de)
@@ -80,7 +82,7 @@ def retrieval_weights(alpha: ArrayLike, /, *, q: int, d: int, de: int) -> Float[
 def transformer_parameters(
     network: TwoLayer, alpha: ArrayLike, /, *, q: int, d: int, de: int
 ) -> dict[str, dict[str, Array]]:
-    """Return parameters of `SparseTransformer(heads=q, width=m_g)` for Lemma 11's construction."""
+    """Return Lemma 11's construction as parameters of `SparseTransformer(heads=q, width=m_g)`."""
     m, De = network.a.shape[0], d + (q + 1) * de
     W = jnp.zeros((m, q, De), network.W.dtype).at[:, :, :d].set(network.W.reshape(m, q, d))
     weights = retrieval_weights(alpha, q=q, d=d, de=de).astype(network.W.dtype)
@@ -88,7 +90,7 @@ def transformer_parameters(
 
 
 def _attend(omega: Float[Array, "N de"], sharpness: ArrayLike) -> Float[Array, "N N"]:
-    """Compute the attention of the N queries w_1, .., w_N; every position uses q of them."""
+    """Return the attention weights of N queries w_1, .., w_N; each position uses q of them."""
     return jax.nn.softmax(sharpness * (omega @ omega.T), axis=-1)
 
 
@@ -101,7 +103,7 @@ def retrieve(
 ) -> Float[Array, "N q d"]:
     """Return the tokens that the q heads retrieve at every position.
 
-    The function never forms the De x De matrix W_QK.
+    The function computes the attention without the De x De matrix W_QK.
     """
     q, d = t.shape[1], x.shape[1]
     return (_attend(omega, alpha * (d / q)) @ x)[t]
@@ -114,9 +116,9 @@ def retrieval_error(
     alpha: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """Return the largest distance in R^{qd} of the q retrieved tokens from the q wanted tokens.
+    """Return the largest distance in R^{qd} of the q retrieved from the q relevant tokens.
 
-    The maximum is over positions.
+    The function maximises over all positions.
     """
     (N, d), q = x.shape, t.shape[1]
     # The average of differences avoids cancellation.
@@ -126,7 +128,7 @@ def retrieval_error(
 
 
 def _below_own(omega: Float[Array, "N de"]) -> Float[Array, "N N"]:
-    """Return <w_t, w_j> - |w_t|^2 for all t, j: the score of token j minus the wanted token's."""
+    """Return <w_t, w_j> - |w_t|^2 for all t, j: the score of token j minus that of token t."""
     gram = omega @ omega.T
     return gram - jnp.diagonal(gram)[:, None]
 
@@ -140,18 +142,20 @@ def retrieval_error_bound(
     q: int,
     coherence: float | Float[Array, ""] | None = None,
 ) -> Float[Array, ""]:
-    """Return Lemma 11's tail 2 sqrt(q) r (N - 1) exp(-alpha (1 - mu) d / q), r = max |x_i|.
+    """Return Lemma 11's bound on the distance of the retrieved from the relevant tokens.
+
+    The bound is 2 sqrt(q) r (N - 1) exp(-alpha (1 - mu) d / q) with r = max |x_i|.
 
     All constants are explicit.
 
     Args:
         x: the tokens x_i of a prompt, as rows.
         omega: the encodings w_i of the tokens, as rows.
-        alpha: the inverse temperature of the attention.
+        alpha: the factor alpha of the attention's logits (an inverse temperature).
         q: number of relevant tokens of each position.
-        coherence: mu, an upper bound on the coherence of encodings of unit norm; 1/2 in the paper.
-            The function does not check this bound. The default measures 1 - mu as the
-            least |w_t|^2 - <w_t, w_j>, which is valid for any encodings.
+        coherence: an upper bound mu on the coherence of encodings of unit norm; 1/2 in the paper.
+            The function does not check that mu is such a bound. The default replaces 1 - mu by the
+            measured minimum of |w_t|^2 - <w_t, w_j>, which is valid for any encodings.
 
     Raises:
         Refused: if the number of encodings differs from the number of tokens.
@@ -182,9 +186,10 @@ def retrieval_error_bound_by_row(
 ) -> Float[Array, ""]:
     """Bound the retrieval error by sum_j e^{alpha (d/q)(<w_t, w_j> - |w_t|^2)} |x_j - x_t|.
 
-    The sum uses every inner product instead of the largest one, and distances of tokens instead of
-    norms. The sum never exceeds the result of `retrieval_error_bound` with its default `coherence`.
-    The sum is valid for any encodings, up to rounding.
+    Unlike `retrieval_error_bound`, the sum uses every inner product instead of the largest one, and
+    distances between tokens instead of norms. The sum never exceeds the result of
+    `retrieval_error_bound` with its default `coherence`. The sum is a valid bound for any
+    encodings, up to rounding.
     """
     q, d = t.shape[1], x.shape[1]
     distance = vector_norm(x[:, None, :] - x[None, :, :])

@@ -1,4 +1,4 @@
-"""Lemma 42 on the disc: the smallest two-layer network that approximates a function within eps."""
+"""Find small two-layer networks that approximate a function on the disc, as in Lemma 42."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ class RidgeNetwork(NamedTuple):
     """A network sum_i a_i relu(<w_i, x> + b_i) with |w_i| <= 1/R and |b_i| <= 1.
 
     Attributes:
-        a: outer weights a_i.
-        W: inner weights w_i, as rows of norm at most 1/R.
-        b: biases b_i.
+        a: the outer weights a_i.
+        W: the inner weights w_i, as rows of norm at most 1/R.
+        b: the biases b_i.
     """
 
     a: Float[np.ndarray, "m"]
@@ -44,20 +44,20 @@ def least_ridge_network(
     directions: int,
     biases: int,
 ) -> RidgeNetwork:
-    """Find the network of least |a|_1, from given units, that is within eps of the given values.
+    """Find the network of least |a|_1, from given units, that approximates values within eps.
 
-    A linear program chooses among units of all directions and biases. The function then splits a
-    unit of weight a_i into copies of equal weight, in numbers roughly proportional to |a_i|. So
-    |a|_2 sqrt(m) is at most sqrt 2 |a|_1 for m units.
+    A linear program chooses among units with all combinations of `directions` and `biases`. The
+    function then splits a unit of weight a_i into copies of equal weight, in numbers roughly
+    proportional to |a_i|. So |a|_2 sqrt(m) is at most sqrt 2 |a|_1 for m units.
 
     Args:
         x: the points of the disc at which the network is fitted, as rows.
-        values: values of the function at the points.
-        eps: largest error at the points.
-        radius: R, the radius of the disc.
-        directions: number of directions of a half-circle; the function adds the opposite
+        values: the values of the approximated function at the points.
+        eps: the largest allowed error at the points.
+        radius: the radius R of the disc.
+        directions: the number of directions on a half-circle; the function adds the opposite
             directions.
-        biases: number of biases from -1 to 1.
+        biases: the number of biases, equally spaced from -1 to 1.
 
     Raises:
         Refused: if no network of these units is within eps; more units may suffice.
@@ -92,10 +92,10 @@ def least_ridge_network(
 def printed_lipschitz_norms(
     *, lipschitz: float, radius: float, eps: float, dimension: int
 ) -> tuple[float, float]:
-    """Return the rates of Lemma 42's m and |a|_2 sqrt(m), with C_1 = C_2 = 1.
+    """Return Lemma 42's bounds on m and |a|_2 sqrt(m), with the constants C_1 = C_2 = 1.
 
-    Let B = L R (1 + log(L R/eps))/eps. Then m <= C_1 B^d and |a|_2 sqrt(m) <= C_2 L R B^{(d +
-    1)/2}.
+    Let B = L R (1 + log(L R/eps))/eps. The bounds are m <= C_1 B^d and |a|_2 sqrt(m) <= C_2 L R
+    B^{(d + 1)/2}.
     """
     reach = lipschitz * radius
     unit = reach * (1 + np.log(reach / eps)) / eps

@@ -1,7 +1,7 @@
-"""Lower bounds on recurrent networks, from Proposition 8 (printed and repaired) and Theorem 9.
+"""Lower bounds on the size of recurrent networks: Proposition 8 (printed, repaired), Theorem 9.
 
-The paper hides all constants. If a function has the explicit constants of the paper's proof, its
-docstring says so.
+The paper hides all constants of these bounds. If a function computes a bound with the constants of
+the proof, the function's docstring says so.
 """
 
 import math
@@ -19,7 +19,7 @@ from jaxbounds.qstr.relu_networks import Layer
 def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> float:
     """Return N / log(1 + L^2 |U|_op^2), Proposition 8's lower bound on d_h up to a constant.
 
-    The bound is valid, unlike `printed_norm_lower_bound`.
+    This bound is valid; the bound of `printed_norm_lower_bound` is not.
     """
     return N / math.log1p((lipschitz * operator_norm) ** 2)
 
@@ -27,19 +27,20 @@ def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> floa
 def printed_norm_lower_bound(*, N: int, lipschitz: float, width: int) -> float:
     """Return N / (L^2 log(1 + d_h)), Proposition 8's false lower bound on |U|_op^2.
 
-    Proposition 8 claims the bound up to a constant. Here L is the Lipschitz constant of the
-    readout. The random-code RNN (`jaxbounds.qstr.code_rnn`) violates the bound at any constant.
+    Proposition 8 claims this bound up to a constant factor. Here L is the Lipschitz constant of the
+    readout. The random-code RNN (`jaxbounds.qstr.code_rnn`) violates the bound, whatever the
+    constant.
     """
     return N / (lipschitz**2 * math.log1p(width))
 
 
 def repaired_norm_lower_bound(*, N: int, lipschitz: float) -> float:
-    """Return N / L^2, a lower bound on |U|_F^2 up to a constant, without a logarithm.
+    """Return N / L^2, the repaired lower bound on |U|_F^2, up to a constant factor.
 
     The set {(U-> h->, U<- h<-)} has Gaussian width at most sqrt(2) r_h |U|_F. Sudakov's inequality
-    then bounds its packing number, and the proof of Proposition 35 shows that this number is at
-    least exp(c N). The size of d_h does not matter, so Theorem 9's condition d_h <= exp(N^c) is
-    superfluous.
+    then bounds the packing number of this set from above. The proof of Proposition 35 shows that
+    the packing number is at least exp(c N). The bound does not depend on d_h, so Theorem 9's
+    condition d_h <= exp(N^c) is superfluous.
     """
     return N / lipschitz**2
 
@@ -47,10 +48,10 @@ def repaired_norm_lower_bound(*, N: int, lipschitz: float) -> float:
 def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
     """Bound the log packing number of {U h: |h->|, |h<-| <= 1} at distance `separation`.
 
-    The proof compares the set with M independent standard normals. For M >= 2, the maximum of these
-    normals has mean >= sqrt(log M / (pi log 2)). Therefore `separation` times sqrt(log M / (2 pi
-    log 2)) is at most sqrt(2) |U|_F, an upper bound on the Gaussian width of the set. All constants
-    are explicit.
+    The proof compares a packing of M points with M independent standard normal numbers. For M >= 2,
+    the maximum of these numbers has a mean of at least sqrt(log M / (pi log 2)). Therefore
+    `separation` times sqrt(log M / (2 pi log 2)) is at most sqrt(2) |U|_F, an upper bound on the
+    Gaussian width of the set. All constants are explicit.
     """
     return 4 * math.pi * math.log(2) * (frobenius_norm / separation) ** 2
 
@@ -58,15 +59,16 @@ def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
 def unlearned_risk(product: float, /, *, N: int) -> float:
     """Return a lower bound on the risk (q = 1) of every RNN with L^2 |U|_F^2 <= product, r_h = 1.
 
-    Let r be the risk. Fix a position j, a token x_j and the pointers t_i of the other positions i.
-    For some choice of the pointers t_i, the risk averaged over the values k != j of t_j is at most
-    r' = r N/(N - 1). For such pointers, the predictions are L-Lipschitz in V = U h_j. A net of {U
-    h} of fineness s/L has log size at most S L^2 |U|_F^2/s^2 (`sudakov_log_packing`, S = 4 pi log
-    2). The net's point nearest to V determines N - 1 independent normal tokens up to sqrt(r') + s
-    on average. The normal's rate-distortion function then gives the bound
-    log size >= (N - 1) log 1/(sqrt(r') + s). Write sqrt(r') = (1 - tau) e^{-tau/2}. The best
-    fineness is s = tau e^{-tau/2}, so L^2 |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S). At product = 0
-    the result is 1 - 1/N, the risk of a network that outputs x_j if t_j = j. All constants are
+    Proof: let r be the risk. Fix a position j, its token x_j, and the position t_i of the relevant
+    token for every i except j. For some choice of these t_i, the risk averaged over the values k !=
+    j of t_j is at most r' = r N/(N - 1). The predictions at position j are L-Lipschitz in V = U
+    h_j. The set {U h} has a net of fineness s/L whose log size is at most S L^2 |U|_F^2/s^2
+    (`sudakov_log_packing`, S = 4 pi log 2). The net's point nearest to V determines N - 1
+    independent normal tokens up to sqrt(r') + s on average. The rate-distortion function of normal
+    tokens then shows that the log size of the net is at least (N - 1) log 1/(sqrt(r') + s). Let tau
+    solve sqrt(r') = (1 - tau) e^{-tau/2}. At s = tau e^{-tau/2}, the two bounds on the log size
+    show L^2 |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S). If product = 0, the lower bound is 1 - 1/N.
+    This is the risk of a network that is right at position j only if t_j = j. All constants are
     explicit.
 
     Raises:
@@ -92,7 +94,7 @@ def shortest_length(product: float, /, *, risk: float) -> int:
     All constants are explicit.
 
     Raises:
-        Refused: if the risk is not between 0 and 1.
+        Refused: if `risk` is not between 0 and 1.
     """
     if not 0 < risk < 1:
         raise Refused(f"risk={risk}, expected a number between 0 and 1. Try risk=0.5")
@@ -112,7 +114,7 @@ def weight_norm_lower_bound(
 ) -> Float[Array, ""] | float:
     """Bound |vec Theta|^2 from below by depth * (L^2 |U|_F^2)^{1/depth}.
 
-    The inequality of arithmetic and geometric means over the layers gives this bound.
+    The proof applies the inequality of arithmetic and geometric means to the norms of the layers.
     """
     return depth * lipschitz_norm_square ** (1.0 / depth)
 
@@ -120,7 +122,7 @@ def weight_norm_lower_bound(
 def lipschitz_and_norm(
     U: Float[Array, "m dh"], layers: Sequence[Layer], /
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return L, the product of the operator norms of W_2, .., W_{L_y}, and |vec Theta|^2."""
+    """Return the product L of the operator norms of W_2, .., W_{L_y}, and |vec Theta|^2."""
     lipschitz = jnp.prod(jnp.stack([spectral_norm(jnp.asarray(W)) for W, _ in layers]))
     return lipschitz, jnp.sum(U**2) + sum(jnp.sum(W**2) + jnp.sum(b**2) for W, b in layers)
 
@@ -128,16 +130,17 @@ def lipschitz_and_norm(
 def sample_exponent(*, depth: int, width_exponent: float = 0.0, repaired: bool = True) -> float:
     """Return the exponent c_1 of Theorem 9.
 
-    Learners that minimise the norm fail if n is below a constant times N^{c_1}.
+    Theorem 9: learners that minimise the norm fail if n is below a constant times N^{c_1}.
 
-    Memorising n labels needs only |vec Theta|^2 = O(n^3) (Lemma 36). A small risk needs a
-    |vec Theta|^2 of order (N / log d_h)^{1/depth} by the printed Proposition 8, with d_h <=
-    exp(N^c), and of order N^{1/depth} by the repaired Proposition 8.
+    Memorising n labels needs only |vec Theta|^2 = O(n^3) (Lemma 36). A small risk needs a larger
+    norm if n is small. The printed Proposition 8 requires |vec Theta|^2 of order (N / log
+    d_h)^{1/depth} with d_h <= exp(N^c), and the repaired Proposition 8 requires the order
+    N^{1/depth}.
 
     Args:
-        depth: L_y, number of layers of the readout.
+        depth: the number L_y of layers of the readout.
         width_exponent: the exponent c in Theorem 9's condition d_h <= exp(N^c).
-        repaired: whether to use the repaired Proposition 8.
+        repaired: whether to use the repaired Proposition 8 instead of the printed one.
 
     Raises:
         Refused: if the depth is below 2 or c is outside [0, 1).

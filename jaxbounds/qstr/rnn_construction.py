@@ -1,9 +1,10 @@
 """The bidirectional RNN that solves simple-qSTR (Propositions 26 and 28), as exact weights.
 
-The transition ignores the state. Slot l, the l-th block of d numbers, of f(z_i) is x_i if t_l = i,
-and otherwise 0. So slot l of the forward state h->_i is x_{t_l} if t_l < i. Slot l of the backward
-state h<-_i is x_{t_l} if t_l > i. The sum h->_i + h<-_i + f(z_i) holds every relevant token. Tokens
-are encoded without the factor sqrt(d/q): z_i = (x_i, w_i, w_{t_1}, .., w_{t_q}).
+The increment f(z_i) of the state does not depend on the state. The increment consists of q slots
+(blocks of d numbers): slot l is x_i if t_l = i, and otherwise 0. So slot l of the forward state
+h->_i is x_{t_l} if t_l < i. Slot l of the backward state h<-_i is x_{t_l} if t_l > i. So the slots
+of the sum h->_i + h<-_i + f(z_i) are the q relevant tokens. Tokens are encoded without the factor
+sqrt(d/q): z_i = (x_i, w_i, w_{t_1}, .., w_{t_q}).
 """
 
 from typing import Any
@@ -29,7 +30,7 @@ from jaxbounds.qstr.retrieval import ROUNDING
 
 
 def _selectors(q: int, d: int, de: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the rows of the identity that select x, w_i and (w_{t_1}; ..; w_{t_q}) from z_i."""
+    """Return three matrices that select x, w_i and (w_{t_1}; ..; w_{t_q}) from z_i."""
     eye = np.eye(d + (q + 1) * de)
     return eye[:d], eye[d : d + de], eye[d + de :]
 
@@ -45,10 +46,10 @@ def _check(coherence: float, radius: float) -> None:
 
 
 def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) -> Layer:
-    """Build the layer that computes the gates from s = inner v + constant, and copies x.
+    """Build the layer that computes the gates of all slots, and copies x.
 
-    The inner product s_l belongs to slot l, which holds one relevant token. The gate of slot l is
-    relu((s_l - mu)/(1 - mu)). Here mu is `coherence`.
+    The layer computes the inner products s = inner v + constant of its input v. The gate of slot l
+    is relu((s_l - mu)/(1 - mu)), where mu is `coherence`.
     """
     width = inner.shape[1]
     scale = 1.0 / (1.0 - coherence)
@@ -58,10 +59,10 @@ def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) 
 
 
 def _spread(q: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return two matrices that act on (relu(x), relu(-x), c), where c are the gates of the q slots.
+    """Return two matrices that act on (relu(x), relu(-x), c), where c are the q slots' gates.
 
-    The result of the first matrix repeats x once for each slot. The result of the second matrix
-    repeats each gate c_l once for each coordinate of x.
+    The first matrix maps this vector to q copies of x, one for each slot. The second matrix maps it
+    to d copies of each gate c_l, one for each coordinate of x.
     """
     x = np.concatenate([np.eye(d), -np.eye(d), np.zeros((d, q))], axis=1)
     c = np.concatenate([np.zeros((q, 2 * d)), np.eye(q)], axis=1)
@@ -72,15 +73,16 @@ def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float
     """Build the four layers of f(z), exact for Rademacher encodings with coherence at most mu.
 
     For w in {-1, 1}^de / sqrt(de), <w_i, w_t> = |w_i + w_t|_1 / sqrt(de) - 1. One ReLU layer
-    computes this inner product. The gate c is 1 if t_l = i, and otherwise 0. So the third layer,
-    relu(+-x - B (1 - c)), keeps x if c = 1 and removes it if c = 0.
+    therefore computes these inner products. The gate c of slot l is 1 if t_l = i, and otherwise 0.
+    So the third layer, relu(+-x - B (1 - c)), keeps x if c = 1 and removes it if c = 0.
 
     Args:
-        q: number of relevant tokens.
-        d: dimension of a token.
-        de: dimension of an encoding.
-        radius: B, at least max |x_ik|.
-        coherence: mu; the gate relu((s - mu)/(1 - mu)) is 0 for all s <= mu.
+        q: the number of relevant tokens.
+        d: the dimension of a token.
+        de: the dimension of an encoding.
+        radius: a bound B on every |x_ik|.
+        coherence: the number mu; the gate relu((s - mu)/(1 - mu)) is 0 for all inner products s <=
+            mu.
 
     Raises:
         Refused: if the coherence is outside [0, 1) or the radius is not positive.
@@ -100,12 +102,13 @@ def exact_transition(*, q: int, d: int, de: int, radius: float, coherence: float
 
 
 def inner_products(*, q: int, d: int, de: int, knots: int) -> tuple[Layer, np.ndarray]:
-    """Return a layer and a matrix A_1 with A_1 relu(.) = (x; <w_i, w_{t_l}> for each l).
+    """Return a layer and a matrix A_1 that compute (x; <w_i, w_{t_l}> for each l).
 
-    The construction is Lemma 23, (C.3) to (C.7). The tokens are exact: x = relu(x) - relu(-x). The
-    inner products of unit vectors err by at most de times `product_error(2, knots)`. Rows of W_1
-    have l_1 norm 1 and biases are at most 1, as Lemmas 22 and 23 require. To meet these limits, the
-    units that compute products have the input (w + w') / 2 and doubled outer weights.
+    The construction is Lemma 23, (C.3) to (C.7). The layer passes tokens on without error, as x =
+    relu(x) - relu(-x). The inner products of unit vectors err by at most de times `product_error(2,
+    knots)`. Rows of W_1 have l_1 norm 1 and biases are at most 1, as Lemmas 22 and 23 require. To
+    keep to these limits, the units that compute products have the input (w + w') / 2 and doubled
+    outer weights.
     """
     x, own, wanted = _selectors(q, d, de)
     kappa, beta = square_hinges(2.0, knots)
@@ -124,19 +127,19 @@ def interpolated_transition(
 ) -> Network:
     """Build the four layers of f(z) for any unit encodings, with approximate squares.
 
-    Piecewise-linear interpolation approximates the squares, and differences of squares give the
-    products. The error of the gate is of order de / knots^2, and the error of the product is of
-    order (radius / knots)^2. If the gate is closed, the output is exactly 0. The gate closes only
-    if the inner product plus the error of its approximation is at most `coherence`. Therefore
-    choose a `coherence` above the encodings' coherence by at least the error of the inner product.
+    The layers approximate squares by piecewise-linear interpolation, and compute products as
+    differences of squares. The error of the gate is of order de / knots^2, and the error of the
+    product is of order (radius / knots)^2. If the gate is closed, the output is exactly 0. The gate
+    closes only if the inner product plus the error of its approximation is at most `coherence`. So
+    `coherence` must exceed the encodings' coherence by at least the error of the inner product.
 
     Args:
-        q: number of relevant tokens.
-        d: dimension of a token.
-        de: dimension of an encoding.
-        radius: B, at least max |x_ik|.
-        knots: number of linear pieces that approximate v^2 for v >= 0.
-        coherence: mu, the inner product up to which the gate is closed.
+        q: the number of relevant tokens.
+        d: the dimension of a token.
+        de: the dimension of an encoding.
+        radius: a bound B on every |x_ik|.
+        knots: the number of linear pieces that approximate v^2 for v >= 0.
+        coherence: the inner product mu up to which the gate is closed.
 
     Raises:
         Refused: if the coherence is outside [0, 1) or the radius is not positive.
@@ -156,7 +159,9 @@ def interpolated_transition(
 def interpolated_error(
     *, q: int, d: int, de: int, radius: float, knots: int = 32, coherence: float = 0.5
 ) -> float:
-    """Bound the error of an entry of `interpolated_transition`. All constants are explicit.
+    """Bound the error of each entry of `interpolated_transition`'s output.
+
+    All constants are explicit.
 
     The inner product errs by at most de times `product_error(2, knots)`, and the gate by 1/(1 - mu)
     times as much. The bound holds under two conditions. First, the coherence of the encodings plus
@@ -172,12 +177,12 @@ def biased_transition(
 ) -> Network:
     """Build `exact_transition` plus a constant error, with or without the rectifier of (C.2).
 
-    The constant lies in [eps/2, eps]. Without the rectifier, every step errs by at most eps (C.1),
-    and N steps err by up to N eps. The rectifier removes the errors of all steps except the step i
-    = t_l, so errors do not accumulate.
+    The constant lies in [eps/2, eps]. If there is no rectifier, every step errs by at most eps
+    (C.1), and N steps err by up to N eps. The rectifier removes the errors of all steps except the
+    step i = t_l, so errors do not accumulate.
 
     Raises:
-        Refused: if the noise is outside [eps/2, eps].
+        Refused: if the constant error `noise` is outside [eps/2, eps].
     """
     noise = np.asarray(noise)
     if not np.all((noise >= eps / 2) & (noise <= eps)):
@@ -197,7 +202,7 @@ def recovered_tokens(
     *,
     q: int,
 ) -> Float[Array, "*batch N q d"]:
-    """Return h->_i + h<-_i + f(z_i), which equals (x_{t_1}; ..; x_{t_q}) at every position i."""
+    """Return h->_i + h<-_i + f(z_i) for all i; without errors it is (x_{t_1}; ..; x_{t_q})."""
     total = forward + backward + increments
     return total.reshape(*total.shape[:-1], q, -1)
 
@@ -234,13 +239,14 @@ def readout(network: TwoLayer, transition: Network, /) -> Network:
 def constructed_rnn(
     transition: Network, network: TwoLayer, z: Float[Array, "*batch N De"], /
 ) -> Float[Array, "*batch N"]:
-    """Return the constructed RNN's predictions; two exclusive prefix sums replace the scan.
+    """Return the constructed RNN's predictions; prefix sums over the tokens replace the scan.
 
     Args:
         transition: the layers of f(z), from `exact_transition` or another function of this module.
             The function does not check the conditions on the encodings and on max |x_ik|.
-        network: the link g as a two-layer network, `find_link(..).two_layer(parameters)`.
-        z: prompts whose positions share t (`sample_prompts(.., simple=True)`), encoded by
+        network: the two-layer network that represents the link g:
+            `find_link(..).two_layer(parameters)`.
+        z: encoded prompts whose positions share t (`sample_prompts(.., simple=True)`), encoded by
             `encode(.., scale=False)`.
     """
     increments = evaluate(transition, z)

@@ -1,8 +1,9 @@
-"""Theorem 6 as an exact risk, and as a certificate for your own data and network.
+"""Theorem 6's least risk, computed exactly, and a certificate for your own data and network.
 
-Take x ~ N(0, I_{Nd}) and y = <u, x_{t_1}> with t_1 uniform. A predictor f(t, W x) has a first layer
-W with rows in a subspace of R^{Nd}. Let P be the projection on this subspace. No predictor of this
-form has a smaller risk than E[y | t, P x].
+The tokens are x ~ N(0, I_{Nd}) and the label is y = <u, x_{t_1}> with uniform t_1. The theorem is
+about predictors f(t, W x) whose first layer W has its rows in a subspace of R^{Nd}. No such
+predictor has a smaller risk than E[y | t, P x], where P projects onto the subspace. P_kk is the d x
+d diagonal block of P for token k.
 """
 
 from typing import Any, NamedTuple
@@ -24,12 +25,12 @@ def span_rows(
 ) -> tuple[Float[Array, "k Nd"], Int[Array, ""]]:
     """Return orthonormal rows that span the samples, and their rank.
 
-    The first result has min(n, Nd) rows; the rows beyond the rank are zero.
+    The returned array has min(n, Nd) rows; the rows beyond the rank are zero.
 
     Args:
-        samples: flattened prompts; duplicates are harmless.
-        tolerance: singular values below tolerance times the largest count as zero; by default
-            max(n, Nd) times the rounding unit.
+        samples: the flattened prompts, as rows; duplicates change nothing.
+        tolerance: the relative tolerance: singular values below `tolerance` times the largest
+            singular value count as zero. The default is max(n, Nd) times the rounding unit.
     """
     singular, rows = jnp.linalg.svd(samples, full_matrices=False)[1:]
     if tolerance is None:
@@ -54,18 +55,18 @@ def diagonal_block_mean(basis: Float[Array, "r Nd"], /, *, d: int) -> Float[Arra
 
 
 def direction_risk(basis: Float[Array, "r Nd"], u: Float[Array, "d"], /) -> Float[Array, ""]:
-    """Return the exact least risk at direction u: |u|^2 - u^T ((1/N) sum_k P_kk) u."""
+    """Return the exact least risk for the direction u: |u|^2 - u^T ((1/N) sum_k P_kk) u."""
     return u @ u - u @ diagonal_block_mean(basis, d=u.shape[0]) @ u
 
 
 def extreme_risks(
     basis: Float[Array, "r Nd"], /, *, d: int
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the least risks at the worst and at the easiest unit direction u.
+    """Return two least risks: for the worst and for the easiest unit direction u.
 
-    The results are 1 - lambda for the smallest and the largest eigenvalue lambda of
-    `diagonal_block_mean`. The first result is at least the average over directions, 1 - rank/(N d)
-    >= 1 - n/(N d): Theorem 6.
+    They are 1 - lambda for the smallest and the largest eigenvalue lambda of `diagonal_block_mean`.
+    The worst direction's risk is at least the average over directions, 1 - rank/(N d), which is at
+    least Theorem 6's bound 1 - n/(N d).
     """
     spectrum = jnp.linalg.eigvalsh(diagonal_block_mean(basis, d=d))
     return 1 - spectrum[0], 1 - spectrum[-1]
@@ -84,19 +85,21 @@ def best_prediction(
 
 
 class SpanCertificate(NamedTuple):
-    """The least risk of predictors f(t, W x) whose W has its rows in the samples' span.
+    """The least risk of predictors f(t, W x) if the rows of W lie in the samples' span.
 
     Attributes:
         average: the least risk, averaged over uniform unit directions u: 1 - rank/(N d).
-        worst: the least risk at the worst unit u, 1 - lambda_min((1/N) sum_k P_kk) >= average.
-        easiest: the least risk at the easiest unit u, 1 - lambda_max(..); it may be far below the
-            average.
-        direction: the least risk at the given u, which is |u|^2 times the least risk at u / |u|;
-            NaN if the caller gave no u.
-        printed: Theorem 6's printed bound 1 - n/(N d), which has n in place of the rank.
-        rank: the rank of the samples.
-        vacuous: whether the bound says nothing, because `average` is 0.
-        reason: the networks that the certificate covers, or the reason why it is vacuous, in words.
+        worst: the least risk for the worst unit vector u: 1 - lambda_min((1/N) sum_k P_kk), at
+            least `average`.
+        easiest: the least risk for the easiest unit vector u: 1 - lambda_max((1/N) sum_k P_kk); it
+            may be far below `average`.
+        direction: the least risk for the caller's u, which is |u|^2 times the least risk for
+            u / |u|; NaN if the caller gave no u.
+        printed: Theorem 6's printed bound 1 - n/(N d), which has the number n of samples in place
+            of the rank.
+        rank: the rank of the matrix of samples.
+        vacuous: whether the bound is trivial, because `average` is 0.
+        reason: a text: for which networks the certificate holds, or why it is vacuous.
     """
 
     average: float
@@ -116,7 +119,7 @@ def _measured(samples: Float[Array, "n Nd"], u: Float[Array, "d"]) -> tuple[Arra
 
 
 def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Convert the prompts and the direction to float64, and refuse arrays of a wrong shape."""
+    """Convert the prompts and the direction u to float64, and refuse arrays of a wrong shape."""
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 3 or 0 in x.shape[1:]:
         raise Refused(
@@ -142,18 +145,18 @@ def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
 def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> SpanCertificate:
     """Bound from below the risk of networks of Definition 5 that were trained on your prompts.
 
-    The bound is Theorem 6. The theorem assumes fresh N(0, I) tokens, and first layers whose rows
-    are in the span of the training prompts. Minimum-norm interpolators and stationary points with
-    l2 regularisation have such first layers, for any width. AdamW's decoupled decay leaves the
-    span, so the bound does not cover networks trained by AdamW. The function computes ranks in
-    float64, whatever the setting.
+    The bound is Theorem 6. The theorem assumes that the tokens of test prompts are N(0, I), and
+    that the rows of the first layer are in the span of the training prompts. Minimum-norm
+    interpolators and stationary points with l2 regularisation have such first layers, for any
+    width. AdamW's updates move the rows out of the span, so the bound does not cover networks
+    trained by AdamW. The function computes ranks in float64, whatever JAX's precision setting is.
 
     Args:
         x: the training prompts (n, N, d), of any real type; repeated prompts count once.
-        u: a direction of the link in R^d, if you know one.
+        u: the direction u of the link in R^d, if you know it.
 
     Raises:
-        Refused: if an array has another shape, or is not finite.
+        Refused: if an array has a wrong shape, or is not finite.
     """
     x, u = _checked(x, u)
     n, N, d = x.shape
@@ -193,10 +196,12 @@ class Applicable(NamedTuple):
     """Theorem 6's bound for a network, or all reasons why the theorem does not apply to it.
 
     Attributes:
-        bound: the certificate of the prompts; None if there are reasons.
-        first: the path of the layer that the function identified as W; "" if it found none.
-        off_span: `off_span_fraction` of W's token coordinates; NaN if it was not measured.
-        reasons: all reasons; empty if the bound applies.
+        bound: the certificate for the prompts; None if the theorem does not apply.
+        first: the path of the parameter that the function identified as W; "" if it found no such
+            parameter.
+        off_span: the share `off_span_fraction` of W's columns for token coordinates; NaN if it was
+            not computed.
+        reasons: all reasons why the theorem does not apply; empty if it applies.
     """
 
     bound: SpanCertificate | None
@@ -217,23 +222,23 @@ def applicable(
 ) -> Applicable:
     """Decide whether Theorem 6 bounds the risk of a trained network, and list all reasons if not.
 
-    The theorem has two conditions. First, the network depends on the prompt only through W x.
-    Second, the rows of W are in the span of the training prompts (Definition 5). If the network or
-    the prompts do not fit, the result lists the reasons; the function raises no error. Parameters
-    do not show skip connections, whether tokens are N(0, I), or whether labels are <u, x_t> with
-    one t for all positions (simple-1STR). Check these three points (skip connections, tokens,
-    labels) yourself.
+    Theorem 6 has two conditions on the network. First, the network depends on the prompt only
+    through W x. Second, the rows of W are in the span of the training prompts (Definition 5). If
+    the network or the prompts do not fit, the result lists the reasons; the function raises no
+    error. The parameters do not show three facts; check these facts yourself. The network must have
+    no skip connections, the tokens must be N(0, I), and the labels must be <u, x_t> with one t for
+    all positions (simple-1STR).
 
     Args:
-        model: a pytree of trained weights: linen variables, an nnx module or its state, an Equinox
-            module, nested dicts. A matrix called "kernel" has its inputs on the first axis, and a
-            matrix called "weight" has its outputs on the first axis.
+        model: the trained weights as a pytree: Flax linen variables, an nnx module or its state, an
+            Equinox module, or nested dicts. A matrix called "kernel" has its inputs on the first
+            axis, and a matrix called "weight" has its outputs on the first axis.
         x: the prompts (n, N, d) on which the model was trained.
         u: the direction of the link in R^d, if you know it.
-        first: the path of W. If you give this path, you assert that all other layers depend on the
-            prompt only through W x.
-        encoded: D, the dimension of an encoded token; by default d.
-        tolerance: the largest accepted share of |W|_F^2 outside the span.
+        first: the path of W. A caller who gives this path asserts that all other layers depend on
+            the prompt only through W x.
+        encoded: the dimension D of an encoded token; by default d.
+        tolerance: the largest accepted share of |W|_F^2 outside the span of the prompts.
     """
     reasons, weights, name, share = [], {}, "", float("nan")
     missing, fit = x is None, False

@@ -13,7 +13,8 @@ def diagonal_recurrence(
 ) -> Float[Array, "*batch N h"]:
     """Compute h_i = decay * h_{i-1} + inputs_i for all i in parallel.
 
-    The associative operation is (a, b)(a', b') = (a a', a' b + b').
+    The scan combines the pairs (decay, inputs_i) by the associative operation (a, b)(a', b') = (a
+    a', a' b + b').
     """
 
     def combine(earlier: tuple, later: tuple) -> tuple:
@@ -28,8 +29,9 @@ class LinearStateSpace(nn.Module):
     """A model with diagonal linear recurrences in both directions and a ReLU readout.
 
     Attributes:
-        hidden: dimension of the state of each direction.
-        readout_widths: hidden widths of the readout, whose input also contains the token itself.
+        hidden: the dimension of the state of each direction.
+        readout_widths: the hidden widths of the readout; the readout's input is both states and the
+            token itself.
     """
 
     hidden: int = 64

@@ -1,8 +1,8 @@
 """Theorems 4, 7 and 10: the paper's bounds with the hidden constants as arguments.
 
-The paper prints orders of growth. Each function has an argument for each constant that an order
-hides. A function whose name ends in `_explicit` computes all constants from the paper's own chain
-of lemmas. The module `excess` holds this chain.
+The paper states these theorems up to constants. Each function has an argument for each constant
+that the theorem hides. A function whose name ends in `_explicit` instead computes all constants
+from the lemmas of the paper's proof, which the module `excess` implements.
 """
 
 import math
@@ -36,19 +36,19 @@ def theorem_4(
 ) -> float:
     """Return `approximation` eps_2NN + `estimation` C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
 
-    The value is the bound of Theorem 4. The factor C_1 is R^2 q d in the theorem, and R^4 q d in
+    This sum is the bound of Theorem 4. The factor C_1 is R^2 q d in the theorem, and R^4 q d in
     Appendix A (erratum E12). The arguments hold all constants that the theorem hides.
 
     Args:
-        n: number of prompts, with one position each.
-        q: number of relevant tokens of each position.
-        d: dimension of a token.
-        m_g: width of the network in Assumption 2.
+        n: the number of training prompts, with one labelled position each.
+        q: the number of relevant tokens of each position.
+        d: the dimension of a token.
+        m_g: the width of the two-layer network in Assumption 2.
         R: the radius of the class {|vec Theta| <= R}.
-        eps_2nn: the squared error of Assumption 2.
-        approximation: the constant that the paper's sign for "up to a constant" hides.
-        estimation: the constant and the logarithms that O~ hides.
-        power: the power of R in C_1, 2 or 4.
+        eps_2nn: the squared error eps_2NN of Assumption 2.
+        approximation: the constant in front of eps_2NN, which the theorem hides.
+        estimation: the factor in front of C_1: the constant and the logarithms that O~ hides.
+        power: the power of R in C_1: 2 as in the theorem, or 4 as in Appendix A.
     """
     sizes = m_g * q * (d + q) + q**3 + q * d**2
     return approximation * eps_2nn + estimation * R**power * q * d * math.sqrt(sizes / n)
@@ -68,12 +68,12 @@ def theorem_7(
     The arguments hold all constants that the theorem hides.
 
     Args:
-        n: number of prompts, with one position each.
+        n: the number of training prompts, with one labelled position each.
         N: number of tokens in a prompt.
-        eps_2nn: the squared error of Assumption 2.
-        approximation: the constant that the paper's sign for "up to a constant" hides.
-        polynomial: poly as a function of log(nN); its other variables d, q, m_g, 1/eps_2NN, r_a and
-            r_w have the values of the problem.
+        eps_2nn: the squared error eps_2NN of Assumption 2.
+        approximation: the constant in front of eps_2NN, which the theorem hides.
+        polynomial: the theorem's polynomial as a function of log(nN) alone; its other variables d,
+            q, m_g, 1/eps_2NN, r_a and r_w are fixed.
     """
     return approximation * eps_2nn + math.sqrt(polynomial(math.log(n * N)) / n)
 
@@ -94,21 +94,22 @@ def theorem_10(
 ) -> float:
     """Return `approximation` eps_2NN + `estimation` C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
-    The value is the bound of Theorem 10. The factor C_1 is q r_a^2 r_w^2 r_x^2. The dots stand for
-    the two numbers r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2). The arguments hold all constants
-    that the theorem hides.
+    This sum is the bound of Theorem 10. The factor C_1 is q r_a^2 r_w^2 r_x^2. The minimum min(..)
+    is over r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2). The arguments hold all constants that the
+    theorem hides.
 
     Args:
-        n: number of prompts, with one position each.
-        q: number of relevant tokens of each position.
-        d: dimension of a token.
-        m_g: width of the network in Assumption 2.
+        n: the number of training prompts, with one labelled position each.
+        q: the number of relevant tokens of each position.
+        d: the dimension of a token.
+        m_g: the width of the two-layer network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m_g) |a|.
         r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m_g).
-        r_x: the radius sqrt(3 C_x e d log(nN)) of the tokens.
-        eps_2nn: the squared error of Assumption 2.
-        approximation: the constant that the first O hides.
-        estimation: the constant and the logarithms that O~ hides.
+        r_x: the radius r_x = sqrt(3 C_x e d log(nN)), which the norms of all tokens probably
+            respect.
+        eps_2nn: the squared error eps_2NN of Assumption 2.
+        approximation: the constant in front of eps_2NN, which the theorem hides in O.
+        estimation: the factor in front of C_1: the constant and the logarithms that O~ hides.
     """
     excess = transformer_excess_rate(n, q=q, d=d, m_g=m_g, r_a=r_a, r_w=r_w, r_x=r_x)
     return approximation * eps_2nn + estimation * excess
@@ -127,22 +128,23 @@ def theorem_4_explicit(
     eps_2nn: float = 0.0,
     delta: float = 0.01,
 ) -> float:
-    """Return Theorem 4's bound with every constant of the paper's lemmas, for the least R.
+    """Return Theorem 4's bound, with every constant of the paper's lemmas, for the least R.
 
     The least radius R is the norm of Lemma 11's network: R^2 = r_a^2 / m + m r_w^2 + q alpha^2 de.
-    The ball {|vec Theta| <= R} is covered as in Corollary 19. In the ball, |a| |(W, b)|_F <= R^2 /
-    2. The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
+    The proof covers the ball {|vec Theta| <= R} as in Corollary 19. In this ball, |a| |(W, b)|_F <=
+    R^2 / 2. The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
-        n: number of prompts, with one position each.
+        n: the number of training prompts, with one labelled position each.
         setting: the data model; its q is also the number of heads.
-        de: dimension of an encoding; the encodings have coherence at most 1/2.
-        m: width of the network in Assumption 2.
+        de: the dimension of an encoding; the encodings have coherence at most 1/2.
+        m: the width of the two-layer network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
         r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
-        eps: the squared error allowed to attention.
-        eps_2nn: the squared error of Assumption 2.
-        delta: probability that the statistical bound fails.
+        eps: the squared error of the prediction that attention may cause.
+        eps_2nn: the squared error eps_2NN of Assumption 2.
+        delta: the allowed probability that the bound on the gap between risk and empirical risk
+            fails.
     """
     tail, (_, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)
@@ -169,14 +171,14 @@ def least_radius(
     """Return the least R at which Theorem 4's class contains Lemma 11's network, and its alpha.
 
     Args:
-        n: number of prompts, with one position each; a token exceeds its radius with probability at
-            most n^-4.
+        n: number of prompts, with one position each; the token radius is such that a token exceeds
+            it with probability at most n^-4.
         setting: the data model; its q is also the number of heads.
         de: dimension of an encoding.
-        m: width of the network in Assumption 2.
+        m: the width of the two-layer network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
         r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
-        eps: the squared error allowed to attention.
+        eps: the squared error of the prediction that attention may cause.
     """
     N, d, q, *_ = setting
     r_x = setting.token_radius(4.0 * math.log(n))
@@ -192,10 +194,11 @@ def theorem_7_explicit(
     The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
-        n: number of prompts, with one position each.
+        n: the number of training prompts, with one labelled position each.
         setting: the data model, with the constants of Assumption 1.
         f: the class of RNNs, from `recurrent_class`.
-        delta: probability that the statistical bound fails.
+        delta: the allowed probability that the bound on the gap between risk and empirical risk
+            fails.
     """
     return recurrent_risk(n, setting, f, delta=delta, form="symmetrised")
 
@@ -218,15 +221,16 @@ def theorem_10_explicit(
     The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
 
     Args:
-        n: number of prompts, with one position each.
+        n: the number of training prompts, with one labelled position each.
         setting: the data model; its q is also the number of heads.
-        de: dimension of an encoding; the encodings have coherence at most 1/2.
-        m: width of the network in Assumption 2.
+        de: the dimension of an encoding; the encodings have coherence at most 1/2.
+        m: the width of the two-layer network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
         r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).
-        eps: the squared error allowed to attention.
-        eps_2nn: the squared error of Assumption 2.
-        delta: probability that the statistical bound fails.
+        eps: the squared error of the prediction that attention may cause.
+        eps_2nn: the squared error eps_2NN of Assumption 2.
+        delta: the allowed probability that the bound on the gap between risk and empirical risk
+            fails.
     """
     return transformer_risk(
         n, setting, de=de, m=m, r_a=r_a, r_w=r_w, eps=eps, eps_2nn=eps_2nn, delta=delta,

@@ -22,7 +22,7 @@ def attention(
 ) -> Float[Array, "*batch N De"]:
     """Return f_Attn(p; W_QK)_i = sum_j softmax_j(z_i^T W_QK z_j) z_j for every i.
 
-    Logits are not scaled, and there is no value map.
+    The logits are not scaled, and there is no value matrix.
     """
     logits = jnp.einsum("...id,de,...je->...ij", z, W_QK, z)
     return jax.nn.softmax(logits, axis=-1) @ z
@@ -34,8 +34,8 @@ class SparseTransformer(nn.Module):
     The prediction at i is a^T relu(W (f^(1)_i; ..; f^(H)_i) + b), without a residual connection.
 
     Attributes:
-        heads: H, the number of heads.
-        width: m, the width of the two-layer network.
+        heads: the number H of heads.
+        width: the width m of the two-layer network.
     """
 
     heads: int
@@ -59,12 +59,12 @@ class PublishedTransformer(nn.Module):
     """The public code's Transformer: PyTorch's multi-head attention, then an MLP De -> width -> 1.
 
     The attention has separate query, key, value and output maps with biases. Logits are divided by
-    sqrt(De / heads). There is no residual connection and no normalisation. Weights are stored (out,
-    in), as PyTorch stores them.
+    sqrt(De / heads). The network has no residual connection and no normalisation. Weight matrices
+    have the shape (out, in), as in PyTorch.
 
     Attributes:
-        heads: number of heads; De must be a multiple of this number.
-        width: width of the hidden layer.
+        heads: the number of heads; De must be a multiple of this number.
+        width: the width of the MLP's hidden layer.
     """
 
     heads: int = 1

@@ -1,11 +1,12 @@
-"""A Transformer of two heads and a polynomial readout that solves the quadratic task at d = 1.
+"""A two-head Transformer with a polynomial readout that solves the quadratic task at d = 1.
 
 Proposition 21 assumes logits that are block-diagonal in token and position. In this construction,
-the logits mix token and position. Each head returns a softmax average over the q relevant tokens.
-One head adds +beta x to the logits, and the other head adds -beta x. Up to O(beta^2), half the sum
-of the two averages is the mean of x, and their difference divided by 2 beta is the variance of x.
-Mean and variance give sum x^2. For d = 1, the construction `jaxbounds.qstr.few_heads` needs only
-one head, for any link. The readout of that one-head construction computes logarithms.
+the logits mix token and position. Each head outputs a weighted average of the q relevant tokens,
+with softmax weights. The logit of token x contains +beta x in one head, and -beta x in the other
+head. Up to O(beta^2), half the sum of the two averages is the mean of the relevant tokens. Their
+difference divided by 2 beta is the variance of these tokens. The mean and the variance determine
+the sum of x^2. For d = 1, the construction of `jaxbounds.qstr.few_heads` needs only one head, for
+any link, but its readout computes logarithms.
 """
 
 import math
@@ -20,9 +21,8 @@ from jaxbounds.qstr.data import encode
 from jaxbounds.qstr.transformer import attention
 
 MARGIN_SLACK = 1e-9
-"""The share of the largest margin that `separating_direction` gives up to be safe from rounding.
-
-A larger share is safer from rounding, and gives a smaller margin.
+"""To be safe from rounding, `separating_direction` reduces the largest possible margin by this
+share. A larger share is safer, and makes the margin smaller.
 """
 
 
@@ -32,8 +32,8 @@ def separating_direction(
     """Find the v with <v, w_j> = 1 for j < q that has the largest margin to the other encodings.
 
     The margin is the largest number with <v, w_j> <= 1 - margin for all j >= q, capped at 1. A
-    linear program on the host finds the margin. Several directions may have this margin: the
-    function returns the shortest direction.
+    linear program (on the host, outside JAX) finds the largest margin. The function returns the
+    shortest direction that has this margin.
 
     Raises:
         Refused: if no direction separates the first q encodings from the rest.
@@ -83,19 +83,19 @@ def two_head_weights(
     beta: float | Float[Array, ""],
     selectivity: float,
 ) -> Float[Array, "2 De De"]:
-    """Return the full W_QK of the two heads, for d = 1 and positions with t_1 = the first token.
+    """Return both heads' matrices W_QK, for d = 1 and prompts in which t_1 is the first token.
 
-    All non-zero rows act on the query's w_{t_1}. The column of the key's token adds +-beta x to the
-    logit. The columns of the key's own encoding select the tokens with <direction, w> = 1: the
-    logit of another token is lower by `selectivity` times 1 - <direction, w>.
+    All non-zero rows act on the query's encoding w_{t_1}. The column for the key's token x adds
+    +-beta x to the logit. The columns for the key's own encoding w select the tokens with
+    <direction, w> = 1. The logit of another token is lower by `selectivity` (1 - <direction, w>).
 
     Args:
-        omega: unit encodings.
+        omega: the positional encodings, unit vectors as rows.
         direction: the direction v from `separating_direction`.
         q: number of relevant tokens.
-        beta: the factor of the token in the logits; the prediction errs by O(beta^2).
-        selectivity: the factor of the margin in the logits; choose a factor of order log(N / error)
-            / margin.
+        beta: the factor beta of the token x in the logits; the prediction errs by O(beta^2).
+        selectivity: the factor of 1 - <direction, w> in the logits; choose a factor of order
+            log(N / error) / margin.
     """
     de = omega.shape[1]
     scale = math.sqrt(1.0 / q)
@@ -117,7 +117,7 @@ def decode_sum_of_squares(
     q: int,
     beta: float | Float[Array, ""],
 ) -> Float[Array, "*batch"]:
-    """Return q^{-1/2} sum_j (x_j^2 - 1) = sqrt(q) (var + mean^2 - 1) from both heads' averages."""
+    """Return q^{-1/2} sum_j (x_j^2 - 1) = sqrt(q) (var + mean^2 - 1) from the heads' averages."""
     mean, variance = (plus + minus) / 2, (plus - minus) / (2 * beta)
     return math.sqrt(q) * (variance + mean**2 - 1.0)
 
@@ -134,7 +134,7 @@ def two_head_prediction(
 ) -> Float[Array, "*batch N"]:
     """Return the predictions of the two-head Transformer on scalar tokens.
 
-    The Transformer has the attention of the paper.
+    The attention is the paper's softmax attention.
 
     Raises:
         Refused: if the tokens are not scalars.

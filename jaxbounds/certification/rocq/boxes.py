@@ -33,8 +33,8 @@ SAMPLES = 12
 a larger number finds more branches.
 """
 MOST = 400
-"""A formula of more operations than this number is not translated to a goal for `interval`. With a
-larger number, Rocq may need longer."""
+"""A formula of more operations than this number is not translated to a goal for `interval`. Rocq
+may need longer if the number is larger."""
 WHAT_IS_NOT_SAID = (
     "The kernel does not check that the definitions below are the program's operations in the "
     "program's order, that they read floats as real numbers, and that the program means the "

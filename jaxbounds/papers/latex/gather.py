@@ -9,11 +9,11 @@ from jaxbounds.papers.latex.pieces import Piece, Pieces
 
 MOST_BYTES = 8_000_000
 """All files of a paper together may have at most this many bytes; `gather` refuses larger papers.
-With a larger limit, `gather` accepts larger papers and may take longer."""
+A larger limit makes `gather` accept larger papers, and may make it slower."""
 MOST_FILES = 300
 r"""`\input` may name at most this many files, counted with repetitions.
 
-With a larger limit, `gather` accepts papers of more files and may take longer.
+A larger limit makes `gather` accept papers of more files, and may make it slower.
 """
 _RAW = "verbatim|Verbatim|lstlisting|minted|comment|filecontents"
 _TOKEN = re.compile(

@@ -1,4 +1,4 @@
-"""The paper's figures as sweeps: each module has a frozen config, `run`, `figure` and `claims`.
+"""The paper's figures as experiments. Each module defines a config, `run`, `figure` and `claims`.
 
 The default configurations take minutes on two cores; the "published" presets are for a GPU.
 """
@@ -6,4 +6,4 @@ The default configurations take minutes on two cores; the "published" presets ar
 from jaxbounds.qstr.experiments import constructions, figure1, figure2, phase
 
 EXPERIMENTS = (*figure1.EXPERIMENTS, figure2.EXPERIMENT, phase.EXPERIMENT, constructions.EXPERIMENT)
-"""The experiments of this paper for `jaxbounds run`."""
+"""The experiments of this paper that `jaxbounds run` can execute."""

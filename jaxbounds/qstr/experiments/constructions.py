@@ -1,12 +1,12 @@
-"""One figure that tests the paper's explicit weights, and two constructions that contradict it.
+"""One figure of five constructions by explicit weights: three of the paper, two against it.
 
-Three panels show constructions of the paper. The first panel shows the attention that retrieves the
-relevant tokens, with the bound on its error. The second panel shows the recurrent network in three
-variants: exact, biased and rectified. The third panel shows the interpolating network. Two panels
-show constructions that contradict the paper. The first of these two panels shows that two heads
-suffice for scalar tokens (d = 1), although the paper's condition "H >= q" demands q heads. The
-second of these two panels shows that the random-code network violates Proposition 8's bound on the
-operator norm.
+Three panels test constructions of the paper. The first panel shows the error of the attention that
+retrieves the relevant tokens, and the bound on this error. The second panel shows the error of the
+recurrent network in three variants: exact, biased and rectified. The third panel shows the norm of
+the interpolating network. Two panels show constructions that contradict the paper. The first of
+these two panels shows that two heads suffice for scalar tokens (d = 1), although the paper's
+condition "H >= q" demands q heads. The second of these two panels shows that the random-code
+network violates Proposition 8's bound on the operator norm.
 """
 
 import math
@@ -42,16 +42,18 @@ class Constructions:
 
     Attributes:
         attention_length: the length N of the prompts on which attention retrieves tokens.
-        coherences: the target coherences of the encodings with which attention retrieves tokens.
-        logits: the values of alpha d / q, the largest logit of the attention.
-        lengths: the lengths N of the recurrent network's prompts.
-        eps: error of each biased step of the recurrent network.
+        coherences: the largest coherences that the encodings in the attention's panel may have.
+        logits: the values of alpha d / q, which is the largest logit of the attention.
+        lengths: the lengths N of the prompts for the recurrent network.
+        eps: the error that the biased recurrent network makes in each step.
         points: the numbers n of points that the interpolating network fits.
-        draws: number of draws of the interpolator's points.
+        draws: the number of times that the points of the interpolating network are drawn.
         sparsities: the sparsities q of the tasks that the two heads solve.
-        tilts: the factors beta by which the two heads tilt their logits.
-        prompts: number of prompts that estimate the risk of the two heads.
-        code_lengths: the lengths N of the random-code network, which stores 3 bits of each token.
+        tilts: the factors beta of the token in the logits of the two heads.
+        prompts: the number of prompts from which the experiment estimates the risk of the two
+            heads.
+        code_lengths: the lengths N of the prompts for the random-code network, which stores 3 bits
+            of each token.
     """
 
     attention_length: int = 64
@@ -70,7 +72,7 @@ class Constructions:
 def retrieval_errors(config: Constructions, key: Array, /, *, d: int = 10, q: int = 2) -> dict:
     """Measure the error of the attention (A.2) and its bound, for each coherence and logit.
 
-    The result also has the coherences of the drawn encodings.
+    The result also contains the measured coherences of the encodings.
     """
     key_w, key_x, key_t = jax.random.split(key, 3)
     N = config.attention_length
@@ -125,7 +127,8 @@ def recurrent_errors(config: Constructions, key: Array, /, *, d: int = 2, q: int
 def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> dict:
     """Measure the interpolating network's squared norm divided by n^3, for each draw of points.
 
-    The function balances the layers in two ways: as in the paper, and optimally.
+    The function scales the two layers against each other in two ways: by the paper's factor, and by
+    the optimal factor.
     """
 
     def one(key: Array, n: int) -> Array:
@@ -144,7 +147,7 @@ def interpolator_norms(config: Constructions, key: Array, /, *, d: int = 5) -> d
 
 
 def two_head_risks(config: Constructions, key: Array, /) -> dict:
-    """Measure the two heads' squared error in units of the label's variance, for each q and beta.
+    """Measure the two heads' squared error over the label's variance, for each q and beta.
 
     The function measures the error at the last position of a prompt.
     """
@@ -220,7 +223,8 @@ SETTINGS = default_settings(
     others="(A.2), Proposition 28 and Theorem 1 speak of every prompt, N and q > H: one size "
     "decides. Rates in N and n are asked of the default's lengths or larger ones.",
 )
-"""The least lengths N and numbers of points that the grids must contain for claims about rates."""
+"""The grids must reach these lengths N and numbers of points before claims about rates are
+decided."""
 
 
 def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:
@@ -230,7 +234,7 @@ def _rectified_steps_add_up(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _vanishing(name: str) -> Control:
-    """Return false data, in which a norm is replaced by a norm that falls like N^-3."""
+    """Return false results, in which numbers that fall like N^-3 replace one norm."""
     return lambda dataset: dataset.assign({name: dataset.code_N.astype(float) ** -3})
 
 
@@ -244,9 +248,8 @@ CONTROLS: dict[str, Control] = {
     "|U|_op^2 keeps up": _vanishing("code_operator"),
     "|U|_F^2 keeps up": _vanishing("code_frobenius"),
 }
-"""Data in which the claims are false.
-
-Errors exceed their bounds, slopes differ from the claimed slopes, or norms fall.
+"""False results, to test that the claims can fail. In them, errors exceed their bounds, slopes
+differ from the claimed slopes, or norms fall.
 """
 
 
@@ -360,4 +363,4 @@ EXPERIMENT = Experiment(
     claims=claims,
     controls=CONTROLS,
 )
-"""All constructions in one figure."""
+"""The experiment that draws all constructions in one figure."""

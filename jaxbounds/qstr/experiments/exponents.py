@@ -1,6 +1,7 @@
-"""Fits of the exponent with which the number of samples grows in the prompts' length.
+"""Fit the exponent with which the number of samples grows with the prompts' length.
 
-Some runs may be censored (stopped before they learned), and the bootstrap gives the intervals.
+Some runs may be censored (stopped before they learned). The bootstrap computes the confidence
+intervals.
 """
 
 from typing import NamedTuple
@@ -20,10 +21,12 @@ class Exponent(NamedTuple):
 
     Attributes:
         slope: the maximum-likelihood estimate of the exponent.
-        low: lower end, from the 2.5% quantile of the resampled exponents or from Student's law.
-        high: upper end, from the 97.5% quantile or from Student's law.
-        censored: the number of runs that did not learn; they entered the fit as "more than the
-            budget".
+        low: the lower end of the interval: the 2.5% quantile of the bootstrap's exponents, or from
+            Student's law.
+        high: the upper end of the interval: the 97.5% quantile of the bootstrap's exponents, or
+            from Student's law.
+        censored: the number of runs that did not learn; the fit knows only that each of these runs
+            needs more samples than its budget.
     """
 
     slope: float
@@ -35,8 +38,8 @@ class Exponent(NamedTuple):
 def _fit(x: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
     """Fit a line and return its slope, by least squares or the normal (Tobit) likelihood.
 
-    The function uses the likelihood if some y are censored. The data give only a lower bound of a
-    censored y.
+    The function uses the likelihood if some y are censored, which means that only lower bounds on
+    these y are known.
     """
     design = np.stack([np.ones_like(x), x], axis=1)
     first = np.linalg.lstsq(design, y, rcond=None)[0]
@@ -67,17 +70,17 @@ def fit_exponent(
     resamples: int = 200,
     seed: int = 0,
 ) -> Exponent:
-    """Fit the exponent with which the number of samples needed grows in the prompt's length.
+    """Fit the exponent with which the needed number of samples grows with the prompts' length.
 
     Args:
         lengths: the prompt length N of each row of `samples`.
-        samples: number of samples for each N and seed; inf if a run did not learn within its
-            budget.
+        samples: the number of samples that each run needed, for each N and seed; inf if the run did
+            not learn within its budget.
         budgets: for each N, the number of samples after which a run counts as censored.
-        groups: a label for each seed; the bootstrap resamples whole groups, because the seeds of a
-            group share a task. The default makes each seed a group.
-        resamples: number of resamples of the groups, for the interval.
-        seed: the random seed of the resampling.
+        groups: the group of each seed. The seeds of a group share a task, so the bootstrap
+            resamples whole groups. The default puts each seed into its own group.
+        resamples: the number of bootstrap resamples from which the interval is computed.
+        seed: the random seed of the bootstrap.
 
     Raises:
         Refused: if all lengths are equal, or every run is censored.
@@ -112,14 +115,14 @@ def fit_exponent(
 def regression_exponent(
     lengths: Num[np.ndarray, "K"], means: Float[np.ndarray, "K"], /
 ) -> Exponent:
-    """Fit the exponent with which mean numbers of samples grow in the prompt's length.
+    """Fit the exponent with which mean numbers of samples grow with the prompts' length.
 
-    The function needs only the means, not the single runs. The 95% interval uses Student's
+    The function needs only the mean over runs at each length. The 95% interval uses Student's
     distribution and the scatter of the means about the line.
 
     Args:
         lengths: the prompt length N of each mean; at least three different lengths.
-        means: means of the samples, none of them censored.
+        means: the mean number of samples at each length; no run may be censored.
 
     Raises:
         Refused: if there are fewer than three lengths.

@@ -1,12 +1,12 @@
-"""Figure 1: samples until the test risk is low, against the length of the prompt.
+"""Figure 1: the number of samples until the test risk is low, against the prompts' length.
 
-Preset `published` is the public code's protocol: all runs share one link and one set of encodings,
-and the test prompts are simple (all positions share their relevant tokens). Preset `check` repeats
-this protocol at two lengths, over several draws of the shared task. The draw of the task changes
-the mean of the feedforward networks by 10%. The preset also repeats the protocol with test prompts
-from the law of the training prompts. Preset `honest` draws the test prompts from the law of the
-training prompts, and draws a task for each run. Preset `quick` is a small version of `honest` that
-takes minutes.
+Preset `published` trains as the paper's public code does. All runs share one link and one set of
+encodings, and the test prompts are simple (all positions share their relevant tokens). Preset
+`check` repeats `published` at two lengths, with several random choices of the shared task. The
+choice of the task changes the mean of the feedforward networks by 10%. `check` also repeats
+`published` with test prompts from the law of the training prompts. Preset `honest` draws the test
+prompts from the law of the training prompts, and a separate task for each run. Preset `quick` is a
+small version of `honest` that takes minutes.
 """
 
 import itertools
@@ -40,15 +40,17 @@ class Figure1:
     """The grid of the figure's cells; a cell is an architecture at one prompt length N.
 
     Attributes:
-        protocol: what is trained and how.
+        protocol: the training protocol: data, networks and the criterion of learning.
         architectures: the names of the networks, from `jaxbounds.qstr.architectures`.
-        lengths: the prompt lengths N, increasing.
-        longest_gru: the largest length of gated networks; 0 trains them at all lengths.
-        seeds: number of runs of each cell; the runs share one task if the protocol's `shared_task`
-            is true.
-        draws: number of repetitions of each cell, each with another random key and task.
-        beside: whether to repeat each cell, with equal random keys, with test prompts of the
-            training law.
+        lengths: the prompt lengths N, in increasing sequence.
+        longest_gru: the largest length N at which gated networks are trained; 0 means that they are
+            trained at all lengths.
+        seeds: the number of runs of each cell; the runs share one task if the protocol's
+            `shared_task` is true.
+        draws: the number of repetitions of each cell, with a new random key and a new task each
+            time.
+        beside: whether to train each cell a second time with the same random keys, but with test
+            prompts from the law of the training prompts.
     """
 
     protocol: Protocol = field(default_factory=Protocol)
@@ -82,13 +84,13 @@ class Figure1:
             )
 
     def cells(self) -> tuple[tuple[str, int], ...]:
-        """Return the pairs (architecture, N) to train, in order."""
+        """Return the pairs (architecture, N) to train, in the sequence of training."""
         skip = lambda name, N: name.startswith("gru") and 0 < self.longest_gru < N
         pairs = [(name, N) for name in self.architectures for N in self.lengths]
         return tuple(pair for pair in pairs if not skip(*pair))
 
     def protocols(self) -> dict[str, Protocol]:
-        """Return a dictionary from the ending of variable names to the variables' protocol."""
+        """Return a dictionary from a suffix of the result's variables to their protocol."""
         honest = replace(self.protocol, test_on="same")
         return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
 
@@ -116,7 +118,7 @@ PRESETS_1A: dict[str, Figure1] = {
     ),
     "honest": Figure1(),
 }
-"""Presets of Figure 1(a), with prompts of the training law."""
+"""The presets of Figure 1(a), whose training prompts have a separate t for each position."""
 
 PRESETS_1B: dict[str, Figure1] = {
     "quick": Figure1(
@@ -127,13 +129,13 @@ PRESETS_1B: dict[str, Figure1] = {
     ),
     "published": Figure1(protocol=replace(_SIMPLE, shared_task=True), lengths=(25, 27, 29, 31, 33)),
 }
-"""Presets of Figure 1(b), with simple prompts."""
+"""The presets of Figure 1(b), whose training prompts are simple: all positions share one t."""
 
 
 def _jobs(
     config: Figure1, ending: str, key: Array, folder: Place | str | None
 ) -> Iterator[tuple[str, int, int, Array, Checkpoints | None]]:
-    """Yield each (architecture, N, draw) with its random key and its subfolder, if any."""
+    """Yield each (architecture, N, draw) with its random key, and its subfolder if there is one."""
     protocol, seeds = config.protocols()[ending], config.seeds
     for (name, N), draw in itertools.product(config.cells(), range(config.draws)):
         own, store = jax.random.fold_in(jax.random.fold_in(key, draw), N), None
@@ -146,7 +148,7 @@ def _jobs(
 
 
 def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) -> dict[str, tuple]:
-    """Train every cell (architecture and N) with one protocol; return the result's variables."""
+    """Train every cell (an architecture at one N) by one protocol; return the measured arrays."""
     protocol, seeds = config.protocols()[ending], config.seeds
     shape = (len(config.architectures), len(config.lengths), config.draws * seeds)
     samples, risk = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -168,23 +170,24 @@ def _grid(config: Figure1, ending: str, key: Array, folder: Place | str | None) 
 def run(
     config: Figure1, key: Array, /, *, folder: Place | str | None = None, resume: bool = False
 ) -> xr.Dataset:
-    """Train every cell (architecture and N) of the grid.
+    """Train every cell (an architecture at one N) of the grid, and return the dataset.
 
     The result has `samples` and `risk` over (architecture, N, seed); `samples` is inf for a
-    censored run, which did not learn within its budget. The axis `seed` holds the runs of all
-    draws, and its coordinate `task` numbers the draw of a run. The variable `seen` over
+    censored run, which did not learn within its budget. The axis `seed` has an entry for each run
+    of each draw; its coordinate `task` is the number of the draw. The variable `seen` over
     (architecture, N) counts the samples that each run of the cell drew. All three variables are NaN
-    if a cell is not part of the grid. If `config.beside` is true, the result has each variable a
-    second time, under a name that ends in "_honest". The test prompts of these variables follow the
+    at a cell that is not part of the grid. If `config.beside` is true, the result has each variable
+    a second time, with the suffix "_honest". The runs behind the suffix have test prompts from the
     law of the training prompts.
 
     Args:
-        config: the grid of cells (architecture and N).
-        key: random key of all draws; the key of a cell depends only on its N and the number of the
-            draw.
-        folder: the folder in which every cell has its own folder. A cell is stored once a minute
-            and at its end. A larger grid therefore resumes from the cells of a smaller grid.
-        resume: whether to continue the stored cells instead of deleting them.
+        config: the grid of cells (an architecture at one N) and the training protocol.
+        key: the random key of the experiment. A cell's own key depends only on this key, the cell's
+            N and the number of the draw.
+        folder: the folder in which every cell has its own folder. The function stores a cell's
+            training once a minute and at the end. A larger grid can therefore reuse the cells of a
+            smaller grid.
+        resume: whether to continue the stored training of the cells; else the function deletes it.
 
     Raises:
         Refused: if a stored cell is damaged, or has another protocol, key or number of seeds.
@@ -230,4 +233,4 @@ EXPERIMENTS = tuple(
     )
     for panel, law, presets in (("a", "1STR", PRESETS_1A), ("b", "simple-1STR", PRESETS_1B))
 )
-"""The experiments of both panels."""
+"""The experiments for panels (a) and (b) of Figure 1."""

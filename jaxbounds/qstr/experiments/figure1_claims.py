@@ -1,13 +1,14 @@
-"""The paper's conclusions from Figure 1, as claims, and a comparison with the published means.
+"""Decide the paper's conclusions from Figure 1, and compare our means with the published means.
 
 The paper concludes from panel (a) that feedforward and recurrent networks need many samples at
 large N. The paper concludes from panel (b) that recurrent networks come close to Transformers, and
 that they depend on N much less than feedforward networks.
 
-A published mean is over five runs on one task (link and encodings), so the draw of the task affects
-all five runs alike. One task suffices to decide a claim about ratios or exponents of means. One
-task also suffices to confirm a published mean. A refutation of a published mean needs several tasks
-(`draws`), or a factor between the means that the draw of a task cannot explain.
+A published mean is the mean over five runs on one task (link and encodings). So the random choice
+of the task affects all five runs in the same way. Runs on one task can decide a claim about ratios
+or exponents of means, and can confirm a published mean. They can refute a published mean only if
+the factor between the means is too large to come from the choice of the task. Otherwise a
+refutation needs runs on several tasks (`draws`).
 """
 
 from collections.abc import Iterator
@@ -36,7 +37,8 @@ PUBLISHED = {
 """The published means of five runs for each panel, digitised from the paper's plot."""
 
 READ_ERROR = {"1a": 300.0, "1b": 2000.0}
-"""A dictionary from each panel to the error of its digitised means, in samples."""
+"""A dictionary from each panel to the reading error, in samples, of the means digitised from this
+panel."""
 
 OCCLUDED = {
     ("1a", "feedforward", 2): 1000.0,
@@ -44,29 +46,27 @@ OCCLUDED = {
     ("1a", "gru500", 2): 1000.0,
     ("1b", "gru500", 25): 3000.0,
 }
-"""The errors, in samples, of published means that are hard to digitise: their markers overlap."""
+"""The reading errors, in samples, of the published means whose markers overlap in the plot."""
 
 LEAST_TASKS = 3
-"""An interval over tasks may decide a claim only if there are at least this many tasks.
-
-A larger number leaves more claims open.
+"""A confidence interval over tasks decides a claim only if there are at least this many tasks. A
+larger number leaves more claims undecided.
 """
 
 LINEAR = 0.8
-"""Growth with an exponent below this number counts as slower than linear.
+"""An exponent below this number counts as growth slower than linear.
 
 A larger number accepts faster growth.
 """
 CLOSE = 2.0
 """Two numbers of samples count as close if they differ by at most this factor.
 
-A larger factor accepts more pairs.
+A larger factor makes more pairs of numbers count as close.
 """
 LUCK = 2.0
-"""We assume that the draw of the task changes a mean by less than this factor.
-
-A larger factor leaves more cells (architecture and N) undecided. The largest change in 18 cells was
-a factor of 1.67.
+"""We assume that the random choice of the task changes a mean by less than this factor. In 18 cells
+(an architecture at one N), the largest measured change was a factor of 1.67. A larger factor leaves
+more cells undecided.
 """
 
 _CAPTION = {"protocol.d": 10, "protocol.q": 1, "protocol.link": "linear"}
@@ -86,32 +86,32 @@ SETTINGS = {
         others=_OTHERS,
     ),
 }
-"""The settings in the caption of Figure 1, by panel."""
+"""A dictionary from each panel to the settings in the caption of Figure 1."""
 
 HONEST = "_honest"
-"""The ending of the names of variables for test prompts that follow the law of the training
-prompts."""
+"""The suffix of the variables whose test prompts follow the law of the training prompts."""
 
 
 def panel_of(dataset: xr.Dataset, /) -> str:
-    """Return the panel that a data set is about: "1b" for simple prompts, else "1a"."""
+    """Return the panel to which a dataset belongs: "1b" for simple prompts, else "1a"."""
     protocol = dataset.attrs.get("config", {}).get("protocol", {})
     return dataset.attrs.get("published") or ("1b" if protocol.get("simple") else "1a")
 
 
 FAMILIES = {"transformer": "Transformer", "feedforward": "FFN", "gru": "RNN", "lstm": "RNN"}
-"""A dictionary from the beginning of an architecture's name to the word for it in the claims."""
+"""A dictionary from the beginning of an architecture's name to the word that the claims use for the
+architecture."""
 
 
 def said(name: str, /) -> str:
-    """Return the word for an architecture in the claims, with its name: "FFN (feedforward256)"."""
+    """Return an architecture's name as the claims print it, such as "FFN (feedforward256)"."""
     found = (word for start, word in FAMILIES.items() if name.startswith(start))
     word = next(found, "")
     return f"{word} ({name})" if word and name != "transformer" else word or name
 
 
 def left_out(dataset: xr.Dataset, /) -> dict[str, int]:
-    """Return, for each architecture without runs at the largest N, its largest N with runs."""
+    """Return a dictionary from each architecture without runs at the largest N to its largest N."""
     trained = dataset.samples.notnull().any("seed")
     most = int(dataset.N.values.max())
     longest = {
@@ -122,10 +122,10 @@ def left_out(dataset: xr.Dataset, /) -> dict[str, int]:
 
 
 def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
-    """Fit, for each architecture, the exponent with which samples grow in N, with its interval.
+    """Fit the exponent with which the number of samples grows with N, for each architecture.
 
-    If there are several tasks, the bootstrap resamples tasks. If there is one task, the interval
-    holds for this task only.
+    If there are several tasks, the bootstrap resamples tasks. If there is only one task, the
+    exponent's interval holds for this task alone.
     """
     several = len(np.unique(dataset.task)) > 1
     found = {}
@@ -140,7 +140,7 @@ def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
 def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, bool]:
     """Return the samples, a lower bound for each censored run, and whether any run is censored.
 
-    The lower bound is the number of samples that a run saw.
+    The lower bound is the number of samples on which the run was trained.
     """
     part = dataset.sel(architecture=name, N=N)
     known = np.isfinite(part.samples)
@@ -150,7 +150,7 @@ def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, boo
 def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str) -> Finding:
     """Decide a claim about a ratio of means, such as "> 4" or "< 3.5".
 
-    Censored runs, which did not learn, may leave the claim open.
+    Censored runs, which did not learn, may leave the claim undecided.
     """
     (top, open_top), (low, open_low) = _at_least(dataset, *over), _at_least(dataset, *under)
     value, limit = float(top.mean() / low.mean()), float(sign[1:])
@@ -165,8 +165,8 @@ def _ratio(dataset: xr.Dataset, over: tuple, under: tuple, text: str, sign: str)
 def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> Iterator[Finding]:
     """Compare our runs' mean number of samples with the mean in the paper's figure.
 
-    The first finding says whether the two means are near. If there are several tasks, a second
-    finding says whether the random choice of the task is enough to explain the difference.
+    The first returned finding decides whether the two means are close. If there are several tasks,
+    a second finding decides whether the random choice of the task explains the difference.
     """
     samples, censored = _at_least(dataset, name, N)
     means, published = samples.groupby("task").mean().values, PUBLISHED[panel][name][N]
@@ -200,7 +200,7 @@ def _against_published(dataset: xr.Dataset, panel: str, name: str, N: int) -> It
 
 
 def _honest(dataset: xr.Dataset, name: str, N: int) -> Finding:
-    """Decide whether the public code's test set of simple prompts changes the number of samples."""
+    """Decide whether test prompts that are simple, as in the public code, change the results."""
     renamed = {"samples": dataset.samples_honest, "seen": dataset.seen_honest}
     (simple, early), (honest, late) = (
         _at_least(data, name, N) for data in (dataset, dataset.assign(renamed))
@@ -237,11 +237,11 @@ _RATIOS = {
         ),
     ),
 }
-"""The ratios of means on which the paper bases its reading of each panel."""
+"""The ratios of means from which the paper draws its conclusions about each panel."""
 
 
 def _less_than_linear(dataset: xr.Dataset, lengths: list[int]) -> Finding | None:
-    """Decide whether the Transformer's samples grow slower than N on the larger lengths."""
+    """Decide whether the Transformer's number of samples grows slower than N at large N."""
     if len(lengths) < 2:
         return None
     *before, last = lengths
@@ -285,7 +285,7 @@ def _closer(dataset: xr.Dataset, name: str, wide: str, N: int) -> Finding:
 
 
 def _steeper(dataset: xr.Dataset, more: str, less: str, text: str) -> Finding | None:
-    """Decide whether one network's exponent exceeds another's, with disjoint 95% intervals."""
+    """Decide whether one network's exponent exceeds another's, by disjoint 95% intervals."""
     slopes = exponents(dataset)
     if not {more, less} <= set(slopes):
         return None
@@ -318,7 +318,7 @@ _OF_RNNS = {
 }
 """The paper's claims about recurrent networks, for each panel.
 
-A claim is open if the grid trains no recurrent network.
+A claim is undecided if the grid trains no recurrent network.
 """
 
 
@@ -335,7 +335,7 @@ def _of(dataset: xr.Dataset, start: str) -> str:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's conclusions from the figure on this dataset, as far as the runs allow."""
+    """Decide the paper's conclusions from the figure, as far as the runs of this dataset allow."""
     present = {
         (name, N)
         for name in dataset.architecture.values.tolist()

@@ -1,7 +1,7 @@
-"""False data for the claims about Figure 1.
+"""False results, which test that the claims about Figure 1 can fail.
 
-In the false data, numbers of samples grow like N, two networks exchange their numbers of samples,
-or numbers of samples change by a factor of 50.
+In the false results, numbers of samples grow like N, two networks exchange their numbers of
+samples, or numbers of samples change by a factor of 50.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from jaxbounds.experiments.controls import scaled
 from jaxbounds.experiments.experiment import Control
 
 MANY = 50.0
-"""The factor by which the false data multiply samples, to break a claim about their number.
+"""To make a claim about numbers of samples false, the numbers are multiplied by this factor.
 
-A larger factor breaks a claim more easily.
+A larger factor makes more claims false.
 """
 
 
@@ -27,7 +27,7 @@ def _times(factor: float, start: str) -> Control:
 
 
 def _linear(start: str) -> Control:
-    """Return false data, in which numbers of samples grow like N from the number at the least N."""
+    """Return false results: the number of samples at the least N, growing like N from there."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         first = dataset.samples.isel(N=0) * dataset.N / dataset.N[0]
@@ -38,7 +38,7 @@ def _linear(start: str) -> Control:
 
 
 def _exchanged(one: str, other: str) -> Control:
-    """Return false data, in which two networks exchange their numbers of samples."""
+    """Return false results, in which two networks have each other's numbers of samples."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         names = dataset.architecture.values.tolist()
@@ -65,4 +65,5 @@ CONTROLS: dict[str, Control] = {
     "within the spread over tasks": scaled(MANY, "samples"),
     "with an honest test set": scaled(MANY, "samples_honest"),
 }
-"""A dictionary from words in a claim's text to a function that makes data on which it is false."""
+"""A dictionary from words in a claim's text to a function that makes results on which the claim is
+false."""

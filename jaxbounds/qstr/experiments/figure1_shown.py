@@ -1,6 +1,6 @@
-"""Functions that show Figure 1 as a drawing and as a table.
+"""Show the results of Figure 1 as a drawing and as a table.
 
-A mean over runs is a lower bound if some of the runs are censored.
+If some runs are censored (stopped before they learned), a mean over runs is only a lower bound.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # slow to import
 
 
 def in_words(protocol: Protocol, /) -> str:
-    """Describe, in one line, the settings on which the figure's numbers depend."""
+    """Return one line of text with the settings on which the figure's numbers depend."""
     law = "simple-qSTR" if protocol.simple else "qSTR"
     test = "simple" if protocol.test_on == "simple" else "the same"
     goal = f"risk < {protocol.threshold:g} on {test} data"
@@ -49,7 +49,7 @@ def _curves(dataset: xr.Dataset) -> Iterator[tuple[int, str, str]]:
 
 
 def table(dataset: xr.Dataset, /) -> str:
-    """Return the mean, least and largest samples of each cell, with a line for each cell.
+    """Return a table of the mean, least and largest number of samples, with a row for each cell.
 
     A cell is an architecture at one prompt length N.
     """
@@ -68,7 +68,7 @@ def table(dataset: xr.Dataset, /) -> str:
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw the samples against N with logarithmic axes.
+    """Draw the numbers of samples against N with logarithmic axes.
 
     The curves are means over runs. Upward triangles mark means that are lower bounds.
     """

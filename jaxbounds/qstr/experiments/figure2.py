@@ -1,12 +1,12 @@
-"""Figure 2: the large entries of the trained attention matrix W_Q^T W_K, and where they are.
+"""Figure 2: where the large entries of the trained attention matrix W_Q^T W_K are.
 
-The paper's construction (A.2) of this matrix has alpha I in one de x de block and zeros elsewhere.
-The experiment measures the shares of the sum of squares in that block and on its diagonal. The
-experiment also measures the margin by which each encoding's score with itself exceeds its scores
-with other encodings. For comparison, the experiment also measures the diagonal share of sum_i
-omega_i omega_i^T. The matrix sum_i omega_i omega_i^T gives each encoding its largest score with
-itself, as alpha I does. Random encodings are not orthonormal, so sum_i omega_i omega_i^T is no
-multiple of I.
+In the paper's construction (A.2), the matrix is alpha I in one de x de block and zero elsewhere.
+The experiment measures two shares of the matrix's sum of squares: in the block of (A.2), and on the
+diagonal of this block. The experiment also measures the margin by which each encoding's score with
+itself exceeds its scores with other encodings. For comparison, the experiment also measures the
+share of the diagonal in sum_i omega_i omega_i^T. Under this matrix, as under alpha I, each encoding
+has its largest score with itself. Random encodings are not orthonormal, so sum_i omega_i omega_i^T
+is no multiple of I.
 """
 
 import contextlib
@@ -36,16 +36,16 @@ if TYPE_CHECKING:  # slow to import
 
 @dataclass(frozen=True, kw_only=True)
 class Figure2:
-    """Online training of the public Transformer on simple-1STR.
+    """The settings for online training of the public code's Transformer on simple-1STR.
 
     The public code trains up to 20 epochs on 50,000 prompts with weight decay 0.2. This experiment
-    draws fresh prompts instead.
+    draws fresh prompts in every step instead.
 
     Attributes:
-        protocol: what is trained and how.
-        N: length of the prompts.
-        samples: number of prompts seen in total.
-        seeds: number of runs, each with its own seed.
+        protocol: the training protocol: data, network and the criterion of learning.
+        N: the number N of tokens in a prompt.
+        samples: the number of prompts on which each run is trained.
+        seeds: the number of runs, each with its own random seed.
     """
 
     protocol: online.Protocol
@@ -60,16 +60,16 @@ PRESETS: dict[str, Figure2] = {
         protocol=online.Protocol(simple=True, weight_decay=0.2), N=100, samples=1_000_000
     ),
 }
-"""Ready-made configurations."""
+"""A dictionary from the name of each preset to its settings."""
 
 
 def block_metrics(matrix: np.ndarray, omega: np.ndarray, /, *, d: int) -> dict[str, float]:
     """Measure how close an attention matrix is to the construction (A.2).
 
     Args:
-        matrix: W_Q^T W_K, of shape (De, De) with q = 1.
+        matrix: the trained matrix W_Q^T W_K, of shape (De, De), for q = 1.
         omega: the positional encodings of the tokens, as rows.
-        d: dimension of a token.
+        d: the dimension of a token.
     """
     de = omega.shape[1]
     block = matrix[d + de : d + 2 * de, d : d + de]
@@ -86,15 +86,15 @@ def block_metrics(matrix: np.ndarray, omega: np.ndarray, /, *, d: int) -> dict[s
 
 
 SECONDS = 60.0
-"""Seconds between two stores of the training; a larger number stores less often."""
+"""The training is stored at intervals of this many seconds; a larger number stores less often."""
 
 
 def _trained(
     config: Figure2, key: Array, store: Checkpoints | None
 ) -> tuple[online.Run, np.ndarray, int]:
-    """Train all seeds.
+    """Train all seeds; return the runs, their last test risks, and the number of chunks.
 
-    Return the runs, their last test risks, and the number of chunks (groups of training steps).
+    A chunk is a group of training steps.
     """
     protocol = config.protocol
     keys, shared = jax.random.split(key, config.seeds), jax.random.fold_in(key, 0)
@@ -129,16 +129,17 @@ def _trained(
 def run(
     config: Figure2, key: Array, /, *, folder: Place | str | None = None, resume: bool = False
 ) -> xr.Dataset:
-    """Train all seeds, and return each seed's attention matrix with its metrics.
+    """Train all seeds, and return each seed's attention matrix with the measured shares.
 
     Args:
         config: the settings of Figure 2.
-        key: the random key of all draws.
+        key: the random key of the experiment.
         folder: the folder in which the function stores the training, once a minute.
-        resume: whether to continue the training in the folder instead of clearing the folder.
+        resume: whether to continue the training that the folder stores; else the function clears
+            the folder.
 
     Raises:
-        Refused: if the folder to resume from is damaged or of another configuration or key.
+        Refused: if the stored training is damaged, or has another configuration or key.
     """
     protocol, N = config.protocol, config.N
     store = None
@@ -170,7 +171,8 @@ def run(
 
 
 LEARNED = 0.05
-"""Test risk below which a run counts as learned; a larger number accepts worse runs."""
+"""A run counts as learned if its test risk is below this number; a larger number accepts worse
+runs."""
 
 SETTINGS = Settings(
     exact={"N": 100, "protocol.d": 10, "protocol.q": 1, "protocol.link": "linear"},
@@ -186,13 +188,14 @@ CONTROLS: dict[str, Control] = {
     "the block's diagonal": valued(0.4, "diagonal_energy"),
     "its own token highest": valued(-1.0, "margin"),
 }
-"""False data: an untrained run's risk, or small shares of the matrix's squares in (A.2)'s block."""
+"""False results, to test the claims: the risk of an untrained run, or small shares in (A.2)'s
+block."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide whether the large entries of the trained matrix are in the block alpha I of (A.2).
 
-    If the run has not learned, a negative result leaves the claim open.
+    If the run has not learned, a negative result leaves the claim undecided.
     """
     risk, N = float(dataset.risk.max()), int(dataset.attrs.get("N", 0))
     samples = int(dataset.attrs.get("samples", 0))
@@ -219,7 +222,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw |W_Q^T W_K| of the first seed on a linear colour scale; outline (A.2)'s block."""
+    """Draw the first seed's |W_Q^T W_K| on a linear colour scale; frame the block of (A.2)."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Rectangle
 

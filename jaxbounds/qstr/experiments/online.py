@@ -1,8 +1,8 @@
 """Online training as in the paper's public code: AdamW on fresh prompts, with a fixed test set.
 
 `side_by_side` trains several seeds of one architecture at one length N. A chunk is `check_every`
-training steps, compiled as one `vmap` of a `scan`. After each chunk, the program measures the test
-risks.
+training steps, compiled as one `vmap` of a `scan`. After each chunk, the function measures the test
+risks of all seeds.
 """
 
 import functools
@@ -29,24 +29,24 @@ from jaxbounds.qstr.links import find_link
 class Protocol:
     """A training protocol: data, network, and the criterion of learning.
 
-    The defaults are those of the public code.
+    The default values are the settings of the paper's public code.
 
     Attributes:
-        d: dimension of a token.
-        q: number of relevant tokens.
-        link: name of the link, the function from relevant tokens to a label.
+        d: the dimension of a token.
+        q: the number of relevant tokens of each position.
+        link: the name of the link, which is the function from relevant tokens to a label.
         simple: whether the training data come from the paper's simple task (simple-qSTR), where all
             positions share t.
         test_on: the law of the test data: "same" (the law of the training data), or "simple" (as in
             the public code).
-        batch: number of fresh prompts in a step.
-        learning_rate: learning rate of AdamW.
-        weight_decay: weight decay of AdamW, decoupled, on all parameters.
-        check_every: number of steps between two evaluations of the test risk.
-        test_prompts: size of the test set, drawn once for each seed.
+        batch: the number of fresh prompts in each training step.
+        learning_rate: the learning rate of AdamW.
+        weight_decay: AdamW's decoupled weight decay, which acts on all parameters.
+        check_every: the number of training steps between two evaluations of the test risk.
+        test_prompts: the number of test prompts, which are drawn once for each seed.
         threshold: a run has learned if its test risk is strictly below this number.
-        max_samples: the largest number of samples of a run. A run that has not learned by then
-            stays in the results and is marked as censored.
+        max_samples: the largest number of training samples of a run. A run that has not learned
+            after this number stays in the results as censored.
         shared_task: whether all seeds share one link and one set of encodings, as in the public
             code.
     """
@@ -66,7 +66,7 @@ class Protocol:
     shared_task: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a protocol that cannot run.
+        """Refuse a protocol with unknown names or unusable numbers.
 
         Raises:
             Refused: if `test_on` or the link is unknown, a count or the learning rate is not
@@ -98,7 +98,7 @@ def encoded_dimension(N: int, protocol: Protocol, /) -> int:
     """Return De, an encoded token's dimension, for prompts of N tokens with the paper's encodings.
 
     Raises:
-        Refused: if N < 2, for which there are no encodings.
+        Refused: if N < 2, because the paper's encoding dimension floor(5 log N) is then 0.
     """
     return protocol.d + (protocol.q + 1) * published_encoding_dimension(N)
 
@@ -111,7 +111,7 @@ class Task(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The state of one seed's training between two chunks (groups of `check_every` steps)."""
+    """The state of one seed's training after a chunk (a group of `check_every` steps)."""
 
     key: Array
     training: Training
@@ -130,15 +130,15 @@ def _examples(
 
 
 def optimiser(protocol: Protocol, /) -> optax.GradientTransformation:
-    """Return PyTorch's AdamW, with eps 1e-8 outside the root and decay on all parameters."""
+    """Return AdamW as PyTorch defines it: eps = 1e-8 outside the root, decay on all parameters."""
     return optimizer("adamw", protocol.learning_rate, weight_decay=protocol.weight_decay)
 
 
 def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -> Run:
     """Draw the task, the test set and the initial parameters of one seed.
 
-    Tasks and test sets do not depend on the architecture. The curves of architectures are therefore
-    comparable.
+    The task and the test set do not depend on the architecture, so that the results of different
+    architectures are comparable.
     """
     key_task = shared if protocol.shared_task else jax.random.fold_in(key, 1)
     key_link, key_omega = jax.random.split(key_task)
@@ -159,7 +159,7 @@ def start(key: Array, shared: Array, name: str, N: int, protocol: Protocol, /) -
 def _mean_over(error: Callable[..., Array], data: tuple[Array, ...], at_once: int = 250) -> Array:
     """Return the mean of `error(*data)` over all examples, computed in parts of `at_once` examples.
 
-    The parts take less memory and less time than all examples at once.
+    The computation in parts needs less memory and less time than all examples at once.
     """
     count = len(data[0])
     whole = count // at_once * at_once
@@ -209,7 +209,7 @@ def _compiled(
 def side_by_side(
     name: str, N: int, protocol: Protocol, /
 ) -> tuple[Callable[[Array, Array], Run], Callable[[Run], tuple[Run, Array]]]:
-    """Return the compiled functions that start all seeds and train all seeds for one chunk.
+    """Return two compiled functions: one starts all seeds, one trains all seeds for one chunk.
 
     The second function overwrites the memory of its arguments (donated buffers). Cells (an
     architecture at one N) that differ only in threshold or budget share these functions.

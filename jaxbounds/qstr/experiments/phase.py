@@ -1,9 +1,9 @@
-"""Trained risk over heads H and sparsity q, against the lower bounds of Propositions 3 and 21.
+"""Compare trained risks with the lower bounds of Propositions 3 and 21, for each H and q.
 
-Prompts have the propositions' own distribution with scalar tokens (d = 1) and orthonormal
-encodings. Each head has one W_QK, either free ("coupled") or block-diagonal in token and position
-("decoupled"). Training uses only one position of the second half, because all positions of the
-second half have the same label.
+The number of heads is H and the sparsity is q. Prompts have the distribution of the propositions'
+proofs, with scalar tokens (d = 1) and orthonormal encodings. Each head has one W_QK, either free
+("coupled") or block-diagonal in token and position ("decoupled"). Training uses only one position
+of the prompt's second half, because all positions of this half have the same label.
 """
 
 from dataclasses import dataclass
@@ -34,14 +34,16 @@ class Phase:
     """The grid and the training settings of the phase diagram.
 
     Attributes:
-        sparsities: the sparsities q; each has its own compiled program.
-        heads: the numbers of heads H; masks let one program train every H side by side.
-        width: width of the two-layer readout.
-        batch: number of fresh prompts in a step.
-        steps: number of steps of Adam.
-        learning_rate: peak of the learning rate, with a cosine decay to zero.
-        test_prompts: number of prompts for the final risk.
-        restarts: number of independent runs; the result is the smallest of their risks.
+        sparsities: the sparsities q; the experiment compiles one program for each q.
+        heads: the numbers of heads H; one program trains all H in parallel, and masks switch off
+            unused heads.
+        width: the width of the two-layer readout.
+        batch: the number of fresh prompts in each training step.
+        steps: the number of training steps of Adam.
+        learning_rate: the largest learning rate; the learning rate then decays to zero as a cosine.
+        test_prompts: the number of prompts from which the final risk is estimated.
+        restarts: the number of independent runs; the experiment reports the smallest of their
+            risks.
     """
 
     sparsities: tuple[int, ...] = (2, 3, 4)
@@ -68,7 +70,7 @@ def _predict(params: dict, mask: dict, z: Array) -> Array:
 def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
     """Train one run, and return its final risk at the last position times 1/2 + 1/N.
 
-    A share of 1/2 + 1/N of all positions has the label of the last position.
+    The factor 1/2 + 1/N is the share of positions whose label is the label of the last position.
     """
     N, H = 2 * q + 2, max(config.heads)
     De = 1 + (q + 1) * N
@@ -96,7 +98,7 @@ def _train(key: Array, mask: dict, q: int, config: Phase) -> Array:
 
 
 def _masks(q: int, config: Phase) -> dict:
-    """Return masks of the used heads and entries of W_QK, for each attention class and H."""
+    """Return masks of the active heads and entries of W_QK, for each attention class and H."""
     De, H = 1 + (q + 1) * (2 * q + 2), max(config.heads)
     block = np.ones((2, De, De), dtype=np.float32)
     block[1, :1, 1:] = block[1, 1:, :1] = 0.0
@@ -154,16 +156,15 @@ SETTINGS = default_settings(
     others="Propositions 3 and 21 speak of every q and H, and of every network. Less training "
     "shows less: a run that has not learned is below no bound.",
 )
-"""The smallest settings at which training counts as a serious search for risks below the bounds."""
+"""Settings at least as large as these count as a serious search for risks below the bounds."""
 TRAINS = 0.1
-"""Training counts as successful if the risk with the largest number of heads is below this number.
-
-A larger number accepts worse runs.
+"""Training counts as successful if the network with the most heads has a risk below this number. A
+larger number accepts worse runs.
 """
 
 
 def _short_of_the_bound(dataset: xr.Dataset) -> xr.Dataset:
-    """Return false data: training works, but two heads with free W_QK stay above the bound."""
+    """Return false results: training succeeds, but two free heads stay above the bound."""
     coupled, H = dataset.attention == "coupled", dataset.H
     bound = dataset.bound.sel(attention="decoupled")
     risk = dataset.risk.where(~(coupled & (H == 2)), 1.2 * bound)
@@ -175,11 +176,12 @@ CONTROLS: dict[str, Control] = {
     "no decoupled run": shifted(-0.5, "risk", attention="decoupled"),
     "coupled H = 2 < q": _short_of_the_bound,
 }
-"""Data for which a claim is false: block-diagonal W_QK below the bound, or free W_QK above it."""
+"""False results, to test the claims: block-diagonal W_QK below the bound, or free W_QK above the
+bound."""
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide whether only free ("coupled") W_QK train to a risk below the lower bound 1 - H/q."""
+    """Decide whether only networks with free ("coupled") W_QK reach risks below 1 - H/q."""
     apart = (dataset.risk - dataset.bound).sel(attention="decoupled").values.ravel()
     text = "no decoupled run is below (1 + 2/N)(1 - H/q) by more than 5% of the label's variance"
     least = float(apart.min())
@@ -200,7 +202,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
-    """Draw risk against H for every q, with dashed bounds."""
+    """Draw the risk against H for every q, with the lower bounds as dashed lines."""
     import matplotlib.pyplot as plt
 
     fig, axes = plt.subplots(1, 2, figsize=(8, 3.5), sharey=True, layout="constrained")

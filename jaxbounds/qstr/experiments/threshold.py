@@ -1,8 +1,8 @@
-"""The number of samples until the test risk is below a threshold, the quantity of Figure 1.
+"""Measure the number of samples until the test risk is below a threshold, as in Figure 1.
 
 After each chunk of training steps, the host reads the test risks of all seeds. The run stops when
-every seed has crossed the threshold, or at the budget. All results are computed from the test risks
-that the host read after the chunks.
+every seed's test risk has been below the threshold, or when the budget of samples is spent. All
+results come from the test risks measured after the chunks.
 """
 
 import contextlib
@@ -20,9 +20,8 @@ from jaxbounds.qstr.architectures import outline
 from jaxbounds.qstr.experiments.online import Protocol, encoded_dimension, side_by_side
 
 SECONDS = 60.0
-"""The seconds between two stores of a cell (one architecture at one N).
-
-A larger number stores less often.
+"""A cell (one architecture at one N) is stored at intervals of this many seconds. A larger number
+stores less often.
 """
 
 
@@ -30,11 +29,11 @@ class Cell(NamedTuple):
     """The outcome of a cell (one architecture at one N), with one entry for each seed.
 
     Attributes:
-        samples: number of samples drawn at the first chunk whose test risk is below the threshold;
-            inf if no chunk has such a risk.
+        samples: the number of samples drawn up to the first chunk after which the test risk is
+            below the threshold; inf if there is no such chunk.
         risk: the last test risk of each run.
-        seen: number of samples that each run of the cell drew, equal for all runs because they stop
-            together.
+        seen: the number of samples that each run of the cell drew; it is equal for all runs,
+            because all runs stop together.
         history: the test risks after every chunk, of shape (chunks, seeds).
     """
 
@@ -61,20 +60,22 @@ def samples_to_threshold(
     seeds: int,
     store: Checkpoints | None = None,
 ) -> Cell:
-    """Train `seeds` runs side by side until all have learned or the budget is spent.
+    """Train `seeds` runs in parallel until all have learned or the budget is spent.
 
     Args:
         name: the name of an architecture (`jaxbounds.qstr.architectures`).
-        N: length of the prompts.
-        protocol: what is trained and how.
-        key: key of the cell; seed i uses the key's i-th split, whatever the number of seeds.
-        seeds: number of runs, each with its own seed.
-        store: the place where the function stores this cell. If the store holds a part of this
-            cell, training continues from that part.
+        N: the number N of tokens in a prompt.
+        protocol: the training protocol: data, network and the criterion of learning.
+        key: the random key of the cell; seed i uses the key's i-th split, whatever the number of
+            seeds is.
+        seeds: the number of runs, each with its own random seed.
+        store: the storage in which the function saves this cell. If an earlier run saved a part of
+            this cell, training continues from there.
 
     Raises:
-        Refused: if the architecture is unknown or does not fit, N < 2, the budget is below one
-            chunk, or the stored cell is damaged or of another run.
+        Refused: if the architecture is unknown or unsuitable, N < 2, or the budget is below one
+            chunk. The function also refuses a stored cell that is damaged or belongs to another
+            run.
     """
     outline(name, N=N, d=protocol.d, De=encoded_dimension(N, protocol))
     chunk = protocol.batch * protocol.check_every

@@ -1,8 +1,9 @@
 """The statements of the paper, in the paper's order.
 
-`SECTIONS` names the module for each section of the paper. `errata.toml` lists the paper's errors
-and the claims that no statement checks. `items` lists every numbered item and display. `reference`
-holds the edition, the citation, and the list of functions that no statement checks.
+`SECTIONS` is a dictionary from each section of the paper to the module of its statements.
+`errata.toml` lists the paper's errors and the claims that no statement checks. `items` lists every
+numbered item and display. `reference` records the paper's edition and citation, and lists the
+functions that no statement checks.
 """
 
 from pathlib import Path

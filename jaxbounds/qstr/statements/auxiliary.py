@@ -28,7 +28,8 @@ _EXPONENTS = {
     "printed (2, 2; inf, 1)": (2.0, 2.0, math.inf),
     "printed (1, inf; 1, inf)": (1.0, math.inf, 1.0),
 }
-"""The exponents (r, s, p) of Lemma 39; Lemma 15 uses the second triple, with p = inf and q = 1."""
+"""The triples of exponents (r, s, p) for which Lemma 39 is checked; Lemma 15 uses the second
+triple."""
 
 
 def _norms(i: Instance, size: Size) -> Sides:
@@ -117,15 +118,14 @@ VARIANCE = Statement(
 
 SEGMENT, GOLAY, MAXIMAL = range(3)
 SHORTEST = 14
-"""The length of the shortest shortened Golay code that the statement uses, with four words.
-
-A longer code has more words.
+"""The statement uses shortened Golay codes of this length or longer. The code of this length has
+four words; a longer code has more words.
 """
 
 
 @functools.lru_cache
 def _family(family: int, d: int) -> tuple[float, float]:
-    """Return ln of a packing's number of points in R^d's unit ball, and its distance."""
+    """Return ln of the number of points of a packing in R^d, and their smallest distance."""
     if family == MAXIMAL:  # spaced by 1/2; only a lower bound on the points' number is known
         return packing.volume_lower(d, 0.5), 0.5
     if family == SEGMENT:
@@ -138,10 +138,10 @@ def _family(family: int, d: int) -> tuple[float, float]:
 
 
 def _traced_family(family: Array, d: Array) -> tuple[Array, Array]:
-    """Return the two numbers of `_family` in traceable operations, without building the points.
+    """Return the two numbers of `_family` by traceable operations, without building points.
 
-    The shortened Golay code of length d has 2^(d - 12) words, and any two differ in at least 8
-    places.
+    The shortened Golay code of length d has 2^(d - 12) words, and any two words differ in at least
+    8 places.
     """
     length = jnp.clip(jnp.asarray(d, float), SHORTEST, 24)
     of = lambda *each: jnp.select([family == SEGMENT, family == GOLAY], each[:2], each[2])

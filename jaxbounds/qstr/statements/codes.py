@@ -1,4 +1,4 @@
-"""The short names in this paper's statements: names of the paper's tasks, with explanations."""
+"""The short names of the paper's tasks in its statements, with explanations."""
 
 CODES = {
     "qSTR": "The paper's task is q-sparse token regression: the label at a position depends on "

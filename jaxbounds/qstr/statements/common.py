@@ -1,4 +1,4 @@
-"""Functions and budgets that the statements share: samplers, encodings and quadrature."""
+"""Functions and search budgets that the statements share: samplers, encodings and quadrature."""
 
 import functools
 from collections.abc import Mapping
@@ -26,13 +26,14 @@ DRAWS = Budget(samples=2000, restarts=0, steps=0, batch=500)
 def signs(N: int, de: int, /) -> Int[np.ndarray, "N de"]:
     """Return the signs of hypercube encodings of coherence at most 1/2.
 
-    Signs are integers, so that the search over instances does not change the encodings.
+    The signs are integers, which the search for counterexamples does not change; so it does not
+    change the encodings.
     """
     return greedy_signs(np.random.default_rng(20), N, de)
 
 
 def encodings(signs: Int[Array, "N de"], /) -> Float[Array, "N de"]:
-    """Return the unit encodings with these signs."""
+    """Return the unit encodings whose entries have the given signs."""
     de = signs.shape[1]
     return signs.astype(jnp.zeros(()).dtype) / jnp.sqrt(jnp.asarray(float(de)))
 
@@ -40,7 +41,7 @@ def encodings(signs: Int[Array, "N de"], /) -> Float[Array, "N de"]:
 def positions(key: Array, size: Size) -> dict[str, Array]:
     """Draw the positions t of one prompt, and return them with the signs of the encodings.
 
-    The tokens are not part of the result; the statement draws them from a set.
+    The result does not contain tokens; the statement draws the tokens from a set.
     """
     N = size["N"]
     t = sample_positions(key, (), N, size["q"], simple=bool(size.get("simple")))
@@ -48,7 +49,7 @@ def positions(key: Array, size: Size) -> dict[str, Array]:
 
 
 def reals(shapes: str, /) -> dict[str, Box]:
-    """Return a dictionary from each name in `shapes` to the set of real arrays of its shape.
+    """Return a dictionary from each name in `shapes` to the set of all real arrays of its shape.
 
     For example, "W: m k, b: 2 m" declares W of shape (m, k) and b of shape (2, m).
     """
@@ -57,7 +58,7 @@ def reals(shapes: str, /) -> dict[str, Box]:
 
 
 def zeros(sets: Mapping[str, Set], size: Size, /, *, cases: int = 1) -> dict[str, np.ndarray]:
-    """Return zeros with the shapes of the given sets; the caller then sets some entries."""
+    """Return zeros with the shapes of the given sets' arrays; the caller then sets some entries."""
     return {name: np.zeros((cases, *one.shape_at(size))) for name, one in sets.items()}
 
 

@@ -16,9 +16,11 @@ from jaxbounds.qstr.relu_networks import evaluate
 from jaxbounds.qstr.statements.common import encodings, positions, searched
 
 _KNOTS = 8
-"""The number of knots of the squares in Lemma 22's network; more knots give a smaller error."""
+"""The number of knots at which Lemma 22's network interpolates each square; more knots give a
+smaller error."""
 RADIUS = 4.0
-"""The bound B on the absolute entries of a token; a larger bound allows larger tokens."""
+"""The bound B on the absolute entries of a token; a larger bound admits larger tokens in the
+checks."""
 
 
 def _inner_product(i: Instance, size: Size) -> Sides:
@@ -31,7 +33,7 @@ def _inner_product(i: Instance, size: Size) -> Sides:
 
 
 def _on_circles(point: Array, size: Size) -> dict[str, Array]:
-    """Return two unit vectors in the plane from their angles."""
+    """Return the two unit vectors in the plane that have the given angles."""
     (a, b), zero = point, 0.0 * point[0]
     return {
         "w": jnp.stack([jnp.cos(a), jnp.sin(a), zero]),
@@ -116,7 +118,7 @@ def tokens_of(i: Instance, size: Size) -> tuple[Array, dict[str, Any]]:
 
 
 def _gated(i: Instance, size: Size) -> tuple[Array, Array]:
-    """Return two arrays with q slots per token: x_i in every slot, and x_i if t_il = i, else 0.
+    """Return two arrays with q slots per token: every slot x_i; slot l is x_i if t_il = i, else 0.
 
     A slot is a block of d numbers that holds one relevant token.
     """
@@ -181,7 +183,8 @@ GATE = on_prompts(
 
 
 _EPS = 2.0
-"""The accuracy eps of Proposition 26 as the paper builds it; a larger eps gives coarser gates."""
+"""The allowed error eps of Proposition 26's network as the paper builds it; a larger eps gives
+coarser gates."""
 
 
 def _interpolated(i: Instance, size: Size) -> Sides:

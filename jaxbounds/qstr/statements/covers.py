@@ -48,14 +48,16 @@ COMPOSITION = searched(
 )
 
 _MEMBERS = 4
-"""Number of networks, and of attention matrices, in a finite class; more take more time."""
+"""A finite class contains this number of networks, and this number of attention matrices. A larger
+number takes more time."""
 _GROUPS = "networks and attentions in two groups of near copies, at radii between the two distances"
 
 
 def _groups_case(size: Size) -> Instance:
     """Return two networks and two attention matrices, each with a near copy.
 
-    A network or matrix and its near copy lie in one ball of a cover.
+    A network and its near copy are so close that one ball of a cover contains both; the same holds
+    for matrices.
     """
     n, N, De, H, m = _MEMBERS, size["N"], size["De"], size["H"], size["m"]
     rng = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""Statements about Theorems 4, 7 and 10 with every constant: rates, lengths, and separations."""
+"""Statements about Theorems 4, 7 and 10 with every constant: rates, and numbers of samples."""
 
 import functools
 import math
@@ -18,7 +18,7 @@ TARGET = 0.5
 
 
 def _decay(i: Instance, size: Size) -> Sides:
-    """Compare how fast two bounds on the gap of a class of Transformers decrease with n."""
+    """Compare how fast two bounds on the generalisation gap of Transformers decrease with n."""
     n, tau = float(i["n"]), 4.0
     f = covers.TransformerClass(m=2, H=1, De=100, r_a=1.4, R_w=1.4, r_QK=10.0, r_z=20.0)
     covering = lambda eps: covers.transformer_log_covering(eps, f)
@@ -74,7 +74,7 @@ DECAY = Statement(
 def _encoding_dimension(N: int) -> int:
     """Return the dimension of Rademacher encodings with coherence at most 1/2 (Assumption 3).
 
-    The dimension is 16 log N.
+    This dimension is 16 log N.
     """
     return math.ceil(16 * math.log(N))
 
@@ -83,7 +83,7 @@ def _encoding_dimension(N: int) -> int:
 def transformer_samples(N: int, d: int, q: int, form: str, target: float = TARGET) -> float:
     """Return the number of samples after which Theorem 4's Transformer has at most the target risk.
 
-    The link is linear, as a network of two units: r_a = 2, r_w = 1.
+    The link is linear; a network of two units with r_a = 2 and r_w = 1 represents the link.
     """
     setting, de = excess.Setting(N=N, d=d, q=q), _encoding_dimension(N)
     network: dict[str, Any] = {"m": 2, "r_a": 2.0, "r_w": 1.0, "eps": target / 100}

@@ -12,7 +12,7 @@ from jaxbounds.qstr.statements.common import reals, searched
 
 
 def _span(x: Array) -> tuple[Array, Array]:
-    """Return rows that span the flattened prompts, padded with zero rows, and the rank."""
+    """Return orthonormal rows (then zero rows) that span the flattened prompts, and the rank."""
     return span.span_rows(x.reshape(x.shape[0], -1), tolerance=1e-10)
 
 
@@ -205,9 +205,10 @@ OFF_SPAN = Statement(
 
 
 def _algorithms(i: Instance, size: Size) -> Sides:
-    """Compare the gradient of W with the span of the prompts, for a loss that is not square.
+    """Check that the gradient in W lies in the span of the prompts, for a loss that is not square.
 
-    The loss is logistic, and the readout is deep and also depends on the positions t.
+    The loss is logistic. The network above W has several layers, and its output also depends on the
+    positions t.
     """
     n, N, d, m = (size[name] for name in ("n", "N", "d", "m"))
     x, y, W = i["x"].reshape(n, N * d), i["y"], i["W"]

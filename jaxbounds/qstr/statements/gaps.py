@@ -1,7 +1,7 @@
-"""Statements about uniform gaps over a class: Lemmas 18 and 32, Corollaries 19 and 33.
+"""Statements about the largest gap between risk and empirical risk over a class of networks.
 
-Projected ascent approaches each supremum from below. The tokens are signs, so the check can list
-all prompts.
+They are Lemmas 18 and 32, and Corollaries 19 and 33. Projected ascent estimates each supremum over
+the class from below. The tokens are signs, so the check can list all prompts.
 """
 
 import functools
@@ -26,7 +26,7 @@ from jaxbounds.qstr.statements.lipschitz import WEIGHTS, predict
 
 LEVEL, TAU = 0.2, 2.0
 RADIUS = 3.0
-"""The radius of the searched ball of parameters; a larger radius gives a larger class.
+"""The ascent searches the ball of parameters of this radius; a larger radius gives a larger class.
 
 The prompts consist of two tokens +-1: N = 2, d = q = 1 and de = 2.
 """
@@ -34,7 +34,7 @@ The prompts consist of two tokens +-1: N = 2, d = q = 1 and de = 2.
 
 @functools.lru_cache
 def _all_prompts() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all 32 encoded prompts: tokens (32, 2, De), positions (32,) and labels (32,)."""
+    """Return all 32 prompts: encoded tokens (32, 2, De), positions (32,) and labels (32,)."""
     pairs = lambda values: [*itertools.product(values, repeat=2)]
     rows = [*itertools.product(pairs((-1.0, 1.0)), pairs(range(2)), range(2))]
     x, t, which = (np.array(column) for column in zip(*rows))
@@ -49,14 +49,14 @@ def _counts_sample(key: Array, size: Size) -> Instance:
 
 
 def _network(size: Size) -> tuple[Array, Callable[[Array], dict[str, Array]]]:
-    """Return a Transformer's zero weights as one vector, and the map from vectors to weights."""
+    """Return a zero vector with an entry for each weight, and the map from vectors to weights."""
     return ravel_pytree({name: jnp.zeros(one.shape_at(size)) for name, one in WEIGHTS.items()})
 
 
 def _ball_climb(objective: Callable[[dict[str, Array]], Array], size: Size) -> Array:
-    """Return the largest objective that projected ascent finds in the ball of parameters.
+    """Return the largest value that projected ascent finds in the ball of parameters.
 
-    The result is a lower bound on the supremum over the ball.
+    This value is a lower bound on the supremum over the ball.
     """
     flat, params = _network(size)
     drawn = np.random.default_rng(0).normal(size=(2, len(flat)))
@@ -68,7 +68,7 @@ def _ball_climb(objective: Callable[[dict[str, Array]], Array], size: Size) -> A
 
 
 def _signs_covering(size: Size) -> LogCovering:
-    """Return a bound on the log covering numbers of the ball of parameters, as a function of eps.
+    """Return a function from eps to a bound on the log covering number of the ball of parameters.
 
     The prompts have two tokens +-1, with r_z^2 = 1 + d (1 + 1/q) = 3.
     """

@@ -1,4 +1,4 @@
-"""Statements about the widths and norms of Lemmas 22 to 25, exact and as printed (Appendix C.1)."""
+"""Statements about the widths and norms of the networks in Lemmas 22 to 25 (Appendix C.1)."""
 
 import functools
 import math
@@ -14,9 +14,9 @@ from jaxbounds.qstr.rnn_construction import inner_products
 
 
 def _setting(i: Instance) -> tuple[float, float]:
-    """Return the radius r_x of tokens, and eps.
+    """Return the radius r_x of tokens, and the allowed error eps.
 
-    The instance gives eps as a share of the largest eps with eps <= r_x and log(R/eps) >= 1.
+    The instance contains eps as a share of the largest error with eps <= r_x and log(R/eps) >= 1.
     """
     r = float(i["r_x"])
     return r, float(i["share"]) * min(r, math.sqrt(1 + r**2) / math.e)
@@ -160,7 +160,7 @@ BLOCK_NORMS = on_settings(
 def _product_norms(i: Instance, size: Size) -> Sides:
     """Compare the norms of Lemma 22's and Lemma 23's networks with the printed bounds.
 
-    Lemma 22's network has de products, and Lemma 23's has q inner products.
+    Lemma 22's network computes de products, and Lemma 23's network computes q inner products.
     """
     q, d, de, knots = size["q"], size["d"], int(i["de"]), int(i["knots"])
     eps = de * product_error(2.0, knots)

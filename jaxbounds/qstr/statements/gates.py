@@ -12,14 +12,15 @@ from jaxbounds.qstr import gates
 from jaxbounds.qstr.relu_networks import evaluate
 
 RADIUS, STATE, EPS = 2.0, 3.0, 0.3
-"""The radii r_x of tokens and r_h of states in Lemma 24, and its network's error eps."""
+"""The radii r_x of tokens and r_h of states in Lemma 24, and the allowed error eps of its
+network."""
 searched_gates = functools.partial(
     Statement, kind="inequality", budget=Budget(samples=64, restarts=1, steps=30)
 )
 
 
 def _grid(size: Size) -> Instance:
-    """Return a grid of inputs that contains the corners, and the inputs with the largest errors."""
+    """Return a grid of inputs that contains the corners and the inputs with the largest errors."""
     axes = [np.linspace(-end, end, k) for end, k in ((STATE, 3), (RADIUS, 17), (1.0, 17))]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     worst = np.array([[0.0, RADIUS, 0.5], [0.0, RADIUS / 2, 0.5 + 1.5 * EPS / RADIUS]])
@@ -88,7 +89,7 @@ GATE = searched_gates(
 
 
 def _block_grid(size: Size) -> Instance:
-    """Return every input of a grid of spacing 1 or 1/2 that holds z = 1/2 and the corners."""
+    """Return all inputs of a grid of spacing 1 or 1/2, which contains z = 1/2 and the corners."""
     axes = [np.linspace(-RADIUS, RADIUS, 5)] * size["d"] + [np.linspace(-1, 1, 5)] * size["q"]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
     return {"x": points[:, : size["d"]], "w": points[:, size["d"] :]}
@@ -132,7 +133,7 @@ SLOPE, CELLS = 3.0, 4
 
 
 def _function_cases(size: Size) -> Instance:
-    """Return slopes +-L that change sign at each knot and midway, and slopes of a straight line."""
+    """Return slopes +-L that change sign at each knot and midway, and one constant slope."""
     up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
     return {"slopes": np.stack([up_down, -up_down, np.ones_like(up_down)])}
 

@@ -1,4 +1,4 @@
-"""Statements of Section 3.1 and Appendix A.2 about the number of heads that are needed."""
+"""Statements of Section 3.1 and Appendix A.2 about the number of heads that a task needs."""
 
 import functools
 
@@ -29,7 +29,7 @@ def _heads_sample(key: Array, size: Size) -> dict[str, Array]:
 
 
 def _blind_heads(key: Array, size: Size) -> Instance:
-    """Draw heads of equal W_QK, with logits that do not depend on the tokens."""
+    """Draw heads that all have one W_QK, whose logits do not depend on the tokens."""
     drawn = _heads_sample(key, size)
     W = jnp.broadcast_to(drawn["W"][:1], drawn["W"].shape)
     return {**drawn, "W": W.at[:, :, : size["d"]].set(0.0)}
@@ -119,8 +119,8 @@ PROPOSITION_3 = random_weights(
 def _least_decoupled_risk(i: Instance, size: Size) -> Array:
     """Return the least risk of heads whose W_QK is block-diagonal in data and position.
 
-    At a position whose own token vanishes, the heads' attention weights A do not depend on x. The
-    heads therefore reveal only A x, for each coordinate of the tokens.
+    At a position whose own token is zero, the heads' attention weights A do not depend on x.
+    Therefore the heads' outputs depend on x only through A x, for each coordinate of the tokens.
     """
     d = size["d"]
     W = i["W"].at[:, :d, d:].set(0.0).at[:, d:, :d].set(0.0)

@@ -1,8 +1,8 @@
 """Every numbered item and display of the paper, with the statements that check it.
 
-The dictionary's values are of three kinds. The first kind names statements and errata. The second
-kind begins with "code:" and names a definition in the code. The third kind begins with "none:" and
-gives the reason why no statement checks the item.
+The value for an item is one of three texts. It lists the ids of statements and errata about the
+item. Or it begins with "code:" and names the code that implements the item as a definition. Or it
+begins with "none:" and explains why no statement checks the item.
 """
 
 _WEIGHTS = "code: jaxbounds.qstr.rnn_construction.inner_products"

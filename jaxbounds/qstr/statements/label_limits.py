@@ -14,7 +14,7 @@ from jaxbounds.qstr.statements.common import searched
 
 
 def _prompts(key: Array, size: Size) -> dict[str, Array]:
-    """Draw prompts with distinct relevant tokens."""
+    """Draw prompts whose relevant tokens all differ."""
     (key_x, key_t), n, N = jax.random.split(key), size["n"], size["N"]
     return {
         "x": jax.random.normal(key_x, (n, N, size["d"])),
@@ -25,14 +25,14 @@ def _prompts(key: Array, size: Size) -> dict[str, Array]:
 def _repeated(key: Array, size: Size) -> dict[str, Array]:
     """Draw prompts, the last of which is a copy of the first.
 
-    The last label therefore adds no information.
+    The last label therefore determines nothing new about u.
     """
     drawn = _prompts(key, size)
     return {name: leaf.at[-1].set(leaf[0]) for name, leaf in drawn.items()}
 
 
 def _best(size: Size) -> Instance:
-    """Return an instance with the estimate P u of u; a pseudo-inverse computes P u."""
+    """Add the estimate P u of u, computed by a pseudo-inverse, to an instance."""
     key_x, key_u = jax.random.split(jax.random.key(3))
     instance = _prompts(key_x, size) | {"u": sphere(key_u, size["q"] * size["d"])}
     x, t, u = map(np.asarray, instance.values())
@@ -70,7 +70,7 @@ def _limit(i: Instance, size: Size) -> Sides:
 
 
 def _conditioned(i: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check that float64 determines the rank of the relevant tokens without doubt."""
+    """Check that no singular value of the relevant tokens is near the threshold for the rank."""
     relevant = data.relevant_tokens(i["x"], i["t"])[:, 0].reshape(size["n"], -1)
     values = jnp.linalg.svd(relevant, compute_uv=False)
     share = values / jnp.maximum(values[0], 1e-300)

@@ -11,7 +11,7 @@ from jaxbounds.qstr import link_networks
 from jaxbounds.qstr.links import LINKS, TwoLayer
 
 RADIUS = 2.0
-"""Radius r_x of Assumption 2; a larger radius needs more knots for the same error."""
+"""The radius r_x of tokens in Assumption 2; a larger radius needs more knots for the same error."""
 
 
 def _cases(size: Size) -> Instance:

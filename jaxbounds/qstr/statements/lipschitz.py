@@ -16,7 +16,7 @@ from jaxbounds.qstr.statements.recurrent import bounded
 from jaxbounds.qstr.transformer import SparseTransformer
 
 WEIGHTS = reals("W_QK: H De De, W: m H*De, b: m, a: m")
-"""The weights of a Transformer, by name."""
+"""A dictionary from the name of each weight of a Transformer to its set of arrays."""
 _MOVED = reals("z: N De") | WEIGHTS | {f"d_{name}": one for name, one in WEIGHTS.items()}
 
 
@@ -27,12 +27,12 @@ def predict(params: Mapping[str, Array], z: Array, size: Mapping[str, Any]) -> A
 
 
 def length(tree: Array | Mapping[str, Array] | Sequence[Array]) -> Array:
-    """Return the norm of all parameters together."""
+    """Return the Euclidean norm of all parameters as one vector."""
     return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)))
 
 
 def _aligned_pair(size: Size) -> Instance:
-    """Return instances of equal tokens and one hidden unit aligned with the tokens.
+    """Return instances with equal tokens, and one hidden unit in the direction of the tokens.
 
     Each instance compares two networks whose readouts differ: by 0.1 in the first instance, and by
     0.001 in the second.
@@ -123,14 +123,15 @@ LIPSCHITZ = Statement(
 
 
 _RECURRENT = reals("A1: 2 m dh, A2: 2 dh m, B: 2 m De, c: 2 m, V: n 2*dh+De, e: n, a: n")
-"""The RNN's weights by name; the first axis of a transition's weights is forward or backward."""
+"""A dictionary from the name of each weight of the RNN to its set of arrays. The first axis of a
+transition's weights is the direction, forward or backward."""
 _PAIR = reals("z: N De") | _RECURRENT | {f"d_{name}": one for name, one in _RECURRENT.items()}
 
 
 def _readouts_apart(size: Size) -> Instance:
     """Return equal tokens of large norm, zero transitions, and readouts that differ in a and V.
 
-    The readouts have one small unit, aligned with the tokens.
+    Each readout has one unit of small weights, in the direction of the tokens.
     """
     case = zeros(_PAIR, size)
     case["z"][..., 0] = 1e3

@@ -1,7 +1,7 @@
 """Statements about Theorem 9 as a whole: computed networks of least norm, and their risk.
 
-The training data are the tokens x_{j^(i)}^(i) and their labels. A memorising network can ignore all
-other tokens of the prompts.
+Prompt i has one labelled position j^(i). A memorising network can fit the label from the token at
+this position, and ignore all other tokens of the prompt.
 """
 
 import functools
@@ -21,15 +21,14 @@ from jaxbounds.qstr.links import TwoLayer
 from jaxbounds.qstr.relu_networks import evaluate
 
 RISK = 0.1
-"""The risk c_3 of Theorem 9, in units of the label's variance.
-
-A larger value makes the claim stronger.
+"""The risk c_3 that the learner in Theorem 9 must exceed, in units of the label's variance. A
+larger value makes the claim stronger.
 """
 
 
 @functools.partial(jax.jit, static_argnums=1)
 def _training_set(key: Array, size: Size) -> Instance:
-    """Draw x_j and the label <u, x_t> of n prompts, with j and t uniform in [N]."""
+    """Draw n prompts' tokens x_j and labels <u, x_t>, with j and t uniform in [N]."""
     normal, uniform = jax.random.split(key)
     n, d = size["n"], size["d"]
     tokens = jax.random.normal(normal, (2 * n + 2, d))
@@ -47,7 +46,7 @@ def _minimiser(i: Instance, units: int = 32, rounds: int = 3) -> TwoLayer:
 
 @functools.partial(jax.jit, static_argnames="depth")
 def _printed(i: Instance, depth: int) -> tuple[TwoLayer, ArrayLike]:
-    """Return Lemma 38's network along v, and the largest L^2 |U|_F^2 at its squared norm."""
+    """Return Lemma 38's network along v, and the largest L^2 |U|_F^2 that its norm allows."""
     network = interpolator.interpolate(i["x"] @ i["v"], i["y"])
     layers = interpolator.embed_in_rnn(network, i["v"], depth)
     total = sum(jnp.sum(jnp.asarray(leaf) ** 2) for leaf in jax.tree.leaves(layers))
@@ -56,16 +55,16 @@ def _printed(i: Instance, depth: int) -> tuple[TwoLayer, ArrayLike]:
 
 
 def _allowed(network: TwoLayer, depth: int) -> float:
-    """Return the largest L^2 |U|_F^2 of RNNs whose squared norm is this network's least cost."""
+    """Return the largest L^2 |U|_F^2 of RNNs with the least squared norm of this network."""
     return memorisers.memorising_product(float(memorisers.variation(network)), depth)
 
 
 @functools.partial(jax.jit, static_argnames=("width", "depth"))
 def _in_the_family(network: TwoLayer, i: Instance, width: int, depth: int) -> Array:
-    """Return the largest L^2 |U|_F^2 of networks of `width` units at this network's cost.
+    """Return the largest L^2 |U|_F^2 of networks of `width` units and this network's norm.
 
-    The cost is the squared norm of the given network, padded with zero units. The result is
-    infinite if the network does not pass through the samples.
+    The norm is the least norm of the given network, padded with zero units. If the network does not
+    pass through the samples, the result is infinite.
     """
     more = width - len(network.a)
     a, W, b = (jnp.pad(part, [(0, more)] + [(0, 0)] * (part.ndim - 1)) for part in network)

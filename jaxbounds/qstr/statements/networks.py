@@ -1,6 +1,6 @@
 """A statement about the networks of Section 5 and of the public code (Figure 1).
 
-The statement compares each Flax module with formulas in its explicit weights.
+The statement compares each Flax module's output with a formula in the module's weights.
 """
 
 import math
@@ -37,7 +37,8 @@ _NAMES = ("transformer", "feedforward256", "rnn", "state_space", *_GATED)
 def _sample(key: Array, size: Size) -> Instance:
     """Draw tokens z and the parameters of each network.
 
-    All parameters are slices of one normal draw, because many draws compile slowly.
+    All parameters are slices of one array of normal numbers, because many random arrays compile
+    slowly.
     """
     z = jax.ShapeDtypeStruct((size["N"], size["De"]), jnp.zeros(()).dtype)
     start = lambda key, z, name: _model(name, size).init(key, z)["params"]
@@ -50,7 +51,7 @@ def _sample(key: Array, size: Size) -> Instance:
 
 
 def _mlp(parameters: Mapping[str, Array], *features: Array) -> Array:
-    """Evaluate a `TorchMLP` from its explicit weights, on the concatenated features."""
+    """Evaluate a `TorchMLP` by a formula in its weights, on the concatenated features."""
     names = range(len(parameters) // 2)
     network = tuple(Layer(parameters[f"W{k}"], parameters[f"b{k}"]) for k in names)
     return evaluate(network, jnp.concatenate(features, axis=-1))
@@ -66,7 +67,7 @@ def _both_ways(
 def _as_in_section_3(p: Mapping[str, Any], z: Array) -> Array:
     """Evaluate the public code's one-head Transformer as the paper's Transformer.
 
-    The value and output maps become part of the paper's W.
+    The matrix W of the paper's Transformer then contains the value and output maps.
     """
     De, mlp = z.shape[1], p["mlp"]
     explicit = {
@@ -80,7 +81,7 @@ def _as_in_section_3(p: Mapping[str, Any], z: Array) -> Array:
 
 
 def _residual(p: Mapping[str, Any], z: Array) -> Array:
-    """Return the residual RNN's predictions; the state at i does not depend on token i."""
+    """Return the predictions of Section 5's RNN; the state at i does not depend on token i."""
 
     def states(side: str, tokens: Array) -> list[Array]:
         found = [jnp.zeros(64)]

@@ -1,10 +1,10 @@
-"""Statements that compare the printed orders of growth with the paper's own chain of lemmas.
+"""Statements that compare the printed orders of growth with bounds from the paper's lemmas.
 
 Proposition 17, Lemmas 18, 20, 32 and 34, Corollaries 19, 31 and 33, and Theorems 4, 7 and 10 hide
-their constants. The chain has every constant. A form (one version of a claim) lets one parameter of
-the problem grow and compares the explicit bound, which the lemmas prove, with the printed order. If
-the explicit bound were of a larger order, the lemmas would not prove the printed order. A form
-evaluates formulas only and draws no data.
+their constants. The lemmas of the paper's proofs give explicit bounds with every constant. A form
+(one version of a claim) lets one parameter of the problem grow. It compares the growth of the
+explicit bound with the printed order. If the explicit bound grew faster, the lemmas would not prove
+the printed order. A form evaluates formulas only, and draws no data.
 """
 
 import functools
@@ -20,18 +20,18 @@ from jaxbounds.qstr import bounds, covers, excess, theorems
 from jaxbounds.qstr.links import LINKS
 
 STEPS = 8
-"""The number of times that the growing parameter doubles (n grows by factors of 4).
-
-A larger number takes more time.
+"""A form doubles its growing parameter this many times (n grows 4-fold instead). A larger number
+takes more time.
 """
 SAMPLES = 2.0**80
-"""The number n of prompts. A larger number leaves every bound further below its trivial value."""
+"""The number n of prompts at the start. A larger number makes every bound smaller, compared with
+the trivial bound."""
 
 Pair = tuple[float, float]
 
 
 def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
-    """Return the problem with one parameter doubled k times (n grows 4-fold, eps halves)."""
+    """Return the problem's parameters, one of them doubled k times (n grows 4-fold, eps halves)."""
     factor = {"n": 4.0, "eps": 0.5, "delta": 0.5}.get(letter, 2)
     return base | {letter: base[letter] * factor**k}
 
@@ -74,7 +74,7 @@ def _log_covering(g: dict[str, float]) -> Pair:
 def _uniform(g: dict[str, float]) -> tuple[float, float, float]:
     """Return bounds on the Rademacher complexity and the gap of the class, and the printed order.
 
-    The printed order is tau times the root of p log(np) / n, with p = mHDe + HDe^2.
+    The printed order is tau times the square root of p log(np) / n, with p = m H De + H De^2.
     """
     f = _class(g)
     covering = lambda eps: covers.transformer_log_covering(eps, f)
@@ -94,7 +94,7 @@ def _coverings(i: Instance, size: Size) -> Sides:
 
 
 def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
-    """Return the function that compares one of `_uniform`'s two bounds with the printed order."""
+    """Return a function that compares one of `_uniform`'s two bounds with the printed order."""
 
     def sides(i: Instance, size: Size) -> Sides:
         k, pairs = int(i["k"]), dict[str, Pair]()
@@ -110,9 +110,8 @@ def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
 _OF_UNIFORM = {
     "m": (0.5, 1.0), "H": (0.9, 1.02), "De": (0.9, 1.02), "tau": (0.9, 1.05), "n": (1.0, 1.05),
 }  # fmt: skip
-"""A dictionary from each growing parameter to the least and largest accepted exponents.
-
-The checks of Lemma 18 and Corollary 19 use this dictionary.
+"""A dictionary from each growing parameter to the least and largest exponents of growth that the
+checks of Lemma 18 and Corollary 19 accept.
 """
 
 COVERINGS = _order(
@@ -242,9 +241,11 @@ RECURRENT = _order(
 
 _PROBLEM = {"n": SAMPLES, "N": 1024, "q": 4, "d": 8, "m": 8}
 _WIDE = {"q": {"d": 8, "q": 64}, "d": {"q": 4, "d": 256}, "m": {"q": 4, "d": 8}}
-"""For each growing parameter, the first q, d or m, at which the parameter's own term dominates."""
+"""A dictionary from each growing parameter to start values of q, d or m at which the term with this
+parameter is the largest."""
 _EPS = 2.0**-80
-"""Attention's squared error, divided by the label's variance; a larger value shrinks the class."""
+"""The squared error that attention may cause, divided by the label's variance. A larger value
+allows a class of smaller norms."""
 
 
 def _problem(letter: str, k: int) -> tuple[excess.Setting, dict[str, float]]:

@@ -51,7 +51,7 @@ PROJECTION = searched(
 def _accumulate(i: Instance, size: Size) -> Sides:
     """Compare the final state's error at several N; each step errs by noise in [eps/2, eps].
 
-    Here eps is 0.01.
+    The check sets eps = 0.01.
     """
     eps, noise, x, N = 0.01, i["noise"], i["x"], size["N"]
     plain = jnp.abs(jnp.sum(noise))
@@ -65,7 +65,7 @@ def _accumulate(i: Instance, size: Size) -> Sides:
 
 
 def _repeated_noise(size: Size) -> Instance:
-    """Return N errors that repeat eight values, so that their mean is equal for every N."""
+    """Return N errors that repeat eight values, so that all N have errors of equal mean."""
     rng, repeats = np.random.default_rng(0), size["N"] // 8
     noise = np.tile(0.01 * rng.uniform(0.5, 1.0, (16, 8)), repeats)
     return {"noise": noise, "x": rng.uniform(0.5, 2.0, 16)}
@@ -103,7 +103,7 @@ ACCUMULATION = Statement(
 
 
 def bounded(A: Array, limit: float) -> Array:
-    """Scale A so that the Frobenius norm, and so the operator norm, is at most `limit`."""
+    """Scale A to a Frobenius norm of at most `limit`; the operator norm is then at most `limit`."""
     square = jnp.sum(A**2, axis=(-2, -1), keepdims=True)
     return limit * A / jnp.maximum(jnp.sqrt(square), 1.0)
 
@@ -111,8 +111,8 @@ def bounded(A: Array, limit: float) -> Array:
 def _perturbation(i: Instance, size: Size) -> Sides:
     """Compare the distance of two RNNs with Lemma 29's bound.
 
-    The first axis of every weight is the network. The second axis of a transition's weights is the
-    direction.
+    The first axis of every array of weights selects one of the two networks. The second axis of a
+    transition's weights selects the direction.
     """
     z, dh, N = i["z"], size["dh"], size["N"]
     transitions = bounded(i["A1"], 1 / N), bounded(i["A2"], 1.0), i["B"], i["c"]
@@ -147,8 +147,8 @@ _PAIR = reals(
 def _one_unit_case(size: Size) -> Instance:
     """Return two pairs of RNNs with one active unit.
 
-    In the first pair, the errors of one step add up along both directions. In the second pair, the
-    transitions agree and the readouts do not.
+    In the first pair, the errors of the single steps add up in both directions. In the second pair,
+    the transitions are equal and the readouts differ.
     """
     case = zeros(_PAIR, size, cases=2)
     case["A1"][..., 0, 0] = case["A2"][..., 0, 0] = case["a"][..., 0] = 1.0

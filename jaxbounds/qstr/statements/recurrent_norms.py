@@ -22,13 +22,14 @@ from jaxbounds.qstr.code_rnn import (
 from jaxbounds.qstr.statements.common import cases_on_host, searched_on_host
 
 BITS = 3
-"""Number of bits for each quantised token; a larger number makes the quantiser finer."""
+"""The number of bits to which each token's scalar is rounded; a larger number makes the quantiser
+finer."""
 CODE_SIZES = tuple({"N": N} for N in (2, 3, 4, 5))
 
 
 @functools.lru_cache
 def machine(seed: int, N: int, bits: int = BITS, redundancy: int = 8) -> CodeRNN:
-    """Return the random-code RNN that this seed draws."""
+    """Return the random-code RNN whose code is drawn with this seed."""
     return code_rnn(jax.random.key(seed), N, bits=bits, redundancy=redundancy)
 
 
@@ -115,7 +116,7 @@ PROPOSITION_8 = cases_on_host(
 
 
 _LONG = 60
-"""The length N of prompts for the RNNs that store all bits in a state of few numbers.
+"""The number N of tokens in the prompts for the RNNs that store all bits in a state of few numbers.
 
 A larger N takes more time.
 """
@@ -321,8 +322,9 @@ CONSTANTS = searched_on_host(
 def _risk(i: Instance, size: Size) -> Sides:
     """Compare the variance that the random-code RNN explains with Theorem 9's limit.
 
-    The predictions are multiplied by c, and both sides have closed forms. If the best quantiser Q
-    has the mean squared error D, then E(x - c Q(x))^2 = 1 - (2 c - c^2)(1 - D).
+    The check multiplies the predictions by c; both sides of the claim then have closed forms. If
+    the best quantiser Q has the mean squared error D, then E(x - c Q(x))^2 = 1 - (2 c - c^2)(1 -
+    D).
     """
     N, c = size["N"], float(i["scale"])
     m = machine(int(i["seed"]), N)

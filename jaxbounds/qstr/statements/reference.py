@@ -1,4 +1,4 @@
-"""The edition of the paper that was read, its citation, and the functions without a statement."""
+"""The paper's edition that the statements follow, its citation, and functions without statement."""
 
 CITATION = (
     "Mousavi-Hosseini, Sanford, Wu, Erdogdu: When Do Transformers Outperform Feedforward and "

@@ -15,9 +15,8 @@ from jaxbounds.qstr.statements.common import encodings, positions, reals, search
 from jaxbounds.qstr.transformer import SparseTransformer
 
 _EPS = 1e-2
-"""The squared error that attention may cause, in units of the label's variance.
-
-A larger value allows a smaller alpha.
+"""The squared error that attention may cause, in units of the label's variance. A larger value
+allows a smaller alpha in Lemma 11.
 """
 NETWORKS = ({"N": 8, "d": 3, "q": 2, "de": 12},)
 SPARSITIES = tuple({"N": 8, "d": 2, "q": q, "de": 12} for q in (1, 3))
@@ -166,7 +165,7 @@ RETRIEVAL_TAIL = searched(
 
 
 def _inside(i: Instance, size: Size) -> Array:
-    """Return the argument of the logarithm in Lemma 11's alpha."""
+    """Return the argument of the logarithm in Lemma 11's formula for alpha."""
     r_a, r_w = TwoLayer(i["a"], i["W"], i["b"]).radii()
     return 2 * r_a * r_w * i["r_x"] * size["N"] * math.sqrt(size["q"] / _EPS)
 

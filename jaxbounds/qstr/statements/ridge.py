@@ -1,4 +1,4 @@
-"""A statement that compares Lemma 42's orders in two dimensions with networks of least norm."""
+"""A statement that compares Lemma 42's bounds in two dimensions with networks of least norm."""
 
 import functools
 
@@ -9,7 +9,8 @@ from jaxbounds.qstr import ridge_networks
 
 EPS = (0.2, 0.17, 0.14, 0.12, 0.1, 0.085, 0.07)
 WAVES = (1.0, 0.5)
-"""The spacings of two lattices; the test functions are distances to the nearest lattice point."""
+"""The spacings of two lattices. A test function of the check is the distance to the nearest point
+of a lattice."""
 
 
 def _wave(x: np.ndarray, spacing: float) -> np.ndarray:
@@ -20,7 +21,7 @@ def _wave(x: np.ndarray, spacing: float) -> np.ndarray:
 
 @functools.lru_cache
 def _least(eps: float, spacing: float) -> tuple[float, float, float]:
-    """Return the width m and |a|_2 sqrt(m) of the network of least |a|_1, and its error."""
+    """Return m, |a|_2 sqrt(m) and the error of the network of width m and least |a|_1."""
     x, fine = (ridge_networks.disc(radius=1.0, spacing=s) for s in (1 / 8, 1 / 32))
     network = ridge_networks.least_ridge_network(
         x, _wave(x, spacing), eps=eps, radius=1.0, directions=12, biases=17

@@ -23,10 +23,9 @@ from jaxbounds.qstr.statements.construction import (
 )
 
 _KNOTS_26, _MU = 16, 0.5 + SIZES["de"] * relu_networks.product_error(2.0, 16)
-"""The number of knots of Proposition 26's network, and its mu: the gate is closed up to mu.
-
-More knots make a smaller error. The coherence mu is 1/2, the bound on the encodings' coherence,
-plus the error of the inner product.
+"""The number of knots of Proposition 26's network, and its number mu. The gates are closed for
+inner products up to mu. More knots give a smaller error. The number mu is 1/2, the bound on the
+encodings' coherence, plus the error of the inner product.
 """
 
 
@@ -145,8 +144,8 @@ NORMS = Statement(
 
 
 _EPS_2NN = 0.01
-"""Squared error of Assumption 2, in units of the label's variance; a larger value allows a larger
-error."""
+"""The squared error of Assumption 2, in units of the label's variance; a larger value allows a
+larger error."""
 
 
 def _within(eps: float, sizes: Mapping[str, Any]) -> Network:

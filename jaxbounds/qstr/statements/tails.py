@@ -19,7 +19,7 @@ def _radius_cases(size: Size) -> Instance:
 
 
 EXCLUSIVE, INDEPENDENT, GAUSSIAN = range(3)
-"""The codes of three laws of the nN tokens.
+"""The codes of three laws from which the nN tokens are drawn.
 
 EXCLUSIVE: |x| in {0, r}, and at most one token is not 0. INDEPENDENT: |x| in {0, r}, with
 independent tokens. GAUSSIAN: independent normal tokens.
@@ -96,7 +96,7 @@ def _small_radius(i: Instance, size: Size) -> Sides:
 
 
 def _meets_lemma_12(i: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Return the hypotheses of Lemma 12, and whether the example meets each hypothesis.
+    """Return a dictionary from each hypothesis of Lemma 12 to whether the example meets it.
 
     In the example, x is uniform on the sphere of radius sqrt(d), n = N = 1 and y = <u, x>. The
     example violates q < N (Section 2), and the proof of Lemma 34 does not use q < N.

@@ -18,7 +18,7 @@ _PAIR = {"H": 1, "De": 5, "m": 2}
 
 
 def _truncation_cases(size: Size) -> Instance:
-    """Return networks with large or small readouts, and weights of both signs or one sign."""
+    """Return networks with large or small readouts, whose weights have both signs or one sign."""
     rows = []
     grid = itertools.product((1.0, 2.0, 4.0, 8.0), (1e-3, 0.3, 1.0), (-3.0, 2.0), (0, 1))
     for tail, scale, low, seed in grid:
@@ -46,7 +46,7 @@ def _largest_moment(N: int, d: int) -> float:
 
 @functools.lru_cache
 def _normal_pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return quadrature nodes and weights for two normal tokens, and prompts (t = second token)."""
+    """Return quadrature nodes and weights for two normal tokens, and prompts with t = 2."""
     x, mass = gauss_hermite(2, nodes=40)
     prompts = jax.jit(jax.vmap(data.encode, (0, None, None)))
     return x, mass, np.asarray(prompts(x[:, :, None], np.ones((2, 1), int), np.eye(2)))
@@ -59,7 +59,7 @@ def _truncated(i: Instance, size: Size) -> Sides:
     """Compare truncation errors, moments and tails with their bounds, by quadrature.
 
     The network has one head, and the prompt has two normal tokens. The moment and the tail of the
-    largest token are for N tokens.
+    largest token are those of N tokens.
     """
     tail, N, d = float(i["tail"]), round(math.exp(i["log_N"])), int(i["d"])
     setting, many = excess.Setting(N=2, d=1, q=1), excess.Setting(N=N, d=d, q=1)
