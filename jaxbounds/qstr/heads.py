@@ -36,8 +36,8 @@ def _check(N: int, q: int, d: int, H: int) -> None:
         )
     if N % 2:
         raise Refused(
-            f"N={N}, expected an even number, because the two halves play different roles. Try"
-            f" N={N + 1}"
+            f"N={N}, expected an even number, because the proof treats the two halves of a prompt "
+            f"differently. Try N={N + 1}"
         )
     if q > N // 2 - 1:
         raise Refused(f"q={q} and N={N}, expected q <= N/2 - 1 tokens that vary. Try N={2 * q + 2}")

@@ -106,10 +106,12 @@ def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list
     for name in rest:
         kind = _kind(name, rest[name])
         if name not in mapped and (first or kind):
-            kinds.setdefault(kind or "a layer that the first one does not lead to", []).append(name)
+            kinds.setdefault(
+                kind or "a layer whose inputs are no outputs of the first layer", []
+            ).append(name)
     change = "let it see the prompt through the first layer only"
     change += f"; where it does, say so: first={first!r}" if first else ""
-    why = "may meet the prompt beside the first layer"
+    why = "may receive the prompt other than through the first layer"
     return [Reason(f"{kind} {why}", (*names,), change) for kind, names in kinds.items()]
 
 

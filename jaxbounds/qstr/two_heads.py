@@ -141,7 +141,7 @@ def two_head_prediction(
     """
     if x.shape[-1] != 1:
         raise Refused(
-            f"x.shape={x.shape}, expected tokens of dimension d = 1 for the two-head form. Try"
+            f"x.shape={x.shape}, expected tokens of dimension d = 1 for the two-head network. Try"
             " `few_heads`"
         )
     q = t.shape[-1]

@@ -250,7 +250,7 @@ def figure(dataset: xr.Dataset, /) -> "matplotlib.figure.Figure":
 EXPERIMENT = Experiment(
     id="qstr.fig2",
     label="Figure 2",
-    title="where the trained attention matrix puts its weight",
+    title="where the large entries of the trained attention matrix are",
     config=PRESETS["quick"],
     presets=PRESETS,
     run=run,

@@ -44,7 +44,7 @@ THEOREM_6 = searched(
             name="printed",
             cites="Theorem 6, Section 4",
             equality="(1/N) sum_k P_kk a multiple of the identity",
-            note="The risk is exactly R(u) = 1 - u^T ((1/N) sum_k P_kk) u. Its mean over the "
+            note="The least risk is exactly R(u) = 1 - u^T ((1/N) sum_k P_kk) u, where P projects onto the span of the prompts and P_kk is its d x d block for token k. Its mean over the "
             "sphere of u is 1 - rank/(Nd), where rank is the rank of the prompts.",
         ),
         Form(
@@ -248,8 +248,7 @@ ALGORITHMS = Statement(
         Form(
             name="printed A_SP",
             cites="Appendix B: nabla_{w_k} L^FFN(f, W) in span(x^(1), .., x^(n))",
-            note="At a stationary point W = -gradient / lambda, so the rows of W lie in the span "
-            "of the prompts.",
+            note="At a stationary point of the loss with the l2 penalty lambda |W|^2/2, W equals -gradient / lambda. So the rows of W lie in the span of the prompts.",
         ),
         Form(
             name="printed A_ERM",
