@@ -23,7 +23,7 @@ class PaperBound:
         value: the bound; None without data, or if the bound does not apply.
         trivial: a bound that holds for every network; None if no trivial bound is known.
         from_size: the least number of samples at which the bound is better than `trivial`, for the
-            present norms; None if this number exceeds 2^60, or without `value`.
+            present norms; None if this number exceeds 2^60, or if `value` is None.
         to_size: the largest number of samples at which the bound is better than `trivial`; None if
             the number of samples has no upper limit.
         details: the intermediate quantities of the paper's bound, such as the norms for seqlength,
@@ -157,7 +157,7 @@ class Bounds:
 
     @property
     def verdict(self) -> str:
-        """Return one line: the bounds that apply, or else the one that needs the fewest changes."""
+        """Return one line: all bounds that apply, or else the bound with the fewest changes."""
         if self.applying:
             return f"bounds that apply: {', '.join(one.paper for one in self.applying)}"
         if self.nearest is None:

@@ -1,9 +1,9 @@
 """Certificates and proofs of statements by ball arithmetic (needs the extra `certify`).
 
 `disprove` proves that an instance violates a claim, and returns the proof as a certificate. The
-certificate holds balls (intervals around floats) that enclose both sides of the claim. They show
-that the instance meets all hypotheses and violates the claim by a margin. `enclose` evaluates any
-JAX function in ball arithmetic. `witness_of` writes the instance to a file that an independent
+certificate holds balls (intervals around floats) that enclose both sides of the claim. The balls
+show that the instance meets all hypotheses and violates the claim by a margin. `enclose` evaluates
+any JAX function in ball arithmetic. `witness_of` writes the instance to a file that an independent
 program can check.
 """
 

@@ -32,9 +32,9 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 
 Finding = Literal["agrees", "violated", "error too small", "hypothesis missed", "apart", "not run"]
 ROUNDING = 1e-13
-"""The crosscheck accepts this error of the float64 difference, relative to the larger side,
-whatever `evaluate` states. A larger value makes the check report fewer errors. If `evaluate` states
-no error, the crosscheck also accepts an error up to the statement's tolerance.
+"""The crosscheck accepts a float64 difference that is wrong by this share of the larger side,
+whatever error `evaluate` states. A larger value makes the check report fewer errors. If `evaluate`
+states no error, the crosscheck also accepts an error up to the statement's tolerance.
 """
 BITS = 160
 """Precision of ball arithmetic (rigorous error bounds) in bits; a larger number gives sharper

@@ -90,7 +90,7 @@ class Enclosing:
     The class first traces the function with the whole instance as argument. If this trace of the
     whole instance fails, the class traces the function with the instance's floats as its only
     arguments. If JAX cannot trace the function in either way, the class runs the function on the
-    host (outside JAX). It then accepts only integers as the result, because integers have no
+    host (outside JAX). The class then accepts only integers as the result, because integers have no
     rounding error.
     """
 
@@ -159,8 +159,8 @@ class Met(NamedTuple):
 
     Attributes:
         words: a dictionary from each hypothesis to "certain" (proved), "open" (undecided) or
-            "missed" (violated). The word holds on all branches of the program that the enclosures
-            cannot exclude.
+            "missed" (violated). Each word is valid for all branches of the program that the
+            enclosures cannot exclude.
         computed: whether a hypothesis depends on numbers that the host (outside JAX) computed,
             without enclosures.
     """
@@ -515,7 +515,7 @@ def _of_machine_integers(
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
-    """Measure the sides' ratio in float64; weaken a result that it does not confirm."""
+    """Measure the sides' ratio in float64; weaken a result that float64 does not confirm."""
     program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):
         sides = (program if statement.host else once(program, compiled(program)))(instance)

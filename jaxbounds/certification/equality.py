@@ -61,7 +61,7 @@ class Equalities:
 
     Attributes:
         regions: the regions in which a Taylor polynomial proves the claim.
-        points: the centres of the proved regions, in floats.
+        points: the centres of the proved regions, as floats.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class Equalities:
     def _measured(self, points: np.ndarray, masked: bool = True) -> np.ndarray:
         """Return, for each point, the margin divided by the larger side.
 
-        Both sides of the claim may vanish at a point of equality. The divisor is therefore at least
-        the share `SMALL` of the largest side that the search has measured.
+        Both sides of the claim may vanish at a point of equality. The divisor of the margin is
+        therefore at least the share `SMALL` of the largest side that the search has measured.
         """
         if self._batch is None:
             self._batch = compiled(jax.vmap(self._margin))

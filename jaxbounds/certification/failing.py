@@ -91,7 +91,7 @@ def failing_forms(
 def proofs(
     statement: Statement, /, *, seconds: float = 120.0, slack: str = ""
 ) -> tuple[Proof, ...]:
-    """Try to prove every form on each of its domains; a given `slack` replaces each domain's slack.
+    """Try to prove every form on each of its domains; a given `slack` replaces the domains' own.
 
     A form is one version of the claim; a domain is a box of instances.
     """
@@ -117,7 +117,7 @@ def _write_theorem(
     witness_file: str,
     citation: str,
 ) -> None:
-    """Write a Rocq file into the folder of a witness, unless this fails or takes over 5 s."""
+    """Write a witness's Rocq file, unless the translation fails or takes over 5 s."""
     as_coded = certificate.word == "disproved as coded"
     options: Any = {"as_coded": as_coded, "citation": citation, "seconds": 5.0}
     with contextlib.suppress(ValueError):

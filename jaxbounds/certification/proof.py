@@ -2,7 +2,7 @@
 
 A proof is a theorem about the statement's JAX program, if all operations are exact operations on
 real numbers. The result is "proved" only if float64 evaluations at many points of the box also
-confirm the claim; they use no rule of ball arithmetic.
+confirm the claim; these evaluations use no rule of ball arithmetic.
 """
 
 import math
@@ -56,8 +56,8 @@ class Proof:
             (for an identity, of the larger side).
         reason: the reason why the form is not proved, with the part of the box that is undecided.
         boxes: the number of boxes that the proof enclosed.
-        faces: the number of boxes on which the margin is monotone in a coordinate. There the proof
-            encloses only a face of the box.
+        faces: the number of boxes on which the margin is monotone in a coordinate. On such a box,
+            the proof encloses only a face.
         outside: the number of boxes in which no instance meets the hypotheses.
         narrowest: the smallest width among the boxes that the search cut into halves.
         point: the point of the box at which the form is false, or at which float64 contradicts the
@@ -118,7 +118,7 @@ def margin_of(statement: Statement, form: Form, domain: Domain, /) -> Callable[[
 
     The margin is `rhs - lhs`, minus the rounding error that `evaluate` states, plus the relative
     slack. The claim holds up to the absolute slack (an allowed violation) if margin + slack >= 0.
-    The last value is true if the point meets the hypotheses.
+    The last returned value is true if the point meets the hypotheses.
     """
 
     def margin(point: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:

@@ -20,11 +20,11 @@ POINTS = 1024
 """The number of points at which each round evaluates the claim; a larger number may find more
 violations and takes longer."""
 CORNERS = 256
-"""The check evaluates the claim at at most this many corners of the box. A larger number may find
-more violations and takes longer."""
+"""The check evaluates the claim at no more than this many corners of the box. A larger number may
+find more violations and takes longer."""
 ROUNDS = 6
-"""The number of rounds. After each round the check tries points near those with the least margin. A
-larger number may find more violations and takes longer.
+"""The check has this many rounds. After each round the check tries points near those with the least
+margin. A larger number may find more violations and takes longer.
 """
 ULPS = 8
 """To measure the effect of rounding, the check changes a point's coordinates by this many units in
@@ -90,8 +90,9 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
     """Search a box by float64 measurements for a violation of a claim that was proved on it.
 
     A violation counts as rounding, and not as evidence against the proof, in two cases. First,
-    changes of the point by a few units in the last place change the margin as much. Second, the
-    violation is a few units in the last place of the largest number in the evaluation.
+    moving the point by a few units in the last place changes the margin by as much as the
+    violation. Second, the violation is a few units in the last place of the largest number in the
+    evaluation.
 
     Args:
         margin: the function from a point to its margin; see

@@ -7,9 +7,9 @@ distinct names for the two families:
 * induced norms `induced_norm(a, p, q)`: sup ||a x||_q / ||x||_p.
 
 In the multi-head paper ||X||_{1,infinity} and ||X||_{2,infinity} are *induced* norms of x -> X x,
-from l_1 or l_2 to l_infinity. The norm ||X||_{1,infinity} is the largest absolute entry. The norm
-||X||_{2,infinity} is the largest l_2 norm of a row. All gradients are finite, because each norm
-takes the subgradient zero at zero.
+from l_1 or l_2 to l_infinity. The first norm, ||X||_{1,infinity}, is the largest absolute entry.
+The second norm, ||X||_{2,infinity}, is the largest l_2 norm of a row. All gradients are finite,
+because each norm takes the subgradient zero at zero.
 """
 
 import math

@@ -145,7 +145,7 @@ def selected(
     imports: Iterable[str] = (),
     kinds: Sequence[str] = (),
 ) -> Selection:
-    """Return the statements that `what` selects; without `what`, all of every known paper.
+    """Return the selected statements; without `what`, all of the shipped and imported papers.
 
     Args:
         what: one or several arguments that name statements, see `Named`.

@@ -1,7 +1,7 @@
 """A random-code RNN that refutes Proposition 8's second bound: |U|_op does not grow with N.
 
 The RNN rounds each scalar <u, x_j> to one of 2^b levels, which gives b bits. Its state is a unit
-vector: the codeword of the bits of all tokens so far, in a random linear code of length D = 8 b N.
+vector, the codeword of the bits of all tokens so far, in a random linear code of length D = 8 b N.
 A transition decodes the state, appends the new bits, and encodes the result. Any two codewords are
 far apart, so the Lipschitz constant of the readout does not grow with N. McShane's formula extends
 the readout from the codewords to all states. The matrix U = [I I] has |U|_op^2 = 2.
@@ -91,9 +91,9 @@ def code_rnn(key: jax.Array, N: int, /, *, bits: int = 3, redundancy: int = 8) -
     """Draw a random code for N tokens and measure its smallest distance over all codewords.
 
     Args:
-        key: random key of the code.
-        N: number of tokens in a prompt.
-        bits: number of bits of a quantised token.
+        key: the random key of the code.
+        N: the number of tokens in a prompt.
+        bits: the number of bits of a quantised token.
         redundancy: the length D of a codeword divided by the number b N of bits that it encodes; D
             must be a multiple of eight.
 
@@ -172,7 +172,7 @@ def number_rnn_lipschitz(N: int, /, *, bits: int = 3, numbers: int = 1) -> float
     this bound, log(1 + L^2 |U|^2) is (2 b N/k) log 2 up to an additive constant.
 
     Args:
-        N: number of tokens in a prompt.
+        N: the number of tokens in a prompt.
         bits: the number b of bits to which a token's scalar is rounded.
         numbers: the number k of numbers in a state; k divides b N.
 
@@ -198,7 +198,7 @@ def light_words(N: int, /, *, bits: int, share: float) -> float:
     smallest level.
 
     Args:
-        N: number of tokens in a prompt.
+        N: the number of tokens in a prompt.
         bits: the number b of bits to which a token's scalar is rounded.
         share: the largest share of ones in a light codeword; below 1/2.
     """

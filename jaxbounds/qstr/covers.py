@@ -23,14 +23,14 @@ class TransformerClass(NamedTuple):
     """Sizes and norm bounds of a class of `SparseTransformer`s, on prompts with |z_j| <= r_z.
 
     Attributes:
-        m: width of the two-layer network.
-        H: number of attention heads.
-        De: dimension of an encoded token.
-        r_a: bound on |a|, the norm of the outer weights.
-        R_w: bound on |(W, b)|_F, the norm of the inner weights and biases.
-        r_QK: bound on the Frobenius norm |W_QK|_F of each head. A bound on ||W_QK||_{2,1}, over
+        m: the width of the two-layer network.
+        H: the number of attention heads.
+        De: the dimension of an encoded token.
+        r_a: the bound on |a|, the norm of the outer weights.
+        R_w: the bound on |(W, b)|_F, the norm of the inner weights and biases.
+        r_QK: the bound on the Frobenius norm |W_QK|_F of each head. A bound on ||W_QK||_{2,1}, over
             columns or rows, is also a bound on |W_QK|_F.
-        r_z: bound on |z_j|, the norm of an encoded token.
+        r_z: the bound on |z_j|, the norm of an encoded token.
     """
 
     m: int
@@ -115,9 +115,9 @@ def recurrent_lipschitz(
     The bound combines Lemmas 29 and 30: sqrt(D_y^2 + 2 (R^{L_y} N ((1 + 1/N)^N - 1) D_h)^2). Here
     D_y is the Lipschitz constant of the readout in its own parameters, at inputs with |(h->, h<-,
     z)| <= sqrt(2 r_h^2 + r_z^2). D_h is the Lipschitz constant of a transition in the transition's
-    parameters. The transition's errors add up over N steps, and the readout multiplies them by at
-    most R^{L_y}. States have norm at most r_h, and transitions are 1/N-Lipschitz in the state. All
-    constants are explicit.
+    parameters. The transition's errors add up over N steps, and the readout multiplies these errors
+    by at most R^{L_y}. States have norm at most r_h, and transitions are 1/N-Lipschitz in the
+    state. All constants are explicit.
     """
     xp = array_module(R, r_z, r_h)
     R, r_h, r_z = (xp.asarray(v, float) for v in (R, r_h, r_z))

@@ -81,13 +81,13 @@ def sample_prompts(
     """Draw prompts with independent standard normal tokens.
 
     Args:
-        key: random key of the draws.
+        key: the random key of the draws.
         link: the link g, the function from relevant tokens to a label.
         parameters: the parameters of the link.
         shape: the shape of the batch of prompts; `()` gives one prompt.
-        N: number of tokens in a prompt.
-        d: dimension of a token.
-        q: number of relevant tokens of each position.
+        N: the number of tokens in a prompt.
+        d: the dimension of a token.
+        q: the number of relevant tokens of each position.
         simple: whether all positions of a prompt share one t.
         distinct: whether the q positions t_i of each token i must be distinct.
 

@@ -119,9 +119,9 @@ class Setting(NamedTuple):
     """The data model of Section 2: its sizes, and the constants of Assumption 1.
 
     Attributes:
-        N: number of tokens in a prompt.
-        d: dimension of a token.
-        q: number of relevant tokens of each position.
+        N: the number of tokens in a prompt.
+        d: the dimension of a token.
+        q: the number of relevant tokens of each position.
         C_x: the constant in Assumption 1's bound on the moments of a token.
         C_y: the constant in Assumption 1's bound on the moments of a label.
         s: the exponent in Assumption 1's bound on the moments of a label.
@@ -149,9 +149,9 @@ def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> floa
     R is the risk, and R_tau is the risk with the loss truncated at tau. Let A = |yhat - y|. The
     truncation error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the label radius
     plus the largest prediction on prompts whose tokens lie within the token radius. Therefore A
-    exceeds sqrt tau only if the label or some token exceeds its radius. For each label or token,
-    this probability is at most exp(-tail). The L4 norm satisfies |A|_4 <= |y|_4 + |yhat|_4,
-    with |y|_4^2 <= 4^s C_y and |yhat|_4 <= `fourth`.
+    exceeds sqrt tau only if the label or some token exceeds its radius. A single label or token
+    exceeds its radius with probability at most exp(-tail). The L4 norm
+    satisfies |A|_4 <= |y|_4 + |yhat|_4, with |y|_4^2 <= 4^s C_y and |yhat|_4 <= `fourth`.
     """
     both = math.sqrt(setting.C_y * 4.0**setting.s) + fourth
     return both**2 * math.sqrt(2.0) * math.exp(-0.5 * tail)
@@ -204,8 +204,8 @@ def minimiser_risk(
         fourth: a bound on (E yhat^4)^{1/4}.
         fitted: the largest squared error of the best member of the class, on prompts whose tokens
             lie within the token radius.
-        tail: the radii are such that one token, or one label, exceeds its radius with probability
-            at most exp(-tail) (see `moment_radius`).
+        tail: the number that determines the radii: one token, or one label, exceeds its radius with
+            probability at most exp(-tail) (see `moment_radius`).
         delta: the allowed probability that the bound on the gap between risk and empirical risk
             fails.
         form: the name of the bound: "symmetrised" (the paper's chain of inequalities), "covered"
@@ -257,7 +257,7 @@ def transformer_risk(
     Args:
         n: the number of training prompts, with one labelled position each.
         setting: the data model; its q is also the number of heads.
-        de: dimension of an encoding, of coherence at most 1/2.
+        de: the dimension of an encoding, of coherence at most 1/2.
         m: the width of the two-layer network in Assumption 2.
         r_a: the norm bound r_a on the outer weights in Assumption 2.
         r_w: the norm bound r_w on the inner weights and biases in Assumption 2.
@@ -296,8 +296,8 @@ class RecurrentClass(NamedTuple):
         parameters: the number of parameters of an RNN in the class.
         constant: the part of R^2 that does not depend on the radius r_x of the tokens.
         slope: the coefficient of r_x^2 in R^2.
-        depth_y: number of layers of the readout.
-        depth_h: number of layers of a transition.
+        depth_y: the number of layers of the readout.
+        depth_h: the number of layers of a transition.
     """
 
     parameters: int

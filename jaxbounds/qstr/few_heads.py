@@ -2,12 +2,12 @@
 
 Proposition 21 assumes block-diagonal logits; other logits may mix token and position. Consider a
 head that attends only to the q relevant tokens. The head's logit for token j contains the term beta
-x_jk, and alpha_j is the attention weight of token j. The head outputs sum_j alpha_j x_j and, in the
-columns of the keys' own encodings, sum_j alpha_j w_j. If the encodings are linearly independent,
-sum_j alpha_j w_j determines alpha. The logarithm log alpha_j is beta x_jk plus a constant that does
-not depend on j, and the output sum_j alpha_j x_j determines this constant. So the output of head k
-determines the k-th coordinate of every relevant token, and d heads determine all coordinates, for
-any q and any link. Lemma 11's construction has q heads, and
+x_jk, and alpha_j is the attention weight of token j. The head outputs two weighted averages: sum_j
+alpha_j x_j of the tokens, and sum_j alpha_j w_j of the tokens' own encodings. If the encodings are
+linearly independent, sum_j alpha_j w_j determines alpha. The logarithm log alpha_j is beta x_jk
+plus a constant that does not depend on j, and the output sum_j alpha_j x_j determines this
+constant. So the output of head k determines the k-th coordinate of every relevant token, and d
+heads determine all coordinates, for any q and any link. Lemma 11's construction has q heads, and
 `jaxbounds.qstr.heads.sharpened_head_bound` shows that fewer than min(q, d) heads do not suffice. So
 exactly min(q, d) heads are needed.
 
@@ -117,7 +117,9 @@ def averaging_weights(
 def averaging_error_bound(
     x: Float[Array, "N d"], alpha: float | Float[Array, ""], /, *, q: int
 ) -> Float[Array, ""]:
-    """Bound |attended - mean of the relevant tokens| by 2 max|x_j| (N - q)/q exp(-alpha d/q).
+    """Bound the distance of the averaging head's output from the relevant tokens' mean.
+
+    The bound is 2 max|x_j| (N - q)/q exp(-alpha d/q).
 
     The attention weights of the N - q irrelevant tokens have the sum (N - q) exp(-alpha d/q) / q at
     most. All constants are explicit.

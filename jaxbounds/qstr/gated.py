@@ -129,9 +129,9 @@ class BidirectionalGated(nn.Module):
     """A bidirectional GRU or LSTM with a linear readout, as PyTorch builds and initialises it.
 
     Each direction has two bias vectors, for the input term and for the recurrent product. All
-    parameters are drawn from U(-1/sqrt(h), 1/sqrt(h)). The first axis of the weights is the
-    direction: forward, then backward. The other two axes are (out, in) with the gates stacked, as
-    in PyTorch.
+    parameters are drawn from U(-1/sqrt(h), 1/sqrt(h)). The weights have a first axis for the two
+    directions, forward and backward. The other two axes are (out, in) with the gates stacked, as in
+    PyTorch.
 
     Attributes:
         hidden: the number h of hidden units in each direction.

@@ -107,7 +107,7 @@ def printed_norms(*, R: float, eps: float, dimension: int) -> Norms:
 
     The bounds are Lemma 42's bounds with L = 2 R. Let u = R^2 log(R/eps)/eps. Then m <= u^D,
     and |a| <= R^2 u^{(D+1)/2} / sqrt(m). Rows of W have l_1 norm at most 1/R, and biases are at
-    most 1. The result's `outer` is the bound on |a| sqrt(m), without the division by sqrt(m).
+    most 1. The field `outer` of the result is the bound on |a| sqrt(m), not on |a|.
     """
     unit = R**2 * math.log(R / eps) / eps
     width = unit**dimension
@@ -118,8 +118,8 @@ def printed_product_norms(*, de: int, eps: float) -> Norms:
     """Return the rates of Lemma 22's bounds (every constant is 1).
 
     Let u = log(de/eps)/eps. Then m <= de^3 u^2 and |a| <= de^{5/2} u^{3/2} / sqrt(m). Rows of W
-    have l_1 norm at most 1, and biases are at most 1. The result's `outer` is the bound on |a|
-    sqrt(m), without the division by sqrt(m).
+    have l_1 norm at most 1, and biases are at most 1. The field `outer` of the result is the bound
+    on |a| sqrt(m), not on |a|.
     """
     unit = math.log(de / eps) / eps
     return Norms(de**3 * unit**2, de**2.5 * unit**1.5, 1.0, 1.0)

@@ -18,7 +18,7 @@ from jaxbounds.qstr.data import Prompts
 
 
 class RiskBound(NamedTuple):
-    """A lower bound on a risk.
+    """A lower bound on the risk of networks with a given number of heads.
 
     If the bound is not above zero, it is `vacuous`, and `reason` explains why.
     """
@@ -68,7 +68,7 @@ def sharpened_head_bound(*, N: int, q: int, d: int, H: int, exact: bool = False)
     """Return Proposition 3's sharpened bound: risk >= (1 - H/q)(1 - H/d) for H < min(q, d).
 
     At a position whose own token is zero, head h has a slope in R^d (the derivative of a logit with
-    respect to the attended token). It also has the vector of its attention weights in R^q. The H
+    respect to the attended token). Head h also has a vector of attention weights in R^q. The H
     slopes span a subspace S. The H vectors of attention weights span a subspace A. The logits
     determine the projection of the tokens on S x R^q, and the outputs determine the projection on
     R^d x A. Both S x R^q and R^d x A contain S x A, and the paper counts the dimension of S x A
@@ -171,7 +171,7 @@ def revealed_images(
         query: the encoded token z_i of a position i whose own token x_i is zero.
         keys: the encoded tokens z_j of the q relevant tokens; they determine the attention weights,
             and so the last d linear forms of each head.
-        d: dimension of a token.
+        d: the dimension of a token.
     """
     H, q = W_QK.shape[0], keys.shape[0]
     slopes = jnp.einsum("d,hde->he", query, W_QK)

@@ -90,7 +90,7 @@ def interpolate(z: ArrayLike, y: ArrayLike, /, *, optimal: bool = False) -> Inte
     points, the network's value is a sum of steep linear pieces. The rounding error of this sum
     grows like the rounding unit times |y| |z| / gap. Therefore compute in float64
     (`jaxbounds.float64_on_cpu()`) if there are many points or close points. If JAX traces the
-    function, it does not check the points.
+    function, the function does not check the points.
 
     Args:
         z: the inputs, n distinct scalars.

@@ -1,4 +1,4 @@
-"""The limit on the information in n labels, as stated after Theorem 4 (Section 3.2).
+"""The limit on what n labels reveal about the link, as stated after Theorem 4 (Section 3.2).
 
 For the linear link y = <u, (x_{t_1}, .., x_{t_q})>, with |u| = 1 in R^{qd}, a label is one linear
 equation for u. So no learner can distinguish two directions u that satisfy the equations of all n
@@ -27,10 +27,11 @@ def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float
     """Return |u - P u|^2, a bound on any estimate's squared distance from u or its mirror image.
 
     Let b = 2 P u - u be the mirror image of u, where P projects onto the span of the n vectors of
-    relevant tokens. The mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v - (u + b) / 2|^2.
-    So |u - v|^2 or |b - v|^2 is at least |u - b|^2 / 4 = |u - P u|^2 for every estimate v. If new
-    relevant tokens have covariance I, the squared distance of an estimate from u is its risk. The
-    estimate P u, which the labels determine, attains the bound. All constants are explicit.
+    relevant tokens. For any estimate v, the mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v -
+    (u + b) / 2|^2. So |u - v|^2 or |b - v|^2 is at least |u - b|^2 / 4 = |u - P u|^2 for every
+    estimate v. If new relevant tokens have covariance I, the squared distance of an estimate from u
+    is its risk. The estimate P u, which the labels determine, attains the bound |u - P u|^2. All
+    constants are explicit.
     """
     return jnp.sum((u - mirrored_direction(tokens, u)) ** 2) / 4.0
 

@@ -86,7 +86,7 @@ def stateless_risk(
     Args:
         values: the network's predictions at the random tokens x_j.
         own: the numbers <u, x_j> at the same tokens x_j.
-        N: number of tokens in a prompt.
+        N: the number of tokens in a prompt.
     """
     return ((values - own) ** 2 + (N - 1) * (values**2 + 1)) / N
 

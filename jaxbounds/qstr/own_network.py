@@ -85,9 +85,9 @@ def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list
     """Return reasons that name layers which may receive the prompt other than through W x.
 
     If `first` names a first layer with `width` outputs, the function follows the matrices whose
-    numbers of inputs fit the outputs of this layer or of a later one. It lists the other
-    parameters. If `first` is "", the function lists the parameters whose names mark a layer that
-    acts on tokens.
+    numbers of inputs fit the outputs of this layer or of a later one. The function lists all
+    remaining parameters. If `first` is "", the function lists the parameters whose names mark a
+    layer that acts on tokens.
     """
     rest = {name: w for name, w in weights.items() if name != first}
     reached, growing = {width}, bool(first)

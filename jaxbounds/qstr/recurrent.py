@@ -42,7 +42,7 @@ def exclusive_states(
         transition: the function f(h, z) that returns the increment of the state.
         z: the encoded tokens of the prompts.
         hidden: the dimension d_h of the state.
-        radius: radius of the ball onto which states are projected.
+        radius: the radius of the ball onto which states are projected.
         reverse: whether the scan starts at the last token, as for the backward states h<-.
     """
 

@@ -118,7 +118,7 @@ def retrieval_error(
 ) -> Float[Array, ""]:
     """Return the largest distance in R^{qd} of the q retrieved from the q relevant tokens.
 
-    The function maximises over all positions.
+    The maximum is over the positions of the prompt.
     """
     (N, d), q = x.shape, t.shape[1]
     # The average of differences avoids cancellation.
@@ -152,7 +152,7 @@ def retrieval_error_bound(
         x: the tokens x_i of a prompt, as rows.
         omega: the encodings w_i of the tokens, as rows.
         alpha: the factor alpha of the attention's logits (an inverse temperature).
-        q: number of relevant tokens of each position.
+        q: the number of relevant tokens of each position.
         coherence: an upper bound mu on the coherence of encodings of unit norm; 1/2 in the paper.
             The function does not check that mu is such a bound. The default replaces 1 - mu by the
             measured minimum of |w_t|^2 - <w_t, w_j>, which is valid for any encodings.

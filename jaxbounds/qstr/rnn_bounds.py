@@ -38,8 +38,8 @@ def repaired_norm_lower_bound(*, N: int, lipschitz: float) -> float:
     """Return N / L^2, the repaired lower bound on |U|_F^2, up to a constant factor.
 
     The set {(U-> h->, U<- h<-)} has Gaussian width at most sqrt(2) r_h |U|_F. Sudakov's inequality
-    then bounds the packing number of this set from above. The proof of Proposition 35 shows that
-    the packing number is at least exp(c N). The bound does not depend on d_h, so Theorem 9's
+    then bounds the set's packing number from above. The proof of Proposition 35 shows that the
+    set's packing number is at least exp(c N). The bound does not depend on d_h, so Theorem 9's
     condition d_h <= exp(N^c) is superfluous.
     """
     return N / lipschitz**2
@@ -132,8 +132,8 @@ def sample_exponent(*, depth: int, width_exponent: float = 0.0, repaired: bool =
 
     Theorem 9: learners that minimise the norm fail if n is below a constant times N^{c_1}.
 
-    Memorising n labels needs only |vec Theta|^2 = O(n^3) (Lemma 36). A small risk needs a larger
-    norm if n is small. The printed Proposition 8 requires |vec Theta|^2 of order (N / log
+    Memorising n labels needs only |vec Theta|^2 = O(n^3) (Lemma 36). A small risk, however, needs a
+    norm that grows with N. The printed Proposition 8 requires |vec Theta|^2 of order (N / log
     d_h)^{1/depth} with d_h <= exp(N^c), and the repaired Proposition 8 requires the order
     N^{1/depth}.
 

@@ -61,8 +61,8 @@ def _gate(q: int, d: int, inner: np.ndarray, constant: float, coherence: float) 
 def _spread(q: int, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Return two matrices that act on (relu(x), relu(-x), c), where c are the q slots' gates.
 
-    The first matrix maps this vector to q copies of x, one for each slot. The second matrix maps it
-    to d copies of each gate c_l, one for each coordinate of x.
+    The first matrix maps the vector to q copies of x, one for each slot. The second matrix maps the
+    same vector to d copies of each gate c_l, one for each coordinate of x.
     """
     x = np.concatenate([np.eye(d), -np.eye(d), np.zeros((d, q))], axis=1)
     c = np.concatenate([np.zeros((q, 2 * d)), np.eye(q)], axis=1)
@@ -164,9 +164,9 @@ def interpolated_error(
     All constants are explicit.
 
     The inner product errs by at most de times `product_error(2, knots)`, and the gate by 1/(1 - mu)
-    times as much. The bound holds under two conditions. First, the coherence of the encodings plus
-    the error of the inner product is at most mu, so that the gate closes. Second, the value of the
-    gate is at most 3/2.
+    times as much. The bound on the error holds under two conditions. First, the coherence of the
+    encodings plus the error of the inner product is at most mu, so that the gate closes. Second,
+    the value of the gate is at most 3/2.
     """
     gate = de * product_error(2.0, knots) / (1.0 - coherence)
     return radius * gate + product_error(radius + 1.5, knots)
@@ -246,7 +246,7 @@ def constructed_rnn(
             The function does not check the conditions on the encodings and on max |x_ik|.
         network: the two-layer network that represents the link g:
             `find_link(..).two_layer(parameters)`.
-        z: encoded prompts whose positions share t (`sample_prompts(.., simple=True)`), encoded by
+        z: prompts whose positions share t (`sample_prompts(.., simple=True)`), encoded by
             `encode(.., scale=False)`.
     """
     increments = evaluate(transition, z)

@@ -64,9 +64,9 @@ def extreme_risks(
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return two least risks: for the worst and for the easiest unit direction u.
 
-    They are 1 - lambda for the smallest and the largest eigenvalue lambda of `diagonal_block_mean`.
-    The worst direction's risk is at least the average over directions, 1 - rank/(N d), which is at
-    least Theorem 6's bound 1 - n/(N d).
+    The two risks are 1 - lambda for the smallest and the largest eigenvalue lambda of
+    `diagonal_block_mean`. The worst direction's risk is at least the average over directions, 1 -
+    rank/(N d), which is at least Theorem 6's bound 1 - n/(N d).
     """
     spectrum = jnp.linalg.eigvalsh(diagonal_block_mean(basis, d=d))
     return 1 - spectrum[0], 1 - spectrum[-1]

@@ -1,8 +1,8 @@
 """Theorems 4, 7 and 10: the paper's bounds with the hidden constants as arguments.
 
-The paper states these theorems up to constants. Each function has an argument for each constant
-that the theorem hides. A function whose name ends in `_explicit` instead computes all constants
-from the lemmas of the paper's proof, which the module `excess` implements.
+The paper states Theorems 4, 7 and 10 up to constants. Each function has an argument for each
+constant that the theorem hides. A function whose name ends in `_explicit` instead computes all
+constants from the lemmas of the paper's proof, which the module `excess` implements.
 """
 
 import math
@@ -69,7 +69,7 @@ def theorem_7(
 
     Args:
         n: the number of training prompts, with one labelled position each.
-        N: number of tokens in a prompt.
+        N: the number of tokens in a prompt.
         eps_2nn: the squared error eps_2NN of Assumption 2.
         approximation: the constant in front of eps_2NN, which the theorem hides.
         polynomial: the theorem's polynomial as a function of log(nN) alone; its other variables d,
@@ -171,10 +171,10 @@ def least_radius(
     """Return the least R at which Theorem 4's class contains Lemma 11's network, and its alpha.
 
     Args:
-        n: number of prompts, with one position each; the token radius is such that a token exceeds
-            it with probability at most n^-4.
+        n: the number of training prompts, with one labelled position each; the token radius is such
+            that a token exceeds it with probability at most n^-4.
         setting: the data model; its q is also the number of heads.
-        de: dimension of an encoding.
+        de: the dimension of an encoding.
         m: the width of the two-layer network in Assumption 2.
         r_a: Assumption 2's bound on sqrt(m) |a|.
         r_w: Assumption 2's bound on |(W, b)|_F / sqrt(m).

@@ -3,10 +3,10 @@
 Proposition 21 assumes logits that are block-diagonal in token and position. In this construction,
 the logits mix token and position. Each head outputs a weighted average of the q relevant tokens,
 with softmax weights. The logit of token x contains +beta x in one head, and -beta x in the other
-head. Up to O(beta^2), half the sum of the two averages is the mean of the relevant tokens. Their
-difference divided by 2 beta is the variance of these tokens. The mean and the variance determine
-the sum of x^2. For d = 1, the construction of `jaxbounds.qstr.few_heads` needs only one head, for
-any link, but its readout computes logarithms.
+head. Up to O(beta^2), half the sum of the two averages is the mean of the relevant tokens. The
+difference of the two averages, divided by 2 beta, is the variance of the relevant tokens. The mean
+and the variance determine the sum of x^2. For d = 1, the construction of `jaxbounds.qstr.few_heads`
+needs only one head, for any link, but its readout computes logarithms.
 """
 
 import math
@@ -92,7 +92,7 @@ def two_head_weights(
     Args:
         omega: the positional encodings, unit vectors as rows.
         direction: the direction v from `separating_direction`.
-        q: number of relevant tokens.
+        q: the number of relevant tokens.
         beta: the factor beta of the token x in the logits; the prediction errs by O(beta^2).
         selectivity: the factor of 1 - <direction, w> in the logits; choose a factor of order
             log(N / error) / margin.

@@ -2,7 +2,7 @@
 
 The file writes both sides as functions of the parameters, with a definition for each operation. The
 theorem's proof first expands all definitions. Then `interval` cuts the box into smaller boxes until
-the goal is proved. It uses derivatives in one parameter.
+the goal is proved. The tactic uses derivatives in one parameter.
 """
 
 from collections.abc import Iterator, Sequence
@@ -108,7 +108,7 @@ def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
 
 
 def _needed(numbers: Sequence[Real]) -> list[Real]:
-    """Return all definitions that the given numbers use, in order."""
+    """Return all definitions that the given numbers use, in the program's order."""
     found: dict[int, Real] = {}
     stack = list(numbers)
     while stack:

@@ -55,7 +55,7 @@ class Contents:
 
     Attributes:
         lines: the lines of the file so far.
-        operations: the number of scalar operations in these lines.
+        operations: the number of scalar operations in the lines so far.
     """
 
     def __init__(self, ledger: Ledger) -> None:

@@ -126,7 +126,8 @@ def _declared(text: str, at: int, counters: Counters) -> dict[str, Theorem]:
 def of_the_class(text: str, known: dict[str, Theorem], counters: Counters, /) -> dict[str, Theorem]:
     """Return the theorem environments that the document's class, not the document, declares.
 
-    The function recognises an environment by its usual name ("lemma") if the document uses it.
+    The function recognises such an environment by its usual name, for example "lemma", if the
+    document uses the environment.
     """
     style = re.search(r"\\documentclass\s*(?:\[[^\]]*\])?\s*\{([^{}]*)\}", text)
     first = _SHARING.get(style[1].strip().lower() if style else "", "")

@@ -248,8 +248,8 @@ CONTROLS: dict[str, Control] = {
     "|U|_op^2 keeps up": _vanishing("code_operator"),
     "|U|_F^2 keeps up": _vanishing("code_frobenius"),
 }
-"""False results, to test that the claims can fail. In them, errors exceed their bounds, slopes
-differ from the claimed slopes, or norms fall.
+"""False results, to test that the claims can fail. In the false results, errors exceed their
+bounds, slopes differ from the claimed slopes, or norms fall.
 """
 
 

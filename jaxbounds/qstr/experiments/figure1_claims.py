@@ -7,8 +7,8 @@ that they depend on N much less than feedforward networks.
 A published mean is the mean over five runs on one task (link and encodings). So the random choice
 of the task affects all five runs in the same way. Runs on one task can decide a claim about ratios
 or exponents of means, and can confirm a published mean. They can refute a published mean only if
-the factor between the means is too large to come from the choice of the task. Otherwise a
-refutation needs runs on several tasks (`draws`).
+the factor between the means is too large to come from the choice of the task. If the factor is
+smaller, a refutation needs runs on several tasks (`draws`).
 """
 
 from collections.abc import Iterator
@@ -138,7 +138,7 @@ def exponents(dataset: xr.Dataset, /) -> dict[str, Exponent]:
 
 
 def _at_least(dataset: xr.Dataset, name: str, N: int) -> tuple[xr.DataArray, bool]:
-    """Return the samples, a lower bound for each censored run, and whether any run is censored.
+    """Return each run's number of samples (censored runs: a bound), and if any is censored.
 
     The lower bound is the number of samples on which the run was trained.
     """
@@ -316,7 +316,7 @@ _OF_RNNS = {
     "1a": ("RNN needs more than Transformer",),
     "1b": ("RNN stays close to Transformer", "RNN depends on N much less than FFN"),
 }
-"""The paper's claims about recurrent networks, for each panel.
+"""A dictionary from each panel to the paper's claims about recurrent networks.
 
 A claim is undecided if the grid trains no recurrent network.
 """

@@ -39,7 +39,7 @@ class Figure2:
     """The settings for online training of the public code's Transformer on simple-1STR.
 
     The public code trains up to 20 epochs on 50,000 prompts with weight decay 0.2. This experiment
-    draws fresh prompts in every step instead.
+    draws fresh prompts in every step, unlike the public code.
 
     Attributes:
         protocol: the training protocol: data, network and the criterion of learning.

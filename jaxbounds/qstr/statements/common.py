@@ -26,8 +26,8 @@ DRAWS = Budget(samples=2000, restarts=0, steps=0, batch=500)
 def signs(N: int, de: int, /) -> Int[np.ndarray, "N de"]:
     """Return the signs of hypercube encodings of coherence at most 1/2.
 
-    The signs are integers, which the search for counterexamples does not change; so it does not
-    change the encodings.
+    The signs are integers, which the search for counterexamples does not change, so that the
+    encodings stay as they are.
     """
     return greedy_signs(np.random.default_rng(20), N, de)
 

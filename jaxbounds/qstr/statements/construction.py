@@ -118,7 +118,7 @@ def tokens_of(i: Instance, size: Size) -> tuple[Array, dict[str, Any]]:
 
 
 def _gated(i: Instance, size: Size) -> tuple[Array, Array]:
-    """Return two arrays with q slots per token: every slot x_i; slot l is x_i if t_il = i, else 0.
+    """Return two arrays with q slots per token: x_i in all slots, and x_i only where t_il = i.
 
     A slot is a block of d numbers that holds one relevant token.
     """

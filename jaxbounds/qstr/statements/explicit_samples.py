@@ -74,7 +74,7 @@ DECAY = Statement(
 def _encoding_dimension(N: int) -> int:
     """Return the dimension of Rademacher encodings with coherence at most 1/2 (Assumption 3).
 
-    This dimension is 16 log N.
+    The function returns 16 log N.
     """
     return math.ceil(16 * math.log(N))
 

@@ -44,8 +44,9 @@ THEOREM_6 = searched(
             name="printed",
             cites="Theorem 6, Section 4",
             equality="(1/N) sum_k P_kk a multiple of the identity",
-            note="The least risk is exactly R(u) = 1 - u^T ((1/N) sum_k P_kk) u, where P projects onto the span of the prompts and P_kk is its d x d block for token k. Its mean over the "
-            "sphere of u is 1 - rank/(Nd), where rank is the rank of the prompts.",
+            note="The least risk is exactly R(u) = 1 - u^T ((1/N) sum_k P_kk) u, where P projects "
+            "onto the span of the prompts and P_kk is its d x d block for token k. Its mean over "
+            "the sphere of u is 1 - rank/(Nd), where rank is the rank of the prompts.",
         ),
         Form(
             name="sharpened",
@@ -207,8 +208,8 @@ OFF_SPAN = Statement(
 def _algorithms(i: Instance, size: Size) -> Sides:
     """Check that the gradient in W lies in the span of the prompts, for a loss that is not square.
 
-    The loss is logistic. The network above W has several layers, and its output also depends on the
-    positions t.
+    The loss is logistic. After W, the network has several more layers, and its output also depends
+    on the positions t.
     """
     n, N, d, m = (size[name] for name in ("n", "N", "d", "m"))
     x, y, W = i["x"].reshape(n, N * d), i["y"], i["W"]
@@ -248,7 +249,8 @@ ALGORITHMS = Statement(
         Form(
             name="printed A_SP",
             cites="Appendix B: nabla_{w_k} L^FFN(f, W) in span(x^(1), .., x^(n))",
-            note="At a stationary point of the loss with the l2 penalty lambda |W|^2/2, W equals -gradient / lambda. So the rows of W lie in the span of the prompts.",
+            note="At a stationary point of the loss with the l2 penalty lambda |W|^2/2, W equals "
+            "-gradient / lambda. So the rows of W lie in the span of the prompts.",
         ),
         Form(
             name="printed A_ERM",

@@ -1,7 +1,7 @@
 """Statements about the largest gap between risk and empirical risk over a class of networks.
 
-They are Lemmas 18 and 32, and Corollaries 19 and 33. Projected ascent estimates each supremum over
-the class from below. The tokens are signs, so the check can list all prompts.
+The statements check Lemmas 18 and 32, and Corollaries 19 and 33. Projected ascent estimates each
+supremum over the class from below. The tokens are signs, so the check can list all prompts.
 """
 
 import functools

@@ -60,8 +60,9 @@ GATE = searched_gates(
             name="printed",
             cites="Lemma 24, Appendix C.1",
             equality="x = r_x, z = 1/2",
-            note="The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) differs from 2 x relu(s) by at most e x^2/2, and the difference has the sign of x. Interpolation of relu(.)^2 at "
-            "knots at distance t errs by at most t^2/4, on one side. The network therefore "
+            note="The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) differs from 2 x relu(s) "
+            "by at most e x^2/2, and the difference has the sign of x. Interpolation of relu(.)^2 "
+            "at knots at distance t errs by at most t^2/4, on one side. The network therefore "
             "errs by at most t^2/(8 e) on either side. At t = 2 eps/r_x and e = t/(2 r_x), "
             "each of the two errors is eps/2. The statement qstr.lem24.norms is about the "
             "norms.",
@@ -182,8 +183,8 @@ LIPSCHITZ = searched_gates(
         ),
         Form(
             name="derived |a|",
-            note="At each knot the slope of the interpolant changes by at most 2 L. So |a|^2 <= (L R)^2 (4 K - 2) "
-            "if f(0) = 0.",
+            note="At each knot the slope of the interpolant changes by at most 2 L. So |a|^2 <= (L "
+            "R)^2 (4 K - 2) if f(0) = 0.",
         ),
         Form(
             name="derived m, |W|, |b|",

@@ -1,8 +1,9 @@
 """Every numbered item and display of the paper, with the statements that check it.
 
-The value for an item is one of three texts. It lists the ids of statements and errata about the
-item. Or it begins with "code:" and names the code that implements the item as a definition. Or it
-begins with "none:" and explains why no statement checks the item.
+The value for an item is a text of one of three kinds. The first kind lists the ids of statements
+and errata about the item. The second kind begins with "code:" and names the code that implements
+the item as a definition. The third kind begins with "none:" and explains why no statement checks
+the item.
 """
 
 _WEIGHTS = "code: jaxbounds.qstr.rnn_construction.inner_products"
@@ -30,15 +31,12 @@ ITEMS: dict[str, str] = {
     "constant; qstr.asm2 has networks of links "
     "with all constants",
     "Section 2, after (2.3): bounds transfer to the averaged risk": "none: the bound holds for "
-    "each choice of the positions "
-    "j(i), hence on average over "
-    "them; qstr.eq2.2 shows that "
-    "the expectation of (2.3) is "
+    "each choice of the positions j(i), hence on average over "
+    "them; qstr.eq2.2 shows that the expectation of (2.3) is "
     "(2.2)",
     "Section 3, separate projections W_Q, W_K, W_V": "none: a product W_Q^T W_K of full size can "
     "be any matrix W_QK, and the network absorbs "
-    "W_V. If the norms of the factors are "
-    "bounded, the class differs. Figure 2 trains "
+    "W_V. If the norms of the factors are bounded, the class differs. Figure 2 trains "
     "the factors separately",
     "Section 3.1, remark: one head suffices for sparse averages": "qstr.prop3.averaging",
     "Theorem 4, first remark: clipping removes C_1": "qstr.thm4.length, qstr.thm1.length",
@@ -47,8 +45,7 @@ ITEMS: dict[str, str] = {
     "weights change no function, and the covers of "
     "qstr.prop17.explicit have any m and H",
     "Theorem 4, second remark: feedforward or attention layer": "none: the remark compares m_g "
-    "(d + q) with q^2 + d^2 in the "
-    "bound, and makes no further "
+    "(d + q) with q^2 + d^2 in the bound, and makes no further "
     "claim",
     "Theorem 4, third remark: the limit Omega(qd)": "qstr.sec3.limit",
     "Theorem 4, third remark: optimization dynamics": "none: the remark is about future work",
@@ -61,21 +58,16 @@ ITEMS: dict[str, str] = {
     "Section 5.1, without Lipschitz transitions: linear in N": "none: the list of unchecked "
     "claims gives the reason",
     "Section 5.1, one way to meet the Lipschitz constraint": "none: divide the first layer by "
-    "the product of all operator norms "
-    "and multiply it by alpha_N; the "
-    "product of the norms is then "
-    "alpha_N",
+    "the product of all operator norms and multiply it by alpha_N; the "
+    "product of the norms is then alpha_N",
     "Section 5.2, Section 5.1 as a special case": "none: the list of unchecked claims gives the "
     "reason",
     "Section 5.2, LSTM and GRU are covered": "none: LSTM and GRU are names of other transitions; "
     "the formulation only requires bounded states",
     "Definition 5": "qstr.def5, qstr.def5.span, E15",
     "Section 4, simple-qSTR: the risks (2.2) and (2.3) are equivalent": "none: the risks are "
-    "equivalent for "
-    "predictions that do not "
-    "depend on j, as the "
-    "remarks explain; Theorem "
-    "6 holds for both risks",
+    "equivalent for predictions that do not depend on j, as the "
+    "remarks explain; Theorem 6 holds for both risks",
     "Theorem 6": "qstr.thm6, qstr.thm6.risk",
     "Theorem 6, remark: at least Nd samples": "qstr.thm6",
     "Theorem 7": "qstr.cor31, qstr.thm10.rate, qstr.thm4.length, qstr.prop28, qstr.thm7.order",
@@ -83,18 +75,14 @@ ITEMS: dict[str, str] = {
     "qstr.prop26",
     "Proposition 8": "qstr.prop8, qstr.prop8.constants, qstr.prop8.width, qstr.prop8.bounded, E14",
     "Proposition 8, remark: labels uniform on the sphere of radius sqrt(N)": "none: the remark's "
-    "proof is a variant "
-    "of the "
-    "proposition's "
-    "proof; see the "
-    "remarks",
+    "proof is a variant of the proposition's "
+    "proof; see the remarks",
     "Proposition 8, first implication: width linear in N": "qstr.prop8, qstr.prop8.width",
     "Proposition 8, second implication: norm bounds depend on N": "qstr.prop8, qstr.thm9.risk",
     "Theorem 9": "qstr.thm9, qstr.thm9.amgm, qstr.thm9.embedding, qstr.thm9.risk, "
     "qstr.thm9.memoriser, qstr.thm9.minimiser, qstr.thm9.length, E4",
     "Section 5.2, before Theorem 9: r_h = 1 by homogeneity": "none: U h / r_h replaces U h, and "
-    "W_y, b_y and W_2 are rescaled; the "
-    "statements on Theorem 9 have r_h = "
+    "W_y, b_y and W_2 are rescaled; the statements on Theorem 9 have r_h = "
     "1",
     "Theorem 9, remark: no bound on |vec Theta| over families of d_h": "qstr.thm9",
     "Theorem 10": "qstr.prop17.assembly, qstr.prop17.explicit, qstr.thm10.rate, qstr.thm10.order",

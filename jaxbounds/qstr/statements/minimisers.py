@@ -1,7 +1,7 @@
 """Statements about Theorem 9 as a whole: computed networks of least norm, and their risk.
 
-Prompt i has one labelled position j^(i). A memorising network can fit the label from the token at
-this position, and ignore all other tokens of the prompt.
+Prompt i has one labelled position j^(i). A memorising network can compute a prompt's label from the
+token at the labelled position alone.
 """
 
 import functools
@@ -114,10 +114,12 @@ THEOREM_9 = Statement(
             cites="the remark after Theorem 9: 'possible to remove the subexponential bound on "
             "|vec(Theta_RNN)| by allowing the learner to search over families of RNN architectures "
             "with arbitrary d_h <= e^{N^c} rather than fixing a single d_h'",
-            note="This version of the claim needs no bound on |vec Theta|, and holds for every d_h, below e^{N^c} or not. The check builds networks of n or more units that fit all samples and "
-            "belong to the learner's family. So the least norm in the family is at most the norm of these networks, whatever d_h is. The bound `unlearned_risk` does not depend "
-            "on d_h. "
-            "Theorem 9 needs its bounds on d_h only if d_h < n, because then perhaps no network of small norm fits the samples.",
+            note="This version of the claim needs no bound on |vec Theta|, and holds for every "
+            "d_h, below e^{N^c} or not. The check builds networks of n or more units that fit all "
+            "samples and belong to the learner's family. So the least norm in the family is at "
+            "most the norm of these networks, whatever d_h is. The bound `unlearned_risk` does not "
+            "depend on d_h. Theorem 9 needs its bounds on d_h only if d_h < n, because then "
+            "perhaps no network of small norm fits the samples.",
         ),
         Form(
             name="sharpened",

@@ -79,7 +79,8 @@ LABELS = Statement(
         ),
         Form(
             name="derived links",
-            note="The check computes the links a second time, from linear functions of the tokens. It also compares the link of Proposition 3 with the labels of the proposition's "
+            note="The check computes the links a second time, from linear functions of the tokens. "
+            "It also compares the link of Proposition 3 with the labels of the proposition's "
             "prompts.",
         ),
     ),

@@ -2,7 +2,7 @@
 
 Proposition 17, Lemmas 18, 20, 32 and 34, Corollaries 19, 31 and 33, and Theorems 4, 7 and 10 hide
 their constants. The lemmas of the paper's proofs give explicit bounds with every constant. A form
-(one version of a claim) lets one parameter of the problem grow. It compares the growth of the
+(one version of a claim) lets one parameter of the problem grow. The form compares the growth of the
 explicit bound with the printed order. If the explicit bound grew faster, the lemmas would not prove
 the printed order. A form evaluates formulas only, and draws no data.
 """
@@ -24,8 +24,8 @@ STEPS = 8
 takes more time.
 """
 SAMPLES = 2.0**80
-"""The number n of prompts at the start. A larger number makes every bound smaller, compared with
-the trivial bound."""
+"""The number n of prompts before any parameter grows. A larger number makes every bound smaller,
+compared with the trivial bound."""
 
 Pair = tuple[float, float]
 
@@ -241,8 +241,8 @@ RECURRENT = _order(
 
 _PROBLEM = {"n": SAMPLES, "N": 1024, "q": 4, "d": 8, "m": 8}
 _WIDE = {"q": {"d": 8, "q": 64}, "d": {"q": 4, "d": 256}, "m": {"q": 4, "d": 8}}
-"""A dictionary from each growing parameter to start values of q, d or m at which the term with this
-parameter is the largest."""
+"""A dictionary from each growing parameter to start values of q, d or m at which the bound's term
+with this parameter is the largest term."""
 _EPS = 2.0**-80
 """The squared error that attention may cause, divided by the label's variance. A larger value
 allows a class of smaller norms."""

@@ -65,7 +65,7 @@ def _accumulate(i: Instance, size: Size) -> Sides:
 
 
 def _repeated_noise(size: Size) -> Instance:
-    """Return N errors that repeat eight values, so that all N have errors of equal mean."""
+    """Return N errors that repeat eight values, so that the mean error is equal for all N."""
     rng, repeats = np.random.default_rng(0), size["N"] // 8
     noise = np.tile(0.01 * rng.uniform(0.5, 1.0, (16, 8)), repeats)
     return {"noise": noise, "x": rng.uniform(0.5, 2.0, 16)}

@@ -147,7 +147,9 @@ WIDTH = cases_on_host(
             exponent=(1.0, 1.6),
             cites=_PROPOSITIONS_8_35,
             note=(
-                "The check uses RNNs of every width dh, from one number for all bits to one number for each bit. We know no narrower RNNs with the same Lipschitz constant L. Their width dh is within a factor of 2 b log 2 and a constant of the "
+                "The check uses RNNs of every width dh, from one number for all bits to one number "
+                "for each bit. We know no narrower RNNs with the same Lipschitz constant L. Their "
+                "width dh is within a factor of 2 b log 2 and a constant of the "
                 "bound."
             ),
         ),
@@ -280,7 +282,8 @@ CONSTANTS = searched_on_host(
     forms=(
         Form(
             name="derived reading",
-            note="The state is a unit vector, from which the readout decodes the quantised level of the last token.",
+            note="The state is a unit vector, from which the readout decodes the quantised level "
+            "of the last token.",
         ),
         Form(
             name="derived risk",

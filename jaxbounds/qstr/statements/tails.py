@@ -19,7 +19,7 @@ def _radius_cases(size: Size) -> Instance:
 
 
 EXCLUSIVE, INDEPENDENT, GAUSSIAN = range(3)
-"""The codes of three laws from which the nN tokens are drawn.
+"""The integers by which instances name three laws of the nN tokens.
 
 EXCLUSIVE: |x| in {0, r}, and at most one token is not 0. INDEPENDENT: |x| in {0, r}, with
 independent tokens. GAUSSIAN: independent normal tokens.
