@@ -37,7 +37,7 @@ def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 3
     For a function f of the class, let f_j be the nearest element of the cover at scale e_j.
     Massart's lemma bounds the complexity of the set of links (differences) f_j - f_{j-1}. A link
     f_j - f_{j-1} has size at most e_j + e_{j-1}, and each j has at most N(e_j) N(e_{j-1}) links.
-    Every constant is explicit.
+    The formula hides no constant.
 
     Args:
         log_covering: ln N, as a function of an array of scales.

@@ -1,7 +1,7 @@
 """Functions that compute the bounds and rates of Appendices A and C.2.
 
-Each docstring says whether all constants of its bound are explicit. Some functions return rates. A
-rate sets every hidden constant and every hidden logarithm to 1, so only its exponents are
+If a function's formula hides no constant, the docstring says so. The other functions return rates.
+A rate sets every hidden constant and every hidden logarithm to 1, so only its exponents are
 meaningful.
 """
 
@@ -24,7 +24,7 @@ Norm = Callable[[Array], Array]
 def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
     """Return r_x = sqrt(3 C_x e d log(nN)), the radius that all tokens probably respect.
 
-    All constants are explicit.
+    The formula hides no constant.
     """
     return math.sqrt(3 * C_x * math.e * d * math.log(n * N))
 
@@ -32,7 +32,7 @@ def token_radius(*, n: int, N: int, d: int, C_x: float = 1.0) -> float:
 def encoded_radius(r_x: ArrayLike, /, *, d: int, q: int) -> Array:
     """Return r_z = sqrt(r_x^2 + d (1 + 1/q)), the norm bound of encoded tokens if |x_j| <= r_x.
 
-    All constants are explicit.
+    The formula hides no constant.
     """
     return jnp.sqrt(jnp.square(r_x) + d * (1 + 1 / q))
 
@@ -43,7 +43,9 @@ def _moment_order(r: Any, d: int, C_x: float) -> Any:
 
 
 def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: bool = True) -> Any:
-    """Bound P(max |x_j| >= r) by n N exp(-r^2 / (2 C_x e d)), Lemma 12. All constants are explicit.
+    """Bound P(max |x_j| >= r) by n N exp(-r^2 / (2 C_x e d)), Lemma 12.
+
+    The formula hides no constant.
 
     Raises:
         Refused: if nN = 1 and r^2 < C_x e d. In this case the order r^2 / (C_x e d) of the proof's
@@ -61,7 +63,7 @@ def token_tail(r: Any, /, *, n: int, N: int, d: int, C_x: float = 1.0, checked: 
 
 
 def largest_tail(r: Any, /, *, d: int, C_x: float = 1.0) -> Any:
-    """Return the largest P(|x| >= r) that Assumption 1 allows. All constants are explicit.
+    """Return the largest P(|x| >= r) that Assumption 1 allows. The formula hides no constant.
 
     A vector with |x| in {0, r} attains this probability. The upper bound follows from P r^p <=
     E|x|^p <= (C_x d p)^{p/2} for all p >= 1. The best moment order is p = max(1, r^2 / (C_x e d)).
@@ -79,8 +81,8 @@ def attention_lipschitz(
 
     Here r_z = max |z_j|. The paper prints `factor` = 2. The factor 1 suffices, because the
     softmax's Jacobian diag(p) - p p^T has norm at most 1 from l_inf to l_1. The norm is the largest
-    4 a (1 - a), where a is the probability under p of some set of tokens. All constants are
-    explicit.
+    4 a (1 - a), where a is the probability under p of some set of tokens. The formula hides no
+    constant.
     """
     radius, moved = jnp.max(vector_norm(z)), jnp.max(vector_norm(z @ difference))
     return factor * radius**2 * moved
@@ -91,8 +93,8 @@ def two_layer_lipschitz(
 ) -> Float[Array, ""]:
     """Return Lemma 13's Lipschitz constant |a| |W|_F of a^T relu(W h + b).
 
-    The spectral norm of W (`norm=spectral_norm`) gives a valid constant too. All constants are
-    explicit.
+    The spectral norm of W (`norm=spectral_norm`) gives a valid constant too. The formula hides no
+    constant.
     """
     return vector_norm(a) * norm(W)
 
@@ -110,7 +112,7 @@ def prediction_bound(
     """Return Lemma 20's bound |a| (|W|_F sqrt(H) max |z_l| + |b|) on |yhat_i|.
 
     The paper uses the Frobenius norm of W; the spectral norm (`norm=spectral_norm`) also gives a
-    valid bound. All constants are explicit.
+    valid bound. The formula hides no constant.
     """
     radius = jnp.max(vector_norm(z))
     return vector_norm(a) * (norm(W) * math.sqrt(heads) * radius + vector_norm(b))
@@ -121,8 +123,8 @@ def query_key_log_covering(eps: Any, /, *, r_z: float, radius: float, H: int, De
 
     The bound holds whether the (2,1) norm is a sum over rows or over columns. Lemma 16's bound is
     the smaller of this volume bound and a second bound. The function `query_key_log_covering_rate`
-    returns the second bound as printed, and `column_log_covering_rate` its corrected version. All
-    constants are explicit.
+    returns the second bound as printed, and `column_log_covering_rate` its corrected version. The
+    formula hides no constant.
     """
     return H * De**2 * array_module(eps).log1p(2 * radius * r_z / eps)
 
@@ -207,7 +209,7 @@ def network_value_bound(
 ) -> Float[Array, ""]:
     """Bound a ReLU network's output by (C.13): prod |W_l| |x_0| + sum_l |b_l| prod_{k>l} |W_k|.
 
-    All constants are explicit.
+    The formula hides no constant.
     """
     value = vector_norm(start)
     for W, b in zip(weights, biases, strict=True):
@@ -225,8 +227,8 @@ def network_perturbation_bound(
 
     Let x_l and x~_l be the outputs of layer l of the two networks. For layer l, the proof
     shows |x_l - x~_l| <= |W_l|_op |x_{l-1} - x~_{l-1}| + |W_l - W~_l|_op |x~_{l-1}| + |b_l - b~_l|.
-    Equation (C.13) bounds |x~_{l-1}|. The norms are operator norms, as printed after (C.14). All
-    constants are explicit.
+    Equation (C.13) bounds |x~_{l-1}|. The norms are operator norms, as printed after (C.14). The
+    formula hides no constant.
 
     Args:
         first: the first network's pairs (W, b), one for each layer.
@@ -249,7 +251,7 @@ def polynomial_perturbation_bound(*, depth: int, R: Any, r: Any) -> Any:
     M_l = R^l r + sum_{k <= l} R^k by (C.14). The error that layer l adds is at most
     sqrt(M_{l-1}^2 + 1) times the distance between the two networks' parameters of layer l. The
     later layers multiply this error by at most R^{L - l}. The Cauchy-Schwarz inequality sums the
-    errors of the layers. All constants are explicit.
+    errors of the layers. The formula hides no constant.
     """
     xp = array_module(R, r)
     reach = [R**k * r + sum(R**j for j in range(1, k + 1)) for k in range(depth)]
@@ -266,7 +268,7 @@ def recurrent_perturbation_bound(
     transition f-> or f<-. The argument `transition_gap` is gap(f->) + gap(f<-), and `lipschitz` is
     the readout's Lipschitz constant L_y. The bound holds if the transitions are 1/N-Lipschitz in
     the state, since (1 + 1/N)^N <= e. If `sharp` is set, the exact sum over the steps replaces e N:
-    sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N. All constants are explicit.
+    sum_k (1 + 1/N)^k = N ((1 + 1/N)^N - 1) <= (e - 1) N. The formula hides no constant.
     """
     growth = (1 + 1 / N) ** N - 1 if sharp else math.e
     return readout_gap + lipschitz * growth * N * transition_gap

@@ -42,7 +42,7 @@ def truncated_rademacher(covering: LogCovering, n: float, /, *, tau: float) -> f
     Rad_n(L_tau) is the Rademacher complexity of the losses truncated at tau. The minimum is over
     the scale eps of a single cover, as in Lemmas 18 and 32. If yhat changes by eps, a loss changes
     by at most 2 sqrt(tau) eps. Massart's lemma has the factor tau/2, because all losses differ from
-    tau/2 by at most tau/2. All constants are explicit.
+    tau/2 by at most tau/2. The formula hides no constant.
     """
     bound = lambda eps: 2.0 * math.sqrt(tau) * eps + tau * np.sqrt(covering(eps) / (2.0 * n))
     return min(0.5 * tau, _least(bound, math.sqrt(tau)))
@@ -56,7 +56,7 @@ def truncated_gap(
     R_tau is the expectation of the loss truncated at tau, and R-hat_tau is its mean over the
     sample. Corollaries 19 and 33 use symmetrisation, with the bound 2 Rad + tau sqrt(log(2/delta) /
     (2n)). If `sharp` is set, Hoeffding's inequality for the functions of a cover gives 4 sqrt(tau)
-    eps + tau sqrt((log C(eps) + log(2/delta)) / (2n)). All constants are explicit.
+    eps + tau sqrt((log C(eps) + log(2/delta)) / (2n)). The formula hides no constant.
     """
     tail = math.log(2.0 / delta)
     if not sharp:
@@ -78,7 +78,7 @@ def truncated_risk(
     sample. For a member of the cover, let P = R_tau / tau and P-hat = R-hat_tau / tau. Chernoff's
     bound gives P <= (sqrt P-hat + sqrt(2v))^2, where v = (log C(eps) + log(1/delta)) / n. The
     square root of a risk is the L2 norm of the square root of the loss. The L2 norms of a function
-    and of the cover's nearest member differ by at most eps. All constants are explicit.
+    and of the cover's nearest member differ by at most eps. The formula hides no constant.
     """
     tail = -math.log(delta)
     bound = lambda eps: 2.0 * eps + np.sqrt(2.0 * tau * (covering(eps) + tail) / n)
@@ -91,8 +91,8 @@ def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
     The moments satisfy (E|v|^r)^{1/r} <= sqrt(C r^s) for all r >= 1.
 
     Markov's inequality for the moment of order r = 2 tail / s gives B^2 = C (e r)^s. For C = C_x d
-    and s = 1, B is the radius at which Lemma 12's bound for one token is exp(-tail). All constants
-    are explicit.
+    and s = 1, B is the radius at which Lemma 12's bound for one token is exp(-tail). The formula
+    hides no constant.
 
     Raises:
         Refused: if the order r = 2 tail / s of the moment is below 1.
@@ -109,7 +109,7 @@ def moment_radius(tail: float, /, *, C: float, s: float = 1.0) -> float:
 def largest_token_moment(*, N: int, d: int, C_x: float = 1.0) -> float:
     """Bound (E max_j |x_j|^4)^{1/2} by N^{2/r} C_x d r with r = max(4, 2 log N), for Lemma 20.
 
-    All constants are explicit.
+    The formula hides no constant.
     """
     r = max(4.0, 2.0 * math.log(N))
     return N ** (2.0 / r) * C_x * d * r
@@ -144,7 +144,7 @@ class Setting(NamedTuple):
 
 
 def truncation_error(setting: Setting, /, *, tail: float, fourth: float) -> float:
-    """Bound the truncation error R - R_tau, Lemmas 20 and 34. All constants are explicit.
+    """Bound the truncation error R - R_tau, Lemmas 20 and 34. The formula hides no constant.
 
     R is the risk, and R_tau is the risk with the loss truncated at tau. Let A = |yhat - y|. The
     truncation error is at most |A|_4^2 P(A > sqrt tau)^{1/2}. Here sqrt tau is the label radius
@@ -162,7 +162,7 @@ def prediction_moment(setting: Setting, /, *, heads: int, slope: float) -> float
 
     Here slope = |a| |(W, b)|_F. The vector h of all heads' outputs satisfies |yhat| <= slope |(h,
     1)| and |h|^2 <= H max |z_j|^2, where |z_j|^2 = |x_j|^2 + d (1 + 1/q). The number m =
-    `largest_token_moment` bounds (E max |x_j|^4)^{1/2}. All constants are explicit.
+    `largest_token_moment` bounds (E max |x_j|^4)^{1/2}. The formula hides no constant.
     """
     tokens = largest_token_moment(N=setting.N, d=setting.d, C_x=setting.C_x)
     return slope * math.sqrt(heads * (tokens + setting.d + setting.d / setting.q) + 1.0)
@@ -193,7 +193,7 @@ def minimiser_risk(
     the sum of `fitted`, `truncated_gap`, tau exp(-tail) and `truncation_error`. The term tau
     exp(-tail) is for prompts with tokens outside the radius. In the bounds named "covered" and
     "clipped", `truncated_risk` at the empirical risk `fitted` replaces `fitted` + `truncated_gap`.
-    All constants are explicit.
+    The formula hides no constant.
 
     Args:
         covering: a function from the scale to the log covering number of the class, on prompts
@@ -252,7 +252,7 @@ def transformer_risk(
     The bound is `minimiser_risk` for the class (A.1) with exp(-tail) = n^-4. Here r_z^2 = r_x^2 + d
     (1 + 1/q). The matrix W_QK of each head of (A.2) has the Frobenius norm alpha sqrt(de). The
     number alpha is so large that attention changes the prediction by at most sqrt(eps). Lemma 11's
-    network therefore errs by at most sqrt(eps_2nn) + sqrt(eps). All constants are explicit.
+    network therefore errs by at most sqrt(eps_2nn) + sqrt(eps). The formula hides no constant.
 
     Args:
         n: the number of training prompts, with one labelled position each.
@@ -311,8 +311,8 @@ def recurrent_class(setting: Setting, network: TwoLayer, /, *, de: int) -> Recur
     """Return the class that contains Proposition 28's RNN for the link `network`.
 
     The functions `exact_transition` and `readout` build the RNN. Its weights are constant or
-    proportional to the tokens' radius, so R^2 at two radii determines R^2 at all radii. All
-    constants are explicit.
+    proportional to the tokens' radius, so R^2 at two radii determines R^2 at all radii. The formula
+    hides no constant.
     """
     parts: Any = map(np.asarray, network)
     network = TwoLayer(*parts)
@@ -344,7 +344,7 @@ def recurrent_risk(
 
     The class contains an RNN that represents the link without error on tokens of norm at most r_x,
     with states of norm r_h = sqrt(q) r_x. The encodings are unit vectors, so z_i has norm
-    sqrt(r_x^2 + q + 1). All constants are explicit.
+    sqrt(r_x^2 + q + 1). The formula hides no constant.
     """
     tail, (N, d, q, *_) = 4.0 * math.log(n), setting
     r_x = setting.token_radius(tail)

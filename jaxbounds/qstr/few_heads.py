@@ -122,7 +122,7 @@ def averaging_error_bound(
     The bound is 2 max|x_j| (N - q)/q exp(-alpha d/q).
 
     The attention weights of the N - q irrelevant tokens have the sum (N - q) exp(-alpha d/q) / q at
-    most. All constants are explicit.
+    most. The formula hides no constant.
     """
     N, d = x.shape
     radius = jnp.max(jnp.sqrt(jnp.sum(x**2, axis=1)))

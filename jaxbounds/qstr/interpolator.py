@@ -130,7 +130,7 @@ def norm_bound(
 
     The constant is at most 19, since |a'|^2 <= 16 |y|^2 / eps^2 and |w'|^2 + |b'|^2 <= 3
     (n + |z|^2), balanced by the paper's c. If the optimal c balances the layers, the constant is
-    only 2 sqrt(48). All constants are explicit.
+    only 2 sqrt(48). The formula hides no constant.
     """
     reach = jnp.sqrt(z.shape[0] + jnp.sum(z**2))
     return constant * vector_norm(y) * reach / smallest_gap(z)
@@ -148,8 +148,8 @@ def separation(n: int, /) -> float:
 def bias_bound(z: Float[Array, "n"], /, *, printed: bool = False) -> Float[Array, ""]:
     """Return the bound 3 |z|^2 + 2 on |b'|^2 in Lemma 38, or the printed, false |z|^2 + 1.
 
-    The number z_1 enters twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. All constants are
-    explicit.
+    The number z_1 enters twice: |b'|^2 = (1 - z_1)^2 + z_1^2 + .. + z_{n-1}^2. The formula hides no
+    constant.
     """
     square = jnp.sum(z**2)
     return square + 1 if printed else 3 * square + 2

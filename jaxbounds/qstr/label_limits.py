@@ -30,8 +30,8 @@ def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float
     relevant tokens. For any estimate v, the mean of |u - v|^2 and |b - v|^2 is |u - b|^2 / 4 + |v -
     (u + b) / 2|^2. So |u - v|^2 or |b - v|^2 is at least |u - b|^2 / 4 = |u - P u|^2 for every
     estimate v. If new relevant tokens have covariance I, the squared distance of an estimate from u
-    is its risk. The estimate P u, which the labels determine, attains the bound |u - P u|^2. All
-    constants are explicit.
+    is its risk. The estimate P u, which the labels determine, attains the bound |u - P u|^2. The
+    formula hides no constant.
     """
     return jnp.sum((u - mirrored_direction(tokens, u)) ** 2) / 4.0
 
@@ -39,7 +39,7 @@ def hidden_risk(tokens: Float[Array, "n qd"], u: Float[Array, "qd"], /) -> Float
 def label_limit(n: int, /, *, q: int, d: int) -> float:
     """Return the least possible risk 1 - n/(qd) after n labels, on average over u.
 
-    All constants are explicit.
+    The formula hides no constant.
 
     For some u, the risk is at least this average. The average of `hidden_risk` over the sphere of u
     is 1 - rank/(qd), with the rank of the n vectors of relevant tokens. So a learner with risk r

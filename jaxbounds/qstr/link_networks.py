@@ -44,8 +44,8 @@ def mean_network(u: Float[Array, "d"], /, *, q: int) -> Approximation:
 def sine_network(u: Float[Array, "qd"], /, *, q: int, radius: float, knots: int) -> Approximation:
     """Interpolate the link sin<u, (x_1; ..; x_q)>, |u| = 1, on [-sqrt(q) r, sqrt(q) r].
 
-    Since |sin''| <= 1, the network's error is at most h^2/8 for knots at distance h. All constants
-    are explicit.
+    Since |sin''| <= 1, the network's error is at most h^2/8 for knots at distance h. The formula
+    hides no constant.
 
     Raises:
         Refused: if the number of knots is below 1, or the radius is not positive.
@@ -66,7 +66,7 @@ def quadratic_network(*, q: int, d: int, radius: float, knots: int) -> Approxima
 
     Each interpolant of x_lk^2 exceeds the square by at least 0 and at most h^2/4, with h = r /
     knots. The function subtracts a constant from the network, which halves the largest error,
-    so |g - network| <= sqrt(qd) h^2/8. All constants are explicit.
+    so |g - network| <= sqrt(qd) h^2/8. The formula hides no constant.
 
     Raises:
         Refused: if the number of knots is below 1, or the radius is not positive.

@@ -37,7 +37,7 @@ def memorising_product(variation: Any, depth: int, /) -> Any:
 
     If all layers have equal norms, |vec|^2 is depth times the depth-th root of the product. Every
     network with at most this |vec|^2 has an L^2 |U|_F^2 below the product, by the AM-GM inequality
-    (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). All constants are explicit.
+    (`jaxbounds.qstr.rnn_bounds.weight_norm_lower_bound`). The formula hides no constant.
 
     Raises:
         Refused: if the depth is below 2.

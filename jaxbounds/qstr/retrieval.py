@@ -146,7 +146,7 @@ def retrieval_error_bound(
 
     The bound is 2 sqrt(q) r (N - 1) exp(-alpha (1 - mu) d / q) with r = max |x_i|.
 
-    All constants are explicit.
+    The formula hides no constant.
 
     Args:
         x: the tokens x_i of a prompt, as rows.

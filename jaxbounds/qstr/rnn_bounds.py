@@ -51,7 +51,7 @@ def sudakov_log_packing(frobenius_norm: float, separation: float, /) -> float:
     The proof compares a packing of M points with M independent standard normal numbers. For M >= 2,
     the maximum of these numbers has a mean of at least sqrt(log M / (pi log 2)). Therefore
     `separation` times sqrt(log M / (2 pi log 2)) is at most sqrt(2) |U|_F, an upper bound on the
-    Gaussian width of the set. All constants are explicit.
+    Gaussian width of the set. The formula hides no constant.
     """
     return 4 * math.pi * math.log(2) * (frobenius_norm / separation) ** 2
 
@@ -68,8 +68,8 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
     tokens then shows that the log size of the net is at least (N - 1) log 1/(sqrt(r') + s). Let tau
     solve sqrt(r') = (1 - tau) e^{-tau/2}. At s = tau e^{-tau/2}, the two bounds on the log size
     show L^2 |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S). If product = 0, the lower bound is 1 - 1/N.
-    This is the risk of a network that is right at position j only if t_j = j. All constants are
-    explicit.
+    This is the risk of a network that is right at position j only if t_j = j. The formula hides no
+    constant.
 
     Raises:
         Refused: if N < 2 or the product is negative.
@@ -91,7 +91,7 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
 def shortest_length(product: float, /, *, risk: float) -> int:
     """Return the least N at which the lower bound `unlearned_risk(product)` is at least `risk`.
 
-    All constants are explicit.
+    The formula hides no constant.
 
     Raises:
         Refused: if `risk` is not between 0 and 1.

@@ -161,7 +161,7 @@ def interpolated_error(
 ) -> float:
     """Bound the error of each entry of `interpolated_transition`'s output.
 
-    All constants are explicit.
+    The formula hides no constant.
 
     The inner product errs by at most de times `product_error(2, knots)`, and the gate by 1/(1 - mu)
     times as much. The bound on the error holds under two conditions. First, the coherence of the

@@ -132,7 +132,7 @@ def theorem_4_explicit(
 
     The least radius R is the norm of Lemma 11's network: R^2 = r_a^2 / m + m r_w^2 + q alpha^2 de.
     The proof covers the ball {|vec Theta| <= R} as in Corollary 19. In this ball, |a| |(W, b)|_F <=
-    R^2 / 2. The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
+    R^2 / 2. The bound holds with probability 1 - delta - 2 n^-3. The formula hides no constant.
 
     Args:
         n: the number of training prompts, with one labelled position each.
@@ -191,7 +191,7 @@ def theorem_7_explicit(
 ) -> float:
     """Return Theorem 7's bound with every constant of the paper's lemmas (`recurrent_risk`).
 
-    The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
+    The bound holds with probability 1 - delta - 2 n^-3. The formula hides no constant.
 
     Args:
         n: the number of training prompts, with one labelled position each.
@@ -218,7 +218,7 @@ def theorem_10_explicit(
 ) -> float:
     """Return Theorem 10's bound with every constant of the paper's lemmas (`transformer_risk`).
 
-    The bound holds with probability 1 - delta - 2 n^-3. All constants are explicit.
+    The bound holds with probability 1 - delta - 2 n^-3. The formula hides no constant.
 
     Args:
         n: the number of training prompts, with one labelled position each.
