@@ -46,10 +46,10 @@ class Proof:
         id: the id of the statement.
         form: the name of the form (version of the claim).
         word: the result, one of these words. "proved on D": every instance of the domain that meets
-            the hypotheses satisfies the form up to the slack. This holds even if the program's
-            constants have rounding errors. "proved on D as coded": the form holds up to the slack
-            if each constant of the program is exactly its float. "false on D": `point` violates the
-            form by a relative 1e-6 or more. Else "undecided".
+            the hypotheses satisfies the form up to the slack. The proof is valid even if the
+            program's constants have rounding errors. "proved on D as coded": the form holds up to
+            the slack if each constant of the program is exactly its float. "false on D": `point`
+            violates the form by a relative 1e-6 or more. Else "undecided".
         domain: a description of the domain D.
         slack: the absolute amount by which the proved claim is weaker than the form's claim.
         relative_slack: a further amount by which the proved claim is weaker, as a share of |rhs|

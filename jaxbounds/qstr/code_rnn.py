@@ -1,10 +1,10 @@
 """A random-code RNN that refutes Proposition 8's second bound: |U|_op does not grow with N.
 
-The RNN rounds each scalar <u, x_j> to one of 2^b levels, which gives b bits. Its state is a unit
-vector, the codeword of the bits of all tokens so far, in a random linear code of length D = 8 b N.
-A transition decodes the state, appends the new bits, and encodes the result. Any two codewords are
-far apart, so the Lipschitz constant of the readout does not grow with N. McShane's formula extends
-the readout from the codewords to all states. The matrix U = [I I] has |U|_op^2 = 2.
+The RNN rounds each scalar <u, x_j> to one of 2^b levels, which gives b bits. The RNN's state is a
+unit vector, the codeword of the bits of all tokens so far, in a random linear code of length D = 8
+b N. A transition decodes the state, appends the new bits, and encodes the result. Any two codewords
+are far apart, so the Lipschitz constant of the readout does not grow with N. McShane's formula
+extends the readout from the codewords to all states. The matrix U = [I I] has |U|_op^2 = 2.
 """
 
 import functools

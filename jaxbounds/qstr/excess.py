@@ -31,7 +31,7 @@ from jaxbounds.qstr.rnn_construction import exact_transition, readout
 def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
     """Return the least value of a bound over 101 scales eps up to `largest`.
 
-    The bound holds at every scale eps, so its least value is a bound too.
+    The bound holds at every scale eps, so the least value over eps is a bound too.
     """
     return float(np.min(value(largest * np.exp(np.linspace(-50.0, 0.0, 101)))))
 
@@ -310,7 +310,7 @@ class RecurrentClass(NamedTuple):
 def recurrent_class(setting: Setting, network: TwoLayer, /, *, de: int) -> RecurrentClass:
     """Return the class that contains Proposition 28's RNN for the link `network`.
 
-    The functions `exact_transition` and `readout` build the RNN. Its weights are constant or
+    The functions `exact_transition` and `readout` build the RNN. The RNN's weights are constant or
     proportional to the tokens' radius, so R^2 at two radii determines R^2 at all radii. The formula
     hides no constant.
     """

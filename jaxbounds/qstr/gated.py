@@ -130,8 +130,8 @@ class BidirectionalGated(nn.Module):
 
     Each direction has two bias vectors, for the input term and for the recurrent product. All
     parameters are drawn from U(-1/sqrt(h), 1/sqrt(h)). The weights have a first axis for the two
-    directions, forward and backward. The other two axes are (out, in) with the gates stacked, as in
-    PyTorch.
+    directions, forward and backward. The last two axes of the weights are (out, in) with the gates
+    stacked, as in PyTorch.
 
     Attributes:
         hidden: the number h of hidden units in each direction.

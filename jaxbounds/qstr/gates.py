@@ -2,8 +2,8 @@
 
 The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) equals 2 x relu(s) if |s| >= e |x|. If |s| <
 e |x|, the function differs from 2 x relu(s) by at most e x^2/2. If piecewise-linear interpolation
-at equally spaced knots replaces relu(.)^2, the function becomes a two-layer network. This network
-is much narrower than the networks of Lemma 42.
+at equally spaced knots replaces relu(.)^2, the function becomes a two-layer network. The
+interpolated network is much narrower than the networks of Lemma 42.
 """
 
 import math

@@ -54,7 +54,7 @@ def balance(network: Interpolator, c: Float[Array, ""], /) -> Interpolator:
 def optimal_balance(network: Interpolator, /) -> Float[Array, ""]:
     """Return the c of `balance` that minimises the squared norm.
 
-    This c is ((|w|^2 + |b|^2) / |a|^2)^{1/4}.
+    The optimal c is ((|w|^2 + |b|^2) / |a|^2)^{1/4}.
     """
     inner = jnp.sum(network.w**2) + jnp.sum(network.b**2)
     return jnp.sqrt(jnp.sqrt(inner) / vector_norm(network.a))

@@ -2,9 +2,9 @@
 
 Each network interpolates functions of one variable at equally spaced knots. A network's error is
 therefore at most spacing^2/8 times the largest second derivative of the interpolated function. The
-number eps_2NN is the square of this bound. A hidden unit with the constant value relu(1) represents
-an additive constant. The link `xor` jumps between -1 and 1, so every continuous network has an
-error of at least 1, as large as the error of the zero network.
+number eps_2NN is the square of this error bound. A hidden unit with the constant value relu(1)
+represents an additive constant. The link `xor` jumps between -1 and 1, so every continuous network
+has an error of at least 1, as large as the error of the zero network.
 """
 
 import math

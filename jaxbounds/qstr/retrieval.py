@@ -188,7 +188,7 @@ def retrieval_error_bound_by_row(
 
     Unlike `retrieval_error_bound`, the sum uses every inner product instead of the largest one, and
     distances between tokens instead of norms. The sum never exceeds the result of
-    `retrieval_error_bound` with its default `coherence`. The sum is a valid bound for any
+    `retrieval_error_bound` with its default `coherence`. The sum over j is a valid bound for any
     encodings, up to rounding.
     """
     q, d = t.shape[1], x.shape[1]

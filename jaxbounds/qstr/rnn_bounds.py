@@ -19,7 +19,7 @@ from jaxbounds.qstr.relu_networks import Layer
 def width_lower_bound(*, N: int, lipschitz: float, operator_norm: float) -> float:
     """Return N / log(1 + L^2 |U|_op^2), Proposition 8's lower bound on d_h up to a constant.
 
-    This bound is valid; the bound of `printed_norm_lower_bound` is not.
+    This bound on d_h is valid; the bound of `printed_norm_lower_bound` on |U|_op^2 is not.
     """
     return N / math.log1p((lipschitz * operator_norm) ** 2)
 
@@ -68,8 +68,8 @@ def unlearned_risk(product: float, /, *, N: int) -> float:
     tokens then shows that the log size of the net is at least (N - 1) log 1/(sqrt(r') + s). Let tau
     solve sqrt(r') = (1 - tau) e^{-tau/2}. At s = tau e^{-tau/2}, the two bounds on the log size
     show L^2 |U|_F^2 >= (N - 1) tau^3 e^{-tau}/(2 S). If product = 0, the lower bound is 1 - 1/N.
-    This is the risk of a network that is right at position j only if t_j = j. The formula hides no
-    constant.
+    This lower bound is the risk of a network that is right at position j only if t_j = j. The
+    formula hides no constant.
 
     Raises:
         Refused: if N < 2 or the product is negative.

@@ -145,11 +145,12 @@ def _checked(x: Any, u: Any) -> tuple[np.ndarray, np.ndarray | None]:
 def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> SpanCertificate:
     """Bound from below the risk of networks of Definition 5 that were trained on your prompts.
 
-    The bound is Theorem 6. The theorem assumes that the tokens of test prompts are N(0, I), and
-    that the rows of the first layer are in the span of the training prompts. Minimum-norm
-    interpolators and stationary points with l2 regularisation have such first layers, for any
-    width. AdamW's updates move the rows out of the span, so the bound does not cover networks
-    trained by AdamW. The function computes ranks in float64, whatever JAX's precision setting is.
+    The function computes Theorem 6's bound. The theorem assumes that the tokens of test prompts are
+    N(0, I), and that the rows of the first layer are in the span of the training prompts.
+    Minimum-norm interpolators and stationary points with l2 regularisation have such first layers,
+    for any width. AdamW's updates move the rows out of the span, so the bound does not cover
+    networks trained by AdamW. The function computes ranks in float64, whatever JAX's precision
+    setting is.
 
     Args:
         x: the training prompts (n, N, d), of any real type; repeated prompts count once.

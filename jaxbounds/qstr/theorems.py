@@ -36,8 +36,8 @@ def theorem_4(
 ) -> float:
     """Return `approximation` eps_2NN + `estimation` C_1 sqrt((m_g q (d + q) + q^3 + q d^2) / n).
 
-    This sum is the bound of Theorem 4. The factor C_1 is R^2 q d in the theorem, and R^4 q d in
-    Appendix A (erratum E12). The arguments hold all constants that the theorem hides.
+    The returned number is the bound of Theorem 4. The factor C_1 is R^2 q d in the theorem, and R^4
+    q d in Appendix A (erratum E12). The arguments hold all constants that the theorem hides.
 
     Args:
         n: the number of training prompts, with one labelled position each.
@@ -94,9 +94,9 @@ def theorem_10(
 ) -> float:
     """Return `approximation` eps_2NN + `estimation` C_1 sqrt((m_g q (d + q) + min(..)) / n).
 
-    This sum is the bound of Theorem 10. The factor C_1 is q r_a^2 r_w^2 r_x^2. The minimum min(..)
-    is over r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2). The arguments hold all constants that the
-    theorem hides.
+    The returned number is the bound of Theorem 10. The factor C_1 is q r_a^2 r_w^2 r_x^2. The
+    minimum min(..) is over r_x^6 r_a^2 r_w^2 q^4 / d^2 and q (q^2 + d^2). The arguments hold all
+    constants that the theorem hides.
 
     Args:
         n: the number of training prompts, with one labelled position each.

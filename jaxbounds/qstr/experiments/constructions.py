@@ -1,11 +1,11 @@
 """One figure of five constructions by explicit weights: three of the paper, two against it.
 
-Three panels test constructions of the paper. The first panel shows the error of the attention that
-retrieves the relevant tokens, and the bound on this error. The second panel shows the error of the
-recurrent network in three variants: exact, biased and rectified. The third panel shows the norm of
-the interpolating network. Two panels show constructions that contradict the paper. The first of
-these two panels shows that two heads suffice for scalar tokens (d = 1), although the paper's
-condition "H >= q" demands q heads. The second of these two panels shows that the random-code
+The first three panels test constructions of the paper. The first panel shows the error of the
+attention that retrieves the relevant tokens, and the bound on this error. The second panel shows
+the error of the recurrent network in three variants: exact, biased and rectified. The third panel
+shows the norm of the interpolating network. The fourth and the fifth panel show constructions that
+contradict the paper. The fourth panel shows that two heads suffice for scalar tokens (d = 1),
+although the paper's condition "H >= q" demands q heads. The fifth panel shows that the random-code
 network violates Proposition 8's bound on the operator norm.
 """
 

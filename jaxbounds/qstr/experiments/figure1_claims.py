@@ -6,9 +6,9 @@ that they depend on N much less than feedforward networks.
 
 A published mean is the mean over five runs on one task (link and encodings). So the random choice
 of the task affects all five runs in the same way. Runs on one task can decide a claim about ratios
-or exponents of means, and can confirm a published mean. They can refute a published mean only if
-the factor between the means is too large to come from the choice of the task. If the factor is
-smaller, a refutation needs runs on several tasks (`draws`).
+or exponents of means, and can confirm a published mean. Runs on one task can refute a published
+mean only if the factor between the means is too large to come from the choice of the task. If the
+factor is smaller, a refutation needs runs on several tasks (`draws`).
 """
 
 from collections.abc import Iterator

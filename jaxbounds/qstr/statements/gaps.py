@@ -56,7 +56,7 @@ def _network(size: Size) -> tuple[Array, Callable[[Array], dict[str, Array]]]:
 def _ball_climb(objective: Callable[[dict[str, Array]], Array], size: Size) -> Array:
     """Return the largest value that projected ascent finds in the ball of parameters.
 
-    This value is a lower bound on the supremum over the ball.
+    The returned value is a lower bound on the supremum over the ball.
     """
     flat, params = _network(size)
     drawn = np.random.default_rng(0).normal(size=(2, len(flat)))
