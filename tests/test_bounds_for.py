@@ -117,7 +117,7 @@ def test_two_pre_ln_blocks_in_each_library(model, block, table):
     assert {*heads.pop(layers)} == {*dense, "readout"}
     blocks = {"more than one block, but model (2) has a single attention layer": attention}
     assert heads == both | blocks | {projections: attention}
-    kinds = {what.partition(" may meet")[0]: paths for what, paths in said["qstr"].items()}
+    kinds = {what.partition(" may receive")[0]: paths for what, paths in said["qstr"].items()}
     assert set(kinds) == {"attention", "a normalisation", "an embedding", *ids}
     assert all(path.startswith(attention) for path in kinds["attention"])
     assert all(path.startswith(norms) for path in kinds["a normalisation"])

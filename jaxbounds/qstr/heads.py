@@ -47,7 +47,10 @@ def _bound(revealed: int, total: int, scale: float, H: int) -> RiskBound:
     value = max(0.0, scale * (1.0 - revealed / total))
     if value > 0:
         return RiskBound(value, False, "")
-    words = f"H={H} heads reveal {revealed} >= {total} linear images: nothing is hidden from them"
+    words = (
+        f"the outputs of H={H} heads depend on {revealed} linear images of the tokens, enough to "
+        f"determine all {total} coordinates"
+    )
     return RiskBound(value, True, words)
 
 

@@ -68,14 +68,14 @@ def first_layer(
     if places:
         names = sorted({name for name, _ in places})
         if len(names) == 1:
-            why = "it is square, and its name does not say which axis is its inputs"
+            why = "it is square, and its name does not show which axis holds its inputs"
             return "", None, [Reason(why, (*names,), "call it kernel (inputs first) or weight")]
-        why = f"each takes {inputs} numbers, and shapes do not say which meets the prompt"
+        why = f"each has {inputs} inputs, and shapes do not show which one multiplies the prompt"
         return "", None, [Reason(why, (*names,), "name it: first=PATH")]
-    why = f"no matrix takes the {inputs} numbers of a flattened prompt"
+    why = f"no matrix has the {inputs} entries of a flattened prompt as inputs"
     if first:
         why = (
-            f"of shape {weights[first].shape}, it does not take the {inputs} of a flattened prompt"
+            f"shape {weights[first].shape} does not fit the {inputs} entries of a flattened prompt"
         )
     change = "put a dense layer on the flattened prompt; say how many numbers its tokens have"
     return "", None, [Reason(why, (first or "the first layer",), f"{change} (encoded=)")]

@@ -168,7 +168,7 @@ def feedforward_certificate(x: ArrayLike, /, u: ArrayLike | None = None) -> Span
     rank, worst, easiest = int(found[0]), max(0.0, float(found[2])), max(0.0, float(found[3]))
     vacuous = rank >= N * d
     reason = (
-        f"the {n} prompts span all of R^{N * d}: n >= N d samples hide nothing"
+        f"the {n} prompts span all of R^{N * d}: n >= N d samples determine u completely"
         if vacuous
         else "covers first layers in the span of the prompts (Definition 5); not AdamW"
     )
@@ -280,7 +280,9 @@ def applicable(
             flat = jnp.asarray(x.reshape(-1, N * d))
             share = float(off_span_fraction(jnp.asarray(tokens), span_rows(flat)[0]))
         if share > tolerance:
-            why = f"{share:.2g} of its squared norm is off the span of the prompts (Definition 5)"
+            why = (
+                f"{share:.2g} of its squared norm is outside the span of the prompts (Definition 5)"
+            )
             change = "train to a stationary point with an l2 penalty in the loss (AdamW's decay is "
             change += "none), or by gradient descent from W = 0"
             reasons.append(Reason(why, (name,), change))

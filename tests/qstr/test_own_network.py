@@ -85,7 +85,7 @@ def test_an_equinox_module():
     moved = equinox.tree_at(at, mlp, jnp.asarray(IN_SPAN, jnp.float32))
     assert span.applicable(moved, X).reasons == ()
     assert span.applicable(mlp, X).first == span.applicable(moved, X).first == "layers/0/weight"
-    assert "off the span" in span.applicable(mlp, X).reasons[0].what
+    assert "outside the span" in span.applicable(mlp, X).reasons[0].what
 
 
 def trained(penalty, optimiser, steps=600):
@@ -136,10 +136,15 @@ def test_all_reasons_come_at_once():
     got = span.applicable(module, X[0])
     said = " | ".join(f"{r.where}: {r.what}" for r in got.reasons)
     assert got.bound is None and np.isnan(got.off_span) and got.first == ""
-    for words in ("embed/kernel: not finite", "(n, N, d)", "attention may meet", "normalisation"):
+    for words in (
+        "embed/kernel: not finite",
+        "(n, N, d)",
+        "attention may receive",
+        "normalisation",
+    ):
         assert words in said
     got = span.applicable(module, X)
-    assert "no matrix takes the 12 numbers" in " | ".join(r.what for r in got.reasons)
+    assert "no matrix has the 12 entries" in " | ".join(r.what for r in got.reasons)
     assert all(reason.change for reason in got.reasons)
 
 
