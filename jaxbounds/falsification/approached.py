@@ -4,8 +4,8 @@ The search starts from an instance whose sides nearly agree. The search tries se
 start. A way is a sequence of instances that scales arrays up or down, or brings two arrays
 together. A way counts as an approach to the supremum under four conditions. Along a way (a sequence
 of instances), the ratio of the sides comes closer to one, up to rounding. The ratio of the sides
-falls if the arrays change in the direction opposite to the way. The sides differ at the end of
-every way. Ball arithmetic confirms the difference of the sides.
+falls if the arrays change in the direction opposite to the way. The sides differ at the last
+instance of the way. Ball arithmetic confirms the difference of the sides.
 """
 
 import contextlib
@@ -41,10 +41,10 @@ BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
 """Binary logarithms of the inverse scale factors, which lead from a way's start away from the way's
 end; more factors find slower approaches. A way is a sequence of instances with scaled arrays."""
 CLOSE, FALLS = 1e-6, 1e-5
-"""Two distances of a ratio from one. A way (a sequence of instances with scaled arrays) counts only
-if its last ratios of the sides are within CLOSE of one. If the arrays are scaled in the opposite
-direction, the ratio's distance from one must reach FALLS. A larger FALLS makes the search mistake
-more approaches for instances with equal sides.
+"""CLOSE and FALLS are distances of a ratio of the sides from one. A way (a sequence of instances
+with scaled arrays) counts only if its last ratios of the sides are within CLOSE of one. If the
+arrays are scaled in the opposite direction, the ratio's distance from one must reach FALLS. A
+larger FALLS makes the search mistake more approaches for instances with equal sides.
 """
 CLOSER = 0.9
 """On an accepted way (a sequence of instances), the last ratio's distance from one is at most this
@@ -82,7 +82,7 @@ instances as plain.
 FAR = 2.0 ** (max(STEPS) - 1)
 """If a sequence of projected instances changes an array by at least this factor, the array moves to
 0 or to infinity. If the factor is smaller, the sequence ends at the edge of the array's set. A
-larger value lets more sequences count as ending at an edge.
+larger value makes more sequences count as sequences that end at the edge of a set.
 """
 LEAVES = 6
 """If an instance has at most this many float arrays, the search also scales each array alone.
@@ -96,7 +96,8 @@ class _Way(NamedTuple):
 
     Attributes:
         words: a function from the names of the moved entries to the way's name, such as "x to 0".
-        moved: a function from an instance to a dict from each moved part's name to its size.
+        moved: a function that maps an instance to a dict from the name of each array that moves to
+            the array's size.
         out: the instances on the way (sequence of instances), in order.
         back: the instances in the direction opposite to the way.
         end: the instance at the end of the way; None for a way to infinity.
@@ -192,8 +193,8 @@ def _along(
     near one.
 
     Returns:
-        A sentence that describes the way (empty if no way fits), and the last instances of all ways
-        on which the ratio ends near one.
+        The tuple (words, ends): a sentence that describes the way (empty if no way fits), and the
+        last instances of all ways on which the ratio ends near one.
     """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))
@@ -242,7 +243,10 @@ def _along(
 
 
 def _rounding(bench: Bench, batch: Instance, size: Size, form: int) -> np.ndarray:
-    """Return the side above which rounding moves an instance's ratio by at most `CLOSE`."""
+    """Return a threshold for the sides of each instance.
+
+    If a side exceeds the threshold, rounding moves the ratio by at most `CLOSE`.
+    """
     with contextlib.suppress(NotInterpreted):
         return np.nan_to_num(sizes_of_terms(bench, batch, size, form)) * UNITS / CLOSE
     return np.zeros(length(batch))

@@ -127,7 +127,8 @@ def without_wrapped(
 ) -> tuple[Decision, Column]:
     """Decide a version of the claim again, without the instances at which integers overflow.
 
-    The function returns the decision, and the measurements without overflowing integers.
+    The function returns the new decision about the claim, and the measurements at instances without
+    overflowing integers.
 
     The claim still fails if an instance without overflowing integers violates it.
     """

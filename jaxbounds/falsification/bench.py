@@ -165,7 +165,7 @@ def refuse_other_shapes(
 
 
 def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, /) -> None:
-    """Refuse a chart with other entries, shapes or types than the samplers at its size.
+    """Refuse a chart whose entries, shapes or types differ from what the samplers give at its size.
 
     A chart maps coordinates of a box to instances.
 
@@ -264,9 +264,10 @@ class Bench:
     """A bench measures the instances of one statement, in batches that all have the same length.
 
     Because all batches have equal length, the bench compiles only one program for each size (the
-    values of the dimensions). Sampling, search, shrinking and replay share this program. The
-    measurements of one instance in all four steps are therefore equal bit by bit. If a statement
-    runs on the host (outside JAX), the bench measures one instance at a time.
+    values of the dimensions). Sampling, search, shrinking and replay all run the size's compiled
+    program. An instance therefore has bit for bit the same measurements in sampling, search,
+    shrinking and replay. If a statement runs on the host (outside JAX), the bench measures one
+    instance at a time.
 
     Args:
         statement: the statement to measure.
@@ -452,8 +453,8 @@ class Column(NamedTuple):
         reach: the least and the largest difference of the sides at instances near the random draws;
             NaN if the engine measured no instance beside the draws.
         scale: for each instance, the largest absolute term in the computation of both sides. The
-            value is NaN at an instance without computed terms. The field is None until the engine
-            computes terms.
+            value is NaN at an instance without computed terms. The field `rounding` is None until
+            the engine computes the terms of the sides.
         rounding: for a bound and each instance, the size of the violation, if rounding of terms may
             explain it; otherwise -inf. The field is None until the engine computes terms.
     """

@@ -2,8 +2,8 @@
 
 A search ignores a violation as small as rounding, because the search would follow the noise. A
 violation as small as rounding makes a claim fail only if ball arithmetic confirms the violation.
-Sums of numbers near one lose their last digits, too. The test therefore assumes entries of size one
-if all entries are smaller.
+A sum of numbers near one also loses its last digits to rounding. The test therefore assumes entries
+of size one if all entries are smaller.
 """
 
 from typing import Any

@@ -44,7 +44,7 @@ BETWEEN = 16
 random draws; a larger number finds narrower spikes."""
 HELD = 2
 """The search asks ball arithmetic about at most this many violations at one size, far from all
-random draws. Each question takes seconds, so a larger number takes longer."""
+random draws. Each question to ball arithmetic takes seconds, so a larger number takes longer."""
 
 
 def _along(factors: np.ndarray, leaf: Leaf) -> np.ndarray:

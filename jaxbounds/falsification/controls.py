@@ -1,6 +1,7 @@
 """Controls: deliberately false right sides for each claim, which the rules must reject.
 
-The statement or the engine supplies the controls.
+The statement defines its own controls (deliberately false variants); otherwise the engine makes
+them.
 """
 
 from typing import Any

@@ -64,7 +64,7 @@ def looking(run: Callable[..., Any], /) -> Callable[..., Any]:
 
 
 def refuse_other_limits(seconds: float, /) -> None:
-    """Refuse a limit that is not a positive number.
+    """Refuse a time limit that is not a positive number.
 
     Raises:
         Refused: if `seconds` is not a positive number; the message names the limit.

@@ -27,7 +27,7 @@ NAME_EQUALITY = '. Try equality="x = y" in jb.claim or jb.Form, which says where
 NUMERICAL = 1e-3
 """An error bar up to this relative width counts as numerical; a wider bar is statistical. An
 equality case (instance with equal sides) decides no claim with a statistical error bar. A larger
-value counts wider bars as numerical.
+value treats wider error bars as numerical.
 """
 
 

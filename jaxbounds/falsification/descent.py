@@ -189,8 +189,9 @@ class Descent:
         """Return the score that each chain (run of the search) minimises; negative for a witness.
 
         A witness is a value of the promised entries that satisfies the claim. Without a witness,
-        half of the chains minimise the ratio, and half minimise the gap between the sides. The
-        ratio is flat if a side has the wrong sign; the gap is small whenever both sides are small.
+        half of the chains minimise the ratio of the sides, and half minimise the difference of the
+        sides. The ratio is flat if a side has the wrong sign; the gap is small whenever both sides
+        are small.
         """
         chain = np.arange(len(tried.value)).reshape(-1, *[1] * (tried.value.ndim - 1))
         missed = np.where(chain % 2 == 0, tried.value, np.maximum(tried.gap, 1e-300))
@@ -398,7 +399,7 @@ class Descent:
 
 
 def _newton(apart: Callable[[list[Any]], Any], floats: list[Any]) -> tuple[Any, list[Any]]:
-    """Return the squared length of a Gauss-Newton step, and the step, which increases `apart`."""
+    """Return (squared length, step) of a Gauss-Newton step that increases `apart`."""
     flat, back = ravel_pytree(floats)
     of = lambda x: apart(back(x))
     amount, slopes = of(flat), jax.jacfwd(of)(flat)

@@ -202,8 +202,8 @@ def beside_zero(
 
     A bound by zero needs no named instance of equality, if ball arithmetic does not refute the
     worst instances. A claim with promised entries (`there_is`) keeps its decision, because ball
-    arithmetic decides nothing about the best entries. A bound with promised entries that is false
-    by less than rounding could otherwise hold.
+    arithmetic decides nothing about the best entries. Otherwise, a bound with promised entries
+    could hold by this rule although it is false by less than rounding.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)

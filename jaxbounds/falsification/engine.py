@@ -356,8 +356,8 @@ def _save(
 ) -> tuple[float, str]:
     """Store an instance with the ratio that `jaxbounds.replay` will measure.
 
-    Return the ratio of the sides, and the path of the stored file relative to `store`. The
-    argument gives the instance's size and ratio; the ratio is None if it is not measured yet.
+    Return the ratio of the sides, and the path of the stored file relative to `store`. The argument
+    `found` gives the instance, its size and its ratio; the ratio is None if it is not measured yet.
     """
     instance, size, ratio = found
     if bench.statement.there_is is not None:

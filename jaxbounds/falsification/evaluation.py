@@ -357,9 +357,10 @@ def _checked(statement: Statement, sides: Sides) -> Sides:
 
 
 def _with_control(statement: Statement, sides: Sides) -> Sides:
-    """Add the engine's false control: the first form's right side, scaled by 1% for an `=`.
+    """Add a control (a deliberately false variant) to a statement without one.
 
-    A form is one version of the claim.
+    For an `=`, the control is the first form with the right side scaled by 1%. A form is one
+    version of the claim.
 
     For a bound, `falsification.controls` scales the right side later, because the scale needs all
     instances.

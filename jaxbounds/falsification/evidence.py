@@ -20,11 +20,11 @@ Evidence = Literal[
 ]
 """The kinds of evidence, from weak to strong.
 
-"sampled": random draws only. "searched": draws, and a search that found a worse instance.
-"enumerated": all instances of a finite set. "approached": the ratio of the sides tends to one along
-a sequence of instances, and no measured instance reaches one. "attained": both sides of an instance
-were equal up to rounding, so the claim is sharp. "violated": an instance violates the claim, so the
-claim fails. "not seen": a fit shows another rate than the claim.
+"sampled": the evidence is random draws only. "searched": draws, and a search that found a worse
+instance. "enumerated": all instances of a finite set. "approached": the ratio of the sides tends to
+one along a sequence of instances, and no measured instance reaches one. "attained": both sides of
+an instance were equal up to rounding, so the claim is sharp. "violated": an instance violates the
+claim, so the claim fails. "not seen": a fit shows another rate than the claim.
 """
 
 SHRUNK = 0.01
@@ -78,8 +78,8 @@ def near_control(statement: Statement, column: Column, /) -> bool:
 def falls_to_zero(m: Measured, /) -> bool:
     """Return whether one side is zero at every instance, while the other side comes near zero.
 
-    A share of a zero side is zero, so the near-control (a slightly wrong variant) cannot test a
-    claim with a zero side.
+    The near-control (a slightly wrong variant) changes a side by a share. If the side is zero, its
+    share is zero, so the near-control tests nothing.
     """
     gap = np.abs(m.lhs - m.rhs)
     gap = gap[np.isfinite(gap)]

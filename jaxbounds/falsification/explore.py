@@ -251,11 +251,10 @@ def _starts(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose starting points of searches; return their rows, and their kinds (such as "worst").
 
-    Half of the starts are the worst instances so far, without repeated ratios. The starts that are
-    no worst instances are random. Half of the random starts are wide (entries of very different
-    sizes), if the pool (all instances) has wide draws. If no instance is worse than the `equality`
-    case (sides are equal), only one worst instance is a start, and three quarters of the other
-    starts are wide.
+    Half of the starts are the worst instances so far, without repeated ratios. The other half of
+    the starts is random. Half of the random starts are wide (entries of very different sizes), if
+    the pool (all instances) has wide draws. If no instance is worse than the `equality` case (sides
+    are equal), only one worst instance is a start, and three quarters of the other starts are wide.
     """
     usable = measured.counted[:, form] & np.isfinite(measured.value[:, form])
     counted, spread = np.flatnonzero(usable), np.flatnonzero(usable & wide)
@@ -288,8 +287,8 @@ larger number leaves the searches fewer steps.
 """
 POINTS = 64
 """If the finite sets of promised entries (`there_is`) have at most this many points, the searches
-take all their steps. For more points, the searches take fewer steps in proportion. A larger number
-finds worse instances and takes longer.
+take all their steps. If there are more points, the number of steps falls in inverse proportion to
+the number of points. A larger number finds worse instances and takes longer.
 """
 
 
@@ -466,7 +465,7 @@ def _slopes(
 
 
 def _along(bench: Bench, size: Size) -> Callable[..., Slopes]:
-    """Return the function that maps `slopes` (scores and gradients) over instances.
+    """Return a function that computes `slopes` (scores and gradients) for a batch.
 
     If the claim promises entries (`there_is`), the function uses the best of all their values.
 

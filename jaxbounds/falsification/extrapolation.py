@@ -2,8 +2,8 @@
 
 An instance counts only if ball arithmetic confirms its violation. Far from the draws, a difference
 of large float64 numbers may be rounding, so a violation far from the draws is no evidence by
-itself. The engine asks the referee, which uses ball arithmetic. The engine discards a violation
-that the referee does not confirm.
+itself. The engine asks the referee (ball arithmetic) whether the violation is real. The engine
+discards a violation that the referee does not confirm.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set, cur
 
 FACTORS = tuple(10.0**power for power in (-100, -50, -20, -8, -4, 4, 8, 20, 50, 100))
 BASES = 2
-"""Number of worst instances, and of other instances, that the engine scales. A larger number tries
-more scaled instances and takes longer.
+"""Number of the worst instances that the engine scales; the engine scales as many further
+instances. A larger number tries more scaled instances and takes longer.
 """
 CLEAR = 1e-6
 """If the sides differ by more than this share of their terms, the rounding of an instance's floats
@@ -33,7 +33,7 @@ ASKED = 2
 """The engine asks the referee (ball arithmetic) at most this many questions about one form (version
 of the claim).
 
-Each question takes seconds, so a larger number takes longer.
+Each question to ball arithmetic takes seconds, so a larger number takes longer.
 """
 LEAVES = 6
 """If an instance has at most this many float leaves, the engine also scales each leaf alone.
@@ -101,8 +101,8 @@ def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
 
     The pool holds all measured instances.
 
-    The function skips a form (version of the claim) that the pool already violates, or that no
-    single instance decides.
+    The function skips a form (version of the claim) that an instance of the pool already violates,
+    and a claim about means or frequencies.
     """
     statement = bench.statement
     if statement.search == "none" or statement.host or statement.kind in ON_AVERAGE:

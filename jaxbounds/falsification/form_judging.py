@@ -84,13 +84,14 @@ class FormJudge:
         index: the index of the form among the statement's forms (versions of the claim).
         column: the measurements of the form on all instances; the judge may correct some.
         control: the decision on the control (a deliberately false variant).
-        rejected: whether the same code rejected the control or a false twin.
+        rejected: whether the same code rejected the control or another deliberately false variant.
         ill: the reasons against any strong status of the statement; empty if there are none.
-        doubt: the reason against a strong status of the form; empty if there is none.
+        doubt: the reason why the form gets no strong status; empty if there is none.
         near: whether the rules rejected the near-control (a slightly wrong variant).
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         wrapped: the instances at which integers of the form overflow.
-        rounding: the reason why rounding may hide a violation; empty if the judge excludes one.
+        rounding: the reason why rounding may hide a violation; empty if rounding cannot hide a
+            violation.
         beyond: a remark about instances with infinite sides that do not count; empty if all count.
         along: a sentence about a sequence of instances on which the ratio of the sides approaches
             one without reaching one; else empty.

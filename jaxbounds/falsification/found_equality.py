@@ -127,7 +127,7 @@ def _is_searched(statement: Statement) -> bool:
 
 
 def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> Cleared:
-    """Let a bound hold if floats reach equality at an instance and never exceed it.
+    """Decide that a bound holds if floats reach equality at an instance and never exceed it.
 
     Ball arithmetic cannot decide the worst instances, for example at a tie of singular values. Only
     rounding may lift a ratio of the sides above one. Beside an instance with equal sides, the ratio
@@ -225,7 +225,11 @@ def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> b
 def _beside(
     bench: Bench, instance: Instance, size: Size, index: int, apart: float = BESIDE
 ) -> np.ndarray:
-    """Return the largest ratios that the errors allow at instances moved by about `apart`."""
+    """Return upper bounds on the ratios at moved instances.
+
+    The function moves the instance by about `apart`, and the stated errors of the sides give the
+    bounds.
+    """
     leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, instance))
     rng = np.random.default_rng(0)
 

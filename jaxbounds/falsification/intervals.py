@@ -59,8 +59,8 @@ def bernstein_bound(
 
 
 CLIPS = 4
-"""`upper_mean` tries this many floors (lower limits), to which it raises smaller values. More
-floors give a smaller bound and take longer."""
+"""`upper_mean` tries this many floors (lower limits), to which it raises smaller values. A larger
+number of tried floors gives a smaller bound and takes longer."""
 
 
 def upper_mean(

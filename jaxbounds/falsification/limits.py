@@ -11,15 +11,15 @@ from jaxbounds.falsification.evaluation import Reals
 from jaxbounds.falsification.measure import Measured
 
 SETTLES = 0.75
-"""The distance between the sides counts as settling if its changes decay at least as fast as the
-power parameter^-SETTLES. A larger exponent calls fewer trends settled.
+"""The distance between the sides counts as settling if its changes decay at least as fast as
+parameter^(-SETTLES). A larger exponent calls fewer trends settled.
 """
 STAYS, GOES = 0.5, 0.1
-"""Thresholds for the extrapolated limit of the distance between the sides, as shares of the last
-distance. An extrapolated limit of at least STAYS means "does not converge"; a limit of at most GOES
-means "converges". A larger STAYS leaves more trends undecided; a larger GOES calls more trends
-converged. A negative limit means that the sides are about to cross, and may be as large as the
-share GOES of the previous distance.
+"""Thresholds that decide about the extrapolated limit of the distance between the sides, relative
+to the last distance. An extrapolated limit of at least STAYS means "does not converge"; a limit of
+at most GOES means "converges". A larger STAYS leaves more trends undecided; a larger GOES calls
+more trends converged. A negative limit means that the sides are about to cross, and may be as large
+as the share GOES of the previous distance.
 """
 SAME = 0.98
 """The function extrapolates two limits: from all distances between the sides, and from all except
@@ -36,11 +36,11 @@ because two steps of sides that are about to cross look like a slow power law.
 
 
 ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
-"""Criteria for a distance between the sides that tends to a positive limit. Each drop of the log
-distance is at most ENDS times the drop before. From step to step, the ratio of successive drops of
-the log distance grows by at most the factor FASTER. All further drops of the log distance add up to
-at most TAIL. For a slow decay to zero, the ratio of drops rises to one. Larger values let the
-library find a positive limit of the distance more often.
+"""Criteria for a distance between the sides that tends to a positive limit. Each drop of the
+distance's logarithm is at most ENDS times the preceding drop. From step to step, the ratio of
+successive drops of the log distance grows by at most the factor FASTER. All further drops of the
+log distance add up to at most TAIL. For a slow decay to zero, the ratio of drops rises to one.
+Larger values let the library find a positive limit of the distance more often.
 """
 
 
@@ -90,8 +90,8 @@ LEAST_SIZES = 3
 """A limit needs at least this many sizes whose distance is not dominated by rounding (see NOISY). A
 larger number leaves more limits undecided."""
 NOISY = 0.1
-"""A size decides nothing if rounding may cause this share of its distance. A larger share keeps
-more sizes, although their distances may be noise.
+"""The decision ignores a size if rounding may cause this share of the distance between its sides. A
+larger share keeps more sizes, although their distances may be noise.
 """
 PAIRS = 3
 """The model c + a / log(parameter) gives a limit c for each pair of neighbouring sizes. At least
@@ -100,9 +100,10 @@ this many pairs of sizes must agree on the limit c. A larger number requires mor
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
 """Criteria for the fitted distance c + a / log(parameter) between the sides, as shares of the last
 distance. A limit c up to NOTHING counts as zero, a limit of at least LEAST as positive. Each pair
-of sizes gives an estimate of c, and all estimates must agree to EXACTLY. If the distance decays to
-zero more slowly than 1 / log(parameter), the estimates of its limit c differ by more than EXACTLY.
-A larger EXACTLY would call a decay to zero that is slower than 1 / log(parameter) inconsistent.
+of sizes gives an estimate of c, and all estimates must differ by at most EXACTLY. If the distance
+decays to zero more slowly than 1 / log(parameter), the estimates of its limit c differ by more than
+EXACTLY. A larger EXACTLY would call a decay to zero that is slower than 1 / log(parameter)
+inconsistent.
 """
 
 
@@ -175,7 +176,7 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
 
 
 def _as_logarithm(x: Reals, distance: Reals) -> Reals:
-    """Extrapolate the limit, as a share of the last distance, by the model c + a / x.
+    """Extrapolate the distance's limit, relative to the last distance, by the model c + a / x.
 
     Returns:
         The extrapolated limit, as a share of the last distance, from each of the last `PAIRS` pairs

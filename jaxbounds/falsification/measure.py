@@ -49,8 +49,8 @@ class Measured(NamedTuple):
         value: the ratio of the sides, or for `=` their relative difference.
         low: the least ratio that the stated error allows.
         high: the greatest ratio that the stated error allows.
-        counted: whether the instance meets the hypotheses and decides something: a side exceeds the
-            stated error.
+        counted: whether the instance meets the hypotheses, and a side exceeds the stated error of
+            the sides.
         lhs: the side claimed to be smaller (for `=`: NaN).
         rhs: the side claimed to be larger (for `=`: NaN).
         trivial: whether the form's bound is no better than the trivial bound on this instance.
@@ -102,8 +102,9 @@ def ratio(lhs: Any, rhs: Any, xp: Xp = jnp, /) -> Any:
 def ranked(m: "Measured", bound: bool, /) -> Any:
     """Return the number by which searches rank each instance; a larger number is worse.
 
-    The numbers are usually the ratios. A ratio ranks nothing if the sides of a bound have opposite
-    signs, or one is zero. The difference of such sides gives a number between -1 and 0.
+    The number for an instance is usually its ratio of the sides. A ratio cannot rank instances if
+    the sides of a bound have opposite signs, or one side is zero. Instead, instances with such
+    sides get a number between -1 and 0, computed from lhs - rhs.
     """
     if not bound:
         return m.value
@@ -241,7 +242,8 @@ def counts_for(
     The result agrees with `measured`, which compares all forms of each reading.
 
     Args:
-        statement: the statement to which the reading belongs.
+        statement: the evaluated sides and hypotheses (`Reading`) of the instances, stacked along a
+            leading axis.
         reading: the readings (evaluated sides and hypotheses) of the instances, stacked along a
             leading axis.
         instances: the instances, stacked.

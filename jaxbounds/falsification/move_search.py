@@ -31,9 +31,9 @@ ascent. A larger number makes chains of fewer steps.
 """
 WITHOUT_SLOPES = {False: 0.5, True: 2}
 """Number of the budget's gradient steps that one step of a chain (a sequence of random moves)
-costs, for statements without gradients. The dict has the same keys as `STEPS`. A larger number
-makes chains of fewer steps; the present numbers suffice to reach the middle of a range of 2^20
-integers.
+costs, for statements without gradients. The keys are False for chains before gradient ascent, and
+True for chains after it. A larger number makes chains of fewer steps; the present numbers suffice
+to reach the middle of a range of 2^20 integers.
 """
 FAR = 1e3
 """The entries of a search may exceed, or fall below, the drawn entries by this factor. A larger
@@ -114,7 +114,7 @@ def _starts(
 ) -> tuple[Instance, np.ndarray]:
     """Return the starting points of chains (sequences of moves), and the kinds of these points.
 
-    Every form (version of the claim) gets all kinds in turn.
+    The chains of each form (version of the claim) cycle through all kinds of starting points.
     """
     seed, index = at
     rng = np.random.default_rng([seed, index, 2])

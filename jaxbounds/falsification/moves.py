@@ -30,7 +30,7 @@ FACTORS = (1e-3, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 1e3)
 """Factors by which a move multiplies a leaf (array), a row or an entry."""
 WIDE = (1.0, 2.0, 3.0)
 """A wide starting point has entries of very different sizes: log-normal factors multiply its
-entries. The numbers are the factors' standard deviations."""
+entries. The numbers in WIDE are the standard deviations of the factors' logarithms."""
 
 
 def is_float(leaf: Any, /) -> bool:
@@ -206,9 +206,9 @@ class Chains(NamedTuple):
 
 
 Score = Callable[[Instance], tuple[Instance, np.ndarray, np.ndarray]]
-"""A function of the instances of all chains (parallel runs). The function returns the projected
-instances, their ratios (-inf if the instance does not count), and whether each instance meets the
-hypotheses.
+"""A function that projects and measures the instances of all chains (parallel runs). The function
+returns the projected instances, their ratios (-inf if the instance does not count), and whether
+each instance meets the hypotheses.
 """
 Step = Callable[[Sequence[Leaf], Rng], list[Leaf]]
 """A function that proposes the next leaves (arrays) of all chains (runs) from the current leaves.

@@ -30,14 +30,14 @@ DEEP = 4
 values at deeper levels of an object."""
 SMALL = 4096
 """For an array of at most this many entries, the weights of its two recorded sums are a constant of
-the program. For a longer array, the program computes the weights itself. A larger number makes the
-programs that compute the recorded sums larger.
+the program. For a longer array, the program computes the weights itself. A larger number puts
+larger constants into the compiled programs.
 """
 _MULTIPLIERS, _MODULUS = (613, 787), 1009
 Numbers = tuple[float, ...]
 Noted = Mapping[str, Any]
-"""The recorded values of an instance, or of a batch: a dictionary of vectors. A key is "lhs",
-"rhs", or the name of a function that the statement judges."""
+"""The recorded values of an instance, or of a batch: a dictionary that holds a vector of numbers
+for each key. A key is "lhs", "rhs", or the name of a function that the statement judges."""
 
 
 class NotedAt(NamedTuple):
@@ -183,7 +183,7 @@ def values_of(
 def noted(
     statement: Statement, readings: Sequence[Reading], at: NotedAt, rows: Sequence[int], /
 ) -> list[Row]:
-    """Record values on some instances of one batch.
+    """Record the values of the sides and judged functions on some instances of a batch.
 
     Args:
         statement: the statement, which declares the claim as data.

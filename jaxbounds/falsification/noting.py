@@ -26,7 +26,8 @@ class Few(NamedTuple):
     """The rows of one batch on which the engine records values.
 
     Attributes:
-        at: the origin of the instances.
+        at: the index of the instances' size, and the source of the instances (for example a
+            sampler's name).
         size: the size of the instances (the numbers that give their shapes).
         batch: the instances, stacked along a leading axis.
         rows: the indices of the instances in the whole batch.

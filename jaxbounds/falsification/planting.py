@@ -30,8 +30,8 @@ def _holders(function: Judged) -> Iterator[tuple[Any, str]]:
 FACTORS: dict[str, Any] = {}
 """A dictionary from each planted function's full name to the function's current factor."""
 STATIC: set[str] = set()
-"""The functions with a planted mistake whose results hold no traced number. A factor that JAX
-traces has no effect on results without traced numbers."""
+"""The names of functions with a planted mistake that return no number which JAX traces. A factor
+that JAX traces has no effect on results without traced numbers."""
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
 """Store compiled programs in files, and load them without tracing.
 
-JAX's own cache needs the traced program to find a compiled program. A folder here belongs to one
-state of all traced code, of the compiler and of the processor. The engine replaces an unreadable
-file. A program is code, which the compiler writes as a pickle. Each file therefore carries a
-digest, computed with the folder's secret key; only the folder's owner can read the key.
+JAX's own cache needs the traced program to find a compiled program. A folder's programs are valid
+only for one version of the traced code, the compiler and the processor. The engine replaces an
+unreadable file. A program is code, which the compiler writes as a pickle. Each file therefore
+carries a digest, computed with the folder's secret key; only the folder's owner can read the key.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ def digest(content: bytes | bytearray, /) -> bytes:
 
 
 def described(tree: Any, /) -> Any:
-    """Write down the structure (the pytree) of a result as JSON, with zeros as leaves.
+    """Return JSON that describes the structure (pytree) of a result, with zeros as leaves.
 
     Raises:
         TypeError: if a container is not a dict with string keys, a list, a tuple, a `Reading` or a
@@ -119,7 +119,10 @@ def store_program(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> N
 
 @functools.cache
 def _lapack_is_ready() -> None:
-    """Load LAPACK by lowering a program that needs it; a stored program would crash without it."""
+    """Load LAPACK by lowering a program that needs LAPACK.
+
+    Without LAPACK, a stored program would crash.
+    """
     jax.jit(jax.numpy.linalg.eigvalsh).lower(np.eye(1))
 
 

@@ -37,11 +37,11 @@ CHEAP = {
 
 
 LONG, HEAVY = 16_000, 1_000_000
-"""The limits count the equations that a program executes, summed over all calls. A program of at
-most LONG equations runs in NumPy, where an equation takes a few microseconds. The compilation of an
-equation takes a few hundred microseconds. The compiler fully optimises a program of at least HEAVY
-equations. A larger LONG runs more programs in NumPy; a larger HEAVY compiles more programs without
-full optimisation.
+"""Both limits are numbers of equations that a program executes, summed over all calls. A program of
+at most LONG equations runs in NumPy, where an equation takes a few microseconds. The compilation of
+an equation takes a few hundred microseconds. The compiler fully optimises a program of at least
+HEAVY equations. A larger LONG runs more programs in NumPy; a larger HEAVY compiles more programs
+without full optimisation.
 """
 MANY = 100
 """Number of calls of a program that the library expects by default; a larger number compiles more

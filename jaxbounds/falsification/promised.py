@@ -36,8 +36,8 @@ further instances get only `FEW` rounds. A larger value spends more time on clai
 undecided.
 """
 FEW = 6
-"""Number of rounds for an instance, after searches for `OPEN` other instances found no witness
-(entries that satisfy the claim). A larger number takes longer."""
+"""If the searches for `OPEN` instances found no witness (entries that satisfy the claim), each
+further instance gets this number of rounds. A larger number takes longer."""
 
 
 class Reads(Protocol):
@@ -87,8 +87,8 @@ class Promises:
     def __call__(self, batch: Instance, /) -> Measured:
         """Measure all claim versions on instances stacked along a leading axis.
 
-        The control (a deliberately false version) of an `=`, and the engine's control, use the
-        entries of the first form (version).
+        All controls (deliberately false versions), except a bound's own control, use the promised
+        entries of the first form.
         """
         forms = len(self.statement.forms)
         columns = [self._column(batch, index, index) for index in range(forms)]

@@ -13,8 +13,8 @@ from jaxbounds.ground.exceptions import Refused
 SETTLES = 0.6
 """If each doubling of the right side shrinks the changes of log(lhs / rhs) at least by this factor,
 lower-order terms explain the changes. A logarithmic factor between the sides gives changes of
-log(lhs / rhs) that shrink more and more slowly. A larger factor attributes more to lower-order
-terms.
+log(lhs / rhs) that shrink more and more slowly. A larger factor explains more changes by
+lower-order terms.
 """
 SLOWLY = 0.9
 """Factor that replaces SETTLES if the factors by which the changes shrink do not rise from step to
@@ -22,9 +22,9 @@ step. A larger factor attributes more to lower-order terms. For example, a term 
 the changes by the factor 0.71.
 """
 STAYS = 0.75
-"""The last local exponent comes from the last two sizes. If the last local exponent keeps at least
-this share of the fitted exponent's distance from one, the exponents do not tend to one. A larger
-share makes the library call fewer rates inconsistent.
+"""The last local exponent comes from the last two sizes. A distance is |exponent - 1|. If the last
+local exponent's distance is at least STAYS times the fitted exponent's distance, the exponents do
+not tend to one. A larger share makes the library call fewer rates inconsistent.
 """
 
 

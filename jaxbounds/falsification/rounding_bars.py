@@ -1,9 +1,9 @@
 """Error bars of recorded values: bounds on the changes that rounding alone causes on any platform.
 
-A bar is the absolute size of the terms that a value sums, times a few units in the last place.
-`summands` finds the size of the terms for programs that NumPy can run. For a program on the host
-(outside JAX), and for a long program, the library runs the program a few more times. The further
-runs use instances near the recorded instances, and rounding up, down and towards zero.
+An error bar is the sum of the absolute values of a value's terms, times a few units in the last
+place. `summands` finds the size of the terms for programs that NumPy can run. For a program on the
+host (outside JAX), and for a long program, the library runs the program a few more times. The
+further runs use instances near the recorded instances, and rounding up, down and towards zero.
 """
 
 import contextlib
@@ -42,14 +42,15 @@ size gives the value a bar so wide that no change of the value counts; a smaller
 changes count.
 """
 OFTEN = 1e-8
-"""Least relative error bar of the values of a program that NumPy does not run step by step. The
-program's solvers stop at about 1e-9, at a different point on each processor. A larger bar hides
-larger changes of a formula.
+"""Least relative error bar of the values of a program that NumPy does not run step by step.
+Iterative solvers in such a program stop at a relative error of about 1e-9, at a different point on
+each processor. A larger bar hides larger changes of a formula.
 """
 WORST, RESIDUAL = 1e6, 1e-12
 """WORST is the largest ratio that the library assumes between the terms of a program on the host
-(outside JAX) and its sides. RESIDUAL is an absolute change that always counts as rounding, because
-sides may cancel. Larger numbers mistake more jumps of a program for rounding.
+(outside JAX) and its sides. RESIDUAL is an absolute change of a side that always counts as
+rounding, because the terms of a side may cancel. Larger numbers mistake more jumps of a program for
+rounding.
 """
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: round down, up, towards zero."""
@@ -105,7 +106,7 @@ Run = Callable[[Instance], Reading]
 
 
 def _moves(run: Run, instance: Instance) -> Iterator[tuple[Reading, float]]:
-    """Evaluate perturbed instances, or use other rounding modes.
+    """Evaluate each instance again, either perturbed or in another rounding mode.
 
     Yield each reading (evaluated sides and hypotheses) with the relative perturbation. The function
     skips a perturbed instance on which the program raises.
@@ -123,7 +124,10 @@ Found = list[tuple[Row, Row]]
 
 
 def _joined(one: Row, other: Row, join: Callable[[float, float], float]) -> Row:
-    """Join the values of two rows by `join`; a value that `other` lacks stays unchanged."""
+    """Combine each number of a row with the same number of `other` by `join`.
+
+    A value that `other` lacks stays unchanged.
+    """
 
     def both(a: dict[str, Numbers], b: dict[str, Numbers]) -> dict[str, Numbers]:
         fits = lambda n: n in b and len(b[n]) == len(a[n])
@@ -167,8 +171,8 @@ def _without_steps(value: Row, moved: Row, step: float) -> Row:
     """Return the sizes of terms that explain how the recorded values change under a perturbation.
 
     A change that is too large for rounding gives the size zero. A program on the host (outside JAX)
-    may jump where a number is exact, such as ceil(log2(4)). A perturbed instance crosses the jump,
-    but rounding on another platform does not.
+    may jump where a number is exact, such as ceil(log2(4)). A small perturbation of such an input
+    crosses the jump, but rounding on another platform does not.
 
     Args:
         value: the recorded values of the sides and functions on the instance.

@@ -3,8 +3,8 @@
 A side may be zero, or small relative to its terms. If a side is small relative to its terms,
 rounding determines its digits, and the ratio of the sides means nothing. `summands` computes the
 size s of the terms with the claim's own program. A few units of rounding of s become the error bar,
-and s replaces a side that is zero. The engine computes s only for instances that seem to violate
-the claim, or at which a side is zero.
+and s replaces a side that is zero. The engine computes the size s of the terms only for instances
+that seem to violate the claim, or at which a side is zero.
 """
 
 import contextlib
@@ -69,7 +69,8 @@ class Judged(NamedTuple):
     Attributes:
         value: the comparison of the sides (their ratio, for a bound), as in `Measured.value`.
         low: the least value that the errors allow, as in `Measured.low`.
-        high: the greatest value that the errors allow, as in `Measured.high`.
+        high: the greatest ratio (for an identity: difference) that the errors allow, as in
+            `Measured.high`.
         tells: whether the comparison decides the claim, because the error that `evaluate` states is
             small relative to the terms.
         scale: the size of the terms of both sides; for an identity, the largest size over all
@@ -202,7 +203,11 @@ def _compared(
 
 
 def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
-    """Return the measurements `one`, replaced by `again` where only `one` shows a violation."""
+    """Replace measurements by a second measurement.
+
+    The result is `again` at the instances where only `one` shows a violation, and `one` at all
+    other instances.
+    """
     apart = (one.low > edge(statement)) & ~(again.low > edge(statement))
     return Judged(*(np.where(apart, new, own) for new, own in zip(again, one)))
 
@@ -255,7 +260,7 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
 
 
 def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -> np.ndarray:
-    """Return a mask of the violations that may be rounding, or of all violations if `large`."""
+    """Return a mask of the violations that may be rounding; of all violations if `large`."""
     if statement.relation == "=":
         return np.asarray(m.counted & (m.value > statement.tolerance))
     largest = largest_entry(batch, np, axes=1)
@@ -269,10 +274,10 @@ def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -
 def _zero(statement: Statement, form: int, m: Measured) -> np.ndarray:
     """Choose a few instances at which one side of a bound is zero and the other side is smallest.
 
-    Instances with a zero side matter if the claim names an equality case (instance with equal
-    sides) that no other instance reaches. Instances with a zero side also matter if both sides are
-    zero at all instances. The engine can scale a control (false variant) of a zero side only by the
-    sizes of the terms.
+    The function chooses instances with a zero side if the claim names an equality case (instance
+    with equal sides) that no other instance reaches. Instances with a zero side also matter if both
+    sides are zero at all instances. The engine can scale a control (false variant) of a zero side
+    only by the sizes of the terms.
     """
     reached = np.any(m.counted & (m.value >= NEARLY))
     zeros = not np.any(m.counted & ((m.lhs != 0) | (m.rhs != 0)))

@@ -41,8 +41,9 @@ gradient along the float leaves).
 """
 
 LOWEST = 1e3
-"""The score falls by this number if the ratio is not positive. The number exceeds the logarithm of
-every positive float64 ratio; a smaller number would rank some positive ratios lower."""
+"""The score of an instance falls by this number if the ratio of its sides is not positive. The
+number exceeds the logarithm of every positive float64 ratio; a smaller number would rank some
+positive ratios lower."""
 LEARNING_RATE = 0.1
 """Length of the first step of gradient ascent, relative to the root mean square of each leaf
 (array). A larger step moves faster and overshoots narrow maxima.
@@ -169,7 +170,8 @@ def gradient_search(
     steps would take longer to compile than to run.
 
     Args:
-        along: the function that `leading` returns, for all chains.
+        along: a function that computes the scores and gradients of all chains (runs of the search),
+            made by `leading`.
         back: the function that projects the chains' instances onto the hypotheses.
         steps: the number of steps of the search.
     """

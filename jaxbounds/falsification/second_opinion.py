@@ -248,7 +248,7 @@ def stands(
 
 
 def _stays_beside(bench: Bench, index: int, there: Instance, size: Size, value: float) -> bool:
-    """Return whether most of a violation disappears at the projected instance `there`."""
+    """Return whether most of a violation disappears at `there`, the instance projected onto the hypotheses."""
     # One entry of an identity may differ beside larger entries.
     values = bench.one(there, size).value[index], measured_again(bench, there, size, index).low
     least = edge(bench.statement) + ALONE * (value - edge(bench.statement))
@@ -299,7 +299,8 @@ def _exactly_there(
 
     The referee is a second check of a violation, which computes both sides in ball arithmetic.
 
-    The result is the first answer, `said`, if the projection runs on the host (outside JAX).
+    If the projection runs on the host (outside JAX), the result is the referee's answer `said` at
+    the unprojected instance.
     """
     exact = at_projected(statement, instance, size)
     if exact is None:
@@ -377,7 +378,7 @@ def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) 
 
     A coarse operation rounds to fewer digits than float64.
 
-    The rounding error of the operation is relative to the size of the terms, which may cancel.
+    The rounding error of a coarse operation is relative to the size of the terms, which may cancel.
 
     Args:
         bench: the bench, an object that measures instances.

@@ -14,8 +14,8 @@ Judge = Callable[[list[Instance]], np.ndarray]
 violation."""
 
 UNROUND = 9
-"""Complexity of an entry with more than two decimals. A larger number makes the engine remove an
-entry with more decimals even at the cost of more nonzero entries.
+"""The complexity score that the engine gives to an entry with more than two decimals. A larger
+number makes the engine remove an entry with more decimals even at the cost of more nonzero entries.
 """
 SMALL = 0.1
 """Size below which an entry is also rounded to one or two digits. A larger size makes the engine

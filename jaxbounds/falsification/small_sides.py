@@ -36,7 +36,7 @@ value blames more accepted controls on underflow."""
 TRY_ZERO = "Try the relation '=' and false=[1.0]"
 """The advice for a claim with two sides of zero, of which no factor makes a false variant."""
 NAME = f"a side is at least {LEAST:g}"
-"""The name of the second run's hypothesis in the verdict."""
+"""The name under which a verdict lists the hypothesis that a side is at least LEAST."""
 
 
 def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: Asked, /) -> bool:

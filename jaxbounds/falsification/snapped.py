@@ -18,8 +18,8 @@ ROWS = 8
 """At each size, the function rounds at most this many instances. A larger number finds more
 equality cases and takes longer."""
 NEARLY = 0.9
-"""Least ratio of an instance that the function rounds. A smaller value rounds instances farther
-from equality."""
+"""Least ratio of the sides at which the function rounds an instance's entries. A smaller value
+rounds instances farther from equality."""
 EQUAL = 1e-12
 """Largest difference of a kept instance's ratio of the sides from one. A larger value keeps
 instances farther from equality."""

@@ -1,7 +1,7 @@
 """Measure identities at special points: integers, halves, ties, zeros, equal rows.
 
-A draw from a continuous distribution is a special point with probability zero. The engine makes
-special points from random draws, and projects them onto the hypotheses.
+A draw from a continuous distribution is a special point with probability zero. The engine changes
+random draws into special points, and then projects these points onto the hypotheses.
 """
 
 from collections.abc import Callable

@@ -39,7 +39,8 @@ the last place. A larger amount lets more results count as rounding.
 """
 PAIRS = 2
 """Number of pairs of runs with opposite perturbations; the largest change of a result over all
-pairs gives the size of the terms. More pairs underestimate the size less often."""
+pairs gives the size of the terms. With more pairs, the computed size of the terms is too small less
+often."""
 GRID, LARGEST = 2.0**10, 2.0**12
 """Multiples of 1 / `GRID` below `LARGEST` have sums and products that floats represent exactly.
 Larger numbers would include products that round.
@@ -253,8 +254,8 @@ def _read_part(eqn: JaxprEqn, a: Any) -> Any:
 def terms(traced: Any, given: Any, amount: float = MOVED, /) -> Terms:
     """Return the results of a traced program, and the sizes of the terms that it sums.
 
-    The first run decides each jump and branch, for all runs. Arguments count as terms, so the other
-    runs perturb the arguments, too.
+    The first run decides which branch each jump or `cond` takes; all other runs take the same
+    branch. Arguments count as terms, so the other runs perturb the arguments, too.
 
     Args:
         traced: the result of `jax.jit(function).trace`.

@@ -19,8 +19,8 @@ TOLERATED = 1e-12
 relative violation above this value. Rounding causes violations smaller than this value. A larger
 value trusts the tolerance more often."""
 NEAR_ZERO = 1e-6
-"""A strict bound by zero is inconclusive if the other side comes nearer to zero than this share of
-its median. A larger share leaves more true claims undecided."""
+"""A strict bound by zero is inconclusive if the other side, at some instance, is smaller than this
+share of its median absolute value. A larger share leaves more true claims undecided."""
 USUAL = 1e-9
 """A tolerance up to this value covers rounding alone. The author of a larger tolerance accepts a
 difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger value

@@ -69,7 +69,8 @@ class TraceWatch:
         fixed: whether a second trace gave the same program; None without a second trace.
         writes: whether `evaluate` writes into its instance.
         notes: whether the watch notes the results of judged functions in each call.
-        returned: the first result of each judged function in the last call with notes.
+        returned: for each judged function, its first result in the last call for which the watch
+            noted results.
     """
 
     def __init__(self, statement: Statement) -> None:

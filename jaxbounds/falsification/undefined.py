@@ -119,12 +119,13 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
     """Return the verdict's reason: the instances with NaN sides, and a way to exclude them.
 
     Args:
-        statement: a claim that a single instance decides.
+        statement: a statement of a claim that a single instance can violate, so not about rates or
+            limits.
         pool: all instances measured so far.
         column: the measurements of one form (version of the claim) on the pool.
 
     Returns:
-        A reason; empty if no side is NaN, if the verdict fits a trend over sizes, or if no float
+        A reason; empty if no side is NaN, if the statement is about a rate or limit, or if no float
         array explains the NaN.
     """
     m = column.measured

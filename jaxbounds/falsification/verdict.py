@@ -62,8 +62,9 @@ class Verdict:
         sources: the number of instances and the worst ratio of each sampler, of the cases
             (hand-written instances) and of the search.
         quantiles: the quantiles 0%, 5%, ..., 100% of the ratios of the draws and cases.
-        drawn: the mean of r / (1 + |r|) over the ratios r of the draws and cases that count. The
-            mean also shows changes of a formula that leave the worst ratio unchanged.
+        drawn: the mean of r / (1 + |r|), where r runs over the ratios of the random draws and
+            hand-written cases that count. The mean also shows changes of a formula that leave the
+            worst ratio unchanged.
         values: the values recorded on a few draws and cases, keyed by instance and name ("lhs",
             "rhs", or a judged function). For a value with many entries, the verdict stores two
             weighted sums. Values that all forms share appear in the first form's verdict only.

@@ -18,8 +18,8 @@ class Primitive(NamedTuple):
         exact: whether the primitive itself computes without rounding in every floating-point type.
             A program inside an equation may still round.
         reads: the names of the parameters that a rule needs.
-        may: the names of other allowed parameters: a rule reads them if they are present, or they
-            do not change the computed values.
+        may: the names of further allowed parameters: the rule uses them if they are present, or
+            they have no effect on the computed values.
         unset: the names of the parameters that must be None, because a value changes the result.
     """
 

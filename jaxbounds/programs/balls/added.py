@@ -28,7 +28,7 @@ def add_rule(
     reads: Iterable[str] = (),
     may: Iterable[str] = (),
 ) -> None:
-    """Teach ball arithmetic (rigorous interval arithmetic) a JAX primitive of your own.
+    """Add a rule by which ball arithmetic (rigorous intervals) evaluates your own JAX primitive.
 
     A second call with the same primitive replaces the rule, so that a module may be loaded again.
 

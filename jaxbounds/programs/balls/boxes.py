@@ -47,10 +47,10 @@ A larger value leaves more small violations undecided. The value must exceed the
 irrational constants in a program.
 """
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
-"""The search looks for points at which both sides of the claim are equal. The search looks in each
-box narrower than NARROW with a margin below CLOSE, and in each box narrower than VERY_NARROW.
-NARROW and VERY_NARROW are fractions of the whole box's width, and CLOSE is a fraction of the
-claim's larger side. Larger fractions make the search look in more boxes.
+"""The search looks for points at which both sides of the claim are equal. The search looks for
+equality in each box narrower than NARROW with a margin below CLOSE, and in each box narrower than
+VERY_NARROW. NARROW and VERY_NARROW are fractions of the whole box's width, and CLOSE is a fraction
+of the claim's larger side. Larger fractions make the search look in more boxes.
 """
 
 

@@ -35,7 +35,8 @@ class Certificate:
             claim by a relative 1e-6 or more. The word "disproved" is true on every path through the
             program, and for every rounding of the program's constants. "disproved as coded": the
             violation is certain only if the floats in the program, or numbers that the host
-            computed outside the program, are exact. "undecided": every other case.
+            computed outside the program, are exact. "undecided": ball arithmetic decides neither
+            way.
         reason: the reason why the finding is "undecided"; otherwise empty.
         relation: the relation between the sides that the claim states: "<=", ">=" or "=".
         lhs: a lower and an upper bound of the left side, as decimal numbers.

@@ -12,7 +12,7 @@ term has a power r^d or higher, so M = r^d Q(r, u). If Q >= 0 for 0 <= r <= R an
 that point into the box, then M >= 0 on the box. For d = 2 and w = (1, .., 1) the condition on Q is
 a positive definite interval Hessian at a point of zero gradient. The general condition also covers
 margins such as x^4 and x^2 + y^4, and points x* on a face or corner of the searched box. At a kink
-the program forks: the proof follows every possible branch. The proof tests each branch where the
+the program forks, and the proof treats every possible branch. The proof tests each branch where the
 branch's conditions hold; the conditions of all branches together cover the neighbourhood N of the
 point.
 """

@@ -110,7 +110,8 @@ def ordered(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 def next_float(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `nextafter`: return the next float.
 
-    If the ball of the argument is not exact, return a hull of nearby floats.
+    If the argument's ball contains more than one float, return a ball that contains the next floats
+    of all of them.
     """
     with np.errstate(over="ignore"):  # the float after the largest float is infinite: unknown
         return [each(_next, *map(as_reals, xs))]
@@ -168,7 +169,10 @@ def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `select_n`; for an undecided choice, return the hull of floats, or fork for integers.
+    """Apply `select_n`.
+
+    If the choice is undecided, return balls that contain all options; for integers, run the program
+    once per option.
 
     Raises:
         Undecided: if the balls do not decide a choice between more than two integers.

@@ -4,10 +4,10 @@ An atom stands for a real number (log 2, a root of 3), for a parameter, or for a
 parameter. A number is stored twice: exactly, as a quotient of two polynomials in atoms with
 rational coefficients, and as a ball that contains the value. If the numerator cancels to the zero
 polynomial, the number is zero for all values of the atoms. If the numerator does not cancel, the
-number may still be zero, but the zero stays unproved. The arithmetic uses two relations between
-atoms. For a root r, r^n is the base of the root. For the sine and the cosine of one number, sin^2 =
-1 - cos^2. The ball of every divisor excludes zero. The value `None` stands for a number without an
-exact formula in atoms.
+number may still be zero, but the zero stays unproved. The arithmetic simplifies formulas by two
+relations between atoms. If the atom r is the n-th root of a number, r^n equals this number. For the
+sine and the cosine of one number, sin^2 = 1 - cos^2. The ball of every divisor excludes zero. The
+value `None` stands for a number without an exact formula in atoms.
 """
 
 import math
@@ -169,7 +169,10 @@ class Field:
         return self.symbol("pi", arb.pi())
 
     def reduced(self, p: Any) -> tuple[Any, Any]:
-        """Replace known powers of atoms (r^n) in a polynomial; return numerator and denominator."""
+        """Replace each known power r^n of an atom in a polynomial by its value.
+
+        Return the numerator and the denominator of the result.
+        """
         below = _ONE
         for i in sorted(self._relations, reverse=True):
             n, num, den = self._relations[i]

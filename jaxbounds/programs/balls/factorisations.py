@@ -42,10 +42,9 @@ def _lower_factor(a: np.ndarray) -> np.ndarray:
 def qr(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `qr` by LAPACK's choice of Householder reflections, which fixes all signs.
 
-    The rule leaves a column unchanged if the column is zero below the diagonal. In every other
-    column the new diagonal entry has the opposite sign of the old entry (a zero float may have
-    either sign). The program forks (continues with each sign) if the sign of the old entry is
-    undecided.
+    The rule leaves a column unchanged if the column is zero below the diagonal. In a changed column
+    the new diagonal entry has the opposite sign of the old entry (a zero float may have either
+    sign). The program forks (continues with each sign) if the sign of the old entry is undecided.
 
     Raises:
         NotSupported: if the program asks for a factorisation with pivoting.

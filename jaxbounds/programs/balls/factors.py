@@ -3,10 +3,10 @@
 The margin is the right side of the claim minus the left side. The module `exact` represents the
 coordinates of the box by atoms (symbols). An identity between rational functions of atoms also
 holds for the numbers that the atoms stand for. A proof in atoms therefore holds on all of the box.
-The margin (right side minus left side) is zero if all terms of its numerator cancel. The margin is
->= 0 if each factor of odd power has a constant sign on the box, and these signs multiply to plus.
-The proof covers equalities along curves, surfaces and whole regions, where no point of equality is
-isolated.
+The margin (right side minus left side) is zero if all terms of its numerator cancel. If each factor
+of odd power has a constant sign on the box, and the product of these signs is positive, the margin
+is >= 0. The proof covers equalities along curves, surfaces and whole regions, where no point of
+equality is isolated.
 """
 
 from typing import Any
@@ -93,8 +93,8 @@ def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
         box: the box; the proof fails if a branch of the program goes both ways on the box.
-        reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
-            reals.
+        reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
+            nearby real.
     """
     fine: dict[Any, int] = {}
     for _ in range(RESTARTS):

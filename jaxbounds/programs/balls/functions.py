@@ -227,7 +227,7 @@ def floor(x: arb, /) -> arb:
 
 
 def ceil(x: arb, /) -> arb:
-    """Return the least integer >= x, or the hull of all candidates at a jump."""
+    """Return the least integer >= x; if the ball crosses a jump, return a ball around all possible values."""
     return -floor(-x)
 
 

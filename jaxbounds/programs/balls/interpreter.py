@@ -68,7 +68,7 @@ class Interpreter:
     """One run of a program, with one answer to each open choice.
 
     An open choice is a branch or an index that the balls do not decide. The method `ways` runs the
-    program once for each combination of answers.
+    program once for each combination of answers to the open choices.
 
     Attributes:
         reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
@@ -122,8 +122,8 @@ class Interpreter:
         """Run the program for each combination of answers to undecided choices; yield the outputs.
 
         Raises:
-            Undecided: if runs of all outcomes cannot settle an undecided choice, if the program has
-                more than 64 paths, or if the time limit is over.
+            Undecided: if a choice stays undecided although the interpreter tried each outcome, if
+                the program has more than 64 paths, or if the time limit is over.
             NotSupported: if a primitive of the program has no rule.
         """
         self._choices = []
@@ -296,21 +296,21 @@ def enclose(
         function: any function that `jax.make_jaxpr` can trace.
         arguments: trees of arrays; each float is taken as an exact number. For a box, leaves may
             also be arrays of `flint.arb`, made by `jaxbounds.programs.balls.values.reals`.
-        reading: the meaning of a float constant in the program. Under "exact" a float stands for
-            itself. Under "ulp" a float with many binary digits (`math.sqrt(2)`, 1/3) stands for
-            every real within some units in the last place.
+        reading: the meaning of a float constant in the program. Under "exact" a float constant
+            means exactly its own value. Under "ulp" a float with many binary digits
+            (`math.sqrt(2)`, 1/3) stands for every real within some units in the last place.
         bits: the precision of the balls in bits.
         seconds: the processor time in seconds after which the enclosure stops; None sets no limit.
         rules: a dict from each primitive's name to the function that encloses its results; all
             known rules by default.
 
     Returns:
-        The enclosed results, one tree in `ways` for each path through the program. The leaves of a
-        tree are arrays of `flint.arb` (for floats), integers, and booleans or `Flags`.
+        The enclosed results in the field `ways`: one tree for each path through the program. The
+        leaves of a tree are arrays of `flint.arb` (for floats), integers, and booleans or `Flags`.
 
     Raises:
-        Undecided: if runs of all outcomes cannot settle an undecided choice, or the time limit is
-            over.
+        Undecided: if a choice stays undecided although the interpreter tried each outcome, or if
+            the time limit is over.
         NotSupported: if a primitive has no rule; the message names the primitive.
     """
     program = Program.of(function, *arguments)

@@ -232,7 +232,10 @@ class Jets:
         return 1 if self.hull(x).is_finite() else OPEN
 
     def join(self, cases: list[Jet]) -> Jet:
-        """Refuse an undecided choice; `compare` has forked for every undecided boolean.
+        """Refuse an undecided choice.
+
+        The method `compare` has already run the program once for each value of an undecided
+        boolean.
 
         Raises:
             Undecided: always.
@@ -452,7 +455,10 @@ def _quadratic(jets: Jets, a: Coefficient, sign: int) -> list[Coefficient]:
 
 
 def _to_power(jets: Jets, p: list[Coefficient], q: fmpq) -> list[Coefficient | None]:
-    """Return the series b of p(t)^q, from k p_0 b_k = sum_i (q i - (k - i)) p_i b_{k-i}."""
+    """Return the coefficients b of the power series p(t)^q.
+
+    The recurrence is k p_0 b_k = sum_i (q i - (k - i)) p_i b_{k-i}.
+    """
     b: list[Coefficient | None] = [
         _applied(p[0], lambda u: u.power(q), lambda v: functions.power(v, _ball(q)))
     ]

@@ -140,8 +140,8 @@ def _unknown(n: int) -> np.ndarray:
 def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
     """Return the eigenvalues in ascending order.
 
-    Each eigenvalue differs from its entry of the sorted diagonal D by at most |E| (Weyl's theorem;
-    see `diagonalised`).
+    The k-th smallest eigenvalue differs from the k-th smallest entry of the diagonal D by at most
+    |E| (Weyl's theorem; see `diagonalised`).
     """
     if not all(v.is_finite() for v in symmetric.ravel()):
         return _unknown(len(symmetric))
@@ -153,8 +153,8 @@ def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
     """Return unit eigenvectors, up to sign, as columns; NaN if the eigenvalue may be multiple.
 
     Let E and V be the matrices of `diagonalised`, and gap the eigenvalue's distance to the others.
-    Then |sin angle(v, V e_i)| <= |E| / gap (Davis and Kahan). Two unit vectors at an acute angle t
-    differ by at most sqrt(2) sin t.
+    The unit eigenvector v for the i-th diagonal entry then satisfies |sin angle(v, V e_i)| <= |E| /
+    gap (Davis and Kahan). Two unit vectors at an acute angle t differ by at most sqrt(2) sin t.
     """
     n = len(symmetric)
     out = reals((n, n), [NAN] * (n * n))
@@ -182,8 +182,9 @@ def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], 
     """Return the vectors with the program's signs, which no theorem determines.
 
     If the matrix is known to full precision and has no zero entry, JAX's primitive computes the
-    signs in floats. A zero entry's sign could change the signs of the vectors. In every other case
-    the interpreter runs the program once for each choice of signs.
+    signs in floats. If an entry of the matrix may be zero, the sign of this zero could change the
+    signs of the eigenvectors. In every other case the interpreter runs the program once for each
+    choice of signs.
     """
     if all(v.rel_accuracy_bits() > SHARP and not v.contains(0) for v in m.ravel()):
         along = np.einsum("ij,ij->j", like(), midpoints(vectors))

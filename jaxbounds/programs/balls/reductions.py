@@ -132,9 +132,10 @@ def order_statistics(balls: Any, /) -> list[arb]:
 
 
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Sort one array by `order_statistics`, or several arrays together if the order is certain.
+    """Sort one array by `order_statistics`.
 
-    The program forks (runs on with each value) at each undecided boolean among the sort keys.
+    Sort several arrays together if the balls decide the order of the keys. The program forks (runs
+    on with each value) at each undecided boolean among the sort keys.
 
     Raises:
         Undecided: if several arrays are sorted together and the order of their keys is undecided.

@@ -2,8 +2,8 @@
 
 A slope contains every difference quotient of the value over the box. At a kink (`max`, `abs`) the
 slope is the hull of the slopes on both sides. If the balls do not decide a choice between two
-numbers, the value may jump, and the slope is unknown (NaN). The slope passes through
-`stop_gradient`, because a bound needs the true derivative.
+numbers, the value may jump, and the slope is unknown (NaN). The slope ignores `stop_gradient`,
+because a bound needs the true derivative.
 """
 
 import functools

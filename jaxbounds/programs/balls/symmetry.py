@@ -150,7 +150,7 @@ class Laws:
         return Law(tuple(u + sign * v for u, v in zip(a.degree, b.degree)), self.zero)
 
     def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
-        """Compare two entries that are constants.
+        """Compare two constant entries by their balls.
 
         For other entries return 2 (undecided), and require that both entries follow the same law.
         """
@@ -173,11 +173,11 @@ class Laws:
         return self._alike(a, b)
 
     def join(self, cases: list[Law]) -> Law:
-        """Return the common law of all possible results of an undecided choice."""
+        """Return the common law (change by the flow) of all results of an undecided choice."""
         return self._alike(*cases)
 
     def finite(self, x: Law) -> int:
-        """Return 1 if the entry is certainly finite along the whole flow, else 2 (undecided)."""
+        """Return 1 if the entry is certainly finite throughout the flow, else 2 (undecided)."""
         return 1 if x.finite else OPEN
 
     def hull(self, x: Law) -> arb:
@@ -238,7 +238,10 @@ class Flow(NamedTuple):
 def flows(
     program: ClosedJaxpr, count: int, reading: Reading = "exact", /
 ) -> Iterator[tuple[tuple[bool, ...], list]]:
-    """Yield each choice of scaled coordinates (the others shift), with a basis of weights."""
+    """Yield each choice of scaled coordinates, with a basis of the possible weights.
+
+    The flow shifts the coordinates that it does not scale.
+    """
     ways = sorted(itertools.product((True, False), repeat=count), key=lambda w: -sum(w))
     for scaled in ways:
         laws = Laws(count)
@@ -259,7 +262,7 @@ def flows(
 
 
 def _outward(box: Box, flow: Flow) -> list[Box] | None:
-    """Return the faces through which moving points leave the box, and the part that does not move.
+    """Return the faces through which moving points leave the box, and the part of fixed points.
 
     The result is None if a moving point may stay in the box for ever.
     """

@@ -121,8 +121,9 @@ UNITS = {53: 2**10}
 """The number of units in the last place by which a rounded constant of the program may be wrong.
 
 The key of this dict is the number of binary digits of the constant's type. A short computation with
-Python floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. A constant of a narrower type is
-rarely computed, so two units suffice. A larger number of units makes wider balls.
+Python floats (1 - .99, 100.2 - 100.1) loses up to 2^10 units. A program rarely computes a constant
+of a narrower type, so the library allows only two units for narrower types. A larger number of
+units makes wider balls.
 """
 RESIDUE = 2.0**-26
 """A constant below this size may be the residue of a cancellation, such as .1 + .2 - .3.

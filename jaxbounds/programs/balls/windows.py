@@ -25,7 +25,7 @@ def places(
     holes: Sequence[int],
     apart: Sequence[int],
 ) -> np.ndarray:
-    """Return the positions in the flat array that each window covers; -1 marks padding and holes.
+    """Return the positions in the flat array that each window covers; -1 marks padding and gaps.
 
     Args:
         shape: the shape of the array over which the windows slide.
@@ -33,7 +33,8 @@ def places(
         strides: the distance between neighbouring windows along each axis.
         padding: the numbers of entries added before and after the dilated array; a negative number
             removes entries.
-        holes: the base dilation (the distance between entries of the array); 1 leaves no holes.
+        holes: the base dilation (the distance between entries of the array); 1 inserts no gaps
+            between the entries.
         apart: the window dilation (the distance between entries of a window).
 
     Returns:

@@ -17,8 +17,9 @@ PARITY = np.uint32(0x1BD11BDA)
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 BLOCK = 2**13
-"""The number of counters that one step turns into random bits. Counters are inputs of Threefry,
-JAX's random generator. A larger block does not fit into the processor's cache.
+"""The number of counters (inputs of the random generator) that one step turns into random bits.
+Counters are inputs of Threefry, JAX's random generator. A larger block does not fit into the
+processor's cache.
 """
 
 

@@ -1,8 +1,8 @@
 """Run programs on integers of any length, to find operations that wrap and to get exact results.
 
-NumPy runs the program in the program's types. If a result leaves the range of its type, the run
-continues with Python integers. The results are therefore the results of integer arithmetic without
-wraps (overflows).
+NumPy first runs the program with the integer types that the program declares. If a result leaves
+the range of its type, the run continues with Python integers. The results are therefore the results
+of integer arithmetic without wraps (overflows).
 """
 
 import math
@@ -23,9 +23,9 @@ STEPS = 200_000
 A larger number allows longer loops.
 """
 NEAR = 1e-9
-"""A distance to an end of an integer type, relative to this end. If a float estimate of a result
-lies closer to an end than this, Python integers compute the result. A larger distance makes the run
-use Python integers more often.
+"""The relative distance at which a result counts as close to the largest or smallest integer of its
+type. If a float estimate of a result lies closer to the largest or smallest integer of its type,
+Python integers compute the result. A larger distance makes the run use Python integers more often.
 """
 
 LONGEST = 2**16
@@ -113,8 +113,8 @@ _WRAPPING: dict[str, Rule] = {
     ),
     **{name: structure.RULES[name] for name in ("reduce_sum", "reduce_prod", "cumsum", "cumprod")},
 }
-"""Rules of operations whose results may leave the operands' type. Each rule accepts both floats and
-Python integers.
+"""A dict from each operation whose results may leave its operands' type to the rule that runs the
+operation. Each rule accepts both floats and Python integers.
 """
 _MOVED = (
     "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "rev", "transpose", "slice", "split",
@@ -174,7 +174,7 @@ def _dtype(eqn: JaxprEqn) -> Any:
 
 
 def _outside(eqn: JaxprEqn, values: Sequence[Any]) -> bool:
-    """Tell whether an estimate of the result, in floats, comes near an end of its integer type."""
+    """Tell whether a float estimate of a result is close to its integer type's limits, or beyond."""
     if not all(_is_whole(np.asarray(x).dtype) or np.asarray(x).dtype == bool for x in values):
         return False
     ends = np.iinfo(_dtype(eqn))

@@ -62,7 +62,10 @@ class Ledger:
         return self._clock
 
     def group(self, place: Place | None) -> None:
-        """Begin another equation of the program; its line of code names the next definitions."""
+        """Begin another equation of the program.
+
+        The ledger names the next definitions after the equation's line of code.
+        """
         self.place, self._group = place, ""
 
     def _named(self, index: Sequence[int] = ()) -> str:

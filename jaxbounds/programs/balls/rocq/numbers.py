@@ -26,7 +26,8 @@ def exact_ball(x: Fraction, /) -> arb:
 def _rounded(x: Fraction, digits: int, rounding: str) -> Decimal:
     """Round an interval's end outward and add one unit.
 
-    If Rocq computes the interval again, its rounded interval lies inside the widened interval.
+    Because of this extra unit, the interval that Rocq computes again lies inside the widened
+    interval.
     """
     if x == 0:
         return Decimal(0)

@@ -219,7 +219,10 @@ def negation(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Record `select_n`, with the fact that decides the choice if the options differ."""
+    """Record a `select_n` in the ledger.
+
+    If its options differ, record the proved boolean that decides the choice.
+    """
     which, *cases = (lifted(x, run.ledger) for x in xs)
     which = np.broadcast_to(which, cases[0].shape)
 
@@ -277,7 +280,7 @@ def _is_whole(a: Real) -> bool:
 
 
 def rows_of(x: np.ndarray, axes: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return the shape without the folded axes, and one row of entries for each result."""
+    """Return the shape without the reduced axes, and one row of entries for each result."""
     keep = [i for i in range(x.ndim) if i not in axes]
     shape = tuple(x.shape[i] for i in keep)
     width = math.prod(x.shape[i] for i in axes)
@@ -432,8 +435,8 @@ INTEGERS = frozenset(
         *("clamp", "square", *_SIGNS, *movement.RULES),
     }
 )
-"""The primitives whose rule takes both integers and reals. The rules of other primitives get NumPy
-integers.
+"""The primitives whose rule takes both integers and reals. A rule of any other primitive gets
+integers only as NumPy integers.
 """
 RULES: dict[str, Callable[[JaxprEqn, Values, Any], Values]] = {
     **movement.RULES,

@@ -1,10 +1,11 @@
-"""Bound a matrix's largest singular value by two witnesses: a vector and a factorisation.
+"""Bound a matrix's largest singular value.
 
-In the file for Rocq, the largest singular value s of a matrix A is a variable. A hypothesis of the
-theorem defines s: |A t| <= s |t| for every vector t, with equality for at least one t. The lower
-bound of s is |A v| / |v| for one vector v, the first witness. The upper bound of s is a number u
-for which all pivots of u^2 I - A^T A are positive. The factorisation, the second witness, writes
-u^2 |t|^2 - |A t|^2 as a sum of squares.
+A vector proves the lower bound, and a factorisation proves the upper bound. In the file for Rocq,
+the largest singular value s of a matrix A is a variable. A hypothesis of the theorem defines s: |A
+t| <= s |t| for every vector t, with equality for at least one t. The lower bound of s is |A v| /
+|v| for one vector v, the first witness. The upper bound of s is a number u for which all pivots of
+u^2 I - A^T A are positive. The factorisation, the second witness, writes u^2 |t|^2 - |A t|^2 as a
+sum of squares.
 """
 
 from collections.abc import Iterator, Sequence
@@ -78,7 +79,10 @@ class Spectral:
 
     @property
     def cost(self) -> int:
-        """Return the number of operations that prove both bounds, without the elimination's."""
+        """Return the number of operations that prove both bounds.
+
+        The count excludes the elimination.
+        """
         return 4 * len(self.rows) * len(self.vector)
 
 
@@ -90,7 +94,7 @@ class Smaller(NamedTuple):
 
 
 def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list[Real]:
-    """Record a matrix's largest singular value, which bounds the others, as a variable.
+    """Record a matrix's largest singular value, which bounds all its singular values, as a variable.
 
     Raises:
         Undecided: if the bounds of the matrix's entries are too coarse to prove the upper bound.
@@ -209,7 +213,7 @@ def _defined(matrix: list[list[Real]]) -> list[Real]:
 
 
 def lines_of(x: Real, /) -> Iterator[str]:
-    """Yield a file's lines on a singular value: variable, definition, both witnesses, bounds."""
+    """Yield a file's lines about a singular value: variable, definition, and both proved bounds."""
     what: Spectral = x.operation
     n, name = len(what.vector), x.name
     t = [f"t{i}" for i in range(n)]

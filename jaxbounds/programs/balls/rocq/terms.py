@@ -18,7 +18,7 @@ ATOM, APPLIED, POWER, MINUS, TIMES, PLUS = 0, 10, 30, 35, 40, 50
 
 @dataclass(eq=False)
 class Real:
-    """A real number: a literal, or a definition.
+    """A real number of the ledger, either a literal or a defined number.
 
     Attributes:
         ball: a ball that contains the number; for a definition, the interval between its `bounds`.
