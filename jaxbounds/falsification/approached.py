@@ -1,11 +1,11 @@
 """Find suprema of a ratio of sides that a sequence of instances approaches without reaching them.
 
-The search starts from an instance whose sides nearly agree. The search tries several ways from one
-start. A way is a sequence of instances that scales arrays up or down, or brings two arrays
-together. A way counts as an approach to the supremum under four conditions. Along a way (a sequence
-of instances), the ratio of the sides comes closer to one, up to rounding. The ratio of the sides
-falls if the arrays change in the direction opposite to the way. The sides differ at the last
-instance of the way. Ball arithmetic confirms the difference of the sides.
+The search starts from an instance whose sides nearly agree. From the same starting instance, the
+search tries several ways. A way is a sequence of instances that scales arrays up or down, or brings
+two arrays together. A way counts as an approach to the supremum under four conditions. Along a way
+(a sequence of instances), the ratio of the sides comes closer to one, up to rounding. The ratio of
+the sides falls if the arrays change in the direction opposite to the way. The sides differ at the
+last instance of the way. Ball arithmetic proves that the sides differ at the last instance.
 """
 
 import contextlib
@@ -38,8 +38,9 @@ STEPS = (1, 2, 4, 8)
 """Binary logarithms of the scale factors along a way (a sequence of instances with scaled arrays);
 more factors find slower approaches."""
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
-"""Binary logarithms of the inverse scale factors, which lead from a way's start away from the way's
-end; more factors find slower approaches. A way is a sequence of instances with scaled arrays."""
+"""Binary logarithms of the inverse scale factors. These factors change the arrays in the direction
+opposite to the way; more factors find slower approaches. A way is a sequence of instances with
+scaled arrays."""
 CLOSE, FALLS = 1e-6, 1e-5
 """CLOSE and FALLS are distances of a ratio of the sides from one. A way (a sequence of instances
 with scaled arrays) counts only if its last ratios of the sides are within CLOSE of one. If the
@@ -65,12 +66,13 @@ claim is an equality."""
 LEAST = 1e-154
 """The search ignores instances at which both sides have absolute values below this value.
 
-The value is about the square root of the least normal float64. A larger value makes the search
-ignore more instances near zero.
+The value of LEAST is about the square root of the least normal float64. A larger value makes the
+search ignore more instances near zero.
 """
 ENDS = 3
-"""For at most this many sequences of instances, ball arithmetic decides whether the sides agree at
-the last instance. Each decision takes seconds, so a larger number takes longer."""
+"""For at most this many sequences of instances, ball arithmetic decides whether the sides are equal
+at the last instance. Each decision by ball arithmetic takes seconds, so a larger number takes
+longer."""
 TRIED = 64
 """The search looks for plain instances (see `PLAIN`) among at most this many instances with equal
 sides. A larger number takes longer."""

@@ -12,8 +12,8 @@ MORE = "Try more draws (--thorough, or budget=Budget(samples=...))"
 NO_MEAN, NO_VARIANCE = 1.3, 2.0
 """Exponents a of a power-law tail P(x > t) ~ t^-a.
 
-The mean may not exist for an exponent up to NO_MEAN, and the variance may not exist for an exponent
-up to NO_VARIANCE. Larger exponents leave more claims undecided.
+The mean may not exist if a is at most NO_MEAN, and the variance may not exist if a is at most
+NO_VARIANCE. Larger exponents leave more claims undecided.
 """
 UNSEEN = 10
 """`_at_most` multiplies its estimate of the unseen tail's contribution by this factor.
@@ -26,8 +26,8 @@ class Group(NamedTuple):
     """The draws (random instances) of one size that meet the hypotheses.
 
     Attributes:
-        measured: the measured sides of the random instances (draws). A draw counts here even if the
-            error stated by `evaluate` exceeds both sides.
+        measured: the measured sides of the random instances (draws). The group includes a draw even
+            if the error stated by `evaluate` exceeds both sides.
         distinct: the number of different instances; a repeated instance is no further evidence.
         reach: the least and the largest difference of the sides at any measured instance, drawn or
             not; NaN if the engine measured only the draws.
@@ -91,7 +91,10 @@ class _Side(NamedTuple):
 
 
 def _at_most(group: Group, sign: float) -> _Side:
-    """Return an upper confidence bound on the mean of sign * (lhs - rhs), plus the mean error."""
+    """Return an upper confidence bound on the mean of sign * (lhs - rhs).
+
+    The bound includes the mean stated error.
+    """
     m, distinct, reach = group
     difference = sign * (m.lhs - m.rhs)
     most = float(np.nanmax([*difference, sign * reach[0], sign * reach[1]]))

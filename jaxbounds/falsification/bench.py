@@ -337,13 +337,14 @@ class Bench:
     ) -> tuple[Measured, list[Row]]:
         """Measure a batch.
 
-        On a few of its instances, record the values of the functions that the statement judges.
+        On a few instances of the batch, record the values of the functions that the statement
+        judges.
 
         Args:
             batch: instances of one size, stacked.
             size: the size of the instances (the numbers that give their shapes).
             at: the index of the size, and the source of the instances.
-            total: the number of instances that the source has; the batch may hold only some of
+            total: the number of all instances from the source; the batch may hold only some of
                 these instances.
         """
         statement, own = self.statement, range(at.start, at.start + length(batch))
@@ -453,10 +454,11 @@ class Column(NamedTuple):
         reach: the least and the largest difference of the sides at instances near the random draws;
             NaN if the engine measured no instance beside the draws.
         scale: for each instance, the largest absolute term in the computation of both sides. The
-            value is NaN at an instance without computed terms. The field `rounding` is None until
-            the engine computes the terms of the sides.
+            value is NaN at an instance without computed terms. The field `scale` is None until the
+            engine computes the terms of the sides.
         rounding: for a bound and each instance, the size of the violation, if rounding of terms may
-            explain it; otherwise -inf. The field is None until the engine computes terms.
+            explain it; otherwise -inf. The field `rounding` is None until the engine computes the
+            terms of the sides.
     """
 
     measured: Measured

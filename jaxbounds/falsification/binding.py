@@ -68,7 +68,7 @@ def _one_at_a_time(
 ) -> list[Measured | None]:
     """Measure a batch as `_side_by_side` does, but with a separate program for each wrong function.
 
-    The result for a mistake is None if the mistake makes `evaluate` raise.
+    If a mistake makes `evaluate` raise, the result for this mistake is None.
     """
     run = one_by_one if statement.host else lambda f: compiled(jax.vmap(f))
     found: list[Measured | None] = [run(measure(statement, size))(batch)]
@@ -110,8 +110,8 @@ def few_draws(statement: Statement, budget: Budget) -> Bench:
 def _whole(bench: Bench, pool: Pool, index: int) -> Instance:
     """Return the instances of one size.
 
-    If the statement promises entries (`there_is`), a search fills them for the first form (version
-    of the claim).
+    If the statement promises entries (`there_is`), their values come from a search for the first
+    form (version of the claim).
     """
     batch = take(pool.of_size(index)[0], slice(None))
     if bench.statement.there_is is None:
@@ -169,7 +169,10 @@ def bindings(
 def _judgement(
     statement: Statement, parts: list, stored: list, sizes: np.ndarray
 ) -> tuple[tuple[str, float], ...] | None:
-    """Return status and ratio of each claim version and counterexample; None after a failure."""
+    """Return the status and ratio of each claim version and of each counterexample.
+
+    The result is None if an evaluation failed.
+    """
     if any(part is None for part in parts):
         return None
     table = Measured(*concatenate(parts))

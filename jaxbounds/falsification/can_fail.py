@@ -24,8 +24,8 @@ def can_fail(statement: Named, /, *, budget: Budget = FEW) -> str:
     For this search, a claim about a rate also fails if its fitted exponent leaves the claimed
     range. A statement that still holds under every mistake in `LARGE_MISTAKES` may compare sides
     that always agree. For example, a statement may compare a lower bound on a width with a width
-    that `evaluate` itself chose above this bound. The search first tries one size, which costs less
-    than all sizes.
+    that `evaluate` itself chose above this bound. The search first looks for a mistake at one size,
+    because this costs less than all sizes.
 
     Args:
         statement: a statement of a paper, or its id.

@@ -12,8 +12,8 @@ TIMEOUT = 600.0
 """Seconds of the default limit for a statement; a larger value lets a slow statement delay the
 others for longer."""
 GRACE = 0.25
-"""Time for the final decision after the limit has passed, as a share of the limit. A larger share
-of the limit delays the next statement.
+"""Time for the final decision after the limit has passed, as a share of the limit. If the share is
+larger, the next statement may start later.
 """
 LEAST_GRACE = 5.0
 """Seconds that the final decision may always take after the limit; a larger value delays other

@@ -44,7 +44,7 @@ UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
 def edge(statement: Statement, /) -> float:
     """Return the value above which an instance violates the claim: 1 + tolerance for a bound.
 
-    For `=` the value is a thousand tolerances. A difference of one to a thousand tolerances is
+    For `=` the limit is a thousand tolerances. A difference of one to a thousand tolerances is
     neither rounding nor a clear violation.
     """
     return 1 + statement.tolerance if statement.is_bound else 1e3 * statement.tolerance
@@ -142,7 +142,7 @@ def _unsupported(statement: Statement, searched: Flags) -> str:
 
 
 def _remedies(statement: Statement) -> str:
-    """Return what to try if the terms of a claim cancel, in the syntax of its declaration."""
+    """Return the advice for a claim with terms that cancel, in its declaration's syntax."""
     claim = isinstance(statement.evaluate, TwoSides)
     words = "error=... in jb.claim" if claim else "Sides(..., error=...)"
     words += ", the rounding error of lhs - rhs"

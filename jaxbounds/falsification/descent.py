@@ -38,8 +38,9 @@ MOVES = 5
 longer."""
 CLOSER = 24
 """After an instance has a witness (entries that satisfy the claim), the search gets at most this
-many further rounds to lower the ratio. A larger value measures looseness better and takes longer.
-Only the instances with the largest ratios of the sides get these further rounds."""
+many further rounds to lower the ratio. With a larger value, the reported worst ratio is closer to
+the true one, and the search takes longer. Only the instances with the largest ratios of the sides
+get these further rounds."""
 ENOUGH = 1e-3
 """The search for an instance's promised entries (`there_is`) ends when the ratio of the sides falls
 to this value. Entries with a ratio this small satisfy the claim well enough. A smaller value spends
@@ -53,7 +54,7 @@ the gap between the sides.
 """
 BELOW = 2.0
 """Number subtracted from the ratio of a witness (entries that satisfy the claim), so that witnesses
-have negative scores. A larger number has no effect.
+have negative scores. A larger number changes no result of the search.
 """
 PROGRESS = 1e-9
 """Relative decrease of a ratio of the sides that counts as progress; a larger value ends the search
@@ -67,7 +68,7 @@ FACTORS = (30.0, 10.0, 3.0, 1.0, 0.3, 0.03)
 tuple. More exponents take longer."""
 TINY = 1e-9
 """Before the search evaluates a gradient at a point of a simplex, it raises smaller entries to this
-share of their sum. A larger value hides more of the function near a vertex of the simplex."""
+share of their sum. A larger value ignores more points near a vertex of the simplex."""
 EXACT = 1e-3
 """For an `=`, the search for promised entries (`there_is`) ends when the sides differ by at most
 this share of the tolerance. A larger share accepts entries at which the sides agree less
@@ -107,7 +108,7 @@ def taken(batch: Any, index: Any, /) -> Any:
 
 
 def _joined(own: Instance, leaves: Sequence[np.ndarray], batch: Instance) -> Instance:
-    """Return one instance for each trial value of each instance, along one axis."""
+    """Return a copy of each instance with each trial value, stacked along one axis."""
     tried, count = leaves[0].shape[:2]
     flat = [leaf.reshape(tried * count, *leaf.shape[2:]) for leaf in leaves]
     repeated = taken(batch, np.tile(np.arange(count), tried))
@@ -190,8 +191,8 @@ class Descent:
 
         A witness is a value of the promised entries that satisfies the claim. Without a witness,
         half of the chains minimise the ratio of the sides, and half minimise the difference of the
-        sides. The ratio is flat if a side has the wrong sign; the gap is small whenever both sides
-        are small.
+        sides. The ratio is constant if a side has the wrong sign. The difference is small whenever
+        both sides are small.
         """
         chain = np.arange(len(tried.value)).reshape(-1, *[1] * (tried.value.ndim - 1))
         missed = np.where(chain % 2 == 0, tried.value, np.maximum(tried.gap, 1e-300))
@@ -206,7 +207,7 @@ class Descent:
         return [np.asarray(new).reshape(old.shape) for new, old in zip(moved, leaves)]
 
     def __call__(self, first: Tried, batch: Instance, rounds: int, /) -> Tried:
-        """Decrease the ratio of the sides from the best starting points until it stops decreasing.
+        """Decrease the ratio of the sides from the best starting points until progress ends.
 
         Args:
             first: the starting points of the search, with their measurements.
@@ -344,7 +345,7 @@ class Descent:
     ) -> tuple[np.ndarray, list[np.ndarray]] | None:
         """Return the scores and gradients of all chains (runs of the search).
 
-        The result is None if JAX has no gradient.
+        The result is None if JAX cannot compute a gradient.
         """
         chains, count = here[0].shape[:2]
         own = {name: some[name] for name in self.names}
@@ -387,7 +388,10 @@ class Descent:
         return side(found.lhs), side(found.rhs)
 
     def _score(self, instance: Instance) -> Any:
-        """Return the ratio minus one, or the sides' gap: at most zero if the claim is true."""
+        """Return the ratio minus one, or the sides' difference.
+
+        Both are at most zero if the claim is true.
+        """
         left, right = self._sides(instance)
         missed = instance[ODD] & (left > right)
         return jnp.where(missed, left - right, ratio(left, right) - 1)
@@ -436,7 +440,7 @@ class _Way(NamedTuple):
 def _best_of(first: Tried) -> Tried:
     """Return the best starting points of each instance, one for each chain (run of the search).
 
-    Prefer starting points with different ratios of the sides.
+    The function prefers starting points with different ratios of the sides.
     """
     order = np.argsort(first.value, axis=0, kind="stable")
     value = np.take_along_axis(first.value, order, axis=0)

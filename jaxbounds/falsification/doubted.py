@@ -198,12 +198,13 @@ def confirmed(pool: Pool, column: Column, index: int, row: int) -> Column:
 def beside_zero(
     bench: Bench, pool: Pool, column: Column, form: Form, decision: Decision, referee: Asked
 ) -> Decision:
-    """Let a bound by zero hold if rounding explains the difference of its other side from zero.
+    """Decide that a bound by zero holds if rounding explains how far its other side is from zero.
 
-    A bound by zero needs no named instance of equality, if ball arithmetic does not refute the
-    worst instances. A claim with promised entries (`there_is`) keeps its decision, because ball
-    arithmetic decides nothing about the best entries. Otherwise, a bound with promised entries
-    could hold by this rule although it is false by less than rounding.
+    If ball arithmetic does not refute the worst instances, the bound holds without a named equality
+    case (instance with equal sides). The function does not change the decision about a claim with
+    promised entries (`there_is`), because ball arithmetic decides nothing about the best entries.
+    Otherwise, a bound with promised entries could hold by this rule although it is false by less
+    than rounding.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)

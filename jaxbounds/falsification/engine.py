@@ -109,7 +109,7 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
             def measured(
                 instances: list[Instance], size: Size = size
             ) -> tuple[np.ndarray, np.ndarray]:
-                """Return the violation and for each instance the larger of its two sides."""
+                """Return each instance's violation, and the larger of its two sides."""
                 stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
                 found = bench(stacked, size).column(index)
                 noise = is_noise(statement, found, largest_entry(stacked, np, axes=1))
@@ -220,7 +220,7 @@ def _without_small_sides(
 ) -> Findings:
     """Judge a statement again, without instances that have small sides.
 
-    Return the findings of the run that decides more.
+    The function returns the findings of the run that decides more forms (versions of the claim).
     """
     statement = without_small_sides(found.bench.statement)
     try:
@@ -423,9 +423,10 @@ def _with_worst(
 
 
 def _closest(statement: Statement, column: Column, row: int) -> int:
-    """Return the instance with the ratio of a row whose smaller side exceeds the larger side most.
+    """Return an instance with the same ratio as the row's instance.
 
-    All ratios to a zero side are equal, so only the differences tell which instance is the worst.
+    The instance has the largest lhs - rhs. All ratios to a zero side are equal, so only the
+    differences tell which instance is the worst.
     """
     m = column.measured
     if not statement.is_bound or m.rhs[row] > 0:

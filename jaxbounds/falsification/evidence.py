@@ -1,4 +1,4 @@
-"""The evidence for a verdict: its kind, the number of instances, the least error it would show."""
+"""The evidence for a verdict: its kind, the number of instances, and the least visible error."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -20,11 +20,12 @@ Evidence = Literal[
 ]
 """The kinds of evidence, from weak to strong.
 
-"sampled": the evidence is random draws only. "searched": draws, and a search that found a worse
-instance. "enumerated": all instances of a finite set. "approached": the ratio of the sides tends to
-one along a sequence of instances, and no measured instance reaches one. "attained": both sides of
-an instance were equal up to rounding, so the claim is sharp. "violated": an instance violates the
-claim, so the claim fails. "not seen": a fit shows another rate than the claim.
+"sampled": the evidence is random draws only. "searched": the evidence is draws, and a search that
+found a worse instance. "enumerated": the run measured all instances of a finite set. "approached":
+the ratio of the sides tends to one along a sequence of instances, and no measured instance reaches
+one. "attained": both sides of an instance were equal up to rounding, so the claim is sharp.
+"violated": an instance violates the claim, so the claim fails. "not seen": a fit shows another rate
+than the claimed rate.
 """
 
 SHRUNK = 0.01
@@ -195,7 +196,7 @@ def _equal_draws(statement: Statement, source: str, at: int, batch: Instance) ->
         statement: the statement.
         source: the name of the sampler; "over" means the sets of the statement.
         at: the index of the size among the statement's sizes.
-        batch: the draws, which are all equal.
+        batch: the random draws of one sampler; all draws are equal.
     """
     size, rows = statement.sizes[at], length(batch)
     where = f" at {Size(size)!r}" if size else ""

@@ -5,8 +5,8 @@ Every command that judges the statement uses its files of examples. Claims about
 enumerated sets have no examples.
 
 
-An example belongs to one statement of one source file. A run must be able to test an example:
-`hypotheses` or `over` must admit the example, or `project` must map it to an instance.
+An example belongs to one statement of one source file. A run must be able to test an example: the
+example meets `hypotheses` and lies in `over`, or `project` maps it to an instance.
 """
 
 import contextlib

@@ -66,7 +66,7 @@ from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
 """If the squared product of a size's numbers is at least this large, `_most` traces the sampler to
-find the bytes of a draw. A larger value spares more statements the trace of their samplers.
+find the bytes of a draw. With a larger value, the engine traces the samplers of fewer statements.
 """
 NO_ROOM = "room in memory"
 """The name under which a verdict counts the random draws that did not fit into memory."""
@@ -123,7 +123,7 @@ def _most(draw: Callable, size: Size) -> int:
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
     """Return all points of finite sets.
 
-    The result is None if there are too many points, or if no single instance decides the claim.
+    The result is None if there are too many points, or if the claim is about means or frequencies.
     """
     if not isinstance(sampler, Drawn) or sampler.own is not None:
         return None
@@ -384,8 +384,8 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
 def _points_tried(bench: Bench, size: Size) -> int | None:
     """Return how many values of the promised entries (`there_is`) a measurement tries.
 
-    The number is 1 for a claim without promised entries, and None if a search looks for the
-    promised entries.
+    The result is 1 for a claim without promised entries. The result is None if a search looks for
+    the promised entries.
     """
     return 1 if bench.statement.there_is is None else bench.promises(size).points
 
@@ -419,7 +419,10 @@ def _with_moves(searched: Searched, hopped: FoundByMoves) -> Searched:
 def _slopes(
     bench: Bench, pool: Pool, budget: Budget, at: Place, near: InRange, searched: Searched
 ) -> Searched:
-    """Run gradient ascent or random moves at one size; add the best to the pool of instances."""
+    """Run gradient ascent or random moves at one size.
+
+    Add the best instances found to the pool of instances.
+    """
     statement, index = bench.statement, at[1]
     size, rng = Size(statement.sizes[index]), np.random.default_rng(at)
     (batch, measured), spread = pool.of_size(index), 0
@@ -467,7 +470,7 @@ def _slopes(
 def _along(bench: Bench, size: Size) -> Callable[..., Slopes]:
     """Return a function that computes `slopes` (scores and gradients) for a batch.
 
-    If the claim promises entries (`there_is`), the function uses the best of all their values.
+    If the claim promises entries (`there_is`), the function uses the best values of these entries.
 
     The gradient of a minimum over finitely many points is the gradient at the best point.
     """

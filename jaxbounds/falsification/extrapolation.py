@@ -30,8 +30,8 @@ CLEAR = 1e-6
 onto its set cannot explain the difference. A larger share leaves more violations undecided.
 """
 ASKED = 2
-"""The engine asks the referee (ball arithmetic) at most this many questions about one form (version
-of the claim).
+"""For one form (version of the claim), the engine asks the referee (ball arithmetic) about at most
+this many instances.
 
 Each question to ball arithmetic takes seconds, so a larger number takes longer.
 """

@@ -176,7 +176,10 @@ class FormJudge:
         return beside_zero(bench, pool, self.column, form, decision, self.referee)
 
     def _at_one(self, decision: Decision) -> Decision:
-        """Decide about a worst ratio of one: approached, attained, or true in ball arithmetic."""
+        """Decide about a worst ratio of one.
+
+        The ratio may be approached, attained, or a true bound in ball arithmetic.
+        """
         given = self.bench, self.pool, self.column, self.index, self.form, self.referee
         unnamed = decision.reason == UNNAMED
         if unnamed or (self.form.equality and decision.status == "holds"):
@@ -194,7 +197,7 @@ class FormJudge:
         return decision
 
     def _guarded(self, decision: Decision) -> Decision:
-        """Withdraw a strong status if anything speaks against it."""
+        """Replace a strong status by `inconclusive` if there is a reason against it."""
         statement, pool, form = self.bench.statement, self.pool, self.form
         unsure = lambda reason: Decision("inconclusive", decision.ratio, reason)
         if decision.status in ("holds", "consistent") and not self.rejected:

@@ -24,8 +24,8 @@ from jaxbounds.falsification.second_opinion import (
 )
 
 WORST = 6
-"""The referee (ball arithmetic) decides this many of the worst instances. Each decision takes
-tenths of seconds, so a larger number takes longer."""
+"""The referee (ball arithmetic) decides this many of the worst instances. Each decision by ball
+arithmetic takes tenths of seconds, so a larger number takes longer."""
 LEAST = 1e-6
 """Two sides of at least this absolute value count as equal if their enclosures in ball arithmetic
 are short and overlap. A smaller value lets more tiny sides count as equal, although they agree only
@@ -48,9 +48,9 @@ IN_FLOATS = 32
 """If ball arithmetic cannot decide, the function moves at most this many instances with equal float
 sides. A larger number finds more equality cases and takes longer."""
 ULPS, LAST_DIGITS = 2.0**-48, 2.0**-50
-"""A ratio of the sides may exceed one by ULPS, 16 units of the last place. A larger excess must
-fall to a quarter at an instance moved by the share LAST_DIGITS of its largest entry. Larger values
-mistake more small violations for rounding."""
+"""A ratio of the sides may exceed one by ULPS, 16 units of the last place. If a ratio exceeds one
+by more than ULPS, the excess must fall to a quarter when the entries move by LAST_DIGITS times the
+largest entry. Larger values mistake more small violations for rounding."""
 SHAKEN = 24
 """The function changes the last digits of at most this many instances, from the largest excess to
 the smallest. A larger number finds more small violations and takes longer."""
@@ -130,9 +130,9 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
     """Decide that a bound holds if floats reach equality at an instance and never exceed it.
 
     Ball arithmetic cannot decide the worst instances, for example at a tie of singular values. Only
-    rounding may lift a ratio of the sides above one. Beside an instance with equal sides, the ratio
-    must fall, unless the sides are equal everywhere or a search computes a side and reaches
-    equality.
+    rounding may lift a ratio of the sides above one. Near an instance with equal sides the ratio
+    must fall. Exceptions are sides that are equal everywhere, and a side that a search computes and
+    that reaches equality.
     """
     m, statement = column.measured, bench.statement
     if not _are_rounding(bench, pool, column, index, value):
@@ -156,8 +156,9 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
 def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> bool:
     """Return whether rounding explains the excesses of the ratio of the sides over one.
 
-    Sides that are tiny beside the entries may differ by the rounding of the entries. Any other
-    excess must fall when the last digits of the instance change, or at the instance's projection.
+    Sides that are tiny beside the entries may differ by the rounding of the entries. Every larger
+    excess of the ratio over one must fall when the last digits of the instance change, or at the
+    instance's projection.
     """
     m, statement = column.measured, bench.statement
     least = ROUNDED if _is_searched(statement) else ULPS  # a search ends at equality up to rounding
@@ -216,7 +217,7 @@ def _agree(
 def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
     """Return whether the ratio falls at moved instances, as it does if the sides are equal.
 
-    The ratio does not fall if both sides only approach each other on the way to a limit.
+    The ratio does not fall if both sides only approach each other along a sequence of instances.
     """
     ratios = _beside(bench, instance, size, index)
     return bool(len(ratios) and np.all(ratios < 1 - bench.statement.tolerance))
@@ -259,7 +260,7 @@ def _at_projection(bench: Bench, instance: Instance, size: Size, index: int) -> 
 
 
 def with_equality(pool: Pool, column: Column, /) -> str:
-    """Return the reason of a bound with a worst ratio near one and without an equality case.
+    """Return the reason for a verdict on a bound with a worst ratio near one and no equality case.
 
     The advice proposes the shortest instance at which floats agree.
     """

@@ -1,7 +1,8 @@
 """Test whether a statement's hypotheses exclude any instance, by moving drawn instances.
 
 A hypothesis that every instance meets excludes nothing: the hypothesis is true by construction, or
-it tests the wrong quantity. No verdict would show that a hypothesis excludes nothing.
+it tests the wrong quantity. Without this test, no verdict would show that a hypothesis excludes
+nothing.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ larger number finds more missed hypotheses and takes longer.
 def _of_floats(leaf: Moved) -> Iterator[Moved]:
     """Yield variants of an array: scaled, shifted, with one entry moved, constant or reordered.
 
-    Small changes come first.
+    The variants with small changes come before the variants with large changes.
     """
     noise = np.random.default_rng(0).normal(size=leaf.shape)
     scale = float(np.sqrt(np.mean(leaf**2))) or 1.0

@@ -18,8 +18,8 @@ STAYS, GOES = 0.5, 0.1
 """Thresholds that decide about the extrapolated limit of the distance between the sides, relative
 to the last distance. An extrapolated limit of at least STAYS means "does not converge"; a limit of
 at most GOES means "converges". A larger STAYS leaves more trends undecided; a larger GOES calls
-more trends converged. A negative limit means that the sides are about to cross, and may be as large
-as the share GOES of the previous distance.
+more trends converged. A negative limit means that the sides are about to cross. The absolute value
+of such a limit may be up to GOES times the previous distance.
 """
 SAME = 0.98
 """The function extrapolates two limits: from all distances between the sides, and from all except
@@ -30,8 +30,8 @@ extrapolated limits keep falling, so their ratio is small.
 STEADY, FALLS = 0.97, 0.05
 """Criteria for a distance between the sides that falls like a slow power law. Three successive
 local exponents are at least FALLS, and the ratios of successive exponents lie between STEADY and
-its inverse. Larger values accept fewer power laws. Two steps from size to size are not enough,
-because two steps of sides that are about to cross look like a slow power law.
+its inverse. Larger values accept fewer power laws. Two steps between sizes cannot suffice: if the
+sides are about to cross, two steps look like a slow power law.
 """
 
 
@@ -78,9 +78,9 @@ def _steady(slopes: Reals) -> bool:
 
 RISES, ALIKE, SMALL = 0.6, 1.1, 0.01
 """Criteria for a distance between the sides that rises to a positive limit. Each change of the
-distance is at most RISES times the change before. Successive ratios of the changes of the distance
-differ at most by the factor ALIKE. The last change of the distance between the sides is at most the
-share SMALL of the distance. Larger values find a positive limit more often.
+distance is at most RISES times the preceding change. Successive ratios of the changes of the
+distance differ at most by the factor ALIKE. The last change of the distance between the sides is at
+most the share SMALL of the distance. Larger values find a positive limit more often.
 """
 PLATEAU, FLAT = 4, 1e-3
 """The distance counts as constant if its last PLATEAU values differ at most by the share FLAT. A
@@ -116,9 +116,10 @@ class Trend(NamedTuple):
 
 
 def _left(x: Reals, distance: Reals) -> float:
-    """Extrapolate the limit as a share of the last distance; NaN if the changes do not settle.
+    """Extrapolate the distance's limit, relative to the last distance.
 
-    The model c + a exp(-p x) fits the last three distances, for any steps of x; the limit is c.
+    The result is NaN if the changes of the distance do not settle. The model c + a exp(-p x) fits
+    the last three distances, for any steps of x; the limit is c.
     """
     change = -np.diff(distance)
     if len(change) < 2 or not np.all(change[-2:] > 0):
@@ -137,7 +138,8 @@ def trend(x: Reals, distance: Reals, floor: float, /) -> Trend:
     """Decide from distances at growing values of a parameter whether the distances tend to zero.
 
     Args:
-        x: the rising logarithms of the parameter, or of 1 / parameter if it tends to zero.
+        x: the logarithms of the parameter in increasing order, or of 1 / parameter if the parameter
+            tends to zero.
         distance: the distances between the sides at the sizes, at least three.
         floor: the distance up to which a difference of the sides is rounding.
     """

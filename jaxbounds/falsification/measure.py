@@ -192,7 +192,10 @@ def measured(
         return functools.reduce(operator.and_, every, common)
 
     def row(part: Sequence[Any]) -> Any:
-        """Stack the numbers of the claim versions along a last axis; repeat shared numbers."""
+        """Stack the numbers of the claim versions along a last axis.
+
+        A number that all versions share is repeated.
+        """
         return xp.stack(xp.broadcast_arrays(*part), axis=-1)
 
     def floats(part: Sequence[Any]) -> list[Any]:
@@ -235,18 +238,16 @@ def measured(
 def counts_for(
     statement: Statement, reading: Reading, instances: Instance, forms: np.ndarray, /
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return whether each reading of a bound counts, and both sides of the reading's form.
+    """Return whether each evaluated instance of a bound counts, and its form's two sides.
 
     A reading is an evaluated instance, and a form is a version of the claim.
 
-    The result agrees with `measured`, which compares all forms of each reading.
+    The result equals the result of `measured`, which compares all forms of each evaluated instance.
 
     Args:
-        statement: the evaluated sides and hypotheses (`Reading`) of the instances, stacked along a
-            leading axis.
-        reading: the readings (evaluated sides and hypotheses) of the instances, stacked along a
-            leading axis.
-        instances: the instances, stacked.
+        statement: the statement whose sides and hypotheses were evaluated.
+        reading: the evaluated sides and hypotheses of the instances, stacked along a leading axis.
+        instances: the instances, stacked along a leading axis.
         forms: the index of the form to which each instance belongs.
     """
     each, axes = np.arange(len(forms)), lambda flag: tuple(range(1, flag.ndim))

@@ -120,7 +120,8 @@ OTHER_MISTAKES: dict[str, Callable[[Any], Any]] = {
     "the last entries dropped": _moved(lambda x: x.at[..., -1].set(0) if hasattr(x, "at") else x),
     "the mean added: no entry is left out": _moved(lambda x: x + x.mean()),
 }
-"""Mistakes other than a factor, for claims about zeros or orders, which a factor cannot change."""
+"""Mistakes that do not multiply results by a factor. A factor changes no claim about zeros or
+orders, but these mistakes do."""
 
 
 def _each(change: Callable[[Any], Any]) -> Callable[[Any], Any]:

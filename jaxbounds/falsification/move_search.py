@@ -32,8 +32,8 @@ ascent. A larger number makes chains of fewer steps.
 WITHOUT_SLOPES = {False: 0.5, True: 2}
 """Number of the budget's gradient steps that one step of a chain (a sequence of random moves)
 costs, for statements without gradients. The keys are False for chains before gradient ascent, and
-True for chains after it. A larger number makes chains of fewer steps; the present numbers suffice
-to reach the middle of a range of 2^20 integers.
+True for chains after it. A larger number makes chains of fewer steps. Chains with the values 0.5
+and 2 can reach the middle of a range of 2^20 integers.
 """
 FAR = 1e3
 """The entries of a search may exceed, or fall below, the drawn entries by this factor. A larger
@@ -138,8 +138,8 @@ def _starts(
 def _grown(pool: Pool, index: int, drawn: Instance, rng: np.random.Generator) -> Instance:
     """Return the claim's worst instances at the previous size, enlarged to the current shapes.
 
-    The function returns drawn instances for the first size, and if arrays of the two sizes have
-    different numbers of axes.
+    The function returns drawn instances in two cases: for the first size, and if the arrays of the
+    two sizes have different numbers of axes.
     """
     if index - 1 not in pool.sizes:
         return drawn
@@ -188,7 +188,8 @@ def search_by_moves(
         bench: the bench, an object that measures instances.
         pool: all instances so far (draws and earlier results); the function adds the chains'
             results.
-        budget: the numbers of draws and search steps; the chains take the steps divided by `STEPS`.
+        budget: the numbers of draws and search steps; each chain runs for the number of search
+            steps divided by `STEPS`.
         at: the seed of the run and the index of the size.
         again: whether a gradient ascent ran before the random moves.
     """

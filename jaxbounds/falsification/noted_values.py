@@ -1,7 +1,8 @@
 """Record the values of a claim's sides and of the functions that it judges, as a few numbers each.
 
 If a formula changes, one of the recorded numbers changes, even if no verdict and no ratio does. The
-engine takes the numbers from a few fixed rows of each drawn batch, without further measurements.
+engine computes the recorded numbers on a few fixed rows of each drawn batch, without further
+measurements.
 """
 
 import dataclasses
@@ -187,8 +188,8 @@ def noted(
 
     Args:
         statement: the statement, which declares the claim as data.
-        readings: the reading (evaluated sides and hypotheses) of each noted row.
-        at: the origin of the rows.
+        readings: the evaluated sides and hypotheses (`Reading`) of each recorded instance.
+        at: the index of the rows' size, and the source of the rows (for example a sampler's name).
         rows: the indices of the rows (instances) in the batch.
     """
     plain = lambda vectors: {name: tuple(map(float, v)) for name, v in vectors.items()}

@@ -58,7 +58,7 @@ def noted_rows(bench: Bench, seed: int = 0, /) -> Iterator[Few]:
 def noted_alone(
     statement: Statement, /, *, seed: int = 0, programs: Programs = UNKEPT
 ) -> tuple[dict[str, dict[str, Numbers]], ...]:
-    """Return the `Verdict.values` of each form (version of the claim), as a full run would.
+    """Return, for each form (version of the claim), the `Verdict.values` of a full run.
 
     Args:
         statement: a statement of a claim of any kind.

@@ -36,7 +36,7 @@ that JAX traces has no effect on results without traced numbers."""
 
 @contextlib.contextmanager
 def replaced(function: Judged) -> Iterator[None]:
-    """Replace a function by a wrapper in a `with` block.
+    """Replace a function in its module or class by a wrapper, during a `with` block.
 
     The wrapper multiplies the results by the function's factor in `FACTORS`.
     """

@@ -108,7 +108,7 @@ class Programs:
 
         Args:
             function: a function that takes one instance.
-            name: plain values that distinguish the function from others in the folder.
+            name: plain values that identify the function's program in the folder.
             calls: the expected number of calls of the function with arguments of one shape.
             watch: the trace watch, which records the trace of the function.
         """
@@ -216,5 +216,5 @@ def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exceptio
 
 
 UNKEPT = Programs()
-"""A compiler that stores nothing in a folder. All statements use this compiler, so they share the
-compiled programs of samplers."""
+"""A compiler that keeps its programs in memory and writes no file. All statements use this
+compiler, so they share the compiled programs of samplers."""

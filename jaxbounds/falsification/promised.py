@@ -59,7 +59,7 @@ class Reads(Protocol):
 
 
 class _Kept(NamedTuple):
-    """The promised entries found for an instance, and whether all trials missed a hypothesis."""
+    """The promised entries found for an instance, and whether every trial violated a hypothesis."""
 
     entries: list[np.ndarray]
     lost: bool
@@ -100,7 +100,7 @@ class Promises:
 
     @property
     def _of_control(self) -> int:
-        """The index of the claim version that lends its promised entries to the false control."""
+        """The index of the version whose promised entries the control (a false version) uses."""
         own = bool(self.statement.control.strip()) and self.statement.is_bound
         return len(self.statement.forms) if own else 0
 

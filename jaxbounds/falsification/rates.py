@@ -64,15 +64,16 @@ def _decays(x: Reals, q: Reals) -> bool:
 
 
 ASIDE = 0.01
-"""If the local exponents of the last three steps differ from one by more than this, they overrule a
-fit that agrees with the claim. A larger value overrules fewer fits.
+"""If the local exponents of the last three steps differ from one by more than this, the engine
+rejects a fit that agrees with the claim. A larger value rejects fewer fits because of their last
+local exponents.
 """
 
 
 def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
     """Return the distance of the last local exponents from the claimed exponent.
 
-    The result is 0 if the distance shrinks from step to step.
+    The result is 0 if the local exponents approach the claimed exponent from step to step.
 
     A fit over all sizes may agree only because of the small sizes.
     """
@@ -93,7 +94,8 @@ def judged_rate(form: Form | None, sense: Sense, m: Measured, sizes: np.ndarray,
         sense: the claim about the exponent: "at most", "at least" or "exactly" one.
         m: the measurements of the form (version of the claim). Both sides must be positive, and
             larger than the error that `evaluate` states.
-        sizes: the index of each instance's size; the last size is the asymptotic end.
+        sizes: the index of each instance's size; the rate describes the growth towards the last
+            size.
     """
     try:
         slope, low, high = fitted_exponent(m.rhs, m.lhs)

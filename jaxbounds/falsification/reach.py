@@ -1,7 +1,8 @@
 """Measure the range of lhs - rhs near the random draws, for a claim about a mean.
 
 Rare large values may decide a mean, and n draws do not show values rarer than 1/n. The engine
-measures instances just beyond the extremes of each coordinate, which show some of the rare values.
+measures instances just beyond the extremes of each drawn coordinate, because these instances show
+some of the rare values.
 """
 
 from collections.abc import Iterator

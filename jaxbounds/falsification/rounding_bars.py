@@ -3,7 +3,7 @@
 An error bar is the sum of the absolute values of a value's terms, times a few units in the last
 place. `summands` finds the size of the terms for programs that NumPy can run. For a program on the
 host (outside JAX), and for a long program, the library runs the program a few more times. The
-further runs use instances near the recorded instances, and rounding up, down and towards zero.
+repeated runs use instances near the recorded instances, and round up, down and towards zero.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ larger changes of a formula.
 LONGEST, MOST = 100_000, 2**22
 """NumPy runs a program step by step only up to two limits: LONGEST, the executed equations, and
 MOST, the numbers in an array. A program above a limit runs on slightly perturbed instances instead.
-A larger limit lets runs take minutes."""
+With a larger limit, a single run may take minutes."""
 HIDDEN = 1e300
 """The size of terms that the library assumes for a recorded value if a run gave NaN. The assumed
 size gives the value a bar so wide that no change of the value counts; a smaller size would let some
@@ -62,7 +62,7 @@ class Bars(NamedTuple):
     """The recorded values of one form (version of the claim), with their error bars.
 
     Attributes:
-        values: the values by instance and name, as in `Verdict.values`.
+        values: the values, keyed by instance and then by name, as in `Verdict.values`.
         bars: a bar for each value, in the same containers as `values`; infinite if rounding decides
             the value.
     """
@@ -170,9 +170,9 @@ def _by_moves(bench: Bench, few: Few) -> Found:
 def _without_steps(value: Row, moved: Row, step: float) -> Row:
     """Return the sizes of terms that explain how the recorded values change under a perturbation.
 
-    A change that is too large for rounding gives the size zero. A program on the host (outside JAX)
-    may jump where a number is exact, such as ceil(log2(4)). A small perturbation of such an input
-    crosses the jump, but rounding on another platform does not.
+    If a change is too large for rounding, the function returns the size zero for it. A program on
+    the host (outside JAX) may jump where a number is exact, such as ceil(log2(4)). A small
+    perturbation of such an input crosses the jump, but rounding on another platform does not.
 
     Args:
         value: the recorded values of the sides and functions on the instance.

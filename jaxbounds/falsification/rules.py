@@ -64,7 +64,10 @@ def _of_errata(paper: Paper) -> Iterator[str]:
 
 
 def _of_readings(paper: Paper) -> Iterator[str]:
-    """Yield faults of errata with two readings: forms of the first, false reading must fail."""
+    """Yield faults of errata with two readings.
+
+    The forms of an erratum's first, false reading must fail.
+    """
     readings = {erratum.id: erratum.readings for erratum in paper.errata}
     for s in paper.statements:
         for form in (form for form in s.forms if form.reading):
@@ -108,13 +111,15 @@ def _of_form(statement: Statement, form: Form, cited: bool) -> Iterator[str]:
 def problems_of(paper: Paper) -> tuple[str, ...]:
     """Return the faults in a paper's declarations, one sentence for each fault.
 
-    The result is empty without faults. The rules are:
+    The result is empty if there are no faults. The rules are:
 
     - Every item of the paper has a statement, an erratum, a definition in code, or a reason for its
       omission.
-    - Errata are in the order of their kinds, the heaviest first, and their evidence exists.
-    - If the evidence of an erratum is a statement, a form (claim version) cites the erratum.
-    - A printed form names its place, if the paper has a citation.
+    - The paper lists its errata by kind, the gravest kind first. The evidence that an erratum
+      names exists.
+    - If an erratum names a statement as its evidence, a form (claim version) of the statement
+      cites the erratum.
+    - If the paper has a citation, each printed form names the form's place in the paper.
     - A counterexample meets all assumptions of the paper.
 
     Args:

@@ -2,9 +2,9 @@
 
 A side may be zero, or small relative to its terms. If a side is small relative to its terms,
 rounding determines its digits, and the ratio of the sides means nothing. `summands` computes the
-size s of the terms with the claim's own program. A few units of rounding of s become the error bar,
-and s replaces a side that is zero. The engine computes the size s of the terms only for instances
-that seem to violate the claim, or at which a side is zero.
+size s of the terms with the claim's own program. A few units of rounding of the size s become the
+error bar, and s replaces a side that is zero. The engine computes the size s of the terms only for
+instances that seem to violate the claim, or at which a side is zero.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ from jaxbounds.programs.traces import equations, executed
 
 LONGEST = 10_000
 """The engine computes the terms of a program only if the program executes at most this many
-equations. A larger value lets one program take seconds.
+equations. If the value is larger, one program may take several seconds.
 """
 TOO_LONG = (
     f"a program of more than equations={LONGEST} takes too long in NumPy. Try a shorter evaluate"
@@ -58,7 +58,7 @@ a branch at random, the runs miss one violation in 2^SHAKES.
 """
 NEARBY = 1e-6
 """If the sides of a bound differ by more than this share of the instance's largest entry (at least
-1), the difference is more than rounding. The engine applies this rule only to bounds with a
+1), the difference is more than rounding. The engine applies this threshold only to bounds with a
 positive right side. A larger share makes the engine check more instances.
 """
 
@@ -310,7 +310,7 @@ def _looked_at(
     """Measure one form (claim version) at one size; return the measurements and the terms' size.
 
     The function measures doubtful violations relative to the terms of the sides. If `large` is
-    true, the function measures all violations in this way.
+    true, the function measures all violations relative to the terms.
     """
     scale, searched = np.full(len(m.value), np.nan), np.isneginf(m.low)
     if bench.statement.there_is is not None:  # the sides belong to the best promised entries
@@ -399,10 +399,11 @@ def _of_limit(bench: Bench, pool: Pool, column: Column, form: int) -> Column:
 def _size_with_moving_axis(
     statement: Statement, instance: Instance, size: Size, form: int
 ) -> float:
-    """Return the size of a limit's terms; the moving size is an argument of the program.
+    """Return the size of a limit's terms.
 
-    If a size is static, Python computes with its numbers before the trace, so the trace holds no
-    sums of terms.
+    The size that tends to infinity is an argument of the traced program. If a size is static,
+    Python computes with the size's numbers before the trace, and the traced program holds no terms
+    of these sums.
 
     Returns:
         The size of the terms; NaN if `evaluate` needs the moving size as a number, for example for
@@ -425,7 +426,7 @@ def _size_with_moving_axis(
 
 
 def look_at_large_violations(bench: Bench, pool: Pool, column: Column, form: int, /) -> Column:
-    """Return a form's measurements, with all violations measured relative to their terms.
+    """Measure a form. The function measures all violations relative to the terms of the sides.
 
     A form is one version of the claim.
     """

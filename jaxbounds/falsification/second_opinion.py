@@ -248,7 +248,7 @@ def stands(
 
 
 def _stays_beside(bench: Bench, index: int, there: Instance, size: Size, value: float) -> bool:
-    """Return whether most of a violation disappears at `there`, the instance projected onto the hypotheses."""
+    """Return whether most of a violation disappears at `there`, the projected instance."""
     # One entry of an identity may differ beside larger entries.
     values = bench.one(there, size).value[index], measured_again(bench, there, size, index).low
     least = edge(bench.statement) + ALONE * (value - edge(bench.statement))
@@ -314,7 +314,7 @@ def _exactly_there(
 def clears_at_the_set(
     statement: Statement, form: Form, instance: Instance, size: Size, referee: Asked, /
 ) -> bool:
-    """Return whether ball arithmetic finds only rounding in a projected instance's violation."""
+    """Return whether ball arithmetic attributes a projected instance's violation to rounding."""
     said = _at_the_set(statement, form, instance, size, referee)
     return said is not None and said.clears
 

@@ -1,10 +1,10 @@
 """Judge a claim again without the instances whose violations are rounding of small sides.
 
-The square root of a cancelled difference turns a rounding of 1e-16 into 1e-8. Because of this
-error, floats violate a true bound at instances with small sides, and a search climbs along this
-noise. Ball arithmetic decides whether the violations at small sides are rounding. If all violations
-at small sides are rounding, the engine draws and searches a second time, among instances with a
-side of at least `LEAST`.
+If a cancelled difference has a rounding error of 1e-16, its square root has an error of 1e-8.
+Because of this error, floats violate a true bound at instances with small sides, and a search moves
+towards these instances. Ball arithmetic decides whether the violations at small sides are rounding.
+If all violations at small sides are rounding, the engine draws and searches a second time, among
+instances with a side of at least `LEAST`.
 """
 
 from collections.abc import Mapping
@@ -28,13 +28,14 @@ this size that is the square root of a cancelled difference has an error of abou
 value excludes more instances with small sides.
 """
 ASKED = 12
-"""The referee (ball arithmetic) decides at most this many violating instances. Each decision takes
-tenths of seconds, so a larger number takes longer."""
+"""The referee (ball arithmetic) decides at most this many violating instances. Each decision by
+ball arithmetic takes tenths of seconds, so a larger number takes longer."""
 TINY = 1e-150
 """Products of two numbers up to this absolute value lose digits or are zero in float64. A larger
-value blames more accepted controls on underflow."""
+value attributes more accepted controls to such lost digits."""
 TRY_ZERO = "Try the relation '=' and false=[1.0]"
-"""The advice for a claim with two sides of zero, of which no factor makes a false variant."""
+"""The advice for a claim whose two sides are zero, because a multiple of zero is no false
+variant."""
 NAME = f"a side is at least {LEAST:g}"
 """The name under which a verdict lists the hypothesis that a side is at least LEAST."""
 
@@ -47,8 +48,7 @@ def are_rounding(bench: Bench, pool: Pool, column: Column, form: Form, referee: 
         pool: the pool of all measured instances.
         column: the measurements of one form (version of the claim) on all instances.
         form: a form (version of the claim) that floats violate.
-        referee: the referee (ball arithmetic), which judges at most `ASKED` violations, large and
-            small.
+        referee: the referee (ball arithmetic), which judges at most `ASKED` violations.
     """
     statement, m = bench.statement, column.measured
     if statement.host or statement.kind in ON_AVERAGE or not statement.is_bound:
@@ -93,7 +93,7 @@ def vanishing(statement: Statement, pool: Pool, column: Column, /) -> str:
 
 @dataclass(frozen=True)
 class _LargeSides:
-    """A statement's hypotheses, and a further one: a side of the claim is at least `LEAST`."""
+    """A statement's hypotheses, and the hypothesis that a side of the claim is at least `LEAST`."""
 
     statement: Statement
     own: Hypotheses | None

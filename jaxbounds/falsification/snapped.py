@@ -1,7 +1,8 @@
 """Round the entries of a bound's best instances, and measure these readable neighbours.
 
 A search ends near an equality case (an instance with equal sides), but its floats miss the case by
-rounding. A neighbour is often exactly the equality case, for example at unit vectors.
+rounding. An instance with rounded entries is often exactly the equality case, for example at unit
+vectors.
 """
 
 import functools
@@ -24,11 +25,11 @@ EQUAL = 1e-12
 """Largest difference of a kept instance's ratio of the sides from one. A larger value keeps
 instances farther from equality."""
 GRIDS = (1.0, 2.0, 8.0)
-"""The function rounds entries to multiples of 1 / grid, and of the largest entry / grid. More grids
-find more equality cases."""
+"""The function rounds entries in two ways: to multiples of 1 / grid, and to multiples of (the
+instance's largest entry) / grid. More grids find more equality cases."""
 LARGE = 2**22
-"""The neighbours at one size take at most this many bytes. A larger number lets the function round
-larger instances."""
+"""The rounded copies of the instances of one size take at most this many bytes. A larger number
+lets the function round larger instances."""
 
 
 def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:
@@ -40,7 +41,10 @@ def _rounded(leaf: Leaf, grid: float, *, relative: bool) -> Leaf:
 
 
 def _first_entry(leaf: Leaf) -> Leaf:
-    """Keep one entry, the first, with the size of each instance's largest entry."""
+    """Set all entries to zero except the first.
+
+    The first entry gets the largest absolute value of the instance's entries.
+    """
     found = np.zeros_like(leaf)
     flat, own = found.reshape(len(leaf), -1), leaf.reshape(len(leaf), -1)
     flat[:, :1] = np.max(np.abs(own), axis=1, keepdims=True, initial=0.0)
@@ -50,7 +54,7 @@ def _first_entry(leaf: Leaf) -> Leaf:
 def look_at_zeros(bench: Bench, pool: Pool, /) -> None:
     """Add to the pool the instances of the sets with a zero array at which a side is NaN.
 
-    The function tries the zero of each array by itself, and all zeros together.
+    The function sets each array alone to zero, and then all arrays together.
     """
     statement = bench.statement
     if statement.over is None or statement.host or statement.there_is is not None:

@@ -1,8 +1,9 @@
 """Compute the size of the terms that a program sums, and the changes that other roundings cause.
 
-NumPy runs the program several times, equation by equation. The first run perturbs no number. Every
-later run perturbs each number that may be rounded by a known relative amount. The results of a
-perturbed run therefore change by the size of the summed terms, times the relative amount.
+NumPy runs the program several times, equation by equation. The first run uses the unperturbed
+numbers. Every later run perturbs each number that may be rounded by a known relative amount. The
+results of a perturbed run therefore change by the size of the summed terms, times the relative
+amount.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +44,7 @@ pairs gives the size of the terms. With more pairs, the computed size of the ter
 often."""
 GRID, LARGEST = 2.0**10, 2.0**12
 """Multiples of 1 / `GRID` below `LARGEST` have sums and products that floats represent exactly.
-Larger numbers would include products that round.
+If LARGEST or GRID were larger, some products would round.
 """
 _JUMPS = frozenset(("floor", "ceil", "round", "sign", "rem", "nextafter"))
 _SUMS = frozenset(("reduce_sum", "cumsum", "dot_general", "conv_general_dilated", "scatter-add"))
@@ -83,7 +84,7 @@ def _jumps(eqn: JaxprEqn) -> bool:
 
 
 def _arrays(variables: Any) -> Any:
-    """Return the variables, typed as arrays."""
+    """Return the variables unchanged, so that the type checker accepts them as arrays."""
     return variables
 
 
@@ -255,7 +256,7 @@ def terms(traced: Any, given: Any, amount: float = MOVED, /) -> Terms:
     """Return the results of a traced program, and the sizes of the terms that it sums.
 
     The first run decides which branch each jump or `cond` takes; all other runs take the same
-    branch. Arguments count as terms, so the other runs perturb the arguments, too.
+    branch. Arguments count as terms, so the perturbed runs perturb the arguments, too.
 
     Args:
         traced: the result of `jax.jit(function).trace`.

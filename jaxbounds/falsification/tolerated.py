@@ -12,8 +12,8 @@ from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.second_opinion import Asked
 
 ASKED = 2
-"""The referee (ball arithmetic) decides at most this many violations of a form. Each decision takes
-seconds, so a larger number takes longer."""
+"""The referee (ball arithmetic) decides at most this many violations of a form. Each decision by
+ball arithmetic takes seconds, so a larger number takes longer."""
 TOLERATED = 1e-12
 """If the tolerance covers a violation, the engine asks the referee (ball arithmetic) only about a
 relative violation above this value. Rounding causes violations smaller than this value. A larger
@@ -65,10 +65,10 @@ def strictly(
     asked: Asked,
     /,
 ) -> Decision:
-    """Let a strict inequality hold only if the sides differ at every instance.
+    """Decide that a strict inequality holds only if the sides differ at every instance.
 
-    The inequality fails if ball arithmetic finds both sides equal at an instance. A ratio that
-    approaches one, while no measured instance reaches one, keeps its decision elsewhere.
+    The inequality fails if ball arithmetic finds both sides equal at an instance. If a ratio
+    approaches one and no measured instance reaches one, the decision stays unchanged.
     """
     m = column.measured
     with np.errstate(invalid="ignore"):

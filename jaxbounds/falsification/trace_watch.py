@@ -42,7 +42,7 @@ def forget(*names: str) -> None:
 def _codes(function: Judged) -> list[Any]:
     """Return the code objects that a call runs: the wrappers' first, the function's own last.
 
-    Functions with the same decorator share the code of the wrapper.
+    If functions have the same decorator, their wrappers have the same code object.
     """
     found, seen = list[Any](), set[int]()
     inner: Any = function

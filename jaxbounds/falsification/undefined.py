@@ -38,7 +38,10 @@ def _flat(leaf: np.ndarray) -> np.ndarray:
 
 
 def _where(pool: Pool, test: Callable[[str, np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
-    """Return, for each float array's name, a mask of instances: `test` accepts an entry."""
+    """Return, for each float array's name, a mask of instances.
+
+    The mask is true at an instance if `test` accepts an entry of the array.
+    """
     parts: dict[str, list[np.ndarray]] = {}
     for batch in pool.instances:
         for path, leaf in jax.tree_util.tree_flatten_with_path(dict(batch))[0]:

@@ -55,8 +55,8 @@ class Verdict:
         sensitivity: for a bound that holds, the relative amount by which the larger side could
             shrink before an instance violates the bound.
         horizon: for claims about trajectories, the number of steps of a trajectory.
-        enumerates: the finite class of which the run measured every member; empty if the run
-            measured only a part.
+        enumerates: the name of the finite class, if the run measured all its members; otherwise
+        empty.
         checked: the names of the hypotheses that every instance was tested for.
         excluded: a dictionary from each reason of rejection to the number of rejected instances.
         sources: the number of instances and the worst ratio of each sampler, of the cases
@@ -146,7 +146,10 @@ class Verdict:
 
     @property
     def aside(self) -> str:
-        """The note beside an unexpected status: the recorded status, or "must fail" for a twin."""
+        """The note beside an unexpected status.
+
+        It gives the recorded status, or "must fail" for a twin (a deliberately false variant).
+        """
         if self.as_expected:
             return ""
         if self.is_twin:

@@ -177,7 +177,8 @@ def is_exact(name: str, /) -> bool:
 def unknown_parameters(eqn: JaxprEqn, /) -> str:
     """Return a text that names an equation's unknown or missing parameters, or an empty text.
 
-    The text is also empty if the table lacks the primitive, because no engine has a rule for it.
+    If the table lacks the primitive, the text is empty, because no engine has a rule for the
+    primitive.
     """
     name, params = eqn.primitive.name, eqn.params
     if name not in PRIMITIVES:

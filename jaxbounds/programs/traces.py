@@ -119,10 +119,10 @@ def narrow_operations(program: Jaxpr, wanted: Any, /) -> tuple[str, ...]:
 
 
 APPROXIMATE = {"expm": 1e-7}
-"""The relative errors of the JAX functions that are less accurate than float64, by the function's
-name. A larger error leaves more violations of claims about the function undecided. For example,
-`expm` of the 1 x 1 matrix 10 has a relative error of 2e-8, because JAX scales the matrix too
-little.
+"""A dict from the name of each JAX function that is less accurate than float64 to the function's
+relative error. A larger error leaves more violations of claims about the function undecided. For
+example, `expm` of the 1 x 1 matrix 10 has a relative error of 2e-8, because JAX scales the matrix
+too little.
 """
 
 
@@ -228,8 +228,9 @@ functions that change from trace to trace.
 def _agree(one: ClosedJaxpr, other: ClosedJaxpr, arguments: tuple[Any, ...]) -> bool:
     """Tell whether two programs give equal numbers at the arguments, up to rounding.
 
-    One program may have further results between the common results. If JAX takes the trace of an
-    outer function from its cache, the functions inside are not called and record no results.
+    One of the programs may have further results between the results that both programs have. If JAX
+    takes the trace of an outer function from its cache, the functions inside are not called and
+    record no results.
     """
     leaves = jax.tree.leaves(arguments)
     run = lambda closed: [np.asarray(x) for x in jax.jit(as_function(closed))(*leaves)]
@@ -245,7 +246,8 @@ def is_fixed(function: Callable, /, *arguments: Any, before: ClosedJaxpr) -> boo
     """Tell whether a new trace of a function gives the program `before`, with equal constants.
 
     The new trace may differ from `before`, because JAX caches parts of traces. If the new trace
-    differs, it must equal a third trace, and give the results of `before` at the arguments.
+    differs, it must equal a third trace, and its results at the arguments must equal the results of
+    `before`.
     """
     # A new lambda, because JAX does not trace the same function object again.
     trace = lambda: jax.make_jaxpr(lambda *a: function(*a))(*arguments)

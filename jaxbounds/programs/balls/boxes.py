@@ -115,8 +115,8 @@ class Programs:
             count: the number of coordinates of the box.
             slack: an exact number that the function adds to the margin, so that a weaker claim is
                 tested.
-            reading: "exact" if each float constant stands for itself, "ulp" if it stands for all
-                nearby reals.
+            reading: "exact" if each float constant means exactly its own value, "ulp" if it means
+                any nearby real.
         """
         self.reading, self.widened, self._slack = reading, False, arb(slack)
         self._margin, self._count = margin, count
@@ -125,10 +125,10 @@ class Programs:
         self._alone = any(eqn.primitive.name == "while" for eqn in equations(alone))
 
     def _for(self, rows: int, whole: bool) -> ClosedJaxpr:
-        """Return the program for `rows` boxes.
+        """Return the traced program that computes the margin on `rows` boxes.
 
-        The program gives all fields of `Values` but `slopes`; if `whole` is False, it gives only
-        `margin` and `needed`.
+        The program returns all fields of `Values` except `slopes`. If `whole` is False, the program
+        returns only the fields `margin` and `needed`.
         """
         if (rows, whole) not in self._known:
             parts = self._margin if whole else lambda point: self._margin(point)[::3]
@@ -233,7 +233,7 @@ class Touching(Protocol):
         """Look for a region inside a box, and tell whether the search found one."""
 
     def settles(self, box: Box) -> bool:
-        """Tell whether a single proof, without search, covers the box."""
+        """Tell whether one proof shows the claim on the whole box, without splitting the box."""
 
     def covered(self, point: Sequence[float]) -> bool:
         """Tell whether a region contains a point."""

@@ -1,7 +1,7 @@
 """Run equations without balls (intervals) if all operands are integers, booleans or random keys.
 
 NumPy runs the common equations, because NumPy has JAX's machine integers and needs no compilation.
-The JAX primitive itself runs the other equations. The float results of these equations have no
+The JAX primitive itself runs all rarer equations. The float results of these equations have no
 rounding error.
 """
 

@@ -43,8 +43,8 @@ CELLS = 4000
 A larger number proves more claims and takes more time.
 """
 RESTARTS, SECONDS = 12, 5.0
-"""The largest number of restarts with finer atoms, such as e^(u/2) in place of e^u (see `exact`),
-and the seconds for one attempt.
+"""RESTARTS is the largest number of restarts with finer atoms, such as e^(u/2) in place of e^u (see
+`exact`). SECONDS is the time for one attempt.
 
 Larger numbers prove more claims and take more time.
 """
@@ -291,8 +291,8 @@ def _around(
 ) -> tuple[float, ...] | None:
     """Return half-widths of a box around the point on which the margin is proved >= 0; else None.
 
-    The first attempt uses equal half-widths. The second attempt uses powers of the radius, with
-    exponents proportional to the coordinates' weights.
+    The function first tries equal half-widths. If no equal half-widths work, the half-widths are
+    powers of the radius, with exponents proportional to the coordinates' weights.
     """
     reach = (radius,) * len(place.free)
     for _ in range(2):
@@ -320,8 +320,8 @@ def touching(program: ClosedJaxpr, place: Place, reading: Reading) -> Region | N
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
         place: the point at which both sides of the claim are equal.
-        reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
-            reals.
+        reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
+            nearby real.
 
     Raises:
         NotSupported: if the program has an operation without a Taylor series.

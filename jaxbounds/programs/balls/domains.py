@@ -24,8 +24,8 @@ def unbounded_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> str:
     Args:
         program: a program of one argument, a point of the box, with any results.
         box: the box.
-        reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
-            reals.
+        reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
+            nearby real.
 
     Returns:
         The primitive's name, such as "sqrt"; empty if every result is bounded.

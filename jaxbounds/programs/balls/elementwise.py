@@ -222,7 +222,9 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Convert to another type; the program runs on with each value of an undecided boolean.
+    """Convert to another type.
+
+    The interpreter runs the program once for each value of an undecided boolean.
 
     Raises:
         Undecided: if the numbers in a ball have different integer parts, or one is too large for

@@ -39,8 +39,9 @@ Larger limits take more memory.
 class Finer(Exception):
     """The field of exact numbers has e^u, but not the number e^(u/n) that the program needs.
 
-    The caller must restart. The restart uses e^(u/n) as the atom (irrational constant) of the
-    field. A root base^(1/n) that the field lacks raises this exception too.
+    The caller must catch this exception and restart the computation. The restart uses e^(u/n) as
+    the atom (irrational constant) of the field. A root base^(1/n) that the field lacks raises this
+    exception too.
     """
 
 
@@ -99,7 +100,8 @@ class Field:
         log_of: for each atom e^u or base^(1/n) of the field, a function that returns the atom's
             logarithm.
         fine: a dict from the key of an atom (an irrational constant) to the number n in e^(u/n) or
-            base^(1/n). A restart with atoms such as e^(u/2) in place of e^u keeps the dict `fine`.
+            base^(1/n). If the computation restarts with atoms such as e^(u/2) in place of e^u, it
+            uses the same dict `fine`.
         nonnegative: the atoms that are known to be nonnegative numbers.
         roots: for an atom base^(1/n): the base, n, and the ball of the base.
         logarithms: for an atom log(base): the base and the ball of the base.

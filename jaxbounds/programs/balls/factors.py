@@ -29,7 +29,7 @@ from jaxbounds.programs.balls.values import (
 
 RESTARTS, SECONDS = 12, 2.0
 """The largest number of restarts with finer atoms, such as e^(u/2) in place of e^u (see `exact`).
-The second number limits the time of one restart, in seconds.
+SECONDS is the time limit of one restart.
 
 Larger numbers prove more claims and take more time.
 """
@@ -38,9 +38,9 @@ Larger numbers prove more claims and take more time.
 def _coordinates(jets: Jets, box: Box) -> list[Jet]:
     """Return the coordinates of the box as jets (Taylor polynomials; see `jets`).
 
-    A fixed coordinate is a number. A varying coordinate is an atom a, or -a if the coordinate is
-    not positive on the box. An atom is therefore >= 0, unless its coordinate changes sign on the
-    box.
+    A fixed coordinate becomes a constant jet. A varying coordinate is an atom a, or -a if the
+    coordinate is not positive on the box. The atom of a varying coordinate is therefore >= 0,
+    unless the coordinate changes sign on the box.
     """
     entries = []
     (balls,) = balls_of([box])[2]
@@ -92,7 +92,7 @@ def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
     Args:
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
-        box: the box; the proof fails if a branch of the program goes both ways on the box.
+        box: the box; the proof fails if the balls do not decide a branch of the program on the box.
         reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
             nearby real.
     """

@@ -174,7 +174,7 @@ def absolute(x: arb, /) -> arb:
 
 
 def sign(x: arb, /) -> arb:
-    """Return the sign, or the hull of the possible signs if x may be zero."""
+    """Return the sign. If x may be zero, return a ball around all possible signs."""
     if x > 0:
         return ONE
     if x < 0:
@@ -219,7 +219,10 @@ def cube_root(x: arb, /) -> arb:
 
 
 def floor(x: arb, /) -> arb:
-    """Return the largest integer <= x, or the hull of all candidates at a jump."""
+    """Return the largest integer <= x.
+
+    If the ball crosses a jump, return a ball around all possible values.
+    """
     if not x.is_finite():
         return x if x.is_exact() else NAN
     low, high = x.lower().floor(), x.upper().floor()
@@ -227,7 +230,10 @@ def floor(x: arb, /) -> arb:
 
 
 def ceil(x: arb, /) -> arb:
-    """Return the least integer >= x; if the ball crosses a jump, return a ball around all possible values."""
+    """Return the least integer >= x.
+
+    If the ball crosses a jump, return a ball around all possible values.
+    """
     return -floor(-x)
 
 

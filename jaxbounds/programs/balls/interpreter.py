@@ -71,8 +71,8 @@ class Interpreter:
     program once for each combination of answers to the open choices.
 
     Attributes:
-        reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
-            reals.
+        reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
+            nearby real.
         rules: a dict from each primitive's name to the function that encloses its results.
         computed: whether the program holds constants that look as if Python computed them before
             the trace: arrays, or floats of more than 26 binary digits.
@@ -277,7 +277,7 @@ class Enclosed(NamedTuple):
     whole: bool = True
 
     def taken(self, host: bool) -> bool:
-        """Tell whether the enclosure trusts numbers that were computed outside the trace."""
+        """Tell whether the result is correct only if numbers from outside the trace are exact."""
         return not self.whole or (host and self.computed)
 
 

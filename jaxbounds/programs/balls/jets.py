@@ -110,7 +110,11 @@ class Jets:
         return Coefficient(found, found.ball)
 
     def variable(self, j: int, value: Coefficient) -> Jet:
-        """Return the Taylor polynomial of coordinate j: its value at the point plus variable j."""
+        """Return the Taylor polynomial of coordinate j.
+
+        Its constant term is the coordinate's value at the point, and its coefficient of variable j
+        is one.
+        """
         jet = self.constant(value)
         place = self._place[tuple(int(i == j) for i in range(self.count))]
         jet.of[place] = self.rational(1)

@@ -74,7 +74,8 @@ def contracted(a: np.ndarray, b: np.ndarray, dimension_numbers: Any, /) -> np.nd
 def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Apply `dot_general`.
 
-    The product of one variable with itself over all axes is a sum of squares.
+    If both operands are the same variable and all axes are contracted, the product is a sum of
+    squares.
     """
     a, b = map(as_reals, xs)
     numbers = eqn.params["dimension_numbers"]
@@ -87,7 +88,10 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:
-    """Return balls of cos and sin of an exact angle; a rotation by the angle makes apq tiny."""
+    """Return balls of cos and sin of an exact angle.
+
+    A rotation by this angle makes the off-diagonal entry `apq` tiny.
+    """
     theta = (aqq.mid() - app.mid()) / (2 * apq.mid())
     t = (1 / (abs(theta) + (theta * theta + 1).sqrt())).mid()
     t = -t if theta < 0 else t
@@ -152,9 +156,10 @@ def eigenvalues(symmetric: np.ndarray, /) -> np.ndarray:
 def eigenvectors(symmetric: np.ndarray, /) -> np.ndarray:
     """Return unit eigenvectors, up to sign, as columns; NaN if the eigenvalue may be multiple.
 
-    Let E and V be the matrices of `diagonalised`, and gap the eigenvalue's distance to the others.
-    The unit eigenvector v for the i-th diagonal entry then satisfies |sin angle(v, V e_i)| <= |E| /
-    gap (Davis and Kahan). Two unit vectors at an acute angle t differ by at most sqrt(2) sin t.
+    Let E and V be the matrices of `diagonalised`, and gap the distance of v's eigenvalue to the
+    nearest other eigenvalue. The unit eigenvector v for the i-th diagonal entry then satisfies |sin
+    angle(v, V e_i)| <= |E| / gap (Davis and Kahan). Two unit vectors at an acute angle t differ by
+    at most sqrt(2) sin t.
     """
     n = len(symmetric)
     out = reals((n, n), [NAN] * (n * n))
@@ -265,7 +270,10 @@ def svd(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def lu(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `lu`: elimination with row pivoting; the program runs on with each possible pivot."""
+    """Apply `lu`: elimination with row pivoting.
+
+    The interpreter runs the program once for each possible pivot.
+    """
     a = as_reals(xs[0])
     outs = [np.empty_like(a), *(np.zeros(shape_of(v), np.int32) for v in eqn.outvars[1:])]
     for index in np.ndindex(a.shape[:-2]):

@@ -75,7 +75,10 @@ def _extremum(fold: Rule, of_flags: Rule) -> Rule:
 
 
 def _position(better: Callable[[arb, arb], bool]) -> Rule:
-    """Return the rule for `argmax` or `argmin`; the program runs on with each possible position."""
+    """Return the rule for `argmax` or `argmin`.
+
+    The interpreter runs the program once for each possible position.
+    """
 
     def first(row: np.ndarray, run: Any) -> int:
         if any(v.is_nan() for v in row):
@@ -134,8 +137,8 @@ def order_statistics(balls: Any, /) -> list[arb]:
 def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """Sort one array by `order_statistics`.
 
-    Sort several arrays together if the balls decide the order of the keys. The program forks (runs
-    on with each value) at each undecided boolean among the sort keys.
+    Sort several arrays together if the balls decide the order of the keys. The program forks (the
+    interpreter runs it once for each value) at each undecided boolean among the sort keys.
 
     Raises:
         Undecided: if several arrays are sorted together and the order of their keys is undecided.

@@ -119,7 +119,10 @@ class Slopes(Interpreter):
         return reals(np.shape(x), [ZERO] * int(np.size(x)))
 
     def _jumping(self, x: Any) -> Any:
-        """Give slope zero to a value that is one number on the box, and slope NaN to others."""
+        """Return a value with its slopes.
+
+        A slope is zero if the value is a single number on the box, else NaN.
+        """
         if not is_reals(x):
             return x
         slope = each(lambda v: _steps(v, v), x)

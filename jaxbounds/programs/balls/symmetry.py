@@ -4,11 +4,11 @@ A flow with weights w moves each coordinate x_j to e^(w_j t) x_j, or to x_j + w_
 law of an entry of the program states how the flow changes the entry: multiplied by e^(a t), or
 shifted by b t. The law of a primitive's result follows from the laws of its operands; these laws
 give linear equations for the weights w. Suppose the flow only multiplies the margin by positive
-factors, and changes no hypothesis. Under this assumption the claim holds at a point if and only if
-the claim holds on the whole orbit of the point. The margin is defined on the whole orbit, or at no
-point of the orbit. A moving point leaves the box through a face that the flow crosses outward. It
-suffices to prove the claim on the faces that the flow crosses outward, and at the points that the
-flow does not move.
+factors, and changes no hypothesis. If the flow has these two properties, the claim holds at a point
+if and only if the claim holds on the point's whole orbit. The margin is defined on the whole orbit,
+or at no point of the orbit. A moving point leaves the box through a face that the flow crosses
+outward. It suffices to prove the claim on the faces that the flow crosses outward, and at the
+points that the flow does not move.
 """
 
 import itertools
@@ -66,8 +66,8 @@ class Laws:
     def _alike(self, a: Law, b: Law) -> Law:
         """Return the common law of two entries between which the program chooses.
 
-        A law states how the flow changes an entry. The constant zero follows every law that
-        multiplies the entry, and an infinity follows every law.
+        A law states how the flow changes an entry. The constant zero obeys every law that
+        multiplies the entry, and an infinity obeys every law.
         """
         for one, other in ((a, b), (b, a)):
             if one.value is not None and (one.value == arb("inf") or one.value == -arb("inf")):
@@ -95,7 +95,7 @@ class Laws:
         return Law(a.degree, shift, finite=a.finite and b.finite)
 
     def scales(self, *entries: Law) -> None:
-        """Add equations: the flow must only multiply the entries."""
+        """Add the equations by which the flow scales these entries and does not shift them."""
         for x in entries:
             self._same(x.shift, self.zero)
 
@@ -318,8 +318,8 @@ def reduced(program: ClosedJaxpr, box: Box, reading: Reading = "exact", /) -> li
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
         box: the box on which the claim must be proved.
-        reading: "exact" if each float constant stands for itself, "ulp" if it stands for all nearby
-            reals.
+        reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
+            nearby real.
     """
     for scaled, basis in flows(program, len(box.lower), reading):
         found = _by(box, scaled, basis)

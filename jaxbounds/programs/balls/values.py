@@ -1,6 +1,6 @@
 """Represent enclosed values of a program: balls for floats, three-valued flags for booleans.
 
-An array of floats becomes a NumPy array of `flint.arb`. Every rule keeps two promises:
+An array of floats becomes a NumPy array of `flint.arb`. Every rule guarantees two properties:
 
 - A ball that is not NaN contains the real number that the entry stands for, and the number is
   certainly defined. A NaN ball means an unknown entry of the array: any number, or an undefined
@@ -25,8 +25,8 @@ from jaxbounds.ground.exceptions import Undecided as Undecided
 from jaxbounds.ground.jax_internals import JaxprEqn
 
 Reading = Literal["exact", "ulp"]
-"""The meaning of a float constant in a program. Under "exact" the float stands for itself; under
-"ulp" the float stands for every real that may have rounded to it (see `constant`)."""
+"""The meaning of a float constant in a program. Under "exact" a float constant means exactly its
+own value. Under "ulp" it means every real that may have rounded to it (see `constant`)."""
 
 ZERO, ONE = arb(0), arb(1)
 NAN, INF = arb("nan"), arb("inf")
@@ -95,7 +95,10 @@ def as_flags(x: Any, /) -> np.ndarray:
 
 
 def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
-    """Return booleans as 0 and 1; the program runs on with each value of an undecided boolean."""
+    """Return booleans as 0 and 1.
+
+    The interpreter runs the program once for each value of an undecided boolean.
+    """
     out = as_flags(x)
     for index in np.argwhere(out == OPEN):
         out[tuple(index)] = run.fork(2, what)

@@ -57,8 +57,8 @@ COVERED = frozenset(map(np.dtype, (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32",
     "float64",
 )))  # fmt: skip
-"""The array types that NumPy's rules accept. On these types, tests compare each rule with the
-compiled program.
+"""The array types that NumPy's rules accept. For arrays of these types, tests compare each rule
+with the compiled program.
 """
 
 
@@ -117,7 +117,8 @@ def once(
 ) -> Callable:
     """Return a function with the results of `function`, which NumPy runs without a compilation.
 
-    The returned function suits one or two calls; for more calls, compilation is faster.
+    The returned function is fast for one or two calls; for more calls, a compiled program is
+    faster.
 
     Args:
         function: a function that JAX can trace.

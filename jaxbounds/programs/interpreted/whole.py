@@ -174,7 +174,7 @@ def _dtype(eqn: JaxprEqn) -> Any:
 
 
 def _outside(eqn: JaxprEqn, values: Sequence[Any]) -> bool:
-    """Tell whether a float estimate of a result is close to its integer type's limits, or beyond."""
+    """Tell whether a float estimate of a result is close to, or beyond, its type's limits."""
     if not all(_is_whole(np.asarray(x).dtype) or np.asarray(x).dtype == bool for x in values):
         return False
     ends = np.iinfo(_dtype(eqn))
@@ -232,7 +232,7 @@ class _Exactly:
     def power(self, power: IntegerPower, base: Any, exponent: Any, out: Any) -> Any:
         """Return a power of integers with all bits of the exponent.
 
-        The equations of the program, which gave the result `out`, read only the lowest bits.
+        The traced program computed `out` from only the lowest bits of the exponent.
         """
         exponent = np.asarray(exponent)
         if np.all((exponent >= 0) & (exponent < 2**power.bits)):

@@ -168,7 +168,10 @@ class Ledger:
         return self.undefined(f"{name} of an infinite number")
 
     def binary(self, name: str, a: Real, b: Real, index: Sequence[int] = ()) -> Real:
-        """Record a function of two numbers; if one is zero or one, the result may be simpler."""
+        """Record a function of two numbers.
+
+        The function simplifies the result if an operand is zero or one.
+        """
         simple = self._simplified(name, a, b)
         if simple is not None:
             return simple
@@ -428,7 +431,7 @@ def _exact_sum(terms: Sequence[tuple[Real, ...]]) -> Fraction:
 
 
 def _zero(terms: Sequence[tuple[Fraction | None, ...]], flat: bool) -> Fraction | None:
-    """Return the exact sum if a zero multiplies each factor of unknown exact value; else None."""
+    """Return the exact sum if a factor zero removes every inexact factor; else None."""
     if flat:
         return ZERO if any(f[0] == 0 for f in terms) else None
     done = ZERO

@@ -191,7 +191,10 @@ def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _joined(facts: Iterable[Fact], decisive: bool, ledger: Ledger) -> Fact:
-    """Return the conjunction of facts (proved booleans); the disjunction if `decisive` is True."""
+    """Return the conjunction of facts (proved booleans).
+
+    If `decisive` is True, return the disjunction.
+    """
     facts = list(facts)
     for fact in sorted(facts, key=lambda f: len(f.because)):
         if fact.truth == decisive:

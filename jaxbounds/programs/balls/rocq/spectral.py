@@ -3,9 +3,9 @@
 A vector proves the lower bound, and a factorisation proves the upper bound. In the file for Rocq,
 the largest singular value s of a matrix A is a variable. A hypothesis of the theorem defines s: |A
 t| <= s |t| for every vector t, with equality for at least one t. The lower bound of s is |A v| /
-|v| for one vector v, the first witness. The upper bound of s is a number u for which all pivots of
-u^2 I - A^T A are positive. The factorisation, the second witness, writes u^2 |t|^2 - |A t|^2 as a
-sum of squares.
+|v| for one vector v, which the file contains. The upper bound of s is a number u for which all
+pivots of u^2 I - A^T A are positive. The factorisation by these pivots writes u^2 |t|^2 - |A t|^2
+as a sum of squares.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,8 @@ class Spectral:
     """The largest singular value of a matrix, as an operation.
 
     Attributes:
-        rows: the rows of the matrix; of the transpose if the matrix has more columns than rows.
+        rows: the rows of the matrix, or the rows of its transpose if the matrix has more columns
+            than rows.
         vector: the vector t that proves the lower bound on the largest singular value.
         bounds: the lower and the upper bound of the singular value.
         squares: the entries of the matrix that remains after each step of the elimination.
@@ -94,7 +95,9 @@ class Smaller(NamedTuple):
 
 
 def singular_values(a: np.ndarray, ledger: Ledger, index: Sequence[int]) -> list[Real]:
-    """Record a matrix's largest singular value, which bounds all its singular values, as a variable.
+    """Record a matrix's largest singular value as a variable.
+
+    This value bounds the smaller singular values.
 
     Raises:
         Undecided: if the bounds of the matrix's entries are too coarse to prove the upper bound.

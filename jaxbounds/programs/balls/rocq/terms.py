@@ -114,7 +114,10 @@ class Fact:
     ledger: Any = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
-        """Return the boolean's truth value; record its comparisons as choices of the path."""
+        """Return the boolean's truth value.
+
+        The ledger records that the program's path depends on the boolean.
+        """
         if self.ledger is not None and self.because:
             self.ledger.choose(self)
         return self.truth
