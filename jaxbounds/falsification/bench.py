@@ -207,7 +207,7 @@ def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) 
             raise Refused(
                 f"the instance given for form={form.name!r} has an array {name} with "
                 f"dtype={plain.dtype} and entries {plain.ravel()[:3]}; expected dtype={wanted}, as "
-                f"in instances of {statement.id}. Try numbers that {wanted} represents"
+                f"in instances of {statement.id}. Try numbers that {wanted} can represent"
             )
         return there if isinstance(leaf, np.ndarray) else jnp.asarray(there)
 

@@ -38,7 +38,8 @@ MOVES = 5
 longer."""
 CLOSER = 24
 """After an instance has a witness (entries that satisfy the claim), the search gets at most this
-many further rounds to lower the ratio. With a larger value, the reported worst ratio is closer to
+many further rounds to lower the ratio. If the value is larger, the reported worst ratio is closer
+to
 the true one, and the search takes longer. Only the instances with the largest ratios of the sides
 get these further rounds."""
 ENOUGH = 1e-3

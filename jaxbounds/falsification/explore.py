@@ -66,7 +66,8 @@ from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
 """If the squared product of a size's numbers is at least this large, `_most` traces the sampler to
-find the bytes of a draw. With a larger value, the engine traces the samplers of fewer statements.
+find the bytes of a draw. If the value is larger, the engine traces the samplers of fewer
+statements.
 """
 NO_ROOM = "room in memory"
 """The name under which a verdict counts the random draws that did not fit into memory."""

@@ -35,7 +35,7 @@ larger changes of a formula.
 LONGEST, MOST = 100_000, 2**22
 """NumPy runs a program step by step only up to two limits: LONGEST, the executed equations, and
 MOST, the numbers in an array. A program above a limit runs on slightly perturbed instances instead.
-With a larger limit, a single run may take minutes."""
+If a limit is larger, a single run may take minutes."""
 HIDDEN = 1e300
 """The size of terms that the library assumes for a recorded value if a run gave NaN. The assumed
 size gives the value a bar so wide that no change of the value counts; a smaller size would let some

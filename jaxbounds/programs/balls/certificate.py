@@ -90,7 +90,7 @@ class Certificate:
             )
         if self.theorem is None:
             raise Refused(
-                f"{self.id} ({self.form}): this certificate does not hold its instance, "
+                f"{self.id} ({self.form}): this certificate contains no instance, "
                 f"theorem={self.theorem}. Try to make it by jaxbounds.disprove, or run "
                 "`jaxbounds certify --rocq FOLDER`"
             )

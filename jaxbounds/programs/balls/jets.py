@@ -245,7 +245,7 @@ class Jets:
             Undecided: always.
         """
         raise Undecided(
-            "a branch or index of the program goes both ways within the neighbourhood of the point"
+            "the balls do not decide a branch or index of the program on the point's neighbourhood"
         )
 
     def compare(self, name: str, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> int:

@@ -354,7 +354,7 @@ def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values
     ways = list(run.ways(program, Sloped(boxes, [unit(j) for j in range(count)])))
     if len(ways) > 1:
         raise NotSupported(
-            f"the balls leave ways={len(ways)} paths through the program, and slopes need a single "
+            f"ways={len(ways)} paths through the program remain possible, and slopes need a single "
             f"path. Try smaller boxes"
         )
     return ways[0]

@@ -188,7 +188,7 @@ class Laws:
         """
         if x.value is None:
             raise NotSupported(
-                f"a step function needs an operand that is constant along the flow, got law={x}. "
+                f"a step function needs an operand that the flow does not change, got law={x}. "
                 f"Try a constant operand"
             )
         return x.value

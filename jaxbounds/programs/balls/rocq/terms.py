@@ -71,7 +71,7 @@ class Real:
         if self.exact is None:
             raise NotSupported(
                 f"value={self.ball} has no formula in Rocq ({self.why or 'no translation'}). Try a "
-                "witness instead"
+                "witness file instead"
             )
         binds = TIMES if self.exact.denominator > 1 else MINUS if self.exact < 0 else ATOM
         words = fraction_text(self.exact)
