@@ -39,9 +39,8 @@ longer."""
 CLOSER = 24
 """After an instance has a witness (entries that satisfy the claim), the search gets at most this
 many further rounds to lower the ratio. If the value is larger, the reported worst ratio is closer
-to
-the true one, and the search takes longer. Only the instances with the largest ratios of the sides
-get these further rounds."""
+to the true one, and the search takes longer. Only the instances with the largest ratios of the
+sides get these further rounds."""
 ENOUGH = 1e-3
 """The search for an instance's promised entries (`there_is`) ends when the ratio of the sides falls
 to this value. Entries with a ratio this small satisfy the claim well enough. A smaller value spends

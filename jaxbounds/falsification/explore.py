@@ -124,7 +124,7 @@ def _most(draw: Callable, size: Size) -> int:
 def _every(statement: Statement, sampler: Sampler, size: Size) -> Instance | None:
     """Return all points of finite sets.
 
-    The result is None if there are too many points, or if the claim is about means or frequencies.
+    The result is None if there are too many points, or if no single instance can refute the claim.
     """
     if not isinstance(sampler, Drawn) or sampler.own is not None:
         return None

@@ -102,7 +102,7 @@ def extrapolate(bench: Bench, pool: Pool, referee: Asked, seed: int, /) -> None:
     The pool holds all measured instances.
 
     The function skips a form (version of the claim) that an instance of the pool already violates,
-    and a claim about means or frequencies.
+    and a claim that no single instance can refute.
     """
     statement = bench.statement
     if statement.search == "none" or statement.host or statement.kind in ON_AVERAGE:

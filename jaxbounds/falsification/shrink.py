@@ -119,7 +119,7 @@ def enlarged(instance: Instance, /) -> Iterator[Instance]:
 def share(amount: float, /) -> float:
     """Return the least violation that a shrunk instance must have.
 
-    It is 0.1, or half of the original violation if the half is smaller.
+    This violation is 0.1, or half of the original violation if the half is smaller.
     """
     return min(0.1, 0.5 * amount)
 

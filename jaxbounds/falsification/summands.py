@@ -41,8 +41,7 @@ the last place. A larger amount lets more results count as rounding.
 PAIRS = 2
 """Number of pairs of runs with opposite perturbations; the largest change of a result over all
 pairs gives the size of the terms. If there are more pairs, the computed size of the terms is too
-small
-less often."""
+small less often."""
 GRID, LARGEST = 2.0**10, 2.0**12
 """Multiples of 1 / `GRID` below `LARGEST` have sums and products that floats represent exactly.
 If LARGEST or GRID were larger, some products would round.

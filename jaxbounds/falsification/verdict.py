@@ -56,7 +56,7 @@ class Verdict:
             shrink before an instance violates the bound.
         horizon: for claims about trajectories, the number of steps of a trajectory.
         enumerates: the name of the finite class, if the run measured all its members; otherwise
-        empty.
+            empty.
         checked: the names of the hypotheses that every instance was tested for.
         excluded: a dictionary from each reason of rejection to the number of rejected instances.
         sources: the number of instances and the worst ratio of each sampler, of the cases
@@ -148,7 +148,7 @@ class Verdict:
     def aside(self) -> str:
         """The note beside an unexpected status.
 
-        It gives the recorded status, or "must fail" for a twin (a deliberately false variant).
+        The note gives the recorded status, or "must fail" for a twin (a deliberately false variant).
         """
         if self.as_expected:
             return ""
