@@ -470,7 +470,7 @@ class Column(NamedTuple):
     rounding: np.ndarray | None = None
 
     def worst(self, rows: np.ndarray) -> int:
-        """Return the row with the largest value, among the given rows whose instances count.
+        """Return the row with the largest value, among the given rows that count as evidence.
 
         NaN counts as the largest value.
         """

@@ -131,8 +131,8 @@ def bindings(
 
     A change of a ratio of the sides counts if it exceeds the statement's tolerance. The ratio is
     the worst ratio, the recorded mean over the random draws (`Verdict.drawn`), or the ratio of a
-    counterexample. An evaluation that raises counts as a change. All variants (copies with a wrong
-    function) are measured on the instances that the correct functions give.
+    counterexample. An evaluation that raises counts as a change. The function measures all variants
+    (copies with a wrong function) on the same instances, which it draws with the correct functions.
 
     Args:
         statement: a statement of a claim of any kind.

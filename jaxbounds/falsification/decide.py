@@ -35,7 +35,7 @@ LARGE = 1e100
 """If the smaller side exceeds this value, an infinite larger side may be an overflow. A larger
 value counts more bounds with an infinite side as vacuous."""
 BELOW_ONE = "every ratio stays below one"
-"""The reason that a verdict gives for a bound that holds with a distance between its sides."""
+"""The reason that a verdict gives for a bound whose ratio of the sides stays below one."""
 UNNAMED = f"{REACHES_ONE}{NAME_EQUALITY}"
 """Reason that a verdict gives for a bound with a worst ratio near one and no named equality case
 (an instance with equal sides)."""
@@ -53,8 +53,8 @@ def edge(statement: Statement, /) -> float:
 def violation(statement: Statement, m: Measured, /) -> Reals:
     """Return, for each instance, the amount by which it certainly violates the claim.
 
-    The result is -inf for an instance that does not count, for example because it violates a
-    hypothesis.
+    The result is -inf for an instance that does not count as evidence, for example because it
+    violates a hypothesis.
     """
     return np.where(m.counted & (m.low > -np.inf), m.low - edge(statement), -np.inf)
 

@@ -26,7 +26,8 @@ AT_ONCE = 16
 """Number of instances for which the search's chains (parallel runs) run together; a larger value
 takes more memory."""
 ROUNDS = 60
-"""An instance gets at most this many rounds, each with a gradient and a few trial points.
+"""For an instance, the search runs at most this many rounds, each with a gradient and a few trial
+points.
 
 A larger value finds more witnesses (promised entries that satisfy the claim) and takes longer.
 """
@@ -49,8 +50,8 @@ more rounds on very loose claims.
 ODD = "chain"
 """The name of an entry that the search adds to the instance.
 
-The extra entry tells the program whether a chain (one run of the search) minimises the ratio, or
-the gap between the sides.
+The extra entry states whether a chain (one run of the search) minimises the ratio, or the
+difference of the sides.
 """
 BELOW = 2.0
 """Number subtracted from the ratio of a witness (entries that satisfy the claim), so that witnesses
@@ -84,7 +85,7 @@ class Tried(NamedTuple):
     Attributes:
         leaves: the trial entries, each of shape (tried, instances, *shape).
         value: the ratio of the sides, shape (tried, instances); infinite for a trial that does not
-            count or gives NaN.
+            count as evidence or gives NaN.
         gap: the amount by which the sides violate the relation, with the shape of `value`; for an
             `=`, the largest difference of the sides.
         outer: whether each instance meets the hypotheses that do not depend on promised entries,

@@ -49,11 +49,11 @@ def beyond_floats(
 ) -> tuple[Column, str]:
     """Let ball arithmetic decide instances whose sides overflow, if floats give NaN or a violation.
 
-    A violation with two infinite sides counts if the referee confirms it. If the referee finds no
-    violation, no instance with an infinite side counts. The referee decides each instance with an
-    infinite side if there are at most `FAR`, or at most `ALL` of a short program. It decides only
-    `FAR` instances if their sides are infinite by definition. In all other cases every instance
-    counts, and the claim cannot hold.
+    A violation with two infinite sides counts as evidence if the referee confirms it. If the
+    referee finds no violation, no instance with an infinite side counts. The referee decides each
+    instance with an infinite side if there are at most `FAR`, or at most `ALL` of a short program.
+    The referee decides only `FAR` instances if their sides are infinite by definition. In all other
+    cases every instance counts, and the claim cannot hold.
 
     Returns:
         The measurements, and a remark about the instances that do not count; empty if all count.
@@ -106,7 +106,7 @@ def looked_again(
 
     If ball arithmetic does not confirm the largest violation, the function asks ball arithmetic
     about smaller violations. If ball arithmetic confirms a smaller violation, the larger violations
-    do not count.
+    do not count as evidence.
     """
     statement, violating = bench.statement, violation(bench.statement, column.measured)
     index = [f.name for f in statement.forms].index(form.name)

@@ -183,7 +183,7 @@ def all_finite(instance: Instance, xp: Xp, /, axes: int = 0) -> Any:
 def projection(statement: Statement, size: Size) -> Callable[[Instance], Instance]:
     """Return a function that projects an instance onto the hypotheses.
 
-    The function leaves an instance that meets the hypotheses unchanged. For a statement without
+    The function does not change an instance that meets the hypotheses. For a statement without
     hypotheses, the result is `project` itself.
     """
     project, xp = statement.project, np if statement.host else jnp

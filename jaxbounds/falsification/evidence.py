@@ -141,7 +141,7 @@ def _by_many(searched: Searched, form: int, column: Column) -> bool:
 
 
 def distinct_counted(column: Column, /) -> int:
-    """Return the number of different instances that count for one version of the claim."""
+    """Return the number of different instances that are evidence for one claim version."""
     return len(np.unique(column.labels[np.asarray(column.measured.counted)]))
 
 
@@ -172,7 +172,7 @@ def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
 def ailments(
     statement: Statement, pool: Pool, columns: list[Column], searched: Searched, /
 ) -> Iterator[str]:
-    """Yield the reasons why the measurements may be no evidence at all, each with its cure."""
+    """Yield the reasons why the measurements may be no evidence at all, each with advice."""
     for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
         rows = length(batch)
         drawn = source not in ("cases", "search") and rows >= ENOUGH

@@ -38,8 +38,8 @@ class Examples(NamedTuple):
 
     Attributes:
         folder: a folder with a file `<source>/<id>.<form>.<size>.npz` for each example, where
-            <source> identifies the files that define the statement. If None, a run neither reads
-            nor keeps examples.
+            <source> identifies the files that define the statement. If the folder is None, a run
+            neither loads nor stores examples.
         every: whether a run uses all examples, or only examples that violated their claim.
     """
 
@@ -47,7 +47,7 @@ class Examples(NamedTuple):
     every: bool = False
 
     def of(self, statement: Statement, form: Form, size: Size, /) -> Path | None:
-        """Return the file of a form's example at a size; None if the form keeps no example.
+        """Return the path of a form's example at a size; None if runs store no such example.
 
         A form is one version of the claim; its example is the worst instance of earlier runs.
         """

@@ -284,7 +284,7 @@ treats more final ratios as equal.
 
 INNER = 20
 """Factor by which the searches take fewer steps if each step runs an inner search (`there_is`). A
-larger number leaves the searches fewer steps.
+larger number allows the searches fewer steps.
 """
 POINTS = 64
 """If the finite sets of promised entries (`there_is`) have at most this many points, the searches
@@ -325,7 +325,8 @@ class End(NamedTuple):
     Attributes:
         kind: the kind of each search's starting point, such as "worst" or "drawn".
         form: the index of the form (version of the claim) that each search maximises.
-        value: the ratio of the sides at the end of the search; -inf if no instance counted.
+        value: the ratio of the sides at the end of the search; -inf if no instance counted as
+            evidence.
     """
 
     kind: np.ndarray

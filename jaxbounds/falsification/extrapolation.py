@@ -1,9 +1,9 @@
 """Try instances far beyond the random draws.
 
-An instance counts only if ball arithmetic confirms its violation. Far from the draws, a difference
-of large float64 numbers may be rounding, so a violation far from the draws is no evidence by
-itself. The engine asks the referee (ball arithmetic) whether the violation is real. The engine
-discards a violation that the referee does not confirm.
+An instance counts as evidence only if ball arithmetic confirms its violation. Far from the draws, a
+difference of large float64 numbers may be rounding, so a violation far from the draws is no
+evidence by itself. The engine asks the referee (ball arithmetic) whether the violation is real. The
+engine discards a violation that the referee does not confirm.
 """
 
 from collections.abc import Iterator
@@ -64,8 +64,8 @@ def confirm_extrapolated(
 ) -> dict[str, str]:
     """Add the instances that searches found far from the draws to the pool.
 
-    The pool holds all measured instances; draws are random instances. An instance counts only if
-    the referee (ball arithmetic) confirms its violation.
+    The pool holds all measured instances; draws are random instances. An instance counts as
+    evidence only if the referee (ball arithmetic) confirms its violation.
 
     Returns:
         A dictionary from the name of each form (version of the claim) that the referee cannot

@@ -91,7 +91,7 @@ LEAST_SIZES = 3
 larger number leaves more limits undecided."""
 NOISY = 0.1
 """The decision ignores a size if rounding may cause this share of the distance between its sides. A
-larger share keeps more sizes, although their distances may be noise.
+larger share uses more sizes for the decision, although their distances may be noise.
 """
 PAIRS = 3
 """The model c + a / log(parameter) gives a limit c for each pair of neighbouring sizes. At least
@@ -197,7 +197,8 @@ def judged_limit(
 
     The function returns the worst status of all groups of sizes.
 
-    The distance at a size is the largest distance of the sides at an instance that counts.
+    The distance at a size is the largest distance of the sides at an instance that counts as
+    evidence.
 
     Args:
         statement: a statement about a limit of its left side.

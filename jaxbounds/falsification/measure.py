@@ -1,7 +1,7 @@
-"""Measure a statement on one instance: the ratio of each form, and whether the instance counts.
+"""Measure a statement on one instance: each form's ratio, and whether the instance is evidence.
 
-A form is one version of the claim. An instance counts if it meets the hypotheses and its sides
-exceed their stated error.
+A form is one version of the claim. An instance counts as evidence if it meets the hypotheses and
+its sides exceed their stated error.
 
 A program computes a `Reading`, which holds the sides and the hypotheses. The comparison of the
 sides runs separately, for all forms at once. For NumPy instances the comparison runs in NumPy,

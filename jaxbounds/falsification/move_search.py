@@ -52,7 +52,8 @@ class FoundByMoves(NamedTuple):
     Attributes:
         kinds: the kind of each chain's starting point.
         forms: the index of the form (version of the claim) whose ratio each chain maximises.
-        score: the ratio of the sides at the end of each chain; -inf if no instance counted.
+        score: the ratio of the sides at the end of each chain; -inf if no instance counted as
+            evidence.
         accepted: the number of steps that led to a worse instance.
         met: the number of steps to instances that met the hypotheses.
     """
@@ -82,8 +83,8 @@ def measuring(
 ) -> Callable[[Instance], tuple[Instance, Measured, np.ndarray]]:
     """Return a function that projects instances onto the hypotheses, and scores them.
 
-    The score is the ratio of the sides. The score is -inf for an instance that does not count, and
-    for a violation that may be rounding.
+    The score is the ratio of the sides. The score is -inf for an instance that does not count as
+    evidence, and for a violation that may be rounding.
 
     Args:
         bench: the bench, an object that measures instances.

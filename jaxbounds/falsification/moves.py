@@ -3,7 +3,7 @@
 The ratio of an inequality is often largest at vertices, ties or sparse arrays. All chains (runs of
 the search) advance together. The program that measures the draws also measures the chains'
 instances, so the chains need no program of their own. In each step, all chains make the same kind
-of move in the same leaf, and each chain draws its own entries. A chain keeps a new instance that
+of move in the same leaf, and each chain draws its own entries. A chain accepts a new instance that
 has a larger ratio of the sides in the chain's form (version of the claim). The starting points are
 of several kinds, because a single kind may lead all chains to one local maximum.
 """
@@ -193,7 +193,7 @@ class Chains(NamedTuple):
 
     Attributes:
         instances: the last instance of each chain (sequence of moves).
-        score: each chain's last ratio of the sides; -inf if no instance counted.
+        score: each chain's last ratio of the sides; -inf if no instance counted as evidence.
         accepted: the number of steps of each chain that led to a worse instance.
         met: for each chain, the number of steps that gave a new instance which meets the
             hypotheses.
@@ -207,8 +207,8 @@ class Chains(NamedTuple):
 
 Score = Callable[[Instance], tuple[Instance, np.ndarray, np.ndarray]]
 """A function that projects and measures the instances of all chains (parallel runs). The function
-returns the projected instances, their ratios (-inf if the instance does not count), and whether
-each instance meets the hypotheses.
+returns the projected instances, their ratios (-inf if the instance does not count as evidence), and
+whether each instance meets the hypotheses.
 """
 Step = Callable[[Sequence[Leaf], Rng], list[Leaf]]
 """A function that proposes the next leaves (arrays) of all chains (runs) from the current leaves.

@@ -2,7 +2,7 @@
 
 Each search maximises the score of one form (version of the claim): log(ratio), or the ratio itself
 if it is not positive. The search projects every candidate onto the hypotheses, and keeps the best
-candidate that counts. The result is a lower estimate of the supremum.
+candidate that counts as evidence. The result is a lower estimate of the supremum.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,8 @@ class Found(NamedTuple):
     """The result of a search for the worst instance from one starting point.
 
     Attributes:
-        best: the best instance that counted, or the starting point if no instance counted.
+        best: the best instance that counted as evidence, or the starting point if no instance
+            counted.
         accepted: the number of steps that led to a better instance.
         met: the number of steps to instances that met the hypotheses.
     """
@@ -117,7 +118,7 @@ def _replaced(leaves: Sequence[Any], at: Sequence[int], values: Sequence[Any]) -
 def leading(statement: Statement, along: Callable[..., Slopes], /) -> Callable[..., Slopes]:
     """Return a function that computes `slopes` of instances, each for its own form.
 
-    The function also returns a mask of the instances that count.
+    The function also returns a mask of the instances that count as evidence.
     """
     above = np.log(edge(statement)) if statement.is_bound else np.inf
 
@@ -212,13 +213,13 @@ def gradient_search(
 def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[..., Found]:
     """Return a search by random moves, for discrete or nonsmooth statements.
 
-    All chains (runs of the search) run together. A move takes a leaf, or a random fifth of its
+    All chains (runs of the search) run together. A move copies a leaf, or a random fifth of its
     entries, from other drawn instances; or it adds a sparse Gaussian of a random size. A chain
-    keeps a move that raises the score.
+    accepts a move that raises the score.
 
     Args:
         score: the function that scores the instances of all chains.
-        donors: the drawn instances, stacked, from which moves take leaves and entries.
+        donors: the drawn instances, stacked, from which moves copy leaves and entries.
         steps: the number of steps.
     """
     given = [np.asarray(leaf) for leaf in jax.tree.leaves(donors)]
@@ -251,9 +252,9 @@ def random_search(score: Score, donors: Instance, steps: int, /) -> Callable[...
 def host_search(statement: Statement, size: Size, steps: int, /) -> Callable[..., Found]:
     """Return a search by random moves, for statements that run on the host (outside JAX).
 
-    A move changes about one entry, a fifth of the entries, or all entries of a leaf. The move takes
-    new entries from another drawn instance, or adds a Gaussian of a random size to floats. The
-    search keeps a move that raises the score.
+    A move changes about one entry, a fifth of the entries, or all entries of a leaf. The move
+    copies new entries from another drawn instance, or adds a Gaussian of a random size to floats.
+    The search accepts a move that raises the score.
     """
     one, project = measure(statement, size), projection(statement, size)
 

@@ -28,8 +28,8 @@ from jaxbounds.falsification.scales import (
 from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
-"""Rounding may always explain a relative violation up to this value. A larger value leaves more
-violations to ball arithmetic.
+"""Rounding may always explain a relative violation up to this value. If the value is larger, only
+ball arithmetic can confirm more of the violations.
 """
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
 """The engine perturbs the floats of an instance MOVED times. Half of the perturbations are by up to
@@ -48,7 +48,7 @@ more violations for rounding.
 """
 ALONE = 0.5
 """This share of a violation may disappear when the engine measures the instance alone, or measures
-its projection onto the hypotheses. A larger share lets more differences of compilers pass.
+its projection onto the hypotheses. A larger share tolerates larger differences between compilers.
 """
 CERTAIN = 1e3
 """A violation counts only if it exceeds this multiple of the error of a coarse operation. A coarse
@@ -58,8 +58,8 @@ SMALLER = 2.0
 """The advice about rounding proposes sets with entries up to this absolute value. A larger value
 proposes larger sets, in which terms cancel to fewer digits."""
 BESIDE = 1e-9
-"""Share of the largest entry (at least 1) by which rounding may move an instance off its set. A
-larger share asks the referee (ball arithmetic) about more instances at their projections.
+"""Share of the largest entry (at least 1) by which rounding may move an instance off its set. If
+the share is larger, the engine asks the referee (ball arithmetic) about more projected instances.
 """
 DEAR = 1e-2
 """A relative violation above this value needs no second measurement if the statement runs on the

@@ -22,7 +22,7 @@ NEARLY = 0.9
 """Least ratio of the sides at which the function rounds an instance's entries. A smaller value
 rounds instances farther from equality."""
 EQUAL = 1e-12
-"""Largest difference of a kept instance's ratio of the sides from one. A larger value keeps
+"""Largest difference of a kept instance's ratio of the sides from one. A larger value accepts
 instances farther from equality."""
 GRIDS = (1.0, 2.0, 8.0)
 """The function rounds entries in two ways: to multiples of 1 / grid, and to multiples of (the

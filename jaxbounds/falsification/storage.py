@@ -91,7 +91,7 @@ def save_instance(
         instance: the instance as nested dicts of arrays.
         lasting: whether the data must survive a power failure; False for data that a run can make
             again.
-        meta: the description that the file keeps as JSON; see `StoredInstance`.
+        meta: the description that the file stores as JSON; see `StoredInstance`.
     """
     about = json.dumps(meta, sort_keys=True)
     return save_arrays(path, flatten(instance), form=FORMAT, about=about, lasting=lasting)

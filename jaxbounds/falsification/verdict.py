@@ -40,15 +40,15 @@ class Verdict:
             difference. For a probability the worst ratio is the failure frequency divided by the
             level; for an expectation, the mean of lhs divided by the mean of rhs. For a rate the
             worst ratio is the fitted exponent; for a limit, the distance of the sides at the last
-            size. NaN if no instance counted.
-        instances: the number of instances that counted for the verdict.
+            size. NaN if no instance counted as evidence.
+        instances: the number of instances that counted as evidence for the verdict.
         evidence: the kind of evidence, such as "sampled", "searched", "enumerated", "attained" or
             "violated" (with a certificate "disproved"); see `jaxbounds.falsification.evidence`.
         searches: the number of searches for worst instances of this form.
         accepted: the number of search steps that led to a worse instance.
         starts: for each kind of start at the worst size, the number of searches that ended within a
             millionth of the worst ratio, and the number of searches.
-        distinct: the number of different instances that counted for the verdict.
+        distinct: the number of different instances that counted as evidence for the verdict.
         by_size: for each size the worst ratio found.
         near: whether the engine rejected the near-control, a slightly wrong form: the right side is
             1% smaller, or one side of an identity is moved by a millionth.
@@ -63,8 +63,8 @@ class Verdict:
             (hand-written instances) and of the search.
         quantiles: the quantiles 0%, 5%, ..., 100% of the ratios of the draws and cases.
         drawn: the mean of r / (1 + |r|), where r runs over the ratios of the random draws and
-            hand-written cases that count. The mean also shows changes of a formula that leave the
-            worst ratio unchanged.
+            hand-written cases that count as evidence. The mean also shows changes of a formula that
+            leave the worst ratio unchanged.
         values: the values recorded on a few draws and cases, keyed by instance and name ("lhs",
             "rhs", or a judged function). For a value with many entries, the verdict stores two
             weighted sums. Values that all forms share appear in the first form's verdict only.
@@ -148,7 +148,7 @@ class Verdict:
     def aside(self) -> str:
         """The note beside an unexpected status.
 
-        The note gives the recorded status, or "must fail" for a twin (a deliberately false variant).
+        The note gives the recorded status, or "must fail" for a twin (a false variant).
         """
         if self.as_expected:
             return ""
@@ -158,9 +158,9 @@ class Verdict:
 
     @property
     def largest_size(self) -> str:
-        """The last size at which an instance counted, in words; empty if no instance counted.
+        """The last size with an instance that counted as evidence, in words.
 
-        A limit has no largest size, so the text is empty.
+        The text is empty if no instance counted. A limit has no largest size, so the text is empty.
         """
         if self.kind == "limit":
             return ""

@@ -2,8 +2,8 @@
 
 A row lists the parameters of a primitive that the rules read, the parameters that change no value,
 and the parameters that must be unset. If an equation has a parameter that its row does not list, an
-interpreter treats the equation like an unknown primitive. If a primitive is unknown, NumPy leaves
-the program to the compiler, and ball arithmetic refuses the program.
+interpreter treats the equation like an unknown primitive. If a primitive is unknown, the compiler
+runs the program instead of NumPy, and ball arithmetic refuses the program.
 """
 
 from typing import NamedTuple

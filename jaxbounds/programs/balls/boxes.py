@@ -294,7 +294,8 @@ class BoxSearch:
     def step(self) -> None:
         """Enclose the margin on a batch of undecided boxes.
 
-        If a box gets no proof, one of its faces or its two halves replace the box.
+        If the claim is not proved on a box, one of the box's faces or its two halves replace the
+        box.
         """
         taken = [heapq.heappop(self._heap) for _ in range(min(BATCH, len(self._heap)))]
         known = self._equalities

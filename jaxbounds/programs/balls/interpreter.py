@@ -3,7 +3,7 @@
 `enclose` traces a function with `jax.make_jaxpr` and evaluates its equations one by one on balls. A
 discrete choice (an index, a branch, the position of a maximum) may depend on numbers whose balls
 overlap. At an undecided choice the program forks: the interpreter runs the program once for each
-possible choice. The true value lies in the result of one of these runs.
+possible choice. One of the program's runs encloses the true value.
 """
 
 import time

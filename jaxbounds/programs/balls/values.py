@@ -26,7 +26,7 @@ from jaxbounds.ground.jax_internals import JaxprEqn
 
 Reading = Literal["exact", "ulp"]
 """The meaning of a float constant in a program. Under "exact" a float constant means exactly its
-own value. Under "ulp" the constant means every real that may have rounded to it (see `constant`)."""
+own value. Under "ulp" the constant means every real that may have rounded to it; see `constant`."""
 
 ZERO, ONE = arb(0), arb(1)
 NAN, INF = arb("nan"), arb("inf")

@@ -145,11 +145,11 @@ def as_value(x: Any, /) -> Any:
 
 
 Plain = Callable[[JaxprEqn, list[Any]], list[Any]]
-"""A function that takes an equation without inner programs and its operands, and returns its
-results."""
+"""A function from an equation without inner programs, and the equation's operands, to the
+equation's results."""
 Raise = Callable[[IntegerPower, Any, Any, Any], Any]
-"""A function that takes a power of integers, its base, its exponent, and the result of the power's
-last equation; it returns the power."""
+"""A function from four arguments to a power of integers: the power, its base, its exponent, and the
+result of the power's last equation."""
 
 
 class Runner:

@@ -21,7 +21,7 @@ Exact = Callable[..., Fraction | None]
 DIGITS = 2048
 """The largest number of binary digits of a fraction in exact arithmetic.
 
-A larger number keeps longer fractions.
+A larger number stores longer fractions exactly.
 """
 
 
