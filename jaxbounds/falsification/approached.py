@@ -38,9 +38,9 @@ STEPS = (1, 2, 4, 8)
 """Binary logarithms of the scale factors along a way (a sequence of instances with scaled arrays);
 more factors find slower approaches."""
 BACK = (1, 4, 8, 16, 24, 48, 96, 192, 384)
-"""Binary logarithms of the inverse scale factors. These factors change the arrays in the direction
-opposite to the way; more factors find slower approaches. A way is a sequence of instances with
-scaled arrays."""
+"""Binary logarithms of the inverse scale factors. The inverse scale factors change the arrays in
+the direction opposite to the way; more factors find slower approaches. A way is a sequence of
+instances with scaled arrays."""
 CLOSE, FALLS = 1e-6, 1e-5
 """CLOSE and FALLS are distances of a ratio of the sides from one. A way (a sequence of instances
 with scaled arrays) counts only if its last ratios of the sides are within CLOSE of one. If the
@@ -83,8 +83,8 @@ instances as plain.
 """
 FAR = 2.0 ** (max(STEPS) - 1)
 """If a sequence of projected instances changes an array by at least this factor, the array moves to
-0 or to infinity. If the factor is smaller, the sequence ends at the edge of the array's set. A
-larger value makes more sequences count as sequences that end at the edge of a set.
+0 or to infinity. If the array changes by a smaller factor, the sequence ends at the edge of the
+array's set. A larger value makes more sequences count as sequences that end at the edge of a set.
 """
 LEAVES = 6
 """If an instance has at most this many float arrays, the search also scales each array alone.
@@ -285,8 +285,8 @@ def plain_equalities(
 
     The entries of a plain instance are neither tiny nor huge (see `PLAIN`).
 
-    An instance with two zero sides counts only if one side of the bound is always zero, and the
-    sides sum nonzero terms.
+    The function yields an instance with two zero sides only if one side of the bound is always
+    zero, and the sides sum nonzero terms.
     """
     m, found = column.measured, 0
     by_zero = any(np.all(side[m.counted] == 0) for side in (m.lhs, m.rhs))

@@ -129,10 +129,11 @@ def bindings(
 ) -> list[bool]:
     """Return, for each function, whether a mistake in the function changes a verdict or a ratio.
 
-    A change of a ratio of the sides counts if it exceeds the statement's tolerance. The ratio is
-    the worst ratio, the recorded mean over the random draws (`Verdict.drawn`), or the ratio of a
-    counterexample. An evaluation that raises counts as a change. The function measures all variants
-    (copies with a wrong function) on the same instances, which it draws with the correct functions.
+    A ratio of the sides counts as changed if it changes by more than the statement's tolerance. The
+    ratio is the worst ratio, the recorded mean over the random draws (`Verdict.drawn`), or the
+    ratio of a counterexample. An evaluation that raises counts as a change. The function measures
+    all variants (copies with a wrong function) on the same instances, which it draws with the
+    correct functions.
 
     Args:
         statement: a statement of a claim of any kind.

@@ -1,8 +1,8 @@
 """Moves that bring points together, scale over many decades, or refine a single number.
 
-A search by other moves misses three kinds of instances. First, a difference quotient is largest
-where two points nearly meet. Second, a maximum may lie at a scale that no random draw has. Third, a
-spike of a function of one number may lie between the draws.
+A search by the moves of other modules misses three kinds of instances. First, a difference quotient
+is largest where two points nearly meet. Second, a maximum may lie at a scale that no random draw
+has. Third, a spike of a function of one number may lie between the draws.
 """
 
 from collections.abc import Sequence
@@ -121,7 +121,7 @@ def _starts(pool: Pool, at: Place, targets: np.ndarray) -> tuple[Instance, np.nd
 
 
 class _Held:
-    """Keeps, for each version of the claim, the largest violations far from all random draws."""
+    """A store of each claim version's largest violations far from all random draws."""
 
     def __init__(self, forms: int) -> None:
         self.rows: list[list[tuple[float, Any]]] = [[] for _ in range(forms)]
@@ -183,7 +183,7 @@ def search_close(
 
 
 def look_between(bench: Bench, pool: Pool, index: int, /) -> None:
-    """If an instance is one number, measure points between random draws; keep the worst."""
+    """If an instance is one number, measure points between random draws; keep the worst points."""
     statement, size = bench.statement, Size(bench.statement.sizes[index])
     batch, measured = pool.of_size(index)
     leaves, structure = jax.tree.flatten(batch)

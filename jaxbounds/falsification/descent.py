@@ -391,7 +391,7 @@ class Descent:
     def _score(self, instance: Instance) -> Any:
         """Return the ratio minus one, or the sides' difference.
 
-        Both are at most zero if the claim is true.
+        The returned value is at most zero if the claim is true.
         """
         left, right = self._sides(instance)
         missed = instance[ODD] & (left > right)

@@ -35,8 +35,9 @@ ASKED = 2
 about at most this many instances. Each decision takes seconds, so a larger number takes longer.
 """
 FAR, ALL = 16, 512
-"""The referee (ball arithmetic) decides at most FAR instances with infinite sides, or at most ALL
-of a short program. A decision takes up to seconds, so larger numbers take longer."""
+"""The referee (ball arithmetic) decides at most FAR instances with infinite sides. For a short
+program the limit is ALL. Each decision by ball arithmetic about a long program takes seconds, so
+larger numbers take longer."""
 
 
 def _at_row(bench: Bench, pool: Pool, column: Column, row: int) -> tuple[Any, Size, float]:
@@ -53,7 +54,7 @@ def beyond_floats(
     referee finds no violation, no instance with an infinite side counts. The referee decides each
     instance with an infinite side if there are at most `FAR`, or at most `ALL` of a short program.
     The referee decides only `FAR` instances if their sides are infinite by definition. In all other
-    cases every instance counts, and the claim cannot hold.
+    cases every instance counts as evidence, and the claim cannot hold.
 
     Returns:
         The measurements, and a remark about the instances that do not count; empty if all count.

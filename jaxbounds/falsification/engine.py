@@ -49,8 +49,9 @@ instances, and the referee (ball arithmetic) of a shrunk instance."""
 
 
 ASKED = 8
-"""If the shrunk instance is no certain violation, the engine looks for a certain violation among at
-most this many other instances. Each instance takes seconds, so a larger number takes longer.
+"""If ball arithmetic does not confirm the shrunk instance's violation, the engine looks for a
+confirmed violation among at most this many other instances. Each instance takes seconds, so a
+larger number takes longer.
 """
 ENTRIES = 4096
 """The engine shrinks a failing instance if it has at most this many entries.
@@ -425,8 +426,8 @@ def _with_worst(
 def _closest(statement: Statement, column: Column, row: int) -> int:
     """Return an instance with the same ratio as the row's instance.
 
-    The instance has the largest lhs - rhs. All ratios to a zero side are equal, so only the
-    differences tell which instance is the worst.
+    The function chooses the instance of this ratio with the largest lhs - rhs. All ratios to a zero
+    side are equal, so only the differences tell which instance is the worst.
     """
     m = column.measured
     if not statement.is_bound or m.rhs[row] > 0:

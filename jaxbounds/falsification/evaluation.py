@@ -293,9 +293,9 @@ def _refused(problem: ValueError) -> bool:
 def on_the_host(statement: Statement, /) -> Callable[[Instance, Size], Sides]:
     """Wrap the `evaluate` of a host statement (outside JAX), so that the instance stays unchanged.
 
-    `evaluate` gets read-only arrays. If `evaluate` tries to write, the engine runs it again on a
-    writable copy, so the instance stays as drawn. `changes_its_instance` detects an `evaluate` that
-    writes.
+    The engine passes read-only arrays to `evaluate`. If `evaluate` tries to write, the engine runs
+    it again on a writable copy, so the instance stays as drawn. `changes_its_instance` detects an
+    `evaluate` that writes.
     """
 
     def evaluate(instance: Instance, size: Size) -> Sides:

@@ -105,8 +105,8 @@ def evidence(
     A form whose ratio only approaches one, on the sequence of instances named `along`, has no
     equality case. A form is `sharp` if it has an equality case, which its author named or ball
     arithmetic found. A form counts as attained only if its ratio of the sides at an instance is
-    one, up to the tolerance or the stated error. The end of a search counts as attained only if
-    searches from `KINDS` kinds of starts ended there, because starts of one kind may lead to one
+    one, up to the tolerance or the stated error. A search's final ratio counts as attained only if
+    searches from `KINDS` kinds of starting points ended there, because one kind may lead to one
     local maximum. A single hand-written or drawn instance at which both sides agree is enough.
     """
     if decision.status == "fails":
@@ -190,7 +190,7 @@ def ailments(
 
 
 def _equal_draws(statement: Statement, source: str, at: int, batch: Instance) -> str:
-    """Return the reason why the draws of a size are no evidence, with a cure.
+    """Return the reason why the draws of a size are no evidence, with advice.
 
     Args:
         statement: the statement.
@@ -214,7 +214,7 @@ def _equal_draws(statement: Statement, source: str, at: int, batch: Instance) ->
 
 
 def _constant_sides(statement: Statement, lhs: Reals, rhs: Reals) -> str:
-    """Return the reason why constant sides are no evidence, with a cure."""
+    """Return the reason why constant sides are no evidence, with advice."""
     said = "constant over all draws, at least up to rounding"
     if statement.kind == "inequality" and np.allclose(lhs, rhs, rtol=CLOSE, atol=CLOSE):
         zero = not np.any(lhs) and not np.any(rhs)

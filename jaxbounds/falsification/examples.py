@@ -1,8 +1,8 @@
 """The worst instances of earlier runs, which a run tries first and uses as starts of searches.
 
-A form (version of the claim) that should hold has one file for each size, for small instances only.
-Every command that judges the statement uses its files of examples. Claims about means and
-enumerated sets have no examples.
+The folder holds one file for each size of a form (version of the claim) that should hold. The
+library stores only small instances. Every command that judges the statement uses its files of
+examples. Claims about means and enumerated sets have no examples.
 
 
 An example belongs to one statement of one source file. A run must be able to test an example: the

@@ -62,7 +62,7 @@ def _add(bench: Bench, pool: Pool, index: int, instance: Instance) -> None:
 def confirm_extrapolated(
     bench: Bench, pool: Pool, searched: Searched, referee: Asked, /
 ) -> dict[str, str]:
-    """Add the instances that searches found far from the draws to the pool.
+    """Add to the pool the instances that searches found far from the random draws.
 
     The pool holds all measured instances; draws are random instances. An instance counts as
     evidence only if the referee (ball arithmetic) confirms its violation.

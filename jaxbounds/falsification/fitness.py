@@ -24,8 +24,9 @@ only at every other call, and takes longer.
 def repeats(bench: Bench, pool: Pool, columns: list[Column]) -> bool:
     """Return whether repeated measurements of the first and the worst instances agree.
 
-    Two measurements agree if their error bars overlap, or if neither measurement counts. An
-    instance that takes more than `SLOW` seconds is measured again once, any other instance twice.
+    Two measurements agree if their error bars overlap, or if neither measurement counts. The
+    function measures an instance again once if a measurement takes more than `SLOW` seconds,
+    otherwise twice.
     """
     rows = [(0, i) for i in range(len(columns))]
     every = np.arange(len(columns[0].sizes))
@@ -80,7 +81,7 @@ def _cure(watch: TraceWatch) -> str:
 
 
 def rounds_coarsely(watch: TraceWatch) -> str:
-    """If the program rounds coarsely, return the reason why a small violation does not count."""
+    """If the program rounds coarsely, return the reason why a small violation is no evidence."""
     if watch.narrow:
         return next(unfit(watch))
     named = " and ".join(f"{name} (about {APPROXIMATE[name]:g})" for name in watch.approximate)

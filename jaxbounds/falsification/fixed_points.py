@@ -2,7 +2,7 @@
 
 A search executes thousands of equations, so neither NumPy nor ball arithmetic can follow it in
 reasonable time. The value of the function at the best point is the estimate that the search
-returns, and takes a few equations.
+returns. The evaluation of this value executes only a few equations.
 """
 
 import functools

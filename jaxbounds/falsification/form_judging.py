@@ -84,7 +84,8 @@ class FormJudge:
         index: the index of the form among the statement's forms (versions of the claim).
         column: the measurements of the form on all instances; the judge may correct some.
         control: the decision on the control (a deliberately false variant).
-        rejected: whether the same code rejected the control or another deliberately false variant.
+        rejected: whether the rules rejected the control, or another deliberately false variant
+            computed by the same code.
         ill: the reasons against any strong status of the statement; empty if there are none.
         doubt: the reason why the form gets no strong status; empty if there is none.
         near: whether the rules rejected the near-control (a slightly wrong variant).
@@ -178,7 +179,7 @@ class FormJudge:
     def _at_one(self, decision: Decision) -> Decision:
         """Decide about a worst ratio of one.
 
-        The ratio may be approached, attained, or a true bound in ball arithmetic.
+        The decision is "approached", "attained", or a proof of the bound by ball arithmetic.
         """
         given = self.bench, self.pool, self.column, self.index, self.form, self.referee
         unnamed = decision.reason == UNNAMED

@@ -129,10 +129,10 @@ def _is_searched(statement: Statement) -> bool:
 def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.ndarray) -> Cleared:
     """Decide that a bound holds if floats reach equality at an instance and never exceed it.
 
-    Ball arithmetic cannot decide the worst instances, for example at a tie of singular values. Only
-    rounding may lift a ratio of the sides above one. Near an instance with equal sides the ratio
-    must fall. Exceptions are sides that are equal everywhere, and a side that a search computes and
-    that reaches equality.
+    The function serves for worst instances that ball arithmetic cannot decide, for example at a tie
+    of singular values. Only rounding may lift a ratio of the sides above one. Near an instance with
+    equal sides the ratio must fall. The ratio need not fall if the sides are equal everywhere, or
+    if a search computes a side and reaches equality.
     """
     m, statement = column.measured, bench.statement
     if not _are_rounding(bench, pool, column, index, value):
@@ -215,9 +215,10 @@ def _agree(
 
 
 def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> bool:
-    """Return whether the ratio falls at moved instances, as it does if the sides are equal.
+    """Return whether the ratio falls at moved instances.
 
-    The ratio does not fall if both sides only approach each other along a sequence of instances.
+    Near an instance with equal sides, the ratio falls. The ratio does not fall if both sides only
+    approach each other along a sequence of instances.
     """
     ratios = _beside(bench, instance, size, index)
     return bool(len(ratios) and np.all(ratios < 1 - bench.statement.tolerance))

@@ -19,11 +19,12 @@ from jaxbounds.programs.traces import executed
 
 SHORT = 256
 """A program that executes at most this many equations is short: ball arithmetic decides one of its
-instances in about ten milliseconds. A larger number lets more programs take longer."""
+instances in about ten milliseconds. A larger number treats more programs as short, and takes
+longer."""
 
 
 def _within_range(eqn: JaxprEqn, values: list[Any]) -> list[Any]:
-    """Compute one equation.
+    """Compute the results of one equation; refuse an overflow or underflow.
 
     Raises:
         NotInterpreted: if a result leaves the range of floats, above or below.

@@ -69,8 +69,8 @@ def upper_mean(
     """Return an upper confidence bound on a mean of values up to `most`, without a lower limit.
 
     The function raises values below a floor to the floor. Raising values to a floor cannot lower
-    the mean, and gives the values a finite range. The result is the least of the bounds for several
-    floors.
+    the mean, and gives the values a finite range. The result is the smallest of the bounds that the
+    tried floors give.
     """
     values = np.asarray(values, float)
     floors = np.quantile(values, np.linspace(0, 0.9, CLIPS))

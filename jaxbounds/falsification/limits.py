@@ -39,8 +39,8 @@ ENDS, TAIL, FASTER = 0.8, 0.1, 1.01
 """Criteria for a distance between the sides that tends to a positive limit. Each drop of the
 distance's logarithm is at most ENDS times the preceding drop. From step to step, the ratio of
 successive drops of the log distance grows by at most the factor FASTER. All further drops of the
-log distance add up to at most TAIL. For a slow decay to zero, the ratio of drops rises to one.
-Larger values let the library find a positive limit of the distance more often.
+distance's logarithm add up to at most TAIL. For a slow decay to zero, the ratio of drops rises to
+one. Larger values let the library find a positive limit of the distance more often.
 """
 
 
@@ -84,7 +84,7 @@ most the share SMALL of the distance. Larger values find a positive limit more o
 """
 PLATEAU, FLAT = 4, 1e-3
 """The distance counts as constant if its last PLATEAU values differ at most by the share FLAT. A
-larger PLATEAU requires more sizes; a larger FLAT calls a slow decay a plateau.
+larger PLATEAU requires more sizes; a larger FLAT mistakes more slow decays for constants.
 """
 LEAST_SIZES = 3
 """A limit needs at least this many sizes whose distance is not dominated by rounding (see NOISY). A

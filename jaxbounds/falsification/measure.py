@@ -3,9 +3,9 @@
 A form is one version of the claim. An instance counts as evidence if it meets the hypotheses and
 its sides exceed their stated error.
 
-A program computes a `Reading`, which holds the sides and the hypotheses. The comparison of the
-sides runs separately, for all forms at once. For NumPy instances the comparison runs in NumPy,
-without a compilation.
+A program computes a `Reading`, which holds the sides and the hypotheses. A separate function
+compares the sides of all forms at once. For NumPy instances the comparison runs in NumPy, without a
+compilation.
 """
 
 import contextlib

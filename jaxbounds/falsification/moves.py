@@ -258,8 +258,8 @@ def one_leaf(
     Args:
         leaves: the leaves of all chains (parallel runs of the search).
         rng: the source of random moves.
-        discrete: the indices of leaves in finite sets, which move to neighbours. Other leaves move
-            only if they hold floats.
+        discrete: the indices of the leaves in finite sets; such a leaf moves to a neighbouring
+            point of its set. Other leaves move only if they hold floats.
     """
     movable = [i for i, leaf in enumerate(leaves) if can_move(i, leaf, discrete)]
     if not movable:

@@ -46,7 +46,7 @@ class NotedAt(NamedTuple):
 
     The source is a sampler's name, "every" for an enumerated set, or "cases".
 
-    `start` is the index of the first instance in the whole batch of that source.
+    `start` is the index of the first of these instances in the source's whole batch.
     """
 
     size: int

@@ -238,7 +238,8 @@ class Promises:
     def _of_sets(self, own: Instance) -> list[dict[str, Any]]:
         """Return starting points for the promised entries (the entries of `there_is`).
 
-        The starting points are draws, extreme points, corners and sparse points of the sets.
+        The search's starting points are random draws, extreme points, corners and sparse points of
+        the sets.
         """
         sets, size = self.sets, self.size
 

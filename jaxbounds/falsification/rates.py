@@ -75,7 +75,7 @@ def _settled_aside(x: Reals, q: Reals, sense: Sense, /) -> float:
 
     The result is 0 if the local exponents approach the claimed exponent from step to step.
 
-    A fit over all sizes may agree only because of the small sizes.
+    A fit over all sizes may agree with the claim only because of the small sizes.
     """
     if len(x) < 4:
         return 0.0

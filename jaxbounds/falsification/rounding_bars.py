@@ -37,9 +37,9 @@ LONGEST, MOST = 100_000, 2**22
 MOST, the numbers in an array. A program above a limit runs on slightly perturbed instances instead.
 If a limit is larger, a single run may take minutes."""
 HIDDEN = 1e300
-"""The size of terms that the library assumes for a recorded value if a run gave NaN. The assumed
-size gives the value a bar so wide that no change of the value counts; a smaller size would let some
-changes count.
+"""The size of terms that the library assumes for a recorded value if a run gave NaN. This size
+makes the value's error bar so wide that every change lies within the bar. A smaller size would
+leave some changes outside the bar.
 """
 OFTEN = 1e-8
 """Least relative error bar of the values of a program that NumPy does not run step by step.

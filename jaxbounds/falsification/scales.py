@@ -203,7 +203,7 @@ def _compared(
 
 
 def _unless(one: Judged, again: Judged, statement: Statement) -> Judged:
-    """Replace measurements by a second measurement.
+    """Replace doubtful measurements by a second measurement.
 
     The result is `again` at the instances where only `one` shows a violation, and `one` at all
     other instances.

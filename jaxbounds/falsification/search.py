@@ -65,7 +65,7 @@ def _better(score: Any, counted: Any, best: Any) -> Any:
 
 
 def _leads(statement: Statement, m: Measured, instance: Instance, /, *, axes: int = 0) -> Any:
-    """Return whether an instance (or each of a batch) counts, without a violation by rounding."""
+    """Return whether an instance (or each of a batch) is evidence, without a rounding violation."""
     return m.counted & ~is_noise(statement, m, largest_entry(instance, np, axes=axes))
 
 

@@ -32,19 +32,19 @@ SMALL = 1e-6
 ball arithmetic can confirm more of the violations.
 """
 ULPS, NEAR, MOVED = 4, 2.0**-20, 16
-"""The engine perturbs the floats of an instance MOVED times. Half of the perturbations are by up to
-ULPS units in the last place. The other half of the perturbations are by up to ULPS NEAR |x| for an
-entry x, like the rounding of a sum with larger numbers. Larger values mistake more violations for
-rounding.
+"""The engine perturbs the floats of an instance MOVED times. Half of the perturbations change an
+entry by up to ULPS units in the last place. The other half of the perturbations change an entry x
+by up to ULPS NEAR |x|, like the rounding of a sum with larger numbers. Larger values mistake more
+violations for rounding.
 """
 ROOT = 2.0**-26
 """If the instance's entries have size 1, a side up to this absolute value may be the square root of
 a rounding error. A larger value mistakes more violations for rounding.
 """
 LARGE = 1e6
-"""The rounding of the sides scales with the instance's largest entry; a larger entry than this
-number counts as this number, because a larger entry may have other units. A larger limit mistakes
-more violations for rounding.
+"""The rounding error of the sides grows with the instance's largest entry. An entry above this
+limit counts as the limit, because a larger entry may have other units. A larger limit mistakes more
+violations for rounding.
 """
 ALONE = 0.5
 """This share of a violation may disappear when the engine measures the instance alone, or measures
@@ -257,7 +257,10 @@ def _stays_beside(bench: Bench, index: int, there: Instance, size: Size, value: 
 
 @dataclass(frozen=True)
 class _There:
-    """A function of instances that first projects an instance onto the hypotheses."""
+    """A wrapper around a function of instances.
+
+    The wrapper first projects the instance onto the hypotheses.
+    """
 
     function: Callable[[Instance, Size], Any]
     project: Callable[[Instance, Size], Instance]

@@ -23,16 +23,16 @@ from jaxbounds.falsification.moves import is_float
 from jaxbounds.falsification.second_opinion import Asked, clears_at_the_set
 
 LEAST = 1e-3
-"""In the second run, an instance counts only if its larger side has at least this value. A side of
-this size that is the square root of a cancelled difference has an error of about 1e-13. A larger
-value excludes more instances with small sides.
+"""In the second run, an instance counts only if its larger side has at least this value. If a side
+of this size is the square root of a cancelled difference, its error is about 1e-13. A larger value
+excludes more instances with small sides.
 """
 ASKED = 12
 """The referee (ball arithmetic) decides at most this many violating instances. Each decision by
 ball arithmetic takes tenths of seconds, so a larger number takes longer."""
 TINY = 1e-150
 """Products of two numbers up to this absolute value lose digits or are zero in float64. A larger
-value attributes more accepted controls to such lost digits."""
+value attributes more accepted controls to lost digits."""
 TRY_ZERO = "Try the relation '=' and false=[1.0]"
 """The advice for a claim whose two sides are zero, because a multiple of zero is no false
 variant."""

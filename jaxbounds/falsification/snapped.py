@@ -1,4 +1,4 @@
-"""Round the entries of a bound's best instances, and measure these readable neighbours.
+"""Round the entries of the instances with a bound's largest ratios; measure the results.
 
 A search ends near an equality case (an instance with equal sides), but its floats miss the case by
 rounding. An instance with rounded entries is often exactly the equality case, for example at unit

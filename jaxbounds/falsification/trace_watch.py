@@ -159,8 +159,9 @@ class TraceWatch:
     def program(self, closed: Any, given: Sequence[Any], /, retrace: Callable[[], Any]) -> None:
         """Record a trace's operations.
 
-        If the trace misses a judged function, trace again from scratch. JAX does not trace a
-        function again if it has traced or cached the function for another statement.
+        If the trace does not call a judged function, the watch traces the function again from
+        scratch. JAX does not trace a function again if it has traced or cached the function for
+        another statement.
 
         Args:
             closed: the traced program of the function.

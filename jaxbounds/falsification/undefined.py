@@ -95,7 +95,7 @@ def _places(statement: Statement, pool: Pool) -> list[_Place]:
 def _covering(places: Sequence[_Place], lost: np.ndarray, counted: np.ndarray) -> list[_Place]:
     """Return a few conditions, one of which holds at every NaN instance; else [].
 
-    Among conditions that explain equally many instances, the one that excludes the fewest other
+    If conditions explain equally many instances, the condition that excludes the fewest other
     instances comes first.
     """
     chosen, left = list[int](), lost

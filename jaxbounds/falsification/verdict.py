@@ -46,8 +46,8 @@ class Verdict:
             "violated" (with a certificate "disproved"); see `jaxbounds.falsification.evidence`.
         searches: the number of searches for worst instances of this form.
         accepted: the number of search steps that led to a worse instance.
-        starts: for each kind of start at the worst size, the number of searches that ended within a
-            millionth of the worst ratio, and the number of searches.
+        starts: for each kind of starting point at the worst size, two numbers: the searches that
+        ended within a millionth of the worst ratio, and all searches.
         distinct: the number of different instances that counted as evidence for the verdict.
         by_size: for each size the worst ratio found.
         near: whether the engine rejected the near-control, a slightly wrong form: the right side is
@@ -61,13 +61,15 @@ class Verdict:
         excluded: a dictionary from each reason of rejection to the number of rejected instances.
         sources: the number of instances and the worst ratio of each sampler, of the cases
             (hand-written instances) and of the search.
-        quantiles: the quantiles 0%, 5%, ..., 100% of the ratios of the draws and cases.
+        quantiles: the quantiles 0%, 5%, ..., 100% of the ratios of the random and hand-written
+        instances.
         drawn: the mean of r / (1 + |r|), where r runs over the ratios of the random draws and
             hand-written cases that count as evidence. The mean also shows changes of a formula that
             leave the worst ratio unchanged.
-        values: the values recorded on a few draws and cases, keyed by instance and name ("lhs",
-            "rhs", or a judged function). For a value with many entries, the verdict stores two
-            weighted sums. Values that all forms share appear in the first form's verdict only.
+        values: the values recorded on a few random and hand-written instances, keyed by instance
+            and name ("lhs", "rhs", or a judged function). For a value with many entries, the
+            verdict stores two weighted sums. Values that all forms share appear in the first form's
+            verdict only.
         control: the status and the worst ratio of the deliberately false variant.
         certificate: the result of ball arithmetic, if `jaxbounds.certify` certified the form.
         witness_file: the path of the witness (a file from which any program can check the failure)
@@ -160,7 +162,8 @@ class Verdict:
     def largest_size(self) -> str:
         """The last size with an instance that counted as evidence, in words.
 
-        The text is empty if no instance counted. A limit has no largest size, so the text is empty.
+        The text is empty if no instance counted. For a claim about a limit the text is empty,
+        because a limit has no largest size.
         """
         if self.kind == "limit":
             return ""

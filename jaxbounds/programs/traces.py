@@ -168,8 +168,8 @@ def draws(program: Jaxpr, held: list[bool], /) -> bool:
 
     Args:
         program: the traced program.
-        held: for each constant and then for each input of the program a boolean; True marks a held
-            value, which must not change.
+        held: a boolean for each constant, then for each input, of the program; True marks a value
+            that must not change (a held value).
     """
     found, _ = _followed(program, held)
     return found

@@ -43,7 +43,7 @@ A larger number takes more memory.
 MARGIN = 1e-6
 """The smallest violation, relative to the larger side, at which `BoxSearch` calls a claim false.
 
-A larger value leaves more small violations undecided. The value must exceed the rounding of the
+A larger value leaves more small violations undecided. MARGIN must exceed the rounding errors of the
 irrational constants in a program.
 """
 NARROW, CLOSE, VERY_NARROW = 2.0**-4, 0.02, 2.0**-10
@@ -227,19 +227,19 @@ class Touching(Protocol):
 
     @property
     def spent(self) -> bool:
-        """Tell whether the search for regions has ended."""
+        """Tell whether the search for regions around equalities has ended."""
 
     def find_region(self, box: Box) -> bool:
-        """Look for a region inside a box, and tell whether the search found one."""
+        """Look in a box for a region with a proof; tell whether the search found a region."""
 
     def settles(self, box: Box) -> bool:
         """Tell whether one proof shows the claim on the whole box, without splitting the box."""
 
     def covered(self, point: Sequence[float]) -> bool:
-        """Tell whether a region contains a point."""
+        """Tell whether a proved region contains a point."""
 
     def holds(self, box: Box) -> bool:
-        """Tell whether a region contains a box."""
+        """Tell whether a proved region contains a box."""
 
     def cut(self, box: Box) -> tuple[int, float] | None:
         """Return axis and coordinate of a region's boundary inside a box; None if there is none."""

@@ -14,8 +14,8 @@ from jaxbounds.programs.balls.values import INF
 
 Word = Literal["disproved", "disproved as coded", "undecided"]
 DIGITS, LARGEST = 30, 4000
-"""The number of digits that an interval's ends get in texts, and the largest exponent of ten that
-is written out in digits.
+"""DIGITS is the number of digits of an interval's ends in texts. LARGEST is the largest exponent of
+ten that the text writes out in digits.
 
 Larger numbers of digits make longer texts.
 """

@@ -112,8 +112,8 @@ class Jets:
     def variable(self, j: int, value: Coefficient) -> Jet:
         """Return the Taylor polynomial of coordinate j.
 
-        Its constant term is the coordinate's value at the point, and its coefficient of variable j
-        is one.
+        The polynomial's constant term is the coordinate's value at the point, and its coefficient
+        of variable j is one.
         """
         jet = self.constant(value)
         place = self._place[tuple(int(i == j) for i in range(self.count))]

@@ -301,7 +301,10 @@ def _fixed(box: Box, values: dict[int, float]) -> Box:
 
 
 def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
-    """Yield candidate weights: small combinations of the basis, fewest negatives first."""
+    """Yield candidate weights: small combinations of the basis.
+
+    Weights with the fewest negative numbers come first.
+    """
     found = set()
     for factors in itertools.product((0, 1, -1, 2, -2), repeat=len(basis)):
         weights = [sum((f * b[j] for f, b in zip(factors, basis)), Fraction(0))

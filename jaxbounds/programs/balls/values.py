@@ -150,8 +150,9 @@ float32. A larger number treats more constants as rounded.
 def is_short(x: float, /, digits: int = 53) -> bool:
     """Tell whether a constant counts as exact: an integer or fraction with few binary digits.
 
-    An integer may have half of the type's digits, a fraction half of float32's digits. A constant
-    below `RESIDUE` does not count as exact, because it may be the residue of a cancellation.
+    An integer counts as exact with at most half of its type's digits, a fraction with at most half
+    of float32's digits. A constant below `RESIDUE` does not count as exact, because it may be the
+    residue of a cancellation.
     """
     if x == 0 or not math.isfinite(x):
         return True
