@@ -86,8 +86,10 @@ class FormJudge:
         control: the decision on the control (a deliberately false variant).
         rejected: whether the rules rejected the control, or another deliberately false variant
             computed by the same code.
-        ill: the reasons against any strong status of the statement; empty if there are none.
-        doubt: the reason why the form gets no strong status; empty if there is none.
+        ill: the reasons why no form of the statement can get the status `holds` or `consistent`;
+            empty if there are none.
+        doubt: the reason why the form cannot get the status `holds` or `consistent`; empty if there
+            is none.
         near: whether the rules rejected the near-control (a slightly wrong variant).
         left_out: a dictionary from each reason of rejection to the number of rejected instances.
         wrapped: the instances at which integers of the form overflow.
@@ -198,7 +200,7 @@ class FormJudge:
         return decision
 
     def _guarded(self, decision: Decision) -> Decision:
-        """Replace a strong status by `inconclusive` if there is a reason against it."""
+        """Replace the status `holds` or `consistent` by `inconclusive` if the form is in doubt."""
         statement, pool, form = self.bench.statement, self.pool, self.form
         unsure = lambda reason: Decision("inconclusive", decision.ratio, reason)
         if decision.status in ("holds", "consistent") and not self.rejected:

@@ -260,7 +260,10 @@ def judged(bench: Bench, batch: Instance, size: Size, form: int, /) -> Judged:
 
 
 def _doubtful(statement: Statement, m: Measured, batch: Instance, large: bool) -> np.ndarray:
-    """Return a mask of the violations that may be rounding; of all violations if `large`."""
+    """Return a mask of the violations that may be rounding.
+
+    If `large` is set, the mask marks all violations.
+    """
     if statement.relation == "=":
         return np.asarray(m.counted & (m.value > statement.tolerance))
     largest = largest_entry(batch, np, axes=1)
@@ -426,9 +429,9 @@ def _size_with_moving_axis(
 
 
 def look_at_large_violations(bench: Bench, pool: Pool, column: Column, form: int, /) -> Column:
-    """Measure a form. The function measures all violations relative to the terms of the sides.
+    """Measure a form (version of the claim) at all sizes.
 
-    A form is one version of the claim.
+    The function measures all violations relative to the terms of the sides.
     """
     if not is_looked_at(bench.statement):
         return column

@@ -77,7 +77,7 @@ def _extremum(fold: Rule, of_flags: Rule) -> Rule:
 def _position(better: Callable[[arb, arb], bool]) -> Rule:
     """Return the rule for `argmax` or `argmin`.
 
-    The interpreter runs the program once for each possible position.
+    The interpreter runs the program once for each possible position of the maximum or minimum.
     """
 
     def first(row: np.ndarray, run: Any) -> int:

@@ -152,7 +152,8 @@ class Laws:
     def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
         """Compare two constant entries by their balls.
 
-        For other entries return 2 (undecided), and require that both entries follow the same law.
+        If an entry is not constant, return 2 (undecided), and require that both entries follow the
+        same law.
         """
         if a.value is not None and b.value is not None:
             return functions.COMPARISONS[name](a.value, b.value)
