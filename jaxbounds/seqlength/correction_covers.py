@@ -13,10 +13,10 @@ least epsilon_j^2 / (B_x^2 rho_j) = epsilon^2 / (B B_x^2). The projection does n
 because W is in the class. At the start F(W) <= q sum_j r_j <= q B, so there are at most q x^2
 corrections.
 
-Each correction is a letter of the code: a row, a point, a sign and the row's level. A corrected row
-has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 and the row's level l_j is at most ceil(log_q(q
-x^2)). The letters alone determine V, and V is in the class. The cover is therefore internal and
-strict, and
+The code has one letter for each correction: a row, a point, a sign and the row's level. A corrected
+row has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 and the row's level l_j is at most ceil(log_q(q
+x^2)). The letters of the code determine the last V, and this V is in the class. The cover is
+therefore internal and strict, and
 
     ln N <= floor(q x^2) ln(2 k N (ceil(log_q(q x^2)) + 1) + 1).
 """

@@ -16,7 +16,10 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import traced
 
 LARGEST_CLASS = 16
-"""Exact covering numbers allow at most this many functions. One more function doubles the time."""
+"""Exact covering numbers allow at most this many functions.
+
+Each additional function doubles the running time.
+"""
 
 
 class Staircase(NamedTuple):

@@ -1,9 +1,10 @@
 """Dudley's entropy integral: exact for step functions, closed forms, and sharpened variants.
 
 For classes with values in [-B, B], Rad_m <= c inf_delta (delta + int_delta^B sqrt(ln N(epsilon) /
-m) d epsilon). The paper does not state c. The bound is certified (proved, with explicit constants)
-for c = 12. The variant 4 delta + 12 int, with the same integral, is also certified, and it is
-smaller. A function without an argument for c returns the bracket, which is the bound with c = 1.
+m) d epsilon). The paper does not state the constant c. The bound is certified (proved, with
+explicit constants) for c = 12. The variant 4 delta + 12 int, with the same integral, is also
+certified, and it is smaller. A function without an argument for c returns the bound with c = 1 (the
+bracket).
 """
 
 import functools
@@ -49,7 +50,7 @@ def _floats(xp: Any, /, *values: ArrayLike) -> Iterator[Array | np.ndarray]:
 
 
 def inverse_square(A: ArrayLike, m: ArrayLike, B: ArrayLike, /) -> Values | Array:
-    """Compute b + b ln(B / b), Dudley's bracket for ln N = A / epsilon^2.
+    """Compute b + b ln(B / b), the minimum over delta of Dudley's bound for ln N = A / epsilon^2.
 
     Here b = sqrt(A / m). If b >= B, the value is B.
     """
@@ -83,9 +84,9 @@ def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
 def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """Minimise delta + (B - delta) a + b ln(B / delta) over 0 < delta <= B.
 
-    This is Dudley's bracket for ln N = A / epsilon^2, with an offset a (Appendix C). The minimum is
-    `interior_value` if the minimiser `best_delta` is below B. Otherwise the minimum is B, at delta
-    = B.
+    Dudley's bound minimises this expression for a covering number with ln N = A / epsilon^2 and an
+    offset a (Appendix C). The minimum is `interior_value` if the minimiser `best_delta` is below B.
+    Otherwise the minimum is B, at delta = B.
     """
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)

@@ -3,7 +3,7 @@
 The module folds biases into weights. A query bias becomes a constant coordinate of the CLS token. A
 key bias shifts all scores of a head equally, so the module drops it. The value and output biases
 become one offset. The factor 1 / sqrt(d_k) becomes part of the attention map. The module refuses
-any other parameter and names it.
+every other parameter; the error names the parameter.
 """
 
 import math

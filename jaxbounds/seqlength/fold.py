@@ -2,8 +2,8 @@
 
 If the model does not fit, this module lists every reason. Parameters do not show residual
 connections, masks and activations. If the caller gives the model's outputs, the module finds out
-whether the model has such parts. Without outputs, the module lists parts that the model may have as
-unseen.
+whether the model has parts that the parameters do not show. Without the model's outputs, the module
+lists these parts as unseen, because the model may have them.
 """
 
 import itertools
@@ -39,7 +39,8 @@ networks and takes more time.
 DEEPEST = 12
 """The function finds the order of the dense layers if their number is at most this number.
 
-Otherwise the caller gives the order. A larger number tries more orders.
+If there are more dense layers, the caller gives the order. With a larger number, the function tries
+more orders.
 """
 
 AGREE = 1e-3
@@ -199,7 +200,8 @@ def fold(
         X: the inputs of the attention layer, with shape (m, T, d).
         outputs: the model's own outputs on `X`. The function chooses the activations that reproduce
             these outputs. Agreement means a largest difference of at most a thousandth of the
-            largest output. Agreement also shows that the model has no unseen parts.
+            largest output. If the network agrees with the model's outputs, the model has no unseen
+            parts.
     """
     layers = read_layers(model)
     if layers.reasons and not layers.reasons[0].paths:  # the model has no parameters

@@ -12,8 +12,8 @@ def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> V
     """Compute the tail 3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m).
 
     The loss has values in [-c, c]. The proof uses McDiarmid's inequality three times, each time at
-    delta/3: for both signs of the gap, and for the Rademacher complexity Rad. The deviation of Rad
-    enters the bound twice.
+    delta/3: for both signs of the gap, and for the Rademacher complexity Rad. The deviation of the
+    empirical Rademacher complexity Rad enters the bound twice.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).
@@ -42,7 +42,7 @@ def generalization_gap(
     L_D is the expected loss and L_S the mean loss on the sample. The bound is 2 `lipschitz` Rad
     plus the tail. Hypotheses have scalar outputs. The loss has values in [-c, c] and is
     `lipschitz`-Lipschitz in the output. `sharp=False` uses the printed tail. All constants are
-    explicit.
+    explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

@@ -44,7 +44,8 @@ def _checked(x: ArrayLike, **dimensions: Count) -> Any:
 def sparsity_needed(x: ArrayLike, /) -> Values | Array:
     """Return the least whole K with B / (1 + sqrt K) < epsilon, for x = B / epsilon; 0 if x < 1.
 
-    K = floor((x - 1)^2) + 1 <= x^2 for x >= 1, so Lemmas 3.3 and 3.6 need no rounding up.
+    For x >= 1 the number of terms is K = floor((x - 1)^2) + 1 <= x^2, so Lemmas 3.3 and 3.6 need no
+    rounding up.
 
     Raises:
         Refused: if x is negative or not finite.
@@ -58,7 +59,7 @@ def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 
     The result bounds the log covering number for the argument x = B_w B_x / epsilon, if
     ||W||_{1,infinity} <= B_w (columns) and inputs have l_1 norm at most B_x. All constants are
-    explicit.
+    explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if k or d is below 1, or x is negative or not finite. Every function of this
@@ -108,7 +109,7 @@ def lemma_3_5_explicit(
     The result bounds the log covering number for the argument x = B_w B_x / epsilon, if
     ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. Here q = `ratio` > 1
     and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` builds the cover and
-    contains the proof. All constants are explicit.
+    contains the proof. All constants are explicit; no O(.) hides any of them.
     """
     scale, xp = _checked(x, k=k, points=points), array_module(x, k, points)
     corrections = ratio * xp.maximum(scale, 1.0) ** 2
@@ -136,8 +137,8 @@ def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
 
     Every cover of one-row maps on N <= d orthonormal points (B_x = 1, x = B_w / epsilon) has at
     least this log size. The rows (B_w / sqrt s) times a sum of s signed points differ by B_w / sqrt
-    s >= 2 epsilon at some point. An open ball of radius epsilon therefore contains at most one of
-    these rows.
+    s >= 2 epsilon at some point. Every open ball of radius epsilon therefore contains at most one
+    of the constructed rows.
     """
     scale, xp = _checked(x, points=points), array_module(x, points)
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, points) else scipy.special.gammaln
@@ -164,7 +165,8 @@ def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.6's bound x^2 ln(2dk + 1).
 
     The result bounds the log covering number for the argument x = B_w B_x / epsilon, if ||W||_{1,1}
-    <= B_w and inputs have l_2 norm at most B_x. All constants are explicit.
+    <= B_w and inputs have l_2 norm at most B_x. All constants are explicit; no O(.) hides any of
+    them.
     """
     return _checked(x, k=k, d=d) ** 2 * log(2 * d * k + 1, x)
 

@@ -76,7 +76,7 @@ def logarithmic_dudley(
 
     The value is at most B. Each member of the cover gives `signs` functions (one for each sign and
     coordinate), as in Appendix C. The Rademacher complexity is at most 12 times the value
-    (`dudley.CERTIFIED`). All constants are explicit.
+    (`dudley.CERTIFIED`). All constants are explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if m < 1, B or kappa is not positive, or there is no sign.
@@ -117,9 +117,9 @@ def corollary_D_0_2_explicit(
 ) -> float:
     """Compute 2 B min(B_x, 12 E), Corollary D.0.2 with its logarithms.
 
-    E is the bracket of Dudley's bound in closed form (`logarithmic_dudley`). `product` is B = B_w
-    B_Wc L_sigma B_Wv over columns (erratum E4). The value is certified, and all constants are
-    explicit.
+    E is the minimum in Dudley's bound with c = 1, in closed form (`logarithmic_dudley`). `product`
+    is B = B_w B_Wc L_sigma B_Wv over columns (erratum E4). The value is certified, and all
+    constants are explicit.
     """
     entropy = entropy_D_0_2(B_x, B_QK, d, softmax_constant=softmax_constant)
     E = logarithmic_dudley(entropy, m, B_x, signs=2 * d)
@@ -154,7 +154,7 @@ def corollary_F_0_2_explicit(
     *,
     softmax_constant: float = 2.0,
 ) -> float:
-    """Compute Corollary F.0.2 with its logarithms: 12 times the bracket of Dudley's bound.
+    """Compute Corollary F.0.2 with its logarithms: 12 times the minimum in Dudley's bound.
 
     The value is at most B_w.
 

@@ -23,12 +23,13 @@ PerTerm = Float[Array | np.ndarray, "terms"]
 
 
 class Budget(NamedTuple):
-    """The result of Lemma E.1: how epsilon is divided among the covers.
+    """The result of Lemma E.1: the division of the scale epsilon among the covers.
 
     Attributes:
         log_covering: the total log size of the cover.
         scales: the scale epsilon_i of each term's cover.
-        shares: the part of epsilon and of the log size that each term uses; the parts sum to 1.
+        shares: the fraction of epsilon and of the log size that each term uses; the fractions sum
+            to 1.
     """
 
     log_covering: Values | Array
@@ -160,8 +161,8 @@ def theorem_4_2(
 ) -> Values | Array:
     """Compute (gamma + eta)^3, Theorem 4.2's printed value of epsilon^2 ln N.
 
-    The paper's proof does not give this value (erratum E10). This value may be larger or smaller
-    than the proof's value.
+    The paper's proof does not give this value (erratum E10). The printed value may be larger or
+    smaller than the proof's value.
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -178,8 +179,9 @@ def theorem_4_2(
 def terms_derived(norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: int, /) -> Terms:
     """List the pairs (C_i, beta_i) of the last display in the proof of Theorem 4.2.
 
-    The list inherits two faults of the paper. Lemma E.2 is false at i = 1 (erratum E9). The covers
-    of W_c and of the first W_v are for inputs of norm 1 (erratum E10).
+    The list of pairs (C_i, beta_i) inherits two faults of the paper's proof. Lemma E.2 is false at
+    i = 1 (erratum E9). The covers of W_c and of the first W_v are for inputs of norm 1 (erratum
+    E10).
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -203,12 +205,12 @@ def terms_corrected(
 ) -> Terms:
     """List the pairs (C_i, beta_i) that a correct proof of Theorem 4.2 gives.
 
-    Each matrix has its own constant. The inputs of layer 1 have norm at most B_x, and the inputs of
-    W_c have norm at most L_sigma. The W_QK term of layer i uses a cover for inputs of norm r_i. The
-    beta_i of this W_QK term also has the factor r_i^2: the keys contribute r_i, and the values
-    contribute r_i. Here r_1 = B_x, and r_i = 1 in later layers. `softmax_constant=1.0` sharpens the
-    list. If a layer has H heads, each matrix occurs H times, and the perturbation of the layer's
-    output is a sum over the H heads.
+    Each matrix has its own constant C for the log size of its cover. The inputs of layer 1 have
+    norm at most B_x, and the inputs of W_c have norm at most L_sigma. The W_QK term of layer i uses
+    a cover for inputs of norm r_i. The beta_i of this W_QK term also has the factor r_i^2: the keys
+    contribute r_i, and the values contribute r_i. Here r_1 = B_x, and r_i = 1 in later layers.
+    `softmax_constant=1.0` sharpens the list. If a layer has H heads, each matrix occurs H times,
+    and the perturbation of the layer's output is a sum over the H heads.
 
     Raises:
         Refused: if there is no layer or no head.
@@ -246,8 +248,8 @@ def constants_4_2_1_corrected(
     """Compute the constants C of Corollary 4.2.1 for inputs of l_2 norm 1, corrected.
 
     Every matrix has ||.||_{1,1} at most B (Lemma 3.6). The paper uses ln(2dk + 1) for every matrix.
-    W_QK needs ln(2d^2 + 1), which is larger if k < d (erratum E11). `B_w_1` bounds ||w||_1 if that
-    bound is not B.
+    The constant of W_QK needs the logarithm ln(2d^2 + 1), which is larger than the printed
+    logarithm for k < d (erratum E11). `B_w_1` bounds ||w||_1 if that bound is not B.
     """
     constants = _per_matrix(lemma_3_6, B, d, k)
     return constants if B_w_1 is None else constants._replace(w=lemma_3_6(B_w_1, k=1, d=d))
@@ -257,9 +259,10 @@ def constants_F_0_1_corrected(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     """Compute the constants C of Corollary F.0.1, corrected.
 
     Every map has ||.||_{1,infinity} at most B (Lemma 3.3). The paper uses d B^2 ln(2k + 1) for
-    every map. W_c needs k B^2 ln(2d + 1) (erratum E11). The constants hold only if tokens have l_1
-    norm at most 1 in every layer, for example after a projection on the l_1 ball. For the l_2 ball
-    of Theorem 4.2, C is too small by the dimension of the map's inputs (erratum E18).
+    every map. The constant of W_c must be k B^2 ln(2d + 1) (erratum E11). The constants hold only
+    if tokens have l_1 norm at most 1 in every layer, for example after a projection on the l_1
+    ball. For the l_2 ball of Theorem 4.2, C is too small by the dimension of the map's inputs
+    (erratum E18).
     """
     return _per_matrix(lemma_3_3, B, d, k)
 

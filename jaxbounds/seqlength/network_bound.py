@@ -1,14 +1,14 @@
 """The complexity of a trained network from its norms: the peeling of Appendix C, layer by layer.
 
 For each unit of a layer, consider the class of the unit's outputs and their negatives. U is the
-largest Rademacher complexity of these classes. A dense layer whose columns have l_1 norm at most B
-turns U into
+largest Rademacher complexity of the classes of the layer's units. A dense layer whose columns have
+l_1 norm at most B turns U into
 
     U' = B L_sigma U + max|bias| / sqrt m.
 
-The first term of U', B L_sigma U, doubles unless sigma is odd. Attention gives U = sum_h B_{V,h}
-E_h + max|offset| / sqrt m over the heads h. Here B_{V,h} is the largest l_1 norm of a column of the
-values, and E_h is the complexity of the attention.
+The first term of U', B L_sigma U, doubles unless sigma is odd. For the attention layer, U = sum_h
+B_{V,h} E_h + max|offset| / sqrt m, where h runs over the heads. Here B_{V,h} is the largest l_1
+norm of a column of the values, and E_h is the complexity of the attention.
 """
 
 import math
@@ -118,7 +118,7 @@ def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> di
 def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /) -> LogCovering:
     """Return a function that maps epsilon to the log size of the smallest known cover.
 
-    It covers the attention map of head h, whose outputs lie in R^d.
+    The cover is a cover of the attention map of head h. The outputs of this map lie in R^d.
     """
     e = d + 1
     options = [

@@ -45,7 +45,8 @@ def literal_norm(W: Float[Array, "r d"], q: float, /) -> Scalar:
 def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
     """Refuse a norm that exceeds the radius by more than rounding, if the values are known.
 
-    Values under `jit`, `vmap` or `grad` are unknown. The caller must then check the norm.
+    Under `jit`, `vmap` or `grad` the function does not know the values, so the caller must check
+    the norm.
 
     Raises:
         Refused: if the norm exceeds the radius; the message names the measured quantity `of`.

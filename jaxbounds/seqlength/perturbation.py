@@ -91,8 +91,8 @@ def lemma_e_2(
     Here c, input, QK and v are the fields of `parts`, and L = `L_sigma`. The factor s =
     `softmax_constant` is 2 in the paper and 1 in the sharpened version. The radius r = `radius` is
     the largest token norm of the inputs. The paper sets r = 1, which is false for the first block
-    if tokens are longer (erratum E9). All constants are explicit. The fields of `parts` and
-    `radius` may have a leading axis for the layers.
+    if tokens are longer (erratum E9). All constants are explicit; no O(.) hides any of them. The
+    fields of `parts` and `radius` may have a leading axis for the layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v

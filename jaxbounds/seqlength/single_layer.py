@@ -6,8 +6,9 @@ transposes W_c^T and W_v^T, with which the theorem is false (erratum E4). Tokens
 B_x, and the maps x -> W_QK^T x have covers with ln N <= C / epsilon^2. No bound depends on the
 sequence length.
 
-Appendix C removes w, W_c, sigma and W_v. There remains E, the Rademacher complexity of the
-attention class {X -> s e_j^T X^T softmax(X W_QK^T x_cls)}, with signs s and coordinates j.
+The proof of Appendix C removes w, W_c, sigma and W_v from the complexity (peeling). There remains
+E, the Rademacher complexity of the attention class {X -> s e_j^T X^T softmax(X W_QK^T x_cls)}, with
+signs s and coordinates j.
 """
 
 import math
@@ -266,11 +267,11 @@ def attention_bound(
 
     E is the Rademacher complexity of the attention class.
 
-    The bound is the minimum of the range B_inf and of three bounds: 12 times Dudley's bracket,
-    chaining, and a single cover with Massart's lemma. If `residual` bounds |f_W - f_0| (see
-    `residual_range`), the minimum has a further candidate. This candidate is Massart's bound for
-    uniform attention f_0, plus the least of the three bounds for f_W - f_0. All constants are
-    explicit.
+    The bound is the minimum of the range B_inf and of three bounds: 12 times the minimum in
+    Dudley's bound, chaining, and a single cover with Massart's lemma. If `residual` bounds |f_W -
+    f_0| (see `residual_range`), the minimum has a further candidate. This candidate is Massart's
+    bound for uniform attention f_0, plus the least of the three bounds for f_W - f_0. All constants
+    are explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if m < 1 or a norm is negative or not finite.

@@ -27,8 +27,8 @@ class Embedding:
             "l2" makes the symbol vectors unit vectors.
         symbol_scale: the factor that multiplies the symbol vectors.
         position_scale: the factor that multiplies the positional code.
-        position: "code" has cos(j / 10000^(i/d)) at odd coordinates i, the public code's slip.
-            "vaswani" has the original exponent (i - 1) / d.
+        position: "code" has cos(j / 10000^(i/d)) at odd coordinates i, which is an error of the
+            public code. "vaswani" has the original exponent (i - 1) / d.
     """
 
     d: int = 64

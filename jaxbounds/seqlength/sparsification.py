@@ -40,7 +40,7 @@ def shrinkage(k: int, /) -> float:
 def sparsify_radius(b: ArrayLike, k: int, /) -> Array:
     """Compute b / (1 + sqrt k), the error of `sparsify` with `scale=shrinkage(k)` for any f.
 
-    Maurey's own error is b / sqrt k. For k = 0, the only approximation is 0.
+    The error in Maurey's own lemma is b / sqrt k. For k = 0, the only approximation is 0.
     """
     return jnp.asarray(b, float) / (1.0 + math.sqrt(k))
 
@@ -61,10 +61,10 @@ def sparsify(
     Args:
         vectors: the vectors V_i, as rows.
         weights: the a_i >= 0, whose sum gamma is at most 1.
-        k: the number of draws.
+        k: the number k of random draws.
         scale: the factor s in the approximation (s/k) sum k_i V_i.
-        use_all: whether to use all k draws for vectors, none for zero; the approximation is then (s
-            gamma/k) sum k_i V_i.
+        use_all: whether all k draws choose one of the vectors and no draw chooses zero; the
+            approximation is then (s gamma/k) sum k_i V_i.
 
     Raises:
         Refused: if k < 1, or the weights are known and some weight is negative or their sum

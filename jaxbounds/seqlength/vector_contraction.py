@@ -5,8 +5,9 @@ sigma_i h_i(f(x_i)) <= sqrt(2) L E sup sum_{i,s} sigma_{is} f_s(x_i). The cross 
 sqrt(2)-Lipschitz in l_2. Its complexity is therefore at most 2 sum_s Rad(F_s) <= 2 K max_s
 Rad(F_s), without a logarithm.
 
-*In l_infinity*, Foster and Rakhlin (2019) do not state their constant. Three steps make the
-constant explicit. R is the largest complexity of any F_s on any m points. Values lie in [-B, B].
+*In l_infinity*, Foster and Rakhlin (2019) prove an inequality without stating its constant. Three
+steps make this constant explicit. R is the largest Rademacher complexity of any class F_s on any m
+points. Values lie in [-B, B].
 
 1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: if more than m
    points were shattered, then R >= g. Repeat each point q = floor(m / n) >= m / (2n) times or once
@@ -14,13 +15,13 @@ constant explicit. R is the largest complexity of any F_s on any m points. Value
    R >= n g sqrt(q / 2) >= (g / 2) sqrt(m n).
 2. Let M be a 2-separated set of functions from n points to b levels. Let M shatter at most d
    points, with values at least 1 above or below integer levels. Then |M| < 2 (n (b-1)(b-2))^r for
-   the least r with 2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). Proof: pair p n
-   (b-1)(b-2) functions. Some p pairs differ at one point x in the same two values u and v >= u + 2.
-   The p functions with u and the p functions with v are 2-separated on the other n-1 points. If
-   both halves (the functions with u, the functions with v) shatter a set of these points, all
-   functions shatter this set and x. Each step therefore doubles the number of shattered pairs (A,
-   z) of points A and levels z. Two functions shatter at least one pair (A, z), and at most y pairs
-   exist.
+   the least r with 2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). The proof forms p n
+   (b-1)(b-2) disjoint pairs of functions. In some p of these pairs, the two functions have the same
+   two values u and v >= u + 2 at the same point x. The p functions with u and the p functions with
+   v are 2-separated on the other n-1 points. If both halves (the functions with u, the functions
+   with v) shatter a set of these points, all functions shatter this set and x. Each step therefore
+   doubles the number of shattered pairs (A, z) of points A and levels z. Two functions shatter at
+   least one pair (A, z), and at most y pairs exist.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
    2-separated functions. Values become b = floor(4B / epsilon) + 1 levels, and a level between two
    values becomes a margin epsilon / 4. The loss is 2-Lipschitz in l_infinity, so covers of the K
@@ -46,7 +47,7 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
 
     The factor 2 is Maurer's sqrt 2 times the l_2 Lipschitz constant sqrt 2. The sum runs over the
     last axis of the argument. The complexities are taken on the sample itself; the bound holds for
-    any K. All constants are explicit.
+    any K. All constants are explicit; no O(.) hides any of them.
     """
     xp = array_module(scalar_rademachers)
     return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
@@ -124,9 +125,9 @@ def terms_word_masking(terms: Terms, K: int, /) -> Terms:
     """List the pairs (C_i, beta_i) of Theorem 4.2 for the cross entropy of K scores.
 
     The list has K covers of w, and every beta is doubled. The reason is the inequality |CE(W g) -
-    CE(What ghat)| <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). The bound from this
-    list has neither Theorem 5.1's factor sqrt(K) nor its logarithms. K multiplies only the term of
-    the read-out w.
+    CE(What ghat)| <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). The bound that
+    Theorem 4.2 computes from these pairs has neither Theorem 5.1's factor sqrt(K) nor its
+    logarithms. K multiplies only the term of the read-out w.
 
     Raises:
         Refused: if K < 2.

@@ -45,7 +45,7 @@ def balls_margin(
 
     The margin is min_k (|theta - c_k| - r_k), or 0 inside a ball. (2.1) defines the margin as the
     distance to the parameters at which F errs. Every closed set is a limit of unions of balls. A
-    statement that holds for these unions at every p and k therefore holds for every F.
+    statement that holds for unions of balls at every p and k therefore holds for every F.
     """
     distance = jnp.sqrt(((theta[None] - centres) ** 2).sum(axis=1)) - radii
     return jnp.maximum(distance.min(), 0.0)
@@ -54,8 +54,9 @@ def balls_margin(
 def naive_chain_margin(depth: int | Array, /) -> Float[Array, ""]:
     """Compute sqrt(d) (1 - 2^(-1/d)), the margin of F(x) = w_d ... w_1 x - 0.5 (Claim 3.5).
 
-    The result is the margin at w = 1 and x = y = 1. The smallest perturbation that flips F moves
-    every factor equally. The margin is at most ln 2 / sqrt(d).
+    The computed margin is that of the weights w_i = 1 at the input x = 1 with label y = 1. The
+    smallest perturbation that flips F moves every factor equally. The margin is at most ln 2 /
+    sqrt(d).
     """
     d = jnp.asarray(depth, float)
     return jnp.sqrt(d) * -jnp.expm1(-jnp.log(2.0) / d)

@@ -24,7 +24,7 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
     parameters of the layers 1 .. i. k_i counts the units of layer i, the output included. Consider
     a region of parameters in which all units of earlier layers keep their signs. In this region,
     the units of layer i are n k_i polynomials of degree i in W_i variables (Warren; Bartlett et al.
-    2019, Theorem 6). All constants are explicit.
+    2019, Theorem 6). All constants are explicit; no O(.) hides any of them.
 
     Args:
         parameters: the number of parameters of each layer, without the earlier layers.
@@ -55,7 +55,7 @@ def vc_sample_complexity_explicit(
 
     The number n satisfies 2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al.
     1989, Theorem A2.1). Pi(m) is the largest number of sign patterns on m inputs.
-    `sign_patterns_log_bound` bounds log Pi. All constants are explicit.
+    `sign_patterns_log_bound` bounds log Pi. All constants are explicit; no O(.) hides any of them.
     """
 
     def excess(log_n: float) -> float:
@@ -85,7 +85,7 @@ def norm_product_log_samples(
     L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. The function includes a layer's
     bias b in the layer's weight matrix, as [W b; 0 1]. The inputs are (x, 1), with norm at most
     `radius`. The function returns log n because n itself would overflow. All constants are
-    explicit.
+    explicit; no O(.) hides any of them.
     """
     L = len(weights)
     squares = [np.sum(np.square(W)) + np.sum(np.square(b)) for W, b in zip(weights, biases)]

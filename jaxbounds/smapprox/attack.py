@@ -170,7 +170,7 @@ def margin_upper(
         data: further arguments of `signed_output` and `surrogate`, for example an input and its
             label.
         starts: further perturbations to try, for example those found at other depths. The search
-            tries these perturbations after the blocks.
+            tries these perturbations after the blocks of parameters.
         refinements: the number of rounds of steps along the boundary from the best perturbation.
         largest: the largest radius that is tried.
         tried: a function that is called after each ray.
@@ -252,7 +252,8 @@ def blocks_by_layer(params: Any, layered: Callable[[tuple], bool], /) -> list:
 
     Args:
         params: the parameters, a pytree.
-        layered: a function of a leaf's path that tells whether the leaf's first axis counts layers.
+        layered: a function of a leaf's path that tells whether the leaf's first axis has one entry
+            for each layer.
     """
     paths, tree = jax.tree_util.tree_flatten_with_path(params)
     ones = [np.ones(np.shape(leaf), np.int8) for _, leaf in paths]

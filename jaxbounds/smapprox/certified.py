@@ -1,8 +1,9 @@
 """Certified lower bounds on the all-layer margin by corrections (Appendix D, Theorem D.6).
 
-All constants are explicit. The Lipschitz constants come from measured spectral norms of the
-weights, and from measured norms of the states on the given inputs. The paper's Lipschitz constants
-hold near theta; here they hold within a trust radius r of theta. The bound is maximised over r.
+All constants are explicit; no O(.) hides any of them. The Lipschitz constants come from measured
+spectral norms of the weights, and from measured norms of the states on the given inputs. The
+paper's Lipschitz constants hold near theta; here they hold within a trust radius r of theta. The
+bound is maximised over r.
 """
 
 import math
@@ -109,7 +110,7 @@ def without_halvings(c: NiceConstants, /) -> float:
 
 
 def joint_budget(c: NiceConstants, /) -> float:
-    """Compute a larger bound than `without_halvings`, with one budget for theta_i and xi_{i-1}.
+    """Compute a larger bound than `without_halvings`, with one joint norm for theta_i and xi_{i-1}.
 
     The perturbations of theta_i and xi_{i-1} are parts of one perturbation. The bound therefore
     adds the squares of the errors E1 and E2 of `without_halvings`.

@@ -3,7 +3,8 @@
 Condition D.3 fails for hard-max layers with ties, because a perturbed tie can break either way, and
 the output jumps. This module bounds only the quantity that Lemma D.8 uses: the distance between the
 layer at perturbed parameters and a nearby input, and the unperturbed layer at the exact input. A
-broken tie does not change this distance, because tied keys have equal values at the exact input.
+perturbation that breaks a tie does not change this distance, because tied keys have equal values at
+the exact input.
 """
 
 import math
@@ -74,7 +75,7 @@ def state_norm(bits: float, /) -> float:
 def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float, /) -> float:
     """Compute the smallest slack (right side minus left side) of one layer's conditions.
 
-    The parameters are perturbed by a norm of at most r.
+    The perturbation of the parameters has a norm of at most r.
 
     If the slack is not negative, the layer tolerates the perturbation. eta (`state_error`) bounds
     the error of a corrected state whose correction is perturbed. K and mu are the layer's Lipschitz
@@ -133,14 +134,15 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
 def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[LayerNorms]:
     """Bound `layer_norms` of a layer that computes, and of a layer that attends.
 
-    The bound holds for k states (the compiler's own state included) and the lookahead adder. |W1|^2
-    is at most the largest row sum times the largest column sum of |W1|. The largest row sum and
-    column sum are k|A| and 3 for the transition, and w_pos and 2 w_pos - 1 for the carries. For the
-    halves of the XOR, the largest row sum and the largest column sum are 3. In all other layers,
-    the row sums and column sums of |W1| are smaller. Layers that attend compute nothing and only
-    copy. The query and key matrices of these layers are twice a partial permutation; the value
-    matrices are a partial permutation. The null keys have norms of at most 2 w_pos - 1 in the
-    decoder and w_pos - 1 in the encoder. All constants are explicit.
+    The bound holds for machines with k states (the compiler's own state included) that are compiled
+    with the lookahead adder. |W1|^2 is at most the largest row sum times the largest column sum of
+    |W1|. These two sums are k|A| and 3 in the layer of the transition, and w_pos and 2 w_pos - 1 in
+    the layer of the carries. For the halves of the XOR, the largest row sum and the largest column
+    sum are 3. In all other layers, the row sums and column sums of |W1| are smaller. Layers that
+    attend compute nothing and only copy. The query and key matrices of these layers are twice a
+    partial permutation; the value matrices are a partial permutation. The null keys have norms of
+    at most 2 w_pos - 1 in the decoder and w_pos - 1 in the encoder. All constants are explicit; no
+    O(.) hides any of them.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)
@@ -152,8 +154,8 @@ def machine_margin_by_counts(
 ) -> float:
     """Compute `machine_margin_lower` from counts alone, for every machine with these counts.
 
-    `norms_by_counts` bounds the layers. The head has at most one entry of absolute value 1 for each
-    state. All constants are explicit.
+    The function `norms_by_counts` bounds the norms of the layers. The head has at most one entry of
+    absolute value 1 for each state. All constants are explicit; no O(.) hides any of them.
     """
     norms = norms_by_counts(states, symbols, bits)
     return _largest_safe(norms, bits, math.sqrt(states), correction)

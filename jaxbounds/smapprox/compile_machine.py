@@ -41,7 +41,7 @@ class Compiled:
     Attributes:
         machine: the compiled Turing machine.
         T: the number of simulated steps; the network makes T + 1 passes.
-        layout: the named coordinates of a hidden state.
+        layout: the layout, which names the coordinates of a hidden state.
         layers: the layers in order, each with its name and purpose, as the compiler built them.
         params: float64 NumPy weights for `transformer.run`.
         correction: the rounding after every layer, or None.

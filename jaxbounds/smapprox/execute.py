@@ -61,8 +61,8 @@ def encode(
     The arrays are float64 NumPy arrays; `execute` casts them to the precision of the run.
 
     Raises:
-        Refused: if a word has an unknown symbol or is longer than T or `length`, or if the
-            machine leaves a promised one-way tape on the word.
+        Refused: if a word has an unknown symbol or is longer than T or `length`, or if the machine
+            is compiled for a one-way tape and goes left of cell 1 on the word.
     """
     machine, layout, T = compiled.machine, compiled.layout, compiled.T
     longest = max((len(word) for word in words), default=0)
@@ -96,7 +96,7 @@ def _keep_on_tape(machine: TuringMachine, word: Sequence[str], T: int) -> None:
         raise Refused(
             f"machine={machine.name!r} goes to cell {heads.min()} on the word {''.join(word)!r}"
             f" at step {int(heads.argmax() if heads.max() < 1 else (heads < 1).argmax())}, left of"
-            " the promised one-way tape. Try compiling with tape='two_way'"
+            " cell 1, where a one-way tape begins. Try compiling with tape='two_way'"
         )
 
 

@@ -69,9 +69,9 @@ def exact_rademacher(
 ) -> float:
     """Compute Rad_{n,P}, the mean of `empirical_rademacher` over all X^n samples, up to rounding.
 
-    The sum of the signs at each point is a random walk on Z^X. Each step is +e_x or -e_x, each with
-    probability P(x)/2. The Fourier transform of the walk's distribution after n steps is the n-th
-    power of one step's transform.
+    The sum of the signs at each point is a random walk on Z^X. Each step of this walk adds e_x or
+    subtracts e_x, each with probability P(x)/2. The Fourier transform of the walk's distribution
+    after n steps is the n-th power of one step's transform.
 
     Raises:
         Refused: if the random walk of the signs' sums may reach more than 2 10^7 points; the number

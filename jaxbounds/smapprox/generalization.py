@@ -5,7 +5,7 @@ covers all losses at once. The paper chains covers at all scales to bound a Rade
 This proof needs a number of samples of order 1/epsilon^2. A shorter proof uses a single cover,
 finer than half of the margin, and Chernoff's bound. If (2.3) has epsilon = 0, as in Theorems 3.1
 and 4.1, the shorter proof gives order 1/epsilon, without a logarithm of n. All constants are
-explicit.
+explicit; no O(.) hides any of them.
 """
 
 import math
@@ -45,7 +45,7 @@ def shrinkage(K: float, /) -> float:
     """Compute sqrt K / (1 + sqrt K), the factor that shrinks the mean of K vertices.
 
     The shrunk means are the centres of the cover that `l1_log_covering` counts. All constants are
-    explicit.
+    explicit; no O(.) hides any of them.
     """
     return math.sqrt(K) / (1.0 + math.sqrt(K))
 
@@ -66,7 +66,7 @@ def l1_log_covering(
     less than r if K = floor((scale - 1)^2) + 1. This K is at most scale^2, so the cover's size N
     satisfies log N <= scale^2 log 2p. If the volume bound p log(1 + 2 scale) is smaller, the
     function returns the volume bound. One ball is enough for scale < 1. Covers are strict: all
-    distances are < r. All constants are explicit.
+    distances are < r. All constants are explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if scale or p is not positive. The other bounds of this module check their
@@ -84,7 +84,7 @@ def rademacher_by_chaining(alpha: float, p: float, gamma: float, n: float, /) ->
 
     Losses lie within 1/2 of the constant 1/2. A loss moves by at most e if the parameters move by
     gamma e. Covers of the parameters at scale gamma e are therefore enough. All constants are
-    explicit.
+    explicit; no O(.) hides any of them.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     return chaining(lambda e: l1_log_covering(alpha / (gamma * e), p), n, 0.5)
@@ -96,7 +96,7 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
     The bound is sqrt(A/n) (7.8 + 2.63 log(n/A)) with A = (alpha/gamma)^2 log 2p, and 1/2 for n < A.
     At scale e_j = 4^-j of the chaining, the log covering number is at most A / e_j^2. So every
     scale adds `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n). The chaining ends at the least J with 4^-J <=
-    sqrt(A/n), and J < 1 + log_16(n/A). All constants are explicit.
+    sqrt(A/n), and J < 1 + log_16(n/A). All constants are explicit; no O(.) hides any of them.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     A = (alpha / gamma) ** 2 * math.log(2 * p)
@@ -113,7 +113,7 @@ def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
 
     The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints 4 Rad instead of 2 Rad.
     The factor 2 suffices, because L(F-hat) - L(F*) involves only the one-sided supremum of L -
-    L-hat, and L-hat - L of a single model. All constants are explicit.
+    L-hat, and L-hat - L of a single model. All constants are explicit; no O(.) hides any of them.
     """
     _positive(n=n, delta=delta)
     return 2.0 * rademacher + math.sqrt(2.0 * math.log(2.0 / delta) / n)
@@ -132,9 +132,10 @@ def chained_sample_complexity(
 ) -> float:
     """Return the least n at which Proposition 2.3 gives risk epsilon, if (2.3) has epsilon = 0.
 
-    The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon. If `sharp` is true,
-    `erm_risk` replaces the left side. `rademacher` is `rademacher_explicit` or
-    `rademacher_by_chaining`. All constants are explicit.
+    The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon. If `sharp` is true, the
+    value of `erm_risk` replaces the left side of this condition. `rademacher` is
+    `rademacher_explicit` or `rademacher_by_chaining`. All constants are explicit; no O(.) hides any
+    of them.
     """
     _positive(epsilon=epsilon, delta=delta)
 
@@ -158,7 +159,7 @@ def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: flo
     delta.
     Proof: if an event has probability P >= q, Chernoff's bound gives Pr(at most q n samples are in
     it) <= exp(-n kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size +
-    log(1/delta)) / n). All constants are explicit.
+    log(1/delta)) / n). All constants are explicit; no O(.) hides any of them.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
@@ -188,7 +189,7 @@ def realizable_sample_complexity(
     samples, and let theta' in the cover be nearer than gamma/2 to theta. Then rho(theta') > gamma/2
     on all samples, and rho(theta') < gamma/2 at all inputs at which theta errs. If the event
     rho(theta') < gamma/2 has a probability above epsilon, the probability that no sample is in this
-    event is below (1-epsilon)^n. All constants are explicit.
+    event is below (1-epsilon)^n. All constants are explicit; no O(.) hides any of them.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, delta=delta)
     log_size = float(l1_log_covering(2.0 * alpha / gamma, p))
@@ -204,7 +205,7 @@ def margin_profile_bound(
     uses a gamma_k/2 cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1 +
     |k|)^2). A sample on which theta errs is allowed and has margin 0. Certified lower bounds may
     replace the margins.
-    All constants are explicit.
+    All constants are explicit; no O(.) hides any of them.
     """
     margins = np.sort(np.asarray(margins, float))
     n = len(margins)
@@ -233,9 +234,9 @@ def corollary_a1_explicit(
         P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M l / n) + 2 l / n.
 
     At gamma^2 = sqrt(2B/M) the first three terms are 3 sqrt(2 B M). The nearest gamma_k^2 is off by
-    at most a factor sqrt 2, so 3 becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122, and 3.122 sqrt 8 = 8.83. If
-    gamma^2 M > 1, the bound exceeds one. The training error must be zero. All constants are
-    explicit.
+    at most a factor sqrt 2. The factor 3 therefore becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122. The
+    printed constant is 3.122 sqrt 8 = 8.83. If gamma^2 M > 1, the bound exceeds one. The training
+    error must be zero. All constants are explicit; no O(.) hides any of them.
     """
     margins = np.asarray(margins, float)
     n = len(margins)

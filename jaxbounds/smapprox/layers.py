@@ -1,8 +1,9 @@
 """The layers of Appendix C, each as weights on a `Layout` (Lemmas C.1-C.8).
 
 Every function returns its layers in order. If a coordinate's row of W1 is zero, the layer sets the
-coordinate to zero. The method `keep` copies coordinates, and `row` computes one. Attention values
-are added to the state, so their target coordinates are zero before the layer.
+coordinate to zero. The method `keep` copies coordinates, and the method `row` computes one
+coordinate. Attention values are added to the state, so their target coordinates are zero before the
+layer.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ Weights = dict[str, np.ndarray]
 
 @dataclass
 class Layer:
-    """One layer under construction.
+    """One layer of the network, whose weights the compiler sets one by one.
 
     Attributes:
         name: the part of the proof to which the layer belongs.
@@ -156,8 +157,8 @@ def ripple_adder(layout: Layout, /) -> list[Layer]:
 def lookahead_adder(layout: Layout, /) -> list[Layer]:
     """Build Lemma C.2 in three layers: first all carries, then both halves of every XOR, then sums.
 
-    If the head moves right, the carry into bit t is relu(right + sum of lower bits - t). If the
-    head moves left, the borrow from bit t is relu(left - sum of lower bits).
+    If the head moves right (right = 1), the carry into bit t is relu(right + sum of lower bits -
+    t). If the head moves left (left = 1), the borrow from bit t is relu(left - sum of lower bits).
     """
     wp, bit = layout.bits, layout.low_bit
     kept = ("st", "sym2", "pos1", "pos2")

@@ -2,12 +2,13 @@
 
 The result equals that of `transformer.run` with the dense weights. The products of weights and
 states omit only zero weights. Each attention head finds its position by comparing position codes.
-All search layers look for the last visit of a cell, so one table is enough: for each cell, the last
-step at which the head was there. A key with the leading timestep bits p exists if the last visit
-has the leading bits p. No key with these bits exists if the last visit's leading bits are smaller.
-If the last visit's leading bits are larger than p, the table cannot decide. If the table cannot
-decide or a code is not binary, the word is not `certain`, and the dense network has to run the
-word. The last axis of each array counts the words.
+All search layers look for the last visit of a cell, so the run stores one table: for each cell, the
+last step at which the head was on this cell. A key with the leading timestep bits p exists if the
+last visit has the leading bits p. No key with these bits exists if the last visit's leading bits
+are smaller. If the last visit's leading bits are larger than p, the table cannot decide whether the
+key exists. If the table cannot decide or a position code is not binary, the result is not
+`certain`, and the dense network has to run the word. The last axis of each array has one entry for
+each word.
 """
 
 import math
@@ -24,12 +25,12 @@ from jaxbounds.smapprox.structure import LEAVES, LookUp, Structure, blocks
 State = dict[str, Array]
 """A dictionary of the nonzero coordinate groups of a state; each group has the shape (size, n)."""
 LastVisit = Callable[[Array], Array]
-"""A function from cells to the last step at each cell, 0 if there was no step."""
+"""A function from cells to the last step at which the head was on the cell; 0 means never."""
 Recall = Callable[[Array, Array], tuple[Array, Any]]
 """A function that returns the values of a coordinate group at earlier steps.
 
-The arguments are the group's present value and the earlier steps. A second result is a value that
-the run carries to the next step.
+The arguments are the group's present value and the earlier steps. The function's second result is a
+value that the run carries to the next step.
 """
 
 POSITIONS = ("pos1", "pos2", "pos3", "scr3")
@@ -51,7 +52,8 @@ class Found(NamedTuple):
     Attributes:
         states: the groups of o_0 .. o_T that are not zero.
         output: the network's output theta_cls . o_T.
-        certain: whether every look-up was decided; the result then equals the dense network's.
+        certain: whether every look-up was decided; the result then equals that of the dense
+            network.
     """
 
     states: dict[str, Float[Array, "T1 size n"]]
@@ -111,7 +113,8 @@ def through(
         weights: the `structure.blocks` of the network.
         h: the state before the first layer, one coordinate per row, with any number of trailing
             axes.
-        inputs: the result of `input_table` for the words; the last axis of h counts the words.
+        inputs: the result of `input_table` for the words; the last axis of h has one entry for each
+            word.
         last: a function from a cell to the last step at which the head was on the cell.
         recall: a function that returns the values of a coordinate group at earlier steps, from the
             group's present value and these steps.
@@ -161,7 +164,7 @@ class Memory(NamedTuple):
     """The data about past steps that a run by look-ups carries from step to step.
 
     Attributes:
-        last: the last step at which the head was on each cell, 0 if there was no step.
+        last: the last step at which the head was on each cell; 0 if the head was never on the cell.
         copied: for each past step, the values that a look-up of this step copies.
         certain: whether every look-up so far certainly found its position.
     """

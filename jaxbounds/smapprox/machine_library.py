@@ -11,14 +11,14 @@ L, R = -1, 1
 
 @dataclass(frozen=True)
 class Example:
-    """A machine of the library.
+    """A ready-made Turing machine, with a bound on its halting time and a test of its language.
 
     Attributes:
         machine: the machine.
         steps: a function from m to an upper bound on the halting time for inputs of length at most
             m that halt.
-        accepts: a function from a word to whether the machine accepts it, computed without the
-            machine. None means that the machine reaches no verdict.
+        accepts: a function from a word to whether the machine accepts it, computed without a run of
+            the machine. None means that the machine reaches no verdict.
     """
 
     machine: TuringMachine
@@ -127,7 +127,7 @@ def divisible_by_three() -> Example:
 def balanced_parentheses() -> Example:
     """Return a machine that accepts the balanced words over ( and ).
 
-    The machine crosses off innermost pairs of parentheses. Its head also visits cell 0.
+    The machine crosses off innermost pairs of parentheses. The machine's head also visits cell 0.
     """
     table: dict[str, dict[str, Action]] = {
         "right": {
@@ -175,7 +175,8 @@ def two_way_walker() -> Example:
     """Return a machine that marks five cells left of the input, returns, and looks for marks.
 
     The machine rejects if it finds a mark in the input; a mark is never there. A network with too
-    few position bits cannot distinguish so many cells, and reads a mark in the input.
+    few position bits confuses the marked cells with input cells, so the network finds a mark in the
+    input.
     """
     table: dict[str, dict[str, Action]] = {
         "out": {a: ("m1", a, L) for a in "01_"},

@@ -14,8 +14,9 @@ from jaxbounds.smapprox.machines import simulate
 from jaxbounds.smapprox.transformer import Attention
 
 TIES_SHOWN = Attention(tie_tolerance=1e-4)
-"""Hard attention that counts nearly equal scores as ties. Rounding errors of float32 then do not
-change the attention maps.
+"""Hard attention that counts nearly equal scores as ties.
+
+With this attention, rounding errors of float32 do not change the attention maps.
 """
 
 

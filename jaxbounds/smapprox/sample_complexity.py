@@ -67,10 +67,10 @@ def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
 
     Two targets differ on points of mass `difference` (a probability), and no model is good enough
     for both. Until a sample falls on a point where the targets differ, the labelled data are equal
-    for both targets. Any rule then returns one answer for both targets, and this answer is wrong
-    for one of them. For one of the targets, the rule is therefore wrong with probability at least
-    (1 - difference)^n / 2. (Definition 2.2 allows any surrogate loss, so an argument about one loss
-    would not refute the claim.)
+    for both targets. Every learning rule then returns the same model for both targets, and this
+    model is wrong for one of the targets. For one of the targets, the rule is therefore wrong with
+    probability at least (1 - difference)^n / 2. (Definition 2.2 allows any surrogate loss, so an
+    argument about one loss would not refute the claim.)
 
     Raises:
         Refused: if the mass is not in [0, 1].

@@ -45,7 +45,7 @@ def off_mass(
 def off_mass_bound(
     T: int, inverse_temperature: float | Float[Array, ""], /, *, match: bool
 ) -> Float[Array, ""]:
-    """Compute the largest off-mass with T keys in memory, with or without a matching key."""
+    """Compute the largest softmax mass outside the maximisers, with or without a matching key."""
     unit = jnp.exp(-jnp.asarray(inverse_temperature))
     rest = unit + T * unit**2 if match else T * unit
     return rest / (1.0 + rest)

@@ -17,7 +17,7 @@ from jaxbounds.smapprox.layers import Layer
 from jaxbounds.smapprox.layout import Layout
 
 ENTERS, LEAVES = ("st", "sym1", "pos1", "pos2"), ("st", "sym1", "pos2")
-"""The groups that are nonzero before the first layer, and those that are nonzero after the last."""
+"""The coordinate groups that are nonzero before the first layer, and those after the last layer."""
 
 
 class LookUp(NamedTuple):
@@ -120,7 +120,7 @@ def read(
 
 
 def blocks(structure: Structure, params: Any, /) -> list[tuple[Any, Any]]:
-    """Cut from the dense weights each layer's W, (computed, sources), and b, (computed, 1)."""
+    """Return each layer's blocks W (computed, sources) and b (computed, 1) of the dense weights."""
     groups = structure.layout.groups
     places = lambda names: np.array([i for name in names for i in groups[name]], int)
     W1, b1 = params["layers"]["W1"], params["layers"]["b1"]

@@ -1,9 +1,10 @@
 """Compute all steps of a run at once; step i + 1 starts from step i of a given trace.
 
-The input of step i + 1 is the output of step i, so a run is sequential. If a trace is known, for
-example from a simulation of the machine, every step can start from the trace. All T + 1 steps are
-then one batch. Timestep 0 starts from the network's own start state. If every step gives the
-trace's next state, the network's own run equals the trace, by induction over the steps.
+The input of step i + 1 is the output of step i, so a run is sequential. If a trace of the outputs
+is known, for example from a simulation of the machine, every step can start from the trace. The
+network can then compute all T + 1 steps as one batch. Timestep 0 starts from the network's own
+start state. If every step gives the trace's next state, the network's own run equals the trace, by
+induction over the steps.
 """
 
 from collections.abc import Sequence
@@ -161,7 +162,7 @@ def verify(
     precision: str = "float32",
     params: Any = None,
 ) -> Float[np.ndarray, "n T1"]:
-    """Run every step from the trace's state; return the results' distances from the next states.
+    """Run every step from the trace's state; return the distances from the trace's next states.
 
     All steps run at once. A distance of 0 means exact equality. If all distances of a word are 0,
     the network's own run on this word equals the trace.

@@ -59,7 +59,8 @@ class Comparison:
         """Refuse a list of T, m or B_QK that has fewer than two values or does not increase.
 
         Raises:
-            Refused: if a list has such a fault; the message names the list and shows its values.
+            Refused: if a list is shorter or does not increase; the message names the list and shows
+                its values.
         """
         for name in ("T", "m", "B_QK"):
             line = getattr(self, name)
@@ -71,7 +72,7 @@ class Comparison:
 
 
 def run(config: Comparison, key: Array, /) -> xr.Dataset:
-    """Evaluate every bound along the lines of T, m and B_QK; the run is not random.
+    """Evaluate every bound while one of T, m and B_QK varies; the run uses no random numbers.
 
     Returns:
         A dataset with the bounds along each line: `over_T` with axes (bound, T), `over_m` and
@@ -218,7 +219,7 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _setting(data: xr.Dataset) -> str:
-    """Describe the setting that all lines of settings contain; "" if the data lack this setting."""
+    """Describe the setting that the lines over T, m and B_QK share; "" if the data lack it."""
     one = data.attrs.get("config", {}).get("setting")
     if not one:
         return ""
@@ -233,7 +234,7 @@ def _setting(data: xr.Dataset) -> str:
 
 
 def figure(data: xr.Dataset, /) -> Any:
-    """Draw the three lines of settings side by side.
+    """Draw the bounds over T, over m and over B_QK side by side.
 
     A dashed curve is a bound with hidden constants. The dotted curve is the trivial value. A curve
     is faint where the bound is clipped at the trivial value and gives no information. A title names

@@ -85,7 +85,7 @@ class SparseMajority:
 REDUCED = SparseMajority()
 """The default preset, which is smaller than the paper's experiment.
 
-It has Adam, 600 epochs, symbol vectors of norm 3, and half the positional code.
+The preset has Adam, 600 epochs, symbol vectors of norm 3, and half the positional code.
 """
 
 QUICK = replace(REDUCED, lengths=(20, 80), seeds=2, epochs=200)

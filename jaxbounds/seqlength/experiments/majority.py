@@ -86,9 +86,9 @@ def run(
 
     Three variables have the axis T and describe the run with the largest gap. `bound` bounds the
     gap of the cross entropy, clipped to [0, 1], with the run's own norms and delta = 0.05. The
-    variable `bound` is only a diagnostic, because the norms are not fixed in advance. `bound_fixed`
-    uses the norms of the run at the first length instead. `norm_product` is the product of the
-    norms of the maps around the attention.
+    variable `bound` is only a diagnostic, because the norms are not fixed in advance. The variable
+    `bound_fixed` uses the norms of the run at the first length instead. `norm_product` is the
+    product of the norms of the maps around the attention.
 
     Args:
         config: the settings of the experiment.

@@ -2,8 +2,8 @@
 
 One step of the sweep consists of several epochs and one validation. Each training run (lane of the
 sweep) has its own learning rates and data, so one compiled program trains all runs of a length.
-Training uses the network's short form in `majority_model`. The short form gives equal outputs
-without embedded tokens.
+Training uses the network's short form in `majority_model`. The short form computes equal outputs
+directly from the bits, without embedding the tokens.
 """
 
 from dataclasses import replace
@@ -183,7 +183,7 @@ def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], /) -> Run:
     """Run the next `every` epochs (fewer at the end of the run), and then validate.
 
-    The number of epochs is an input of the compiled program, so other numbers need no new
+    The number of epochs is an input of the compiled program, so a new number of epochs needs no new
     compilation. The results after each epoch do not depend on this number, bit for bit.
     """
 

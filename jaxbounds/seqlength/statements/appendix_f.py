@@ -56,7 +56,7 @@ on_packings = functools.partial(
 def meets(
     X: Any, layer: dict[str, Any], w: Any, B_x: float, columns: float, rows: float, points: tuple
 ) -> dict[str, Any]:
-    """Check every assumption of Sections 2.6, 4.3 and Appendix F except the norm in W_QK's lemma.
+    """Check every assumption of Sections 2.6, 4.3 and Appendix F except the lemma's norm of W_QK.
 
     `columns` and `rows` are norms of the whole matrix W_QK, of which `layer` holds only three
     coordinates.
@@ -125,7 +125,7 @@ HALVES = {"d": 1000, "B_x": 100.0 * math.sqrt(1000.0), "epsilon": 0.49}
 def _halves(d: int, **changed: float) -> dict[str, Any]:
     """Return the instance `HALVES` in dimension d with B_x = 100 sqrt d.
 
-    The attention scores of its two tokens differ by 5000.
+    The attention scores of the input's two tokens differ by 5000.
     """
     return HALVES | {"d": d, "B_x": 100.0 * math.sqrt(d)} | changed
 

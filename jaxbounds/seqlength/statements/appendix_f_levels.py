@@ -1,4 +1,4 @@
-"""A disproof of Corollary F.0.1's bound, by networks with levels in place of signs.
+"""A disproof of Corollary F.0.1's bound, by networks that differ in levels, not only signs.
 
 The networks are otherwise as in `appendix_f`.
 

@@ -66,7 +66,7 @@ def _one_moves(size: Size) -> Iterator[dict]:
 
 
 def _network_cases(size: Size) -> Instance:
-    """Return networks with perturbed copies: Lemma E.2's counterexample, and one changed matrix."""
+    """Return networks and perturbed copies: Lemma E.2's counterexample, and one changed matrix."""
     rng, d, k = np.random.default_rng(1), size["d"], size["k"]
     w, rows = np.eye(d)[0], list(_one_moves(size))
     for case in opposite_tokens(size):
@@ -248,9 +248,9 @@ COVER = on_networks(
         ),
         Form(
             name="corrected",
-            note="The corrected list has covers for inputs of norm B_x (the largest token norm) in "
-            "layer 1. Its covers of W_c are for inputs of norm L_sigma (the activation's "
-            "Lipschitz constant).",
+            note="In the corrected list of covers, the covers of layer 1 are for inputs of norm "
+            "B_x (the largest token norm). The covers of W_c are for inputs of norm L_sigma (the "
+            "activation's Lipschitz constant).",
             equality=_ONLY_W,
         ),
         Form(

@@ -180,7 +180,7 @@ CONTRACTION = on_functions(
         Form(
             name="derived",
             note="Appendix C names the contraction inequality without a formula. The statement "
-            "seqlength.appc.sign judges the display that Appendix C prints for this step.",
+            "seqlength.appc.sign checks the display that Appendix C prints for this step.",
             cites="Appendix C, 'the contraction inequality Ledoux and Talagrand (1991)'",
             equality="sigma linear on the values of F",
         ),

@@ -58,11 +58,12 @@ def _objective(delta: Any, a: Any, b: Any, B: Any) -> Any:
 
 
 def _least(a: Any, b: Any, B: Any) -> Any:
-    """Compute the minimum of Dudley's bracket over 0 < delta <= B, by search or a traced formula.
+    """Compute the minimum in Dudley's bound over 0 < delta <= B, by search or a traced formula.
 
     The claim is an equality, so an upper bound on the minimum (the value at some delta) is not
     enough. The traced formula uses the zero of the derivative 1 - a - b / delta, or B if B is less.
-    For b >= 0 the bracket is convex, so this value is the minimum. The formula needs a < 1.
+    For b >= 0 the minimised expression is convex, so this value is the minimum. The formula is
+    valid for a < 1.
     """
     if traced(a, b, B):
         return _objective(jnp.minimum(b / (1.0 - a), B), a, b, B)

@@ -21,13 +21,13 @@ from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""A budget for statements that random and extremal instances decide; it allows no search."""
+"""A budget without gradient search, for statements that random and extremal instances decide."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
 """A search budget for statements without a known extremal instance (equality or nearly)."""
 
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
-"""A budget with more random instances and no search, for widely varying instances."""
+"""A budget of more random instances without gradient search, for widely varying instances."""
 
 inequality = functools.partial(Statement, kind="inequality", search="none", budget=FEW)
 identity = functools.partial(Statement, kind="identity", budget=FEW)
@@ -54,7 +54,7 @@ greedy choice.
 """
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
-"""A budget for statements that run on the host and gain little from more random instances."""
+"""A budget for statements evaluated on the host, where more random instances help little."""
 
 on_host = functools.partial(Statement, kind="inequality", host=True, budget=FEWER)
 random_search_on_host = functools.partial(
@@ -96,7 +96,7 @@ def l2_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
 
 
 def unit(x: Float[Array, "*batch n"], /) -> Float[Array, "*batch n"]:
-    """Divide by the l_2 norm along the last axis."""
+    """Divide each vector along the last axis by its l_2 norm."""
     return x / jnp.linalg.norm(x, axis=-1, keepdims=True)
 
 
@@ -124,7 +124,7 @@ def stacked(rows: list[dict], /) -> dict:
 
 
 def grid(**values: Sequence[float]) -> Callable[[Size], Instance]:
-    """Return the `cases` of a statement, a function that lists all combinations of named values."""
+    """Return a function that lists all combinations of named values, as a statement's `cases`."""
     columns = zip(*itertools.product(*values.values()))
     cases = dict(zip(values, map(np.array, columns)))
     return lambda size: dict(cases)

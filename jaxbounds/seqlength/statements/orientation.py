@@ -99,7 +99,8 @@ ORIENTATION = draw.random_search_on_host(
             cites="Corollary D.0.1 with Lemma 3.3; Section 4.1, Y_[CLS]",
             erratum="E3",
             reading="columns",
-            note="The definition of Y_[CLS] has the map W_QK^T x. The norm ||W_QK||_{1,inf} "
+            note="The definition of Y_[CLS] contains the map x -> W_QK^T x. The norm "
+            "||W_QK||_{1,inf} "
             "bounds the columns of W_QK, and the columns of W_QK are the rows of this map.",
             counterexample=_at(256, 1.7270307750957843),
         ),
@@ -113,7 +114,8 @@ ORIENTATION = draw.random_search_on_host(
         Form(
             name="derived (D.0.2), W_QK^T x",
             cites="Corollary D.0.2 with Lemma 3.4; Section 4.1, Y_[CLS]",
-            note="The definition of Y_[CLS] has the map W_QK^T x, which Lemma 3.4 for rows covers.",
+            note="The definition of Y_[CLS] contains the map x -> W_QK^T x, which Lemma 3.4 for "
+            "rows covers.",
         ),
         Form(
             name="derived (D.0.2), W_QK x",
@@ -121,8 +123,8 @@ ORIENTATION = draw.random_search_on_host(
             " complexity",
             erratum="E3",
             reading="columns",
-            note="The display of the Rademacher complexity has the map W_QK x. This version of the "
-            "claim applies Lemma 3.4 to this map, with norms over columns.",
+            note="The paper's display of the Rademacher complexity contains the map x -> W_QK x. "
+            "This version of the claim applies Lemma 3.4 to this map, with norms over columns.",
             counterexample=_at(1024, 12.799999999999999),
         ),
         Form(
@@ -234,9 +236,9 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
             erratum="E3",
             reading="columns",
-            note="The check uses the constant C of this one matrix. The columns of W_v are the "
-            "rows of the map. For d = 1 and k = n = 100 the packing gives 68.9, and the bound is "
-            "0.85.",
+            note="The check uses the constant C of W_v alone. The columns of W_v are the rows of "
+            "the map x -> W_v^T x. For d = 1 and k = n = 100 the packing gives 68.9, and the bound "
+            "is 0.85.",
             counterexample=_at_n(100, 81.23108929577391),
         ),
         Form(

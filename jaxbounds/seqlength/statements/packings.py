@@ -1,8 +1,8 @@
 """Disproofs of printed bounds on cover sizes in Section 4.3 and Appendix F, by packings.
 
 A packing is a set of networks that are pairwise at least 2 eps apart on some inputs. Each member of
-a cover is within eps of at most one of them, because covers are strict (Section 2.4). A cover
-therefore has at least as many members as the packing.
+a cover is within eps of at most one network of the packing, because covers are strict (Section
+2.4). A cover therefore has at least as many members as the packing.
 """
 
 import functools

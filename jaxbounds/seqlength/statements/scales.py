@@ -1,4 +1,4 @@
-"""Lemma E.1: how a resolution epsilon is divided among covers."""
+"""Lemma E.1: the division of a scale epsilon among the covers of several matrices."""
 
 import math
 from typing import Any

@@ -136,7 +136,7 @@ THEOREM_4_1 = Statement(
         Form(
             name="sharpened",
             note="The chaining bound on Rad uses 1 as the Lipschitz constant of softmax (S4), "
-            "exact counts of the covers' members (S2) and S6.",
+            "exact counts of the covers' members (S2) and the smallest of three bounds (S6).",
         ),
     ),
     control="a tenth of 1 / sqrt m",

@@ -76,7 +76,7 @@ def counted(total: float, unit: str, /) -> Iterator[Count]:
     report includes compiling.
 
     Args:
-        total: the amount of work of all threads together.
+        total: the total amount of work that all threads do.
         unit: the unit of this amount, in the plural ("rays").
     """
     lock = Lock()

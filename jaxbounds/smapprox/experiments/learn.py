@@ -59,7 +59,8 @@ _FIRST = lambda sizes: sizes == sizes.min()
 def _better_straight_through(dataset: xr.Dataset) -> xr.Dataset:
     """Return changed data, in which the training with a straight-through derivative does better.
 
-    Its tables have smaller errors than the tables of the training with softmax's own derivative.
+    In these data, the tables learned with the straight-through derivative have smaller errors than
+    the tables learned with softmax's own derivative.
 
     On these data, the paper's claims must fail.
     """

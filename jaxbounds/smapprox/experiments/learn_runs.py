@@ -34,13 +34,14 @@ from jaxbounds.smapprox.machines import TuringMachine, simulate, words
 CHUNKS = 10
 """The number of parts of a sweep; the sweep reports its progress after each part.
 
-A larger number reports more often.
+With a larger number, the sweep reports its progress more often.
 """
 WEIGHTS = 100.0
 """The processor time of a training step on all weights, divided by that of a step on a table.
 
-For one training run at the default settings, two cores took 28 ms and 0.3 ms of processor time. A
-larger number gives the training of all weights a larger part of the announced running time.
+For one training run at the default settings, two cores took 28 ms for a step on all weights and 0.3
+ms for a step on a table. A larger number gives the training of all weights a larger part of the
+announced running time.
 """
 
 

@@ -1,7 +1,8 @@
 """All-layer margins with and without corrections, over depth and over T (Sections 3.1 and 4).
 
-Attacks give upper estimates of a margin. The search also tries every found perturbation at the
-other depths and times. Lower bounds are certified. The margin itself lies between the two numbers.
+Attacks give upper estimates of a margin. The search tries every perturbation that it found at one
+depth or T at all other depths and T. The lower bounds on the margins are certified. Each margin
+lies between its lower bound and its upper estimate.
 """
 
 from dataclasses import dataclass
@@ -128,7 +129,7 @@ above the attacks' upper estimates.
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's claims: the margin decays without corrections, but not with them."""
+    """Decide the paper's claims: the margin decays without corrections only."""
     of = lambda name, kind: dataset[name].sel(correction=kind).values
     ratio = lambda values: float(values[-1] / values[0])
     depth, T = dataset["depth"].values.astype(float), dataset["T"].values.astype(float)

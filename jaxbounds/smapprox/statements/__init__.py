@@ -1,8 +1,8 @@
-"""The paper's statements in its order: `SECTIONS` maps each section to the module that judges it.
+"""The paper's statements in its order: `SECTIONS` maps sections to modules.
 
 Several modules of statements share the helpers of `margin_cases`. `errata.toml` lists the paper's
 errors, and suspected errors that proved to be correct. `items` lists every numbered item of the
-paper. `reference` holds the edition, the citation, and the functions that no statement judges.
+paper. `reference` holds the edition, the citation, and the functions that no statement tests.
 """
 
 from pathlib import Path

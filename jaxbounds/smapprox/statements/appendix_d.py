@@ -176,7 +176,7 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
 
 MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
-"""The sets from which the search takes perturbations; the claim is about all small ones."""
+"""The search takes perturbations from these sets; the claim is about all small perturbations."""
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:

@@ -17,7 +17,7 @@ READS = {
     "control": ((0, 1, 2), (2, 3, 0), (4, 4, 5)),
 }
 """For each version of the claim, the indices of the parameters that each layer reads. A layer may
-share parameters with another layer, or (in the control) read one parameter twice.
+share parameters with another layer, or (in the control, a false variant) read one parameter twice.
 """
 
 

@@ -41,7 +41,7 @@ def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[i
     """Return a machine's norm alpha, parameter count p, two margin bounds and its counts.
 
     The counts are the numbers k of states, |A| of symbols and w_pos of position bits. The first
-    margin bound uses measured norms, and the second uses only these counts.
+    margin bound uses measured norms, and the second uses only the machine's counts.
     """
     machine = [*LIBRARY.values()][number]().machine
     compiled = compile_machine(machine, 2**log_T - 1, correction=THIRDS)
@@ -115,7 +115,7 @@ THEOREM_41 = Statement(
         Form(
             name="sharpened",
             note="The cover of N networks has log N = (2 alpha/gamma)^2 log 2p for p parameters of "
-            "l_1 norm alpha and margin gamma. The check widens the network 2^30 times.",
+            "l_1 norm alpha and margin gamma. The check also takes a network 2^30 times as wide.",
         ),
         Form(
             name="sharpened counting",

@@ -20,7 +20,7 @@ from jaxbounds.smapprox.statements.section3_circuits import WIRES, circuit_of
 
 CONFIDENCE = math.log(100.0)
 WIDER = 2.0**30
-"""The factor by which zeros widen the network, to show that only the parameters' norm matters.
+"""The factor by which zero weights widen the network; only the parameters' norm matters.
 
 A larger factor adds more zero parameters.
 """

@@ -1,4 +1,4 @@
-"""The edition of the paper that was checked, and the functions that no statement judges."""
+"""The paper's edition that was checked, and the functions that no statement tests."""
 
 CITATION = "Wei, Chen, Ma, NeurIPS 2022 (arXiv 2021)"
 
@@ -88,5 +88,4 @@ UNJUDGED = {
         "learned_table.task",
     ),
 }
-"""A dictionary from each reason why no statement judges a public function to the names of the
-functions."""
+"""For each reason not to test public functions by statements, the names of these functions."""

@@ -92,7 +92,7 @@ LEAST = Statement(
 
 
 def _balls(key: Array, size: Size) -> Instance:
-    """Draw balls of wrong parameters, and two parameters outside or inside them."""
+    """Draw balls of wrong parameters, and two parameters outside or inside these balls."""
     keys = jax.random.split(key, 6)
     p, k = size["p"], size["k"]
     return {
