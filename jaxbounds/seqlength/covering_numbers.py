@@ -18,7 +18,7 @@ from jaxbounds.numerics.arrays import traced
 LARGEST_CLASS = 16
 """Exact covering numbers allow at most this many functions.
 
-Each additional function doubles the running time.
+A larger number takes more time: each additional function doubles it.
 """
 
 

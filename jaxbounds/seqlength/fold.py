@@ -39,8 +39,8 @@ networks and takes more time.
 DEEPEST = 12
 """The function finds the order of the dense layers if their number is at most this number.
 
-If there are more dense layers, the caller gives the order. With a larger number, the function tries
-more orders.
+If there are more dense layers, the caller gives the order. The function tries more orders if this
+number is larger.
 """
 
 AGREE = 1e-3

@@ -22,7 +22,7 @@ Support = Callable[[Float[Array, "m"]], Scalar]
 LARGEST_ENUMERATION = 18
 """The largest number of sample points for which all signs are enumerated.
 
-Each additional point doubles the number of sign vectors and the running time.
+A larger number takes more time: each additional point doubles it.
 """
 
 

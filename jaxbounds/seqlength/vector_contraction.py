@@ -15,11 +15,11 @@ points. Values lie in [-B, B].
    R >= n g sqrt(q / 2) >= (g / 2) sqrt(m n).
 2. Let M be a 2-separated set of functions from n points to b levels. Let M shatter at most d
    points, with values at least 1 above or below integer levels. Then |M| < 2 (n (b-1)(b-2))^r for
-   the least r with 2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). The proof forms p n
-   (b-1)(b-2) disjoint pairs of functions. In some p of these pairs, the two functions have the same
-   two values u and v >= u + 2 at the same point x. The p functions with u and the p functions with
-   v are 2-separated on the other n-1 points. If both halves (the functions with u, the functions
-   with v) shatter a set of these points, all functions shatter this set and x. Each step therefore
+   the least r with 2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). The proof divides p n
+   (b-1)(b-2) functions into pairs. In some p of these pairs, the two functions have the same two
+   values u and v >= u + 2 at the same point x. The p functions with u and the p functions with v
+   are 2-separated on the other n-1 points. If both halves (the functions with u, the functions with
+   v) shatter a set of these points, all functions shatter this set and x. Each step therefore
    doubles the number of shattered pairs (A, z) of points A and levels z. Two functions shatter at
    least one pair (A, z), and at most y pairs exist.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into

@@ -62,7 +62,7 @@ def encode(
 
     Raises:
         Refused: if a word has an unknown symbol or is longer than T or `length`, or if the machine
-            is compiled for a one-way tape and goes left of cell 1 on the word.
+            leaves its one-way tape (goes left of cell 1).
     """
     machine, layout, T = compiled.machine, compiled.layout, compiled.T
     longest = max((len(word) for word in words), default=0)

@@ -234,8 +234,8 @@ def corollary_a1_explicit(
         P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M l / n) + 2 l / n.
 
     At gamma^2 = sqrt(2B/M) the first three terms are 3 sqrt(2 B M). The nearest gamma_k^2 is off by
-    at most a factor sqrt 2. The factor 3 therefore becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122. The
-    printed constant is 3.122 sqrt 8 = 8.83. If gamma^2 M > 1, the bound exceeds one. The training
+    at most a factor sqrt 2. The factor 3 becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122. The constant of the
+    bound is therefore 3.122 sqrt 8 = 8.83. If gamma^2 M > 1, the bound exceeds one. The training
     error must be zero. All constants are explicit; no O(.) hides any of them.
     """
     margins = np.asarray(margins, float)

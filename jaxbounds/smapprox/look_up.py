@@ -2,13 +2,13 @@
 
 The result equals that of `transformer.run` with the dense weights. The products of weights and
 states omit only zero weights. Each attention head finds its position by comparing position codes.
-All search layers look for the last visit of a cell, so the run stores one table: for each cell, the
-last step at which the head was on this cell. A key with the leading timestep bits p exists if the
-last visit has the leading bits p. No key with these bits exists if the last visit's leading bits
-are smaller. If the last visit's leading bits are larger than p, the table cannot decide whether the
-key exists. If the table cannot decide or a position code is not binary, the result is not
-`certain`, and the dense network has to run the word. The last axis of each array has one entry for
-each word.
+All search layers look for the last visit of a cell, so the run stores one table. The table holds,
+for each cell, the last step at which the head was on the cell. A key with the leading timestep bits
+p exists if the last visit has the leading bits p. No key with these bits exists if the last visit's
+leading bits are smaller. If the last visit's leading bits are larger than p, the table cannot
+decide whether the key exists. If the table cannot decide or a position code is not binary, the
+result is not `certain`, and the dense network has to run the word. The last axis of each array has
+one entry for each word.
 """
 
 import math

@@ -16,7 +16,7 @@ from jaxbounds.smapprox.transformer import Attention
 TIES_SHOWN = Attention(tie_tolerance=1e-4)
 """Hard attention that counts nearly equal scores as ties.
 
-With this attention, rounding errors of float32 do not change the attention maps.
+Because of such ties, rounding errors of float32 do not change the attention maps.
 """
 
 

@@ -14,7 +14,7 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 class _Found(NamedTuple):
-    """The least informative sample size m* of a bound, and bound / trivial value at m*.
+    """The least sample size m* at which a bound is informative, and bound / trivial value at m*.
 
     The field `before` has this ratio at the sample size 0.995 m*.
     """

@@ -34,7 +34,7 @@ from jaxbounds.smapprox.machines import TuringMachine, simulate, words
 CHUNKS = 10
 """The number of parts of a sweep; the sweep reports its progress after each part.
 
-With a larger number, the sweep reports its progress more often.
+The sweep reports its progress more often if this number is larger.
 """
 WEIGHTS = 100.0
 """The processor time of a training step on all weights, divided by that of a step on a table.
