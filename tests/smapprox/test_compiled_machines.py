@@ -163,7 +163,7 @@ def test_one_way_tape_is_checked():
     compiled = compile_machine(PARITY.machine, 5, tape="one_way")
     check(compiled, words(PARITY.machine, 4), 0.0)
     grower = compile_machine(LIBRARY["increment"]().machine, 8, tape="one_way")
-    with pytest.raises(ValueError, match="left of the promised one-way tape"):
+    with pytest.raises(ValueError, match="left of cell 1, where a one-way tape begins"):
         execute.execute(grower, ["11"])
     assert execute.encode(grower, ["01", "0"]).tokens.shape == (2, 2, 3)
 
