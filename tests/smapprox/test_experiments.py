@@ -72,7 +72,7 @@ def test_a_users_machine(key, tmp_path):
         (machine.Machine(T=4), "not halted"),
         (machine.Machine(T=-3), "T=-3, expected at least 1"),
         (machine.Machine(correction="seconds"), "correction='seconds' is unknown"),
-        (machine.Machine(machine="increment", input="1", tape="one_way"), "where a one-way tape begins"),
+        (machine.Machine(machine="increment", input="1", tape="one_way"), "a one-way tape begins"),
     ],
 )
 def test_messages(config, message, key):
