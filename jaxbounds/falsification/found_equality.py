@@ -1,6 +1,6 @@
 """Decide a bound with a worst ratio of one up to rounding, if the form names no equality case."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
-from jaxbounds.claims.statements.statement import ALONE
 from jaxbounds.falsification.approached import ROUNDED, plain_equalities
 from jaxbounds.falsification.bench import Bench, Column, Pool
 from jaxbounds.falsification.cancellation import is_cancellation, largest_entry
@@ -22,6 +21,7 @@ from jaxbounds.falsification.second_opinion import (
     clears_at_the_set,
     meets_at_the_set,
 )
+from jaxbounds.falsification.wording import in_words
 
 WORST = 6
 """The referee (ball arithmetic) decides this many of the worst instances. Each decision by ball
@@ -66,9 +66,6 @@ sides)."""
 LONGEST = 60
 """The advice proposes an equality case if its text has at most this many characters. A larger
 number lets the advice propose longer instances."""
-SHOWN = 4
-"""The reason of a verdict lists the entries of an array if there are at most this many. A larger
-number lists longer arrays in reasons."""
 
 
 class Cleared(NamedTuple):
@@ -273,30 +270,3 @@ def with_equality(pool: Pool, column: Column, /) -> str:
     if not short:
         return UNNAMED
     return UNNAMED.replace('"x = y"', f'"{min(short, key=len)}"')
-
-
-def in_words(instance: Instance, /) -> str:
-    """Describe an instance in short words, such as "x = (0, 1), y = x"."""
-    paths = jax.tree_util.tree_flatten_with_path(dict(instance))[0]
-    named = {jax.tree_util.keystr(p, simple=True, separator="."): np.asarray(x) for p, x in paths}
-    if set(named) == {ALONE}:  # the claim is about sizes alone
-        return "some size"
-    parts, said = list[str](), dict[str, Any]()
-    for name, leaf in named.items():
-        twin = next((n for n, x in said.items() if leaf.size > 1 and np.array_equal(x, leaf)), "")
-        said[name] = leaf
-        parts.append(f"{name} = {twin or _entries(leaf)}")
-    return ", ".join(parts)
-
-
-def _entries(leaf: np.ndarray) -> str:
-    """Return the entries of a short array, a matrix by its rows, or the shape of a long array."""
-    digits = "{:.3g}".format if is_float(leaf) else str
-    if leaf.size and np.all(leaf == leaf.flat[0]):
-        return digits(leaf.flat[0].item()) + " in every entry" * (leaf.size > 1)
-    if leaf.size <= SHOWN:
-        rows: Callable[[Any], str] = lambda x: (
-            f"({', '.join(map(rows, x))})" if np.ndim(x) else digits(x.item())
-        )
-        return rows(leaf)
-    return f"an array of shape {leaf.shape}"

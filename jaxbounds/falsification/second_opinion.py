@@ -25,6 +25,7 @@ from jaxbounds.falsification.scales import (
     measured_again,
     sizes_of_terms,
 )
+from jaxbounds.falsification.wording import in_words
 from jaxbounds.programs.interpreted import NotInterpreted
 
 SMALL = 1e-6
@@ -226,9 +227,9 @@ def stands(
         return ""
     if overflows:
         return (
-            "a side is infinite in floats at the worst instance, and ball arithmetic does not "
-            f"confirm the violation: {said.reason}. Try hypotheses that keep the sides finite, or "
-            "compare logarithms"
+            f"the {overflows} is infinite in floats at {in_words(instance)}, and ball arithmetic "
+            f"does not confirm the violation: {said.reason}. Try hypotheses that keep the sides "
+            "finite, or compare logarithms"
         )
     if not (rounding or beside or said.is_true):
         return ""
@@ -357,8 +358,8 @@ def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: 
     if statement.relation == "=" and entries() >= least:
         return ""
     return (
-        f"the worst instance gives {float(found.value):.6g} alone, and {value:.6g} in a batch. Try "
-        "`hypotheses` that exclude the instance"
+        f"the ratio is {float(found.value):.6g} or {value:.6g} at {in_words(instance)}, because "
+        "two compiled programs round differently. Try hypotheses that exclude this instance"
     )
 
 
@@ -406,10 +407,15 @@ def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) 
     return True  # nothing measures the terms, so nothing bounds the error
 
 
-def _overflows(bench: Bench, index: int, instance: Instance, size: Size) -> bool:
-    """Return whether a side of a bound is infinite at an instance, perhaps by overflow alone."""
+def _overflows(bench: Bench, index: int, instance: Instance, size: Size) -> str:
+    """Return the infinite side of a bound at an instance, "lhs" or "rhs"; empty if both are finite.
+
+    The side may be infinite by overflow alone.
+    """
     found = bench.one(instance, size).column(index)
-    return bool(np.isinf(found.lhs) | np.isinf(found.rhs))
+    smaller, larger = ("rhs", "lhs") if bench.statement.relation == ">=" else ("lhs", "rhs")
+    sides = {smaller: found.lhs, larger: found.rhs}
+    return " and the ".join(name for name, side in sides.items() if np.isinf(side))
 
 
 def _excess(statement: Statement, value: float) -> Any:

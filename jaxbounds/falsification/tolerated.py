@@ -7,9 +7,9 @@ import numpy as np
 from jaxbounds.claims.statements import Form, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool
 from jaxbounds.falsification.decide import BELOW_ONE, Decision
-from jaxbounds.falsification.found_equality import in_words
 from jaxbounds.falsification.measure import Measured
 from jaxbounds.falsification.second_opinion import Asked
+from jaxbounds.falsification.wording import in_words
 
 ASKED = 2
 """The referee (ball arithmetic) decides at most this many violations of a form. Each decision by

@@ -11,7 +11,7 @@ from jaxbounds.claims.sets import Box, Simplex
 from jaxbounds.claims.statements import Statement
 from jaxbounds.claims.statements.kinds import FITTED
 from jaxbounds.falsification.bench import Column, Pool
-from jaxbounds.falsification.found_equality import in_words
+from jaxbounds.falsification.wording import in_words
 
 AT_ZERO = "Try jax.scipy.special.xlogy, entr or rel_entr for x log x, which is 0 at 0; or leave"
 FINITE = "Try hypotheses that keep the sides finite, or compare logarithms"

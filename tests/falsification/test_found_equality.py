@@ -7,7 +7,7 @@ import pytest
 
 import jaxbounds as jb
 from jaxbounds.claims.statements.statement import ALONE
-from jaxbounds.falsification.found_equality import in_words
+from jaxbounds.falsification.wording import in_words
 
 pytest.importorskip("flint")
 FEW = jb.Budget(samples=64, restarts=2, steps=20)

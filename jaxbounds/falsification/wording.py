@@ -1,0 +1,42 @@
+"""Describe an instance in short words, for the reasons of verdicts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Instance
+from jaxbounds.claims.statements.statement import ALONE
+from jaxbounds.falsification.moves import is_float
+
+SHOWN = 4
+"""The reason of a verdict lists the entries of an array if there are at most this many. A larger
+number lists longer arrays in reasons."""
+
+
+def in_words(instance: Instance, /) -> str:
+    """Describe an instance in short words, such as "x = (0, 1), y = x"."""
+    paths = jax.tree_util.tree_flatten_with_path(dict(instance))[0]
+    named = {jax.tree_util.keystr(p, simple=True, separator="."): np.asarray(x) for p, x in paths}
+    if set(named) == {ALONE}:  # the claim is about sizes alone
+        return "some size"
+    parts, said = list[str](), dict[str, Any]()
+    for name, leaf in named.items():
+        twin = next((n for n, x in said.items() if leaf.size > 1 and np.array_equal(x, leaf)), "")
+        said[name] = leaf
+        parts.append(f"{name} = {twin or _entries(leaf)}")
+    return ", ".join(parts)
+
+
+def _entries(leaf: np.ndarray) -> str:
+    """Return the entries of a short array, a matrix by its rows, or the shape of a long array."""
+    digits = "{:.3g}".format if is_float(leaf) else str
+    if leaf.size and np.all(leaf == leaf.flat[0]):
+        return digits(leaf.flat[0].item()) + " in every entry" * (leaf.size > 1)
+    if leaf.size <= SHOWN:
+        rows: Callable[[Any], str] = lambda x: (
+            f"({', '.join(map(rows, x))})" if np.ndim(x) else digits(x.item())
+        )
+        return rows(leaf)
+    return f"an array of shape {leaf.shape}"
