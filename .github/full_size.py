@@ -42,9 +42,9 @@ HEAD = """# results: figures at quick presets, their cost, their claims one by o
 A quick preset is a small configuration of a figure's experiment. For each figure the list names the
 preset, the processor time of a first run (compiling included), and the machine. A second line gives
 the settings in which the preset differs from the paper: each with the preset's value, and the
-paper's value in brackets. Without settings in the paper, the brackets hold the library's default.
-Each claim follows with its answer. "open (yes)" means that the data agree with the claim, but that
-a quick preset cannot decide it. `--preset published` can; `jaxbounds guide figures` has full runs.
+paper's value in brackets. If the paper has no settings, the brackets hold the library's default.
+Each further line is a claim with its answer. "open (yes)" means that the data agree with the claim,
+but that a quick preset cannot decide this claim. `--preset published` can decide the claim.
 
 `python .github/full_size.py FIGURE` runs a figure again and writes this page. The numbers behind
 each answer are in `<paper>/records/quick.json`.

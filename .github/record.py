@@ -31,7 +31,8 @@ WORDS = (
 SUMS = {
     "evidence.md": (
         r"the (\d+) inequality forms that hold on each instance, (\d+) are attained, (\d+) "
-        r"searched, (\d+) approached and (\d+) enumerated .*? The other (\d+) rest",
+        r"searched, (\d+) approached and (\d+) enumerated .*? The other (\d+) inequality "
+        r"forms that hold rest",
         "python .github/record.py",
     ),
     "certify.md": (
@@ -89,11 +90,15 @@ def of_constants(papers: Sequence[Paper], /) -> Iterator[Sentence]:
     (half,) = (c.largest for c in found if (c.id, c.form) == ("multihead.eq42", "printed"))
     page = GUIDE + "constants.md"
     yield Sentence(
-        page, "the constants of the {} forms on record, {} of them printed", (len(found), printed)
+        page,
+        "the recorded constants of {} forms; {} of these forms are bounds as printed",
+        (len(found), printed),
     )
     yield Sentence(page, "{} forms have settled constants at all sizes", (settled,))
     yield Sentence(page, "{} forms have certified digits", (certain,))
-    yield Sentence(page, "its constant is 1/2, attained, with {} certified digits", (half.digits,))
+    yield Sentence(
+        page, "its sharp constant is 1/2, attained, with {} certified digits", (half.digits,)
+    )
 
 
 def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterator[Sentence]:
@@ -113,7 +118,7 @@ def sentences(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> Iterat
         evidence,
         "Among the {} inequality forms that hold on each instance, {} are attained, {} searched, "
         "{} approached and {} enumerated (`jaxbounds guide verdicts` explains the words). The "
-        "other {} rest on random instances",
+        "other {} inequality forms that hold rest on random instances",
         (len(holding), *(by[word] for word in PARTS)),
     )
     yield Sentence(evidence, "The {} forms about whole training runs", (along,))

@@ -15,23 +15,26 @@ CODES = {
     "the model on each sample.",
     "P3": "The third condition on a good start says that the gradients of the model at the start "
     "separate the samples by a margin gamma (NTK separability).",
-    "S1": "Equation (42) holds with the constant 1 in place of 2. The reason is that X^T phi'(X u) "
-    "X u (phi is the softmax) is a covariance, and a covariance is at most the product of "
-    "the standard deviations.",
+    "S1": "Equation (42) of `multihead` holds with the constant 1 in place of 2. The reason is "
+    "that X^T phi'(X u) X u, with tokens X and the softmax phi, is a covariance. A covariance is "
+    "at most the product of the standard deviations.",
     "S2": "The bound on the gradient's norm becomes the root of a sum of squares, in place of a "
     "sum. The reason is that the blocks of a gradient, and the gradients of two heads, are "
     "orthogonal.",
     "S3": "The third cumulant kappa_3 of bounded variables satisfies |kappa_3(A, B, B)| <= c* "
-    "max|A| max|B|^2. No constant below c* = 4/(3 sqrt(3)) is enough.",
-    "S4": "The Hessian's block in W is at most c* R^4 sum_t ||X u_t||_inf, with the constant c* of "
-    "S3. The bound of S4 does not depend on the dimension d.",
-    "S5": "The Hessian's mixed block in U and W is at most sqrt(T) R^3. S4 and S5 together bound "
+    "max|A| max|B|^2. The inequality of S3 is false with any constant smaller than c* = 4/(3 "
+    "sqrt(3)).",
+    "S4": "The norm of the Hessian's block in W is at most c* R^4 sum_t ||X u_t||_inf, with the "
+    "constant c* of S3. Here R bounds the norms of the tokens, and u_t is row t of U. The bound of "
+    "S4 does not depend on the dimension d.",
+    "S5": "The norm of the Hessian's mixed block in U and W is at most sqrt(T) R^3, for T tokens "
+    "of norm at most R. S4 and S5 together bound "
     "the Hessian of a head without the dimension d.",
     "S6": "The curvature constant beta_3 becomes sqrt(T) R^3 (c* R^2 m + 1), where m is the "
     "largest ||U_h||_F. The paper has 2 sqrt(T d) R^3 (3 sqrt(d) R^2 m + 1). A smaller constant "
     "beta_2 follows from the smaller beta_3.",
-    "S7": "The constants of S6 depend on the norms ||U_h||_F, but not on the attention matrices "
-    "W_h.",
+    "S7": "The constants of S6 depend on the norms ||U_h||_F of the heads' value matrices, but not "
+    "on the attention matrices W_h.",
     "S8": "Sturm's comparison theorem replaces the factor 4/3 of Proposition 4 by sec(sqrt(k)/2), "
     "which is 1.0659 at k = 1/2.",
     "S9": "The radius 3 D of Lemma 10, within which gradient descent stays, becomes sqrt(3 + 2 q) "
@@ -42,8 +45,9 @@ CODES = {
     "gradient step reaches. This rho is of order T R^6 in place of d T^2 R^12, so the step "
     "may be larger.",
     "S11": "Sums of covariances and third cumulants over tokens bound the Hessian's blocks. A "
-    "program computes the sums, and the bound of S11 lies between the Hessian's norm and S5.",
-    "S12": "A start with random signs alpha = +-1 of the heads reaches the margin gamma* with "
+    "program computes the sums. The bound of S11 lies between the norm of the Hessian and the "
+    "bound of S5.",
+    "S12": "A start with a random sign alpha = +-1 for each head reaches the margin gamma* with "
     "certainty, for every number of heads. Balanced signs make the output of the model zero "
     "at the start.",
     "S13": "The norm ||p|| of the noise in the weights after the first training step has an "
@@ -51,7 +55,8 @@ CODES = {
     "S14": "In Lemma 18 the scale of the scores that leaves the irrelevant tokens an attention of "
     "at most eps is log((T/L - 1)/eps)/(A - B). Here L of the T tokens are relevant, A is "
     "the least relevant score, and B < A is the largest irrelevant score. The paper has the "
-    "factor 2/A in place of 1/(A - B). Proposition 3 inherits the smaller factor.",
+    "factor 2/A in place of 1/(A - B). Proposition 3, whose proof uses Lemma 18, then has the "
+    "smaller factor too.",
     "S15": "Pinelis' inequality bounds the norm ||p|| of the noise in the weights by R "
     "sqrt(log(2/delta)/(2 n1)), with probability 1 - delta. Here n1 is the number of samples "
     "of the first step.",

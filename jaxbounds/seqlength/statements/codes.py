@@ -5,19 +5,19 @@ sharpened version has this name.
 """
 
 CODES = {
-    "S1": "We multiply the sum of k terms in Maurey's Lemma 3.1 by a factor, so the radius of the "
-    "cover is b/(1 + sqrt(k)) in place of b/sqrt(k). Lemmas 3.3 and 3.6 then need no "
-    "rounding up.",
+    "S1": "We multiply the sum of k terms in Maurey's Lemma 3.1 by a factor. For points of norm at "
+    "most b the radius of the cover is then b/(1 + sqrt(k)) in place of b/sqrt(k). Lemmas 3.3 and "
+    "3.6 then need no rounding of k to the next larger integer.",
     "S2": "We count the signed sparsifications (integer vectors of length n whose absolute values "
     "sum to at most K) exactly. The paper bounds the number of these vectors by (2 n + 1)^K.",
-    "S3": "An elementary cover proves Lemma 3.4, with explicit constants, for matrix norms taken "
-    "over rows.",
+    "S3": "An elementary construction of a cover proves Lemma 3.4, with explicit constants, if the "
+    "matrix norms are taken over rows.",
     "S4": "In Lemma C.1 the softmax is 1-Lipschitz from l_inf to l_1, where the paper has the "
     "constant 2.",
     "S5": "The largest absolute entry of the tokens replaces one factor B_x (the largest norm of "
     "a token) in Theorem 4.1.",
-    "S6": "The smallest of three bounds replaces Dudley's integral: a chaining sum over covers at "
-    "several scales, a bound from one cover with Massart's lemma, and the integral itself.",
+    "S6": "We replace Dudley's integral by the smallest of three bounds: a chaining sum over "
+    "covers at several scales, a bound from one cover (Massart's lemma), and the integral.",
     "S7": "We first subtract the output of uniform attention, so the range of the functions in "
     "Dudley's integral is small if the matrix W_QK is small.",
     "S9": "If the vocabulary has K = 2 words, the loss is a logistic function of the difference of "
