@@ -121,7 +121,7 @@ def certify(
         for line in write_theorems(made, selection, rocq):
             console.print(line, markup=False, soft_wrap=True)
     if interrupted:
-        console.print("interrupted: the certificates so far are written", markup=False)
+        console.print("interrupted: the certificates found so far are written", markup=False)
     return int(interrupted or certificates.status)
 
 

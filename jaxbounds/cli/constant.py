@@ -105,7 +105,7 @@ def constant(
             best = one.largest
             say(f"{one.id} ({one.form}): {best.ratio:.6g}, {best.where}")
             if one.fails and what in claimed:
-                say(f"{one.id} ({one.form}): fails, although it is declared to hold")
+                say(f"{one.id} ({one.form}): the form fails, although it is declared to hold")
                 broken += 1
             if record:
                 put_on_record([one], papers[one.id])
@@ -120,7 +120,7 @@ def constant(
         raise
     except KeyboardInterrupt:
         broken += 1
-        say("interrupted: the constants so far are written")
+        say("interrupted: the constants found so far are written")
     if json:
         print(json_module.dumps(to_json(found), indent=1))
     written = list(_written(out, found, rests))

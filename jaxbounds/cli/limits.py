@@ -3,8 +3,8 @@
 import contextlib
 
 LEAST = 5 * 2**28
-"""Bytes of address space that a command needs to compile on two cores; with less, LLVM aborts. A
-larger value would refuse machines on which the commands work."""
+"""Bytes of address space that a command needs to compile on two cores; with less, LLVM aborts. If
+this limit were larger, commands would refuse machines on which they work."""
 
 
 def shortage() -> str:

@@ -46,8 +46,8 @@ CLAIM = jb.Statement(
 PAPER = jb.Paper(id="{name}", title="A claim", statements=(CLAIM,))
 '''
 FALSE = 1 + 1e-9
-"""A claim counts as false if the ratio of its left side to its right side exceeds this number. A
-larger number mistakes small violations for rounding.
+"""A claim counts as false if the ratio of its left side to its right side exceeds this number. If
+this number is larger, the library mistakes more small violations for rounding.
 """
 
 

@@ -28,11 +28,11 @@ from jaxbounds.runs.interruption import interruptible
 from jaxbounds.runs.statement_run import Options, Verification
 
 WAIT = 0.3
-"""Seconds between two checks of the files. A larger number of seconds answers a change of the files
-later."""
+"""Seconds between two checks of the files. If this number of seconds is larger, `--watch` notices a
+change of the files later."""
 TIDY = 3.0
-"""Seconds in which an interrupted round can store its results. A larger number ends the watch
-later."""
+"""Seconds in which an interrupted round can store its results. If this number of seconds is larger,
+an interrupted watch may end later."""
 Stamps = dict[Path, tuple[int, ...]]
 """A dictionary from each file to its stamp: the file's inode, size and times. A stamp changes
 whenever its file changes, because no program can set the time of a change (ctime).

@@ -17,7 +17,7 @@ from jaxbounds.constants.relations import relations
 LEAST_DIGITS = 12
 """The least number of certified decimal digits that the search for a closed form needs.
 
-A larger number of required digits accepts fewer formulas.
+If more digits are required, the search accepts fewer formulas.
 """
 MOST_CHANCE = 1e-6
 """The largest `ClosedForm.chance` of an accepted formula; a larger value accepts more formulas."""

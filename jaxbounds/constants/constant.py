@@ -55,32 +55,34 @@ __all__ = ["examined", "sharp_constant"]
 BUDGET = Budget(samples=192, restarts=12, steps=200)
 STARTS = 6
 """The number of instances from which the first climbs (ascents of the ratio lhs/rhs) start. The
-instances come from random draws and searches. More starts find rarer optima and take longer.
+instances come from random draws and searches. A search from more instances finds rarer optima and
+takes longer.
 """
 ENOUGH = 8
 """If more random instances than this number have equal ratios lhs/rhs, the search assumes that
-every instance has this ratio. A larger number requires more random instances.
+every instance has this ratio. If this number is larger, the search needs more random instances for
+this assumption.
 """
 LEAST, OTHERS, MANY = 6, 40, 160
 """The numbers of starting instances of climbs (ascents of lhs/rhs), random draws not counted.
 
 A constant counts as attained only after climbs from these starting instances found no larger ratio
 lhs/rhs. The search climbs from at least LEAST starting instances, from OTHERS if time allows, and
-from up to MANY in the first half of its time. Larger numbers take longer.
+from up to MANY in the first half of its time. A search with more starting instances takes longer.
 """
 FIRST = 0.25
-"""The share of the time for climbs (ascents of the ratio lhs/rhs) from the first starts. A larger
-share leaves less time for later starts.
+"""The share of the time for climbs (ascents of the ratio lhs/rhs) from the first starts. If the
+first climbs get a larger share of the time, later starts have less time.
 """
 ROUNDS = 400
-"""The largest number of rounds of further climbs (ascents of the ratio lhs/rhs). A larger number
-lets the search take longer and find rarer optima.
+"""The largest number of rounds of further climbs (ascents of the ratio lhs/rhs). A search with more
+rounds takes longer and finds rarer optima.
 """
 OVERFLOW = "a side overflows float64 at some instances, where the ratio may be larger"
 LOOKED_AT = 512
 """The number of instances at which the search tests whether integers wrap (overflow).
 
-More instances reveal rarer wraps and take longer.
+A test at more instances reveals rarer overflows and takes longer.
 """
 
 
@@ -143,7 +145,8 @@ def sharp_constant(
     if not statement.is_bound or statement.kind in ON_AVERAGE:
         raise Refused(
             f"kind={statement.kind!r} of {statement.id} ({statement.relation}) has no sharp "
-            "constant; only an inequality that one instance can violate has one. Try a form with <="
+            "constant; only an inequality that one instance can violate has a sharp constant. Try "
+            "a form with <="
         )
     if statement.there_is is not None or statement.unrefutable:
         raise Refused(

@@ -32,33 +32,33 @@ from jaxbounds.falsification.programs import UNKEPT
 AT_ONCE = 4096
 """The number of points (instances) at which one call of a compiled program measures lhs/rhs.
 
-A larger number takes more memory and less time for each point.
+A program that measures more points in one call needs more memory, but less time for each point.
 """
 MOST = 2**24
 """The search measures every point of a set with at most this many points.
 
-A larger set takes minutes.
+Measuring all points of a larger set would take minutes.
 """
 SHARE, SEARCHED = 0.6, 0.5
 """SHARE is the share of the search's time that a measurement of all points may take. SEARCHED is
-the share of the time for chains of moves from point to point. Larger shares leave less time for
-other searches.
+the share of the time for chains of moves from point to point. If SHARE and SEARCHED are larger,
+other searches have less time.
 """
 CHAINS, STEPS = 256, 200
 """The number of chains (sequences of moves that raise lhs/rhs) in a round, and the number of moves
 in a chain.
 
-Larger numbers find rarer points and take longer.
+A round with more or longer chains finds rarer points and takes longer.
 """
 AGREEING = 3
 """The number of rounds of chains (sequences of moves) that must end at the largest ratio lhs/rhs.
 
-Each round starts from its own random draws. Within a round the chains share their results. A larger
-number makes the search miss fewer rare points.
+Each round starts from its own random draws. Within a round the chains share their results. If more
+rounds must agree, the search misses fewer rare points.
 """
 ROUNDS = 200
-"""The largest number of rounds of chains (sequences of moves that raise lhs/rhs). A larger number
-takes longer.
+"""The largest number of rounds of chains (sequences of moves that raise lhs/rhs). A search with
+more rounds takes longer.
 """
 NEIGHBOURS = 4096
 """The search measures this many neighbours of the best point for each array; more neighbours take

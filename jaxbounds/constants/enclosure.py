@@ -32,7 +32,8 @@ from jaxbounds.programs.balls.values import (
 )
 
 BITS = 448
-"""The precision of the balls in bits. A larger number certifies more digits and takes longer."""
+"""The precision of the balls in bits. A computation with more bits certifies more digits and takes
+longer."""
 ROUNDS, SURE = 5, 1e-40
 """The largest number of steps of Newton's method, and the relative gain of the ratio lhs/rhs below
 which the method stops. More steps of Newton's method, or a smaller gain, certify more digits and
@@ -114,7 +115,7 @@ class Ratio:
             # "ulp" may read a small tolerance as zero; "exact" then decides about the hypotheses.
             coded = lambda: reading != "exact" and _all_met(self._ways(instance, "exact"))
             if not (_all_met(ways) or coded()):
-                raise Undecided("a hypothesis is not certain there")
+                raise Undecided("ball arithmetic cannot confirm a hypothesis at this instance")
             for lhs, rhs, _ in ways:
                 left, right = as_reals(lhs).ravel()[0], as_reals(rhs).ravel()[0]
                 if not right > 0 or not left.is_finite():

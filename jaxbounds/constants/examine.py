@@ -29,8 +29,8 @@ BEYOND = 1e3
 """If a small rise of the ratio lhs/rhs along a scale exceeds this factor times the gain that slopes
 predict, the rise is no limit.
 
-A rise that is no limit comes from coordinates that differ from their optimum in the last digits. A
-larger factor makes more rises count as limits.
+A rise that is no limit comes from coordinates that differ from their optimum in the last digits. If
+this factor is larger, more rises of the ratio count as limits.
 """
 TINY = 1e-20
 """If a limit of the ratio lhs/rhs exceeds the best instance's ratio by more than this relative gap,
@@ -40,7 +40,7 @@ STATIONARY = 1e-11
 """An instance counts as stationary if the predicted relative gain of the ratio lhs/rhs is below
 this value.
 
-A larger value makes more suprema count as attained.
+If this limit on the gain is larger, more suprema count as attained.
 """
 EXACT, READABLE = 2e-14, 1e-3
 """The largest relative loss of the ratio lhs/rhs when the search rounds an instance.
@@ -50,39 +50,42 @@ instance. A larger allowed loss of the ratio lhs/rhs gives rounder numbers.
 """
 BY_FLOATS = 1e-14
 """Far along a scale, float64 cannot decide whether the other coordinates may still raise the ratio
-lhs/rhs by up to this relative amount. A larger value makes the search accept more limits.
+lhs/rhs by up to this relative amount. If this amount is larger, the search accepts more limits of
+the ratio.
 """
 AS_COMPUTED = 2.0**-46
 """The largest relative distance between a closed form and the ratio lhs/rhs that the program's
-rounded constants give. A larger distance accepts closed forms that fit less well.
+rounded constants give. If this distance is larger, the search accepts closed forms that fit less
+well.
 """
 ULPS = 16
 """A float64 ratio lhs/rhs outside its ball (enclosing interval) by at most this many units in the
-last place counts as the ball's end. A larger number makes the search trust more floats.
+last place counts as the ball's end. If more units are allowed, the search trusts more float64
+ratios.
 """
 MISLED = 12
 """The search certifies no further instances after this many instances whose float ratio lhs/rhs is
-only rounding error. A larger number takes longer.
+only rounding error. If this number of instances is larger, the search takes longer.
 """
 ROUNDS, ROUNDED = 12, 256
 """The largest number of rounds in which the search rounds an instance, and the largest number of
-entries of a rounded instance. The time grows with the square of the number of entries. Larger
-numbers give rounder instances and take longer."""
+entries of a rounded instance. The time grows with the square of the number of entries. More rounds
+give rounder instances, and more rounds or entries take longer."""
 MOST = 256
 """The number of instances that the search measures between two looks at the clock.
 
-A larger number lets the search exceed its time limit by more.
+If this number of instances is larger, the search may exceed its time limit by more.
 """
 LARGEST = 1e300
 """Above this size of an entry, float64 has too small a range to follow a rise of the ratio lhs/rhs.
 
-A larger value makes the search blame the range of float64 for fewer rises of lhs/rhs.
+If this size is larger, the search blames the range of float64 for fewer rises of lhs/rhs.
 """
 ROUGHLY = 1e-2
 """A climb (ascent of the ratio lhs/rhs) counts as having reached a limit if the climb ends within
 this relative distance.
 
-A larger distance makes more climbs count as having reached a limit.
+If this distance is larger, more climbs count as having reached a limit.
 """
 
 

@@ -25,11 +25,11 @@ the balls stay narrow.
 """
 STILL = arb("1e-12")
 """A ratio lhs/rhs counts as settled (converged) if the relative change between two scales is below
-this value. A larger value counts more ratios as settled.
+this value. If this limit on the change is larger, more ratios count as settled.
 """
 ENOUGH = arb("1e-30")
 """The walk over growing scales ends if the relative change of the ratio lhs/rhs between two scales
-is below this value. A larger value measures fewer scales.
+is below this value. If this limit on the change is larger, the walk measures fewer scales.
 """
 NARROW = 60
 """The walk over growing scales stops when the ball (interval that contains lhs/rhs) has fewer
@@ -39,14 +39,14 @@ A larger number of bits stops the walk over the scales earlier.
 """
 ROUNDING = 1e-12
 """If the ratio lhs/rhs grows as scale^a with a up to this value, the growth counts as an effect of
-a rounded constant. A larger value makes fewer ratios count as unbounded.
+a rounded constant. If this limit on the exponent a is larger, fewer ratios count as unbounded.
 """
 FAINT = 1e-9
 """A relative rise of the ratio lhs/rhs up to this value may come from coordinates that are not
 quite at their optimum.
 
-The search tests whether a rise up to this value follows a power of the scale. A larger value makes
-the search test more rises.
+The search tests whether a rise up to this value follows a power of the scale. If this limit on the
+rise is larger, the search tests more rises.
 """
 BEFORE = (-16, -8, 0, 8)
 """The binary logarithms of those scales near 1 at which `_lawful` measures the ratio lhs/rhs."""

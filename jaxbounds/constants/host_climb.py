@@ -27,32 +27,32 @@ step length.
 COORDINATES, DENSE = 48, 8
 """The number of single coordinates, and of random directions, in one sweep of moves.
 
-Larger numbers take longer.
+A sweep with more coordinates or directions takes longer.
 """
 SWEEPS = 40
-"""The largest number of sweeps (series of trial moves) with one step length. More sweeps climb
-higher and take longer.
+"""The largest number of sweeps (series of trial moves) with one step length. A climb with more
+sweeps reaches larger ratios and takes longer.
 """
 WORTH = 1e-13
 """The climb takes the next step length if a sweep of trial moves raises the ratio lhs/rhs by less
 than this fraction.
 
-A larger value changes the step length earlier.
+If this fraction is larger, the climb changes its step length earlier.
 """
 GAINED = 1e-15
 """A ratio lhs/rhs counts as no larger if its relative gain is below this value.
 
-A larger value ends climbs earlier.
+If this limit on the gain is larger, climbs end earlier.
 """
 ROUNDS = 4
 """The largest number of rounds of a climb; a round moves integers and then floats.
 
-More rounds climb higher and take longer.
+A climb with more rounds reaches larger ratios and takes longer.
 """
 VALUES = 64
 """The climb tries at most this many drawn values for one integer.
 
-More values find rarer optima and take longer.
+A climb that tries more values finds rarer optima and takes longer.
 """
 
 

@@ -29,7 +29,7 @@ MOST = 30
 """The search examines a kink of the ratio lhs/rhs only at a point with at most this many
 coordinates.
 
-A larger number makes the search examine more points, which takes longer.
+If this number of coordinates is larger, the search examines more points, which takes longer.
 """
 WITHIN = 1e-4
 """The relative radius around a point in which the search has measured neighbours.
@@ -43,7 +43,8 @@ More Newton steps give more digits of the kink.
 """
 PROBE = 1e-9
 """The relative distance from a kink to the points at which ball arithmetic finally compares the
-ratio lhs/rhs. A larger distance tests a larger neighbourhood."""
+ratio lhs/rhs. If this distance is larger, ball arithmetic tests a larger neighbourhood of the
+kink."""
 
 
 class Piece(NamedTuple):

@@ -38,15 +38,16 @@ scaled instances) in float64.
 JOINTLY = 3
 """If an instance has at most this many arrays, the search tries every combination of growing and
 shrinking arrays. If an instance has more arrays, only pairs of arrays, or all arrays, change
-together. A larger number tries more combinations."""
+together. If this number of arrays is larger, the search tries more combinations."""
 ENTRIES = 24
 """The largest number of distinct sizes |x| of entries that the search scales.
 
-Each size gives a family that scales the entries of this size. A larger number tries more families.
+Each size gives a family that scales the entries of this size. If this number of sizes is larger,
+the search tries more families.
 """
 MOST = 24
 """Ball arithmetic computes the limits of lhs/rhs for at most this many families (paths of scaled
-instances). A larger number takes longer.
+instances). The limits of more families take longer to compute.
 """
 FARTHEST = 2.0**100
 """The scale of a family (path of scaled instances) at which the search computes, in float64, the

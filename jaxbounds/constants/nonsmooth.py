@@ -19,14 +19,14 @@ PROGRAMS, CUTS = 300, 150
 """The largest number of linear programs in one minimisation, and of cuts (linear bounds) in one
 program.
 
-Larger numbers let the minimisation go farther, and take longer.
+A minimisation with more programs or cuts goes farther, and takes longer.
 """
 QUICK = {"presolve": False}
 """Options for SciPy's solver; they switch off the presolve, which is slower than the solution."""
 LARGEST = 80
 """The search tries CMA-ES, a random search, on problems with at most this many coordinates.
 
-A larger number takes longer.
+If this number of coordinates is larger, the search takes longer.
 """
 MISSING = "CMA-ES needs module='cma'. Try pip install 'jaxbounds[search]'"
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]

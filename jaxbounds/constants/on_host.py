@@ -23,20 +23,21 @@ from jaxbounds.falsification.examples import SOURCE
 
 OTHERS = 40
 """The number of instances other than random draws from which the search starts, if time allows.
-More starts miss fewer optima.
+A search from more instances misses fewer optima.
 """
 LEAST, DRAWN, AGREEING = 6, 1, 3
 """The numbers of starting instances that a settled constant needs. A settled constant needs LEAST
 starting instances that are not random draws. Climbs (ascents of lhs/rhs) from DRAWN random draws,
-and from AGREEING starts of any kind, must reach the largest ratio. Larger numbers make fewer
-constants count as settled.
+and from AGREEING starts of any kind, must reach the largest ratio. If LEAST, DRAWN and AGREEING are
+larger, fewer constants count as settled.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
 """Shares of the search's time: SHARE for an ascent of lhs/rhs from one start, CLIMBS for the
 ascents from all starts.
 
 The search for objections (reasons why another instance may have a larger ratio lhs/rhs) gets the
-time that the ascents leave. Larger shares leave less time for objections.
+time that the ascents leave. If SHARE and CLIMBS are larger, the search for objections has less
+time.
 """
 AT_A_JUMP = "the ratio is the largest only for exactly these last digits of the entries"
 OVER = "the time was over before the search had tried all moves that could give a larger ratio"
@@ -51,30 +52,30 @@ move leads to a larger ratio lhs/rhs.
 COORDINATES = 64
 """The largest number of coordinates that `_neighbours` moves for each length.
 
-More coordinates take longer.
+If `_neighbours` moves more coordinates, the search takes longer.
 """
 DENSE = 16
 """The number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
 """The length, relative to the moved entries, of tiny test moves of all coordinates at once. A
-constant is settled only if no tiny move makes the ratio lhs/rhs smaller. A larger length makes
-fewer constants count as settled.
+constant is settled only if no tiny move makes the ratio lhs/rhs smaller. If the tiny moves have a
+larger length, fewer constants count as settled.
 """
 SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
 """The binary logarithms of the factors by which `_far_out` scales entries."""
 ONCE = 0.05
 """An integer may have further, undrawn values if more than this share of draws has a value that no
-other draw has. A larger share makes more constants count as settled."""
+other draw has. If this share of draws is larger, more constants count as settled."""
 MANY = 256
 """The number of random draws that only show which values integers take; the search does not measure
 lhs/rhs at these draws.
 
-More draws show rarer values.
+A larger number of draws shows rarer values of the integers.
 """
 LOOKED_AT = 4
 """The search tests at most this many instances with the largest ratio lhs/rhs for objections
-(reasons why another instance may have a larger ratio). More instances take longer."""
+(reasons why another instance may have a larger ratio). Tests of more instances take longer."""
 
 
 @np.errstate(all="ignore")  # ignore overflows: an instance whose sides overflow does not count

@@ -12,7 +12,7 @@ from jaxbounds.ground.to_json import to_json
 SMALL = 400
 """The record stores an extremal instance with at most this many characters of JSON.
 
-A larger limit stores larger instances.
+If this limit is larger, the record stores larger instances.
 """
 
 

@@ -14,25 +14,25 @@ from jaxbounds.constants.snapping import Basis, Ties, neighbours, snapped, tied
 from jaxbounds.constants.starts import Start
 
 SAME = 1e-9
-"""Two ratios lhs/rhs count as equal up to this relative difference. A larger value counts more
-pairs of ratios lhs/rhs as equal.
+"""Two ratios lhs/rhs count as equal up to this relative difference. If this difference is larger,
+more pairs of ratios lhs/rhs count as equal.
 """
 SLOPE = 1e-7
 """The ascent of lhs/rhs in float64 stops at this relative slope, because a smaller slope is
 rounding.
 
-Newton's method in ball arithmetic continues from the end of the ascent. A larger value makes the
-climb stop earlier.
+Newton's method in ball arithmetic continues from the end of the ascent. If this slope is larger,
+the ascent stops earlier.
 """
 CURVED = 1e-6
 """A direction counts as flat if the second derivative of lhs/rhs is at most this fraction of the
-largest second derivative. A larger fraction makes more directions count as flat.
+largest second derivative. If this fraction is larger, more directions count as flat.
 """
 STALLED = 1e-5
 """The end of a climb (ascent of lhs/rhs) counts as a kink if the relative slope there exceeds this
 value.
 
-A larger value counts fewer ends as kinks.
+If this limit on the slope is larger, fewer ends of climbs count as kinks.
 """
 
 

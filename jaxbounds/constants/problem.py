@@ -25,18 +25,18 @@ The search ignores a refused instance.
 """
 MOVED = 1e-6
 """The projection of an instance onto the hypotheses changes entries. A change up to this value,
-relative to the leaf's largest entry, counts as rounding. A larger value makes fewer changes count
-as real changes of the instance.
+relative to the leaf's largest entry, counts as rounding. If this limit is larger, fewer changes of
+an entry count as real changes of the instance.
 """
 CALLS = 1000
 """A rough number of measurements of lhs/rhs in one search.
 
-A larger number makes the search compile more programs.
+If this number of measurements is larger, the search compiles more programs.
 """
 UNCOUNTED = 50.0
 """The loss of an instance that violates a hypothesis. The search minimises the loss, which is
--log(lhs/rhs) for all other instances. A larger number keeps the search farther from the edge of the
-hypotheses.
+-log(lhs/rhs) for all other instances. If this loss is larger, the search stays farther from the
+edge of the hypotheses.
 """
 
 

@@ -18,7 +18,8 @@ ADDED = ("pi", "1/pi", "pi^2", "e", "1/e", "log(2)", "log(3)")
 HIGHEST = 100
 """The largest |coefficient| of a relation.
 
-A larger number lets PSLQ find more relations, and more coincidences among them.
+If this limit on the coefficients is larger, PSLQ finds more relations, and more of the relations
+are coincidences.
 """
 DEGREES = (3, 4, 5, 6)
 """The degrees of algebraic numbers that `relations` tries, besides degrees 1 and 2."""

@@ -22,7 +22,7 @@ MOST_SIZES = 64
 SHARE = 0.5
 """The share of the machine's memory that one batch of instances may take.
 
-A larger share allows larger sizes.
+If this share of the memory is larger, larger sizes are allowed.
 """
 
 
@@ -164,7 +164,8 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
     need = statement.budget.batch * max(floats, _largest(program.jaxpr))
     if need > SHARE * _memory():
         raise Refused(
-            f"{statement.id} (form={form!r}) at {size!r} does not fit: one array of a batch of "
+            f"{statement.id} (form={form!r}) at {size!r} does not fit into memory: one array of a "
+            f"batch of "
             f"{statement.budget.batch} needs {need / 2**30:.3g} GiB, and this machine has "
             f"{_memory() / 2**30:.3g} GiB. Try smaller sizes"
         )

@@ -21,7 +21,7 @@ distance between entries that it makes equal; the value 0 ties only equal entrie
 
 COSTS = 1e3
 """The search keeps a tie (of coordinates that become equal) only if the tie makes the ratio lhs/rhs
-smaller by at most this factor. A larger factor makes the search try more ties.
+smaller by at most this factor. If this factor is larger, the search tries more ties.
 """
 
 

@@ -24,13 +24,14 @@ SIGMAS = (1.0, 2.0, 3.0, 10.0)
 """
 EACH = 16
 """The number of changed instances of each kind that `further` makes. The best instance and a few
-others become starts of the search. A larger number finds better starts and takes longer.
+others become starts of the search. A search with more changed instances finds better starts and
+takes longer.
 """
 OTHERS = {"drawn": 7, "log-normal": 10, "wide": 2}
 """For each kind of instance, the number of starting instances besides the kind's best instance.
 
-A kind without an entry here has one starting instance besides its best instance. A larger number
-starts more climbs of each kind.
+A kind without an entry here has one starting instance besides its best instance. If this number is
+larger, the search begins more climbs from each kind of instance.
 """
 SHRUNK = tuple(range(2, 310, 4))
 """The exponents k of the factors 10^-k by which `within_floats` multiplies a draw with overflowing

@@ -19,7 +19,7 @@ FORMAT, EARLIER = "jaxbounds-result-2", "jaxbounds-result-1"
 LIMIT = 2**34
 """`load` reads a result only if all of its variables together take at most this many bytes.
 
-A larger limit lets a file fill more memory.
+If this limit is larger, a damaged file may fill more memory.
 """
 
 

@@ -28,7 +28,7 @@ MARK = ".jaxbounds"
 FORMAT = "jaxbounds-folder-1"
 HEAD = 2**16
 """The largest number of bytes of a file's first line that `Marked` compares with the recorded line.
-A larger number reads longer lines.
+If this number of bytes is larger, `Marked` reads longer lines.
 """
 
 
@@ -201,7 +201,7 @@ class Marked:
             if name in self._read():
                 set_aside(path, words)
             else:
-                say(f"{path} {words}; no run wrote this file, and it stays as it is")
+                say(f"{path} {words}; no run wrote this file, so the file stays as it is")
             return None
 
     def refuse_changed(self, name: str, /) -> None:

@@ -158,7 +158,7 @@ def take(
                 say(f"a run with other settings uses {place}, so this run uses another folder")
                 break
             if not waited and got:
-                say(f"a run with equal settings uses {place}, so this run waits for its end")
+                say(f"a run with equal settings uses {place}, so this run waits until it ends")
                 waited = True
             look()
             time.sleep(LOOK)

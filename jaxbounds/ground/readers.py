@@ -26,12 +26,13 @@ TEXT = 2**26
 """`bytes_in` reads at most this many bytes from a file; a larger limit may fill more memory."""
 CONTAINERS, ENTRIES = 2**21, 2**22
 """Limits for a JSON text that `parsed` accepts. `CONTAINERS` limits the number of objects and
-lists, `ENTRIES` the number of commas. A larger limit lets a small file fill more memory.
+lists, `ENTRIES` the number of commas. If these limits are larger, a small file can fill more
+memory.
 """
 HEADER = 2**16
 """`arrays_in` accepts an array's header with at most this many bytes.
 
-A larger limit accepts longer headers.
+If this limit is larger, `arrays_in` accepts longer headers.
 """
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 """The name that netCDF-4 gives to a dimension without a variable. A reader needs no values for this

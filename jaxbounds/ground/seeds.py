@@ -5,7 +5,8 @@ import numbers
 from jaxbounds.ground.exceptions import Refused
 
 SEEDS = 2**32
-"""The number of allowed seeds, 0 to 2^32 - 1. A larger number allows seeds that NumPy refuses."""
+"""The number of allowed seeds, 0 to 2^32 - 1. If more seeds were allowed, NumPy would refuse some
+of these seeds."""
 
 
 def refuse_other_seeds(seed: int, /) -> None:

@@ -30,7 +30,8 @@ changed.
 SETTLED = 2.0
 """`content` remembers a file's digest if the last change of the file is at least this many seconds
 old. As long as the file's times, size and inode do not change, `content` then does not read the
-file again. A larger value makes `content` read recently changed files more often."""
+file again. If this number of seconds is larger, `content` reads recently changed files more
+often."""
 ABSENT, FOLDER = "absent", "folder"
 _Stamp = tuple[int, ...]
 _known: dict[str, tuple[_Stamp, str]] = {}

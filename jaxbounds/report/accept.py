@@ -81,8 +81,8 @@ def write_accepted(paper: Paper, text: str, /) -> Path:
     """
     if paper.folder is None:
         raise Refused(
-            f"paper={paper.id!r} is not defined in a file, so its errata have no "
-            f"place. Try a paper that is defined in a file"
+            f"paper={paper.id!r} is not defined in a file, so no file can take its errata. Try a "
+            f"paper that is defined in a file"
         )
     file = paper.folder / FILE
     if file.exists():

@@ -14,7 +14,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.describe import describe_erratum
 
 NAMED = 3
-"""The largest number of codes that one line names. A larger number of codes may exceed the screen's
+"""The largest number of codes that one line names. A line with more codes may exceed the screen's
 width."""
 
 

@@ -9,8 +9,8 @@ from jaxbounds.falsification.evidence import CLOSE
 from jaxbounds.falsification.found_equality import NEAR_ONE
 
 ROUNDED = 1e-9
-"""If the ratio lhs/rhs differs from 1 by at most this much, the difference counts as rounding. A
-larger value lets more sides count as equal."""
+"""If the ratio lhs/rhs differs from 1 by at most this much, the difference counts as rounding. If
+this limit is larger, more pairs of sides count as equal."""
 
 
 def number(value: float, /) -> str:

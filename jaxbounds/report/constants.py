@@ -168,7 +168,8 @@ lhs/rhs than the search for the constant.
 """
 _LARGER = 1 + 1e-6
 """If a verdict's ratio exceeds a constant by this factor, the table shows the ratio instead. The
-factor exceeds 1 because records have eight digits. A larger factor hides larger differences.
+factor exceeds 1 because records have eight digits. If this factor is larger, the table hides larger
+differences between ratio and constant.
 """
 
 

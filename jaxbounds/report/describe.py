@@ -67,8 +67,8 @@ def describe(statement: Statement, /) -> Text:
 
 
 LONGEST = 600
-"""The largest number of characters of an instance that the output shows. A larger value shows
-more."""
+"""The largest number of characters of an instance that the output shows. If this number is larger,
+the output shows more of an instance."""
 
 
 def _listed(value: object) -> object:

@@ -133,7 +133,7 @@ def tree(tex: str, /, *, display: str = "block") -> Element:
         root = convert_to_element(tex, display=display)
     except Exception as problem:  # the errors of the converter have no common class
         raise Refused(
-            f"tex cannot be read ({type(problem).__name__}: {problem}), got "
+            f"the formula tex= cannot be drawn ({type(problem).__name__}: {problem}), got "
             f"tex={tex!r:.80}. Try simpler LaTeX"
         ) from problem
     _read(root)

@@ -19,8 +19,8 @@ from jaxbounds.report.markup import Html, element, joined
 
 DECADES = {"<=": 5, ">=": 5, "=": 8, "->": 8}
 """The largest number of powers of ten on the axis of ratios, for each relation ("<=", ">=", "=").
-An identity's ratios are far below one, so its axis is longer. A larger number shows smaller
-ratios."""
+An identity's ratios are far below one, so its axis is longer. If this number is larger, the axis
+shows smaller ratios."""
 
 
 class Axis(NamedTuple):

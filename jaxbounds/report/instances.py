@@ -16,8 +16,8 @@ from jaxbounds.report.describe import sides_text
 from jaxbounds.report.markup import Html, element, joined
 
 _ENTRIES = 96
-"""The page shows an array whole if it has at most this many entries. A larger number makes the page
-longer."""
+"""The page shows an array whole if it has at most this many entries. If this number of entries is
+larger, the page is longer."""
 
 
 class Run(NamedTuple):

@@ -32,8 +32,8 @@ def grouped(verdicts: Iterable[Verdict], /) -> dict[str, list[Verdict]]:
 
 
 USUAL = 100
-"""Number of characters in a line, if the width of the screen is unknown. A larger number writes
-wider tables."""
+"""Number of characters in a line, if the width of the screen is unknown. If this number of
+characters is larger, tables are wider."""
 
 
 class VerdictRows:

@@ -8,7 +8,7 @@ MOST = 32
 """The largest number of entries (programs, shapes and group sizes) that `kept` stores. One sweep
 stores four entries.
 
-`kept` drops the entry that was unused for longest. A larger number takes more memory.
+`kept` drops the entry that was unused for longest. A store with more entries takes more memory.
 """
 _programs: OrderedDict[Hashable, Any] = OrderedDict()
 

@@ -6,29 +6,29 @@ from typing import Any
 ON_CPU = 4
 """The default number of lanes (runs) in a group on a CPU, in sweeps of up to 32 lanes.
 
-A larger number wastes more steps on finished lanes. A smaller number slows sweeps whose lanes have
-tiny matrices.
+A group of more lanes wastes more steps on finished lanes. Groups of fewer lanes slow sweeps whose
+lanes have tiny matrices.
 """
 PARTS = 8
 """The number of groups of lanes (runs) on a CPU, for sweeps of more than 32 lanes.
 
-At most this many devices can share the sweep. A larger number slows sweeps whose lanes have tiny
-matrices.
+At most this many devices can share the sweep. If the number of groups is larger, sweeps whose lanes
+have tiny matrices are slower.
 """
 AT_MOST = 256
 """The largest default number of lanes (runs) that are vmapped together on an accelerator.
 
-This limit divides a few thousand lanes into several groups. A larger number makes larger programs.
+This limit divides a few thousand lanes into several groups. A program for more lanes is larger.
 """
 SHARE = 0.8
 """The fraction of an accelerator's memory that `available` gives one program.
 
-A larger fraction makes larger groups and leaves less memory for other programs.
+If this fraction is larger, groups of lanes are larger, and other programs have less memory.
 """
 LIMIT = 8 * 2**30
 """The bytes that `available` gives one program if a device does not report its memory.
 
-A larger limit makes larger groups.
+If this number of bytes is larger, groups of lanes are larger.
 """
 
 

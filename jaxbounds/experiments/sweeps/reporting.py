@@ -27,11 +27,11 @@ progress."""
 BETWEEN_LINES = 60.0
 """The seconds between two printed lines if standard error is no terminal.
 
-A larger number of seconds writes fewer lines of progress.
+If this number of seconds is larger, a run prints fewer lines of progress.
 """
 WORTH_TELLING = 20.0
 """A run reports its remaining time after the first chunk if this time is at least this many
-seconds. A larger number of seconds lets fewer runs report their remaining time."""
+seconds. If this number of seconds is larger, fewer runs report their remaining time."""
 
 _later: ContextVar[tuple[float, int]] = ContextVar("later", default=(0.0, 0))
 """Two numbers. The first number is the cost of all later parts of the run, divided by the cost of

@@ -126,7 +126,8 @@ def opened(
             )
         if resume and done > steps:
             raise Refused(
-                f"folder={place} holds {done} steps, more than steps={steps}. Try steps={done}"
+                f"folder={place} holds a sweep of {done} steps, more than steps={steps}. Try "
+                f"steps={done}"
             )
         if resume:
             found = checkpoints.load()

@@ -45,8 +45,8 @@ State = Any
 Metrics = Mapping[str, jax.Array]
 
 ROUND = 1.0
-"""The seconds between two checks for a request to stop. A larger number of seconds reacts to an
-interruption later.
+"""The seconds between two checks for a request to stop. If this number of seconds is larger, a
+sweep reacts to an interruption later.
 
 The sweep checks only between two records.
 """
