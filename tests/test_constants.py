@@ -270,7 +270,7 @@ def test_bad_input_is_refused_in_one_sentence():
         sharp_constant(ENTRIES, sizes={"Q": (2,)})
     with pytest.raises(jb.Refused, match=r"no form='sharpened'\. Try one of: printed"):
         sharp_constant(ENTRIES, "sharpened")
-    with pytest.raises(ValueError, match="does not fit into memory: one array of a batch of 64 needs"):
+    with pytest.raises(ValueError, match="does not fit into memory: one array of a batch of 64"):
         sharp_constant(ENTRIES, sizes={"T": (2, 2**20), "d": (2**14,)})
     with pytest.raises(ValueError, match="whole numbers from 1 on"):
         grid(ENTRIES, {"T": (0,)})

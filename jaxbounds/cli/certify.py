@@ -52,7 +52,7 @@ def certify(
     """Disprove the failing forms in ball arithmetic, and write a witness for each disproof.
 
     A form is one version of a claim (printed, corrected or sharpened). Ball arithmetic encloses all
-    rounding errors. Other programs check a disproof with the data in its witness.
+    rounding errors. Other programs can check a disproof with the data in its witness file.
 
     If a form names domains (boxes of instances), the command also proves the form on each domain,
     by branch and bound. Without ids, the command certifies every form that stores a counterexample

@@ -23,7 +23,7 @@ Kinds = Annotated[tuple[Kind, ...], tyro.conf.UseAppendAction]
 class Plain(Console):
     """A console that interprets no markup, and shows control characters as escapes.
 
-    So a printed text cannot control the terminal.
+    Without control characters a printed text cannot control the terminal.
     """
 
     def __init__(self, **given: Any) -> None:

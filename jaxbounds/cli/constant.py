@@ -47,9 +47,9 @@ def constant(
 
     A form is one version of a claim: printed, corrected or sharpened.
 
-    The result is a lower estimate of the supremum. If ball arithmetic (which encloses rounding
-    errors) can enclose the ratio at the extremal instance, the digits are certified. The command
-    looks for a closed form only if the digits are certified. The command needs the extra
+    The printed constant is a lower estimate of the supremum. If ball arithmetic (which encloses
+    rounding errors) can enclose the ratio at the extremal instance, the digits are certified. The
+    command looks for a closed form only if the digits are certified. The command needs the extra
     `constants` (python-flint, mpmath).
 
     Searches also start from the worst instances of `verify` and of earlier runs, and store their
@@ -62,8 +62,9 @@ def constant(
     Args:
         patterns: ids, the beginning of ids, shell patterns, or Python files that hold a PAPER.
         sizes: the values of some sizes (axes) of the statement, for example T=2,4,8 d=2,4. The
-            search runs at all combinations. Other axes keep their values from the statement's first
-            size. Without `sizes`, the search runs at the sizes that the statement declares.
+            search runs at all combinations of these values. Axes without given values keep their
+            values from the statement's first size. Without `sizes`, the search runs at the sizes
+            that the statement declares.
         form: the name of the form, or the name's beginning: "printed" also means "printed,
             Lemma 6".
         seed: the seed of the random instances.

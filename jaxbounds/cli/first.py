@@ -16,7 +16,7 @@ Try one of these commands:
 
 `jaxbounds --help` lists all commands, `jaxbounds guide` all pages.
 """
-"""The answer to `jaxbounds` without arguments."""
+"""The text that `jaxbounds` prints if it is called without arguments."""
 
 GUIDE = f"""\
 {PURPOSE}

@@ -12,14 +12,14 @@ from typing import TextIO
 FLAGS = frozenset(("-h", "--help"))
 """The options that print a help text."""
 WIDEST = 100
-"""The largest width of a help text in characters. A larger width makes lines that are harder to
+"""The largest width of a help text in characters. If this width is larger, the lines are harder to
 read."""
 _ITEM = re.compile(r" *(?:[-*]|\d+\.) ")
 """The beginning of a list's item in Markdown."""
 
 
 class _Held(io.StringIO):
-    """A text in memory that passes for the stream: the parser keeps its colours and frames."""
+    """A text in memory that behaves like a terminal; the parser prints colours and frames."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
@@ -27,11 +27,11 @@ class _Held(io.StringIO):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The encoding of the stream."""
+        """The encoding of the stream that this object replaces."""
         return self._stream.encoding
 
     def isatty(self) -> bool:
-        """Return whether the stream is a terminal."""
+        """Tell whether the stream that this object replaces is a terminal."""
         return self._stream.isatty()
 
 

@@ -144,7 +144,8 @@ def _definitions(code: Any) -> str:
     """Return the code of the two sides, if each line of the code is an import or a definition.
 
     Raises:
-        Refused: if the code is not Python, or a line neither imports nor defines.
+        Refused: if the code is not Python, or if one of its lines is neither an import nor a
+            definition.
     """
     try:
         tree = ast.parse(code)

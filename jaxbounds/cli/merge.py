@@ -30,7 +30,7 @@ def merge(
             shards, or the folders of all shares of a sweep.
         out: the folder of the whole run or sweep.
         imports: modules or files of your own that the run needs, as for `jaxbounds run`. Reading
-            the files of a shard never executes code that they name.
+            the files of a shard never executes code that the files name.
     """
     if not folders:
         raise Refused(

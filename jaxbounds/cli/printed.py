@@ -1,6 +1,7 @@
 """A cache of the output of `list`, `show` and `errata`; it is valid until the library changes.
 
-These commands only read declarations, but loading JAX takes a second or two.
+The commands `list`, `show` and `errata` only read declarations, but loading JAX takes a second or
+two.
 """
 
 import contextlib
@@ -47,7 +48,7 @@ def _is_kept(arguments: Sequence[str]) -> bool:
 def recall(arguments: Sequence[str], /) -> str | None:
     """Return the text that a command with these arguments printed before.
 
-    The result is None if the text is unknown, or depends on more than the library.
+    The function returns None if the printed text is unknown, or depends on more than the library.
     """
     if not _is_kept(arguments) or (file := _file(arguments)) is None:
         return None

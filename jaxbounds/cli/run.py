@@ -219,7 +219,8 @@ def run(
 
     Args:
         experiment: the id of the experiment, for example "multihead.fig2".
-        flags: --preset, --seed, --out, --resume, --import, and fields of the configuration.
+        flags: the arguments --preset, --seed, --out, --resume, --import, and fields of the
+            configuration.
     """
     asked = _asked(experiment, flags)
     request, options = asked

@@ -65,7 +65,7 @@ class Screen:
         self._task = self.bar.add_task("starting", total=len(names))
 
     def judged(self, verdicts: tuple[Verdict, ...], *, before: bool = False) -> None:
-        """Take a statement's verdicts; print at once each verdict that differs from the record."""
+        """Store a statement's verdicts; print at once each verdict that differs from the record."""
         name = verdicts[0].id
         self._done[name] = verdicts
         self._kept += before
@@ -249,7 +249,7 @@ def _notes(run: Verification) -> Iterator[str]:
 
 
 def _say_where(run: Verification, published: bool, console: Console) -> None:
-    """Print the folder of the results, and the next step."""
+    """Print the folder of the results, and the command to type next."""
     files = "verdicts.json, report.html, run.json, worst/, counterexamples/"
     if published:
         console.print(f"written to {run.folder.path}: {files}")

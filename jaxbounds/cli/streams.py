@@ -99,7 +99,7 @@ class Streams:
 def _open_what_is_closed() -> None:
     """Open the null device in place of closed streams.
 
-    Otherwise the next opened file would get a closed stream's file number, and child processes
+    If a stream stayed closed, the next opened file would get its file number, and child processes
     would write their output into the file.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):

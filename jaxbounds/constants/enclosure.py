@@ -32,8 +32,8 @@ from jaxbounds.programs.balls.values import (
 )
 
 BITS = 448
-"""The precision of the balls in bits. A computation with more bits certifies more digits and takes
-longer."""
+"""The precision of balls (enclosing intervals) in bits. A computation with more bits certifies more
+digits and takes longer."""
 ROUNDS, SURE = 5, 1e-40
 """The largest number of steps of Newton's method, and the relative gain of the ratio lhs/rhs below
 which the method stops. More steps of Newton's method, or a smaller gain, certify more digits and
@@ -46,7 +46,7 @@ The present step reveals relative gains down to 1e-30; a larger step reveals few
 
 
 class Ratio:
-    """The ratio lhs/rhs of a problem, as a function of instances whose floats may be balls.
+    """The ratio lhs/rhs of a problem, as a function of instances of floats or of intervals.
 
     Args:
         problem: the inequality to maximise, at one size.
@@ -102,12 +102,12 @@ class Ratio:
         """Enclose the ratio lhs/rhs at an instance.
 
         Args:
-            instance: an instance whose floats are numbers or balls.
+            instance: an instance whose floats are numbers or balls (intervals).
             reading: the meaning of a float constant in the program: "exact" for this number alone,
-                "ulp" for nearby reals too. Certified digits need "ulp".
+                "ulp" for nearby reals too. Digits count as certified only with "ulp".
 
         Raises:
-            Undecided: if a hypothesis or a side is not certain, or the time is over.
+            Undecided: if ball arithmetic cannot decide a hypothesis or a side, or the time is over.
             NotSupported: if an operation has no rule in ball arithmetic.
         """
         with precision(BITS):
@@ -196,5 +196,5 @@ def ascent(ratio: Ratio, point: Point, directions: np.ndarray, bent: np.ndarray,
 
 
 def digits_of(x: arb, /) -> int:
-    """Return the number of certain decimal digits of a ball."""
+    """Return the number of decimal digits that a ball (interval) determines."""
     return max(0, int(min(x.rel_accuracy_bits(), BITS) * 0.30103)) if x.is_finite() else 0

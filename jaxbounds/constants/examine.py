@@ -45,8 +45,9 @@ If this limit on the gain is larger, more suprema count as attained.
 EXACT, READABLE = 2e-14, 1e-3
 """The largest relative loss of the ratio lhs/rhs when the search rounds an instance.
 
-EXACT limits this loss for the instance that ball arithmetic certifies, READABLE for the displayed
-instance. A larger allowed loss of the ratio lhs/rhs gives rounder numbers.
+EXACT limits the loss of the ratio for the instance that ball arithmetic certifies, and READABLE
+limits the loss for the displayed instance. A larger allowed loss of the ratio lhs/rhs gives rounder
+numbers.
 """
 BY_FLOATS = 1e-14
 """Far along a scale, float64 cannot decide whether the other coordinates may still raise the ratio
@@ -95,11 +96,11 @@ class Best(NamedTuple):
     Attributes:
         point: the point (instance) with the largest ratio lhs/rhs.
         ball: an interval around lhs/rhs at the point; None if ball arithmetic could not run.
-        reason: the reason why the ball or the slopes of the ratio lhs/rhs are missing.
+        reason: the reason why the ball (enclosing interval) or the slopes of lhs/rhs are missing.
         gain: the further relative gain of the ratio lhs/rhs that slopes predict; None if it is
             unknown.
         far: a scale along which the ratio lhs/rhs rises further; None if no scale is known.
-        promise: the relative amount by which the supremum may exceed the ratio's ball.
+        promise: the relative amount by which the supremum may exceed the ratio's ball (interval).
         near: the largest ratio of the point's neighbours, and of points that ball arithmetic could
             not decide.
     """
@@ -255,7 +256,7 @@ def said(
 
 
 def _end(ball: Any, which: int) -> str:
-    """Return the lower (0) or upper (1) end of a ball; infinite if too large for `Decimal`."""
+    """Return the lower (0) or upper (1) end of an interval; infinite if too large for `Decimal`."""
     end = decimal_bounds(ball)[which]
     try:
         return str(end) if Decimal(end).is_finite() else ("-inf", "inf")[which]
@@ -281,9 +282,12 @@ class _Confirmed(NamedTuple):
     Attributes:
         point: the point (instance) with the largest certified ratio lhs/rhs.
         ratio: lhs/rhs of the problem, as a function of instances; None if `ball` is None.
-        ball: the ball of lhs/rhs at the point; None if ball arithmetic gives no ball.
-        reason: the reason why `ball` is None, or why a point with a larger float ratio has no ball.
-        beyond: the largest float ratio of a point that has no ball, if it exceeds `ball`.
+        ball: the ball (enclosing interval) of lhs/rhs at the point; None if ball arithmetic gives
+            none.
+        reason: the reason why `ball` is None, or why a point with a larger float ratio has no ball
+            (interval).
+        beyond: the largest float ratio of a point without a ball (interval), if this ratio exceeds
+            `ball`.
     """
 
     point: Point
@@ -347,7 +351,7 @@ def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
 
 
 def _within(ratio: float, ball: Any) -> float:
-    """Return the float64 ratio if the ball contains it up to rounding; else the ball's midpoint."""
+    """Return the float64 ratio if the interval `ball` contains it; else the ball's midpoint."""
     middle = float(ball.mid())
     if not np.isfinite(middle) or ball.contains(ratio):
         return ratio
@@ -358,8 +362,8 @@ def _within(ratio: float, ball: Any) -> float:
 def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
     """Return the point at the given values of the coordinates, rounded to float64.
 
-    The values of the coordinates come from a climb (ascent of lhs/rhs) in ball arithmetic. The
-    result is `point` itself if the rounded instance violates a hypothesis.
+    The values of the coordinates come from a climb (ascent of lhs/rhs) in ball arithmetic. If the
+    rounded instance violates a hypothesis, the function returns `point` itself.
     """
     there = np.array([float(v) for v in values])
     instance = unflat(point.instance, point.ties.expand(there))
@@ -369,14 +373,14 @@ def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
-    """Return the ball of lhs/rhs and the predicted gain at a nearby kink; None if below `ball`."""
+    """Return an interval of lhs/rhs at a nearby kink, and the gain; None if below `ball`."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None
 
 
 def _passed(far: Limit, ball: Any) -> bool:
-    """Tell whether the point's ball, after its ascent, is above the limit by more than rounding."""
+    """Tell whether lhs/rhs, in the interval `ball`, exceeds the limit by more than rounding."""
     with precision(BITS):
         return not far.endless and bool(far.certain < ball * (1 - arb(TINY)))
 
@@ -390,7 +394,7 @@ def _is_real(far: Limit, gain: float | None) -> bool:
 def _at_the_end(
     problem: Problem, ratio: Ratio, point: Point, far: Limit, own: float | None
 ) -> tuple[Any, float]:
-    """Return the ball of lhs/rhs at a limit, and the fraction by which the supremum may exceed it.
+    """Return the interval of lhs/rhs at a limit, and how much the supremum may exceed it.
 
     Far along the scale, float64 may be too coarse to compute by how much other coordinates can
     still raise lhs/rhs. If the point's ratio is near the limit, the function uses `own`, the gain

@@ -52,8 +52,8 @@ BEFORE = (-16, -8, 0, 8)
 """The binary logarithms of those scales near 1 at which `_lawful` measures the ratio lhs/rhs."""
 STEADY, STEADY_FAR = 0.98, 0.9
 """Local exponents of the growth of lhs/rhs count as not decaying if the last exponent divided by an
-earlier exponent is at least this value. STEADY applies to scales up to 2^100, STEADY_FAR above. A
-larger quotient makes fewer ratios count as unbounded.
+earlier exponent is at least this value. STEADY applies to scales up to 2^100, and STEADY_FAR
+applies to larger scales. A larger quotient makes fewer ratios count as unbounded.
 """
 
 
@@ -143,7 +143,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
 def _farther(
     value: Callable[[int, str], arb], logs: list[tuple[int, arb]], ends: tuple[arb, arb, arb]
 ) -> Growth | None:
-    """Continue to scales above 2^100, as long as the balls of lhs/rhs are narrow enough."""
+    """Continue to scales above 2^100 while the balls (intervals) of lhs/rhs are narrow enough."""
     before, here, certain = ends
     first, left, origin = certain, abs(1 - before / here), here / logs[-1][1].exp()
     for m in FARTHER:

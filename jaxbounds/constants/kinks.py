@@ -1,10 +1,10 @@
 """Find optima at kinks, the points at which smooth pieces of the ratio lhs/rhs meet.
 
 Near a kink the ratio lhs/rhs is the minimum of several smooth functions (pieces). Linear programs
-find the smooth functions that meet at a kink. Each piece is known from a point at which the ratio
-lhs/rhs equals the piece. Newton's method, in ball arithmetic with slopes in float64, finds the
-point at which the smooth functions are equal. Each further step of Newton's method gives more
-digits of this point.
+find the smooth functions that meet at a kink. The search knows each smooth piece from a point at
+which the ratio lhs/rhs equals the piece. Newton's method, in ball arithmetic with slopes in
+float64, finds the point at which the smooth functions are equal. Each further step of Newton's
+method gives more digits of the kink.
 """
 
 from collections.abc import Callable
@@ -81,7 +81,8 @@ def met(problem: Problem, ratio: Ratio, point: Point, /) -> tuple[arb, float] | 
 
     Returns:
         A ball (interval) that contains the ratio lhs/rhs, and the further gain of the ratio that
-        its slopes predict. None if no piece is active, or the active pieces do not meet.
+        its slopes predict. None if no smooth piece is active at the point, or the active pieces do
+        not meet.
 
     Raises:
         Undecided: if ball arithmetic cannot decide a hypothesis or a side.

@@ -32,8 +32,8 @@ def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
 def _rational(found: Sequence[AtSize], exponents: Sequence[Exponent]) -> str:
     """Return the constant as a quotient of polynomials in the varying axis (T), or in its log.
 
-    The text is empty if no formula fits. A formula counts only if it has fewer free coefficients
-    than there are sizes.
+    The formula is an empty text if no formula fits. A formula counts only if it has fewer free
+    coefficients than there are sizes.
     """
     if len(exponents) != 1:
         return ""

@@ -1,10 +1,10 @@
 """Find suprema that no instance attains: lhs/rhs rises as a scale tends to infinity or zero.
 
 A family is a path of instances through a point. A family multiplies one array, several arrays, or
-all entries of equal size by a scale or its reciprocal. Another kind of family moves two arrays of
-equal shape towards each other (difference quotients). Ratios in float64 choose the promising
-families. Ball arithmetic, which encloses rounding errors, then distinguishes a ratio lhs/rhs that
-still rises from a constant ratio.
+all entries of equal size by a scale or its reciprocal. Some families move two arrays of equal shape
+towards each other (difference quotients). Ratios in float64 choose the promising families. Ball
+arithmetic, which encloses rounding errors, then distinguishes a ratio lhs/rhs that still rises from
+a constant ratio.
 """
 
 import itertools
@@ -27,9 +27,9 @@ from jaxbounds.programs.balls.values import NotSupported, Undecided
 
 NEAR = 1e-6
 """Ball arithmetic computes the limits of lhs/rhs only for promising families (paths of scaled
-instances). A family's lhs/rhs at the largest scale, in float64, may be at most this relative
-distance below lhs/rhs at its start. A larger distance makes ball arithmetic compute the limits of
-lhs/rhs for more families (paths of scaled instances).
+instances). A family is promising if its float64 ratio lhs/rhs at the largest scale is at most this
+relative distance below the ratio at its start. A larger distance makes ball arithmetic compute the
+limits of lhs/rhs for more families (paths of scaled instances).
 """
 LOOKS = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 500)
 """The binary logarithms of the scales at which the search measures lhs/rhs of a family (path of
@@ -42,8 +42,8 @@ together. If this number of arrays is larger, the search tries more combinations
 ENTRIES = 24
 """The largest number of distinct sizes |x| of entries that the search scales.
 
-Each size gives a family that scales the entries of this size. If this number of sizes is larger,
-the search tries more families.
+For each size |x| the search tries a family (path of instances) that scales all entries of this
+size. If this number of sizes is larger, the search tries more families.
 """
 MOST = 24
 """Ball arithmetic computes the limits of lhs/rhs for at most this many families (paths of scaled

@@ -94,7 +94,7 @@ def bundled(
 ) -> np.ndarray:
     """Minimise by cutting planes in a trust region: linear programs over the pieces found so far.
 
-    If the number of pieces that meet equals the number of coordinates, the steps are Newton steps.
+    If as many smooth pieces meet as there are coordinates, the steps are Newton steps.
 
     Args:
         loss: the function that the walk minimises.
@@ -134,11 +134,11 @@ def program(cuts: list[Any], x: np.ndarray, f: float | None, radius: float, /) -
 
     Args:
         cuts: the point, value and slope of each cut (linear bound).
-        x: the middle of the cube, the trust region.
+        x: the middle of the trust region, which is a cube.
         f: the value of the minimised function at x. The function lowers a cut (linear bound) that
             exceeds f at x until the cut equals f at x. If f is None, the function leaves all cuts
             unchanged.
-        radius: half the side of the cube, the trust region.
+        radius: half the side of the trust region, which is a cube.
 
     Returns:
         The step (None if the program has no solution), the predicted decrease below f (below the

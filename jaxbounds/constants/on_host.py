@@ -89,7 +89,7 @@ def settled_on_host(
     seed: int,
     until: float,
 ) -> tuple[list[Point], str]:
-    """Raise lhs/rhs by moves from many starts; return the points reached, and a reason for doubt.
+    """Raise lhs/rhs by moves from many starts; return the best points, and a reason for doubt.
 
     Args:
         problem: the inequality at its size; the statement runs in Python.
@@ -101,7 +101,8 @@ def settled_on_host(
 
     Returns:
         The points, largest ratio lhs/rhs first, and a reason why another instance may have a larger
-        ratio than the first point. The reason is an empty text if no reason is found.
+        ratio than the first point. The reason for doubt is an empty text if the search finds no
+        such reason.
     """
     climber, rng = HostClimber(problem, draws), np.random.default_rng([seed, 11])
     left, points, words = until - time.process_time(), list[Point](), ""
@@ -185,9 +186,9 @@ def steady(
 ) -> Place | None:
     """Return an instance equal to `place` up to last digits at which tiny moves keep lhs/rhs.
 
-    At a jump of the ratio lhs/rhs, rounding may choose the wrong side. The function looks for an
-    instance next to the jump, at which rounding does not change the ratio lhs/rhs. The result is
-    None if the function finds no instance with a stable ratio lhs/rhs.
+    At a jump of the ratio lhs/rhs, rounding may give the value on the wrong side of the jump. The
+    function looks for an instance next to the jump, at which rounding does not change the ratio
+    lhs/rhs. The function returns None if it finds no instance with a stable ratio lhs/rhs.
     """
     x, scale = flat(place.instance), scales(place.instance)
     side = lambda: rng.choice([-1.0, 1.0], size=len(x))
@@ -258,7 +259,7 @@ def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
 
 
 def _far_out(climber: HostClimber, place: Place) -> str:
-    """Return a reason if an entry is far from all draws, or a scale keeps lhs/rhs; else ""."""
+    """Return a reason if an entry is far from all draws, or scaling keeps lhs/rhs; else ""."""
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 

@@ -16,8 +16,8 @@ from jaxbounds.constants.problem import UNCOUNTED, Problem, filled, flat, floats
 
 TOLERANCES = (0.3, 0.1, 0.03, 0.003, 0.0)
 """The search ties two entries of a leaf (makes them equal) if their distance is at most one of
-these values times the largest entry. The search tries each of these values as the largest relative
-distance between entries that it makes equal; the value 0 ties only equal entries."""
+these values times the largest entry. The search makes entries equal whose relative distance is at
+most one of these values; it tries each value, and 0 ties only equal entries."""
 
 COSTS = 1e3
 """The search keeps a tie (of coordinates that become equal) only if the tie makes the ratio lhs/rhs

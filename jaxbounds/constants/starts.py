@@ -170,8 +170,8 @@ def sides_overflow(pool: Pool, /) -> bool:
 def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
     """Divide draws with overflowing sides by powers of ten until the sides are finite.
 
-    The returned starts are sorted, largest ratio lhs/rhs first. The list is empty if no side
-    overflows.
+    The returned starts are sorted, largest ratio lhs/rhs first. The returned list is empty if no
+    side overflows.
     """
     if not pool.measured:
         return []

@@ -12,9 +12,9 @@ class Refused(ValueError):
 class Undecided(Refused):
     """Raised when the intervals around two compared numbers overlap.
 
-    A branch or an index that depends on the comparison is therefore undecided.
+    A branch or an index of the program that depends on this comparison is then undecided.
     """
 
 
 class NotSupported(Refused):
-    """A program contains an operation that ball arithmetic (interval arithmetic) cannot enclose."""
+    """Raised when ball (interval) arithmetic cannot enclose an operation of a program."""

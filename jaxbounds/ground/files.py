@@ -59,7 +59,7 @@ def _is_here(path: Place) -> bool:
 
 
 class Unreachable(OSError):
-    """An object store (remote storage, such as gs://) did not answer, or refused a request."""
+    """Raised when an object store (such as gs://) did not answer, or refused a request."""
 
 
 @contextlib.contextmanager

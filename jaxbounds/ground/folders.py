@@ -249,8 +249,8 @@ class Marked:
     def _knows(self, name: str) -> bool:
         """Tell whether a run, in this or another process, wrote a file with the given name.
 
-        A run adds the name to the mark (list of written files) before the run makes the file. So if
-        the file exists, a later reading of the mark finds the name.
+        A run adds the name to the mark (list of written files) before the run makes the file. If
+        the file exists, a later reading of the mark therefore finds the name.
         """
         if name not in self._read():
             self._digests = None

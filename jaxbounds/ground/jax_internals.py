@@ -71,9 +71,9 @@ else:
     def ensure_compile_time_eval() -> Any:
         """Return a context manager in which JAX evaluates operations on constants inside a trace.
 
-        The function replaces JAX's own function. JAX 0.7's own function breaks programs that are
-        compiled inside the `with` block, because the loops of these programs lose their lowering
-        rule.
+        The function replaces JAX's own function of this purpose. JAX 0.7's own function breaks
+        programs that are compiled inside the `with` block, because the loops of these programs lose
+        their lowering rule.
         """
         from jax._src import core  # type: ignore[attr-defined]
 
@@ -95,11 +95,11 @@ def process_allgather(tree: Any, /) -> Any:
 
 
 class UnknownParametersError(Exception):
-    """An equation has parameters that the library does not know."""
+    """Raised when an equation has parameters that the library does not know."""
 
 
 class Scan(NamedTuple):
-    """The parameters of a `scan`.
+    """The parameters of JAX's loop primitive `scan`.
 
     Attributes:
         body: the program of one step; it takes the constants, the carry, and one slice of the
@@ -118,13 +118,13 @@ class Scan(NamedTuple):
 
 
 class While(NamedTuple):
-    """The parameters of a `while`.
+    """The parameters of JAX's loop primitive `while`.
 
     Attributes:
         condition: the program that returns whether the loop makes another step.
-        condition_consts: the number of operands that only the condition reads.
+        condition_consts: the number of operands that only the loop's condition reads.
         body: the program that makes one step of the loop.
-        body_consts: the number of operands that only the body reads.
+        body_consts: the number of operands that only the loop's body reads.
     """
 
     condition: ClosedJaxpr

@@ -24,7 +24,7 @@ later."""
 def _within(old: str, new: str, names: str) -> dict[str, str]:
     """Return a dict from old to new names of modules that moved to another package.
 
-    The last part of a module's name is unchanged.
+    The move leaves the last part of a module's name unchanged.
     """
     dot = f"{old}." if old else ""
     return {f"{dot}{name}": f"{new}.{name}" for name in names.split()}

@@ -43,7 +43,7 @@ UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, RecursionError
 
 
 class Damaged(Refused):
-    """A file has content that the library did not write; the message names the file."""
+    """Raised when the library did not write a file's content; the message names the file."""
 
 
 def _plain_file(path: Path) -> BufferedReader:

@@ -3,7 +3,7 @@
 An audit hook of Python reports each opened file, each listed folder and each started program. An
 import finder records each import. The finder also compiles a user's modules from their text,
 because Python itself would use stored bytecode whenever size and time of the text agree. The audit
-hook does not report existence checks. So while the record is on, replacements of `os.stat` and
+hook does not report existence checks. While the record is active, replacements of `os.stat` and
 similar functions record the path.
 
 The record misses three kinds of input: files that C code opens itself (such as HDF5 files), the

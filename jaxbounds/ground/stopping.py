@@ -42,7 +42,7 @@ def forget() -> None:
 
 
 class Stopped(KeyboardInterrupt):
-    """The running computation stopped because a caller asked it to stop."""
+    """Raised when the running computation stops because a caller asked for the stop."""
 
 
 def answer() -> NoReturn:

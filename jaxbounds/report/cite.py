@@ -38,8 +38,8 @@ def digest(verdicts: Iterable[Verdict], /) -> str:
     A form is one version of a claim. The evidence is a word for the method behind the verdict.
 
     The digest does not depend on the machine, the packages' versions, the run's seconds or the
-    order of the verdicts. So equal findings of two audits have equal digests. The ratio of an
-    identity that holds shows only rounding errors, so the digest leaves this ratio out.
+    order of the verdicts. Equal findings of two audits therefore have equal digests. The ratio of
+    an identity that holds shows only rounding errors, so the digest leaves this ratio out.
 
     Args:
         verdicts: the verdicts on forms of statements.

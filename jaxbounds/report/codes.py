@@ -40,7 +40,7 @@ def legend(words: str, paper: Paper, /) -> Text:
     """Return a line with the explanation for each code in a text; empty without a code.
 
     Args:
-        words: the text that the explanations follow.
+        words: the text in which the codes occur.
         paper: the paper that the text is about.
     """
     known, text = explained(paper), Text()

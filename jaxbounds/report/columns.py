@@ -61,7 +61,7 @@ def closeness(verdict: Verdict, /) -> str:
 
 
 def is_difference(verdict: Verdict, /) -> bool:
-    """Whether a factor between the sides of the worst instance means nothing.
+    """Tell whether a factor between the sides of the worst instance has no meaning.
 
     A factor needs a positive larger side, which is not zero up to rounding, and a smaller side that
     is not negative.

@@ -130,9 +130,9 @@ def constant_text(constant: SharpConstant, /) -> str:
 def constant_figure(constant: SharpConstant, /) -> Any:
     """Draw the sharp constant C against the size on which C depends most.
 
-    Each combination of values of the other sizes gives one line.
+    The figure has one line for each combination of values of the other sizes.
 
-    The function needs matplotlib.
+    Drawing the constant needs matplotlib.
 
     Returns:
         A matplotlib figure.

@@ -87,8 +87,8 @@ def instance_text(instance: object, /) -> str:
 def sides_text(relation: str, meta: Mapping[str, Any], /) -> str:
     """Return a text with both sides at a stored instance, if their ratio is no quotient.
 
-    A bound by zero or by a negative number has no quotient. The text is empty if the ratio is a
-    quotient of the sides, or if a side is not stored.
+    If the bound is zero or negative, the ratio is no quotient of the sides. The text is empty if
+    the ratio is a quotient of the sides, or if a side is not stored.
 
     Args:
         relation: the relation between the sides in the statement: "<=", ">=" or "=".

@@ -1,8 +1,8 @@
 """Formulas on the page: LaTeX converted to MathML when the page is built.
 
-The package latex2mathml converts the structure of a formula. This module adds the spaces of TeX:
-thin spaces around names of functions, wide spaces around relations, and no spaces around bars and
-fences and in indices.
+The package latex2mathml converts the structure of a formula. The module `formula` adds the spaces
+of TeX: thin spaces around names of functions, wide spaces around relations, and no spaces around
+bars and fences and in indices.
 """
 
 import html

@@ -1,8 +1,8 @@
 """Draw histograms of a claim's ratios lhs/rhs as small SVG pictures, on a logarithmic axis.
 
-A verdict keeps the quantiles of the ratios at random instances (draws), in steps of 5%. A twentieth
-of the random instances has ratios between two neighbouring quantiles. The picture assumes that
-their log10(ratio) is spread evenly between the two quantiles.
+A verdict stores the quantiles of the ratios at random instances (draws), in steps of 5%. A
+twentieth of the random instances has ratios between two neighbouring quantiles. The picture assumes
+that log10(ratio) is spread evenly between two neighbouring quantiles.
 """
 
 import itertools
@@ -26,7 +26,8 @@ shows smaller ratios."""
 class Axis(NamedTuple):
     """The axis of ratios: its range of log10(ratio), and log10 of the largest allowed ratio.
 
-    The last number is None for a rate, a claim on growth up to a constant, which allows any ratio.
+    The largest allowed ratio is None for a rate, a claim on growth up to a constant, which allows
+    any ratio.
     """
 
     low: float
@@ -100,7 +101,7 @@ def _bars(heights: np.ndarray, left: float, width: float, base: float, tall: flo
 
 
 def sparkline(statement: Statement, verdict: Verdict, /) -> Html | None:
-    """Draw the distribution of ratios for a table cell. All cells share one axis."""
+    """Draw the distribution of ratios for a table cell; all cells share one axis of ratios."""
     allowed = limit(statement)
     if allowed is None or not verdict.quantiles:
         return None

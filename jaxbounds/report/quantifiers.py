@@ -1,4 +1,4 @@
-"""The quantifiers of a statement in words: its sets, its promised entries and its limit.
+"""The quantifiers of a statement in words: its sets, the entries of `there_is`, its limit.
 
 `jaxbounds show`, the page and the audit read these words from here.
 """
@@ -13,10 +13,10 @@ from jaxbounds.claims.statements import Size, Statement
 
 
 def quantifiers(statement: Statement, /) -> list[tuple[str, str]]:
-    """Return the sets, the promised entries, the estimated sides and the limit, each with a name.
+    """Return the sets, the entries of `there_is`, the estimated sides and the limit, all named.
 
     Args:
-        statement: the statement. A statement without sets, promises, estimates and limit gives an
+        statement: the statement. A statement without sets, `there_is`, estimates and limit gives an
             empty list.
     """
     found = [
@@ -29,9 +29,9 @@ def quantifiers(statement: Statement, /) -> list[tuple[str, str]]:
 
 
 def in_one_line(statement: Statement, /) -> str:
-    """Return the formula as plain text, with the promised entries before it and the limit after it.
+    """Return the formula as plain text, between its entries of `there_is` and its limit.
 
-    A formula that names the promise or the limit itself stays unchanged.
+    A formula that already names the entries of `there_is` or the limit stays unchanged.
     """
     words = statement.formula
     if statement.there_is and "there is" not in words.lower() and "exist" not in words.lower():

@@ -34,7 +34,8 @@ def remarks(
         group: the verdicts on the forms of the statement.
         place: a function from the name of a stored instance's file to its path now.
         judged: the functions that the statement judges.
-        stays: a function from the file's name to its path after the run; `place` unless given.
+        stays: a function from the name of a stored instance's file to its path after the run;
+            `place` unless given.
     """
     yield from left_out(group)
     wrong = [verdict for verdict in group if not verdict.as_expected]

@@ -34,8 +34,8 @@ def slack_figure(statement: Statement, verdicts: Sequence[Verdict], /) -> Any:
 
     A form is one version of the statement; curves of loose forms lie to the left. If a single
     instance decides the verdict, a triangle marks the worst instance among draws, hand-written
-    instances (cases) and the search. The legend states a ratio outside the axis, with an arrow
-    that points to its side. The function needs matplotlib.
+    instances (cases) and the search. If a ratio lies outside the axis, the legend states the ratio,
+    with an arrow to the left or right. Drawing the figure needs matplotlib.
 
     Args:
         statement: the statement.

@@ -104,7 +104,8 @@ def verdict_table(verdicts: Sequence[Verdict], /, *, width: int = USUAL) -> Tabl
 
 PAPER_COLUMNS = ("paper", "statements", "a printed form fails", "sharpened", "median looseness")
 """The columns of the table of papers. The third column counts the statements that fail as printed.
-This column has a number for each class of erratum, because a typo also makes a printed claim fail.
+The third column has a number for each class of erratum, because a typo also makes a printed claim
+fail.
 """
 
 

@@ -51,8 +51,8 @@ def parts(words: str, /) -> list[Part]:
 def _readable(part: Part) -> Part:
     """Return a part of a text in a form that the converter to MathML can read.
 
-    If necessary, the sizes of brackets are left out. If the converter still fails, the result is
-    plain words.
+    If necessary, the function leaves out the sizes of brackets. If the converter still fails, the
+    result is plain words.
     """
     for tex in (part.words, _SIZES.sub("", part.words)) if part.is_tex else ():
         with contextlib.suppress(Refused):

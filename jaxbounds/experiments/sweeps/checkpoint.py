@@ -58,7 +58,7 @@ class Checkpoints:
     Args:
         folder: the folder of the checkpoints; the first write makes the folder.
         fingerprint: a hash of everything that the numbers depend on. The class refuses a folder
-            with another hash.
+            whose checkpoints have another hash.
         part: the triple (first lane, end, number of all lanes), if the folder holds only a share of
             the lanes (runs).
     """

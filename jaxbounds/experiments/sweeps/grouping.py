@@ -18,7 +18,7 @@ have tiny matrices are slower.
 AT_MOST = 256
 """The largest default number of lanes (runs) that are vmapped together on an accelerator.
 
-This limit divides a few thousand lanes into several groups. A program for more lanes is larger.
+Because of this limit a few thousand lanes form several groups. A program for more lanes is larger.
 """
 SHARE = 0.8
 """The fraction of an accelerator's memory that `available` gives one program.
@@ -49,19 +49,20 @@ def needed(program: Any, /) -> int:
 def fitting(count: int, limit: float, device: Any, need: Callable[[int], int], /) -> int:
     """Return the default number of lanes (runs) vmapped together, for a sweep of `count` lanes.
 
-    The default does not depend on the number of devices, so the sweep's results have equal bits on
-    any number of devices.
+    The default number of lanes does not depend on the number of devices, so the sweep's results
+    have equal bits on any number of devices.
 
     Args:
         count: the number of all lanes (runs) of the sweep.
         limit: the bytes that the program may take on one device.
         device: one of the devices that compute the sweep.
         need: a function from a number of lanes to the bytes that a group of this many lanes needs.
-            The default for a CPU does not use this function.
+            On a CPU the default does not depend on `need`.
 
     Returns:
-        On a CPU the larger of `ON_CPU` and `count` / `PARTS`; on an accelerator the largest power
-        of two that fits into the memory, up to `AT_MOST` and `count`.
+        The number of lanes in a group. On a CPU the number is the larger of `ON_CPU` and `count` /
+        `PARTS`. On an accelerator the number is the largest power of two that fits into the memory,
+        up to `AT_MOST` and `count`.
     """
     if device.platform == "cpu":
         return min(AT_MOST, max(ON_CPU, -(-count // PARTS)))

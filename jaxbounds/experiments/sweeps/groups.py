@@ -2,7 +2,7 @@
 
 The program does not depend on the numbers of groups, shares or processes. The numbers of groups,
 shares and processes only decide which process calls the program for which lanes. Each device runs
-the program without the other devices. One compilation serves all devices.
+the program independently of the other devices. One compilation serves all devices.
 """
 
 from collections.abc import Callable, Sequence

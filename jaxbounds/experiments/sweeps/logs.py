@@ -80,7 +80,7 @@ def logger_of(on_record: OnRecord | str | Path | None, /) -> OnRecord | None:
 def tell(log: OnRecord | None, metrics: Mapping[str, np.ndarray], first: int, every: int) -> None:
     """Pass records (metrics at recorded steps) to a logger.
 
-    Only the first of several processes passes them.
+    Only the first of several processes passes records to the logger.
 
     Args:
         log: the logger.

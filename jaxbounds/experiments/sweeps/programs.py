@@ -1,8 +1,9 @@
 """Make the two programs of a sweep for one group of lanes: the start, and the steps.
 
 The programs carry `(states, over)`: `over` tells for each lane (run) whether the lane is finished.
-The programs compute `over` once after each step. If the lanes of a sweep never finish, `over` is
-(). The data that all lanes share are a tuple of one value, or an empty tuple.
+The programs compute the flags `over` of finished lanes once after each step. If the lanes of a
+sweep never finish, `over` is the empty tuple. The data that all lanes share are a tuple of one
+value, or an empty tuple.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ Carry = tuple[Any, Any]
 OVER = " over"
 """The name of a record's entry that tells which lanes (runs) are finished.
 
-No metric may have this name.
+No metric of a sweep may have the name `OVER`.
 """
 
 
@@ -51,7 +52,7 @@ def advancing(
 
     A lane is one run. The carry is the pair of the lanes' states and of flags for finished lanes.
 
-    The number of recorded steps is an argument of the program. So one program serves chunks
+    The number of recorded steps is an argument of the program. One program therefore serves chunks
     (sequences of steps) of any length.
 
     Args:

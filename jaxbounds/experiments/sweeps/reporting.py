@@ -21,8 +21,8 @@ from jaxbounds.ground.text import printable
 
 Part = TypeVar("Part")
 Report = Callable[[float, str], None]
-"""A function report(done, words): `done` is the amount of work so far, `words` describe the
-progress."""
+"""A function report(done, words): `done` is the amount of work done so far, and the text `words`
+describes the progress."""
 
 BETWEEN_LINES = 60.0
 """The seconds between two printed lines if standard error is no terminal.
@@ -34,14 +34,15 @@ WORTH_TELLING = 20.0
 seconds. If this number of seconds is larger, fewer runs report their remaining time."""
 
 _later: ContextVar[tuple[float, int]] = ContextVar("later", default=(0.0, 0))
-"""Two numbers. The first number is the cost of all later parts of the run, divided by the cost of
-the present part. A larger cost makes the remaining time that `Pace` reports longer. The second
-number is the id of the frame (Python's call in progress) that works on the present part.
+"""Two numbers about the present part of a run. The first of the two numbers is the cost of all
+later parts of the run, divided by the cost of the present part. If this cost is larger, `Pace`
+reports a longer remaining time. The second of the two numbers is the id of the frame (Python's call
+in progress) that works on the present part.
 """
 
 
 def _later_parts() -> float:
-    """Return the cost of all later parts; 0 if the call that had parts ended by an exception."""
+    """Return the cost of all later parts of a run; 0 if an exception ended the call with parts."""
     cost, worker = _later.get()
     frame: FrameType | None = sys._getframe()
     while frame is not None and id(frame) != worker:
@@ -52,7 +53,7 @@ def _later_parts() -> float:
 def each_part(
     parts: Iterable[Part], /, cost: Callable[[Part], float] = lambda part: 1.0
 ) -> Iterator[Part]:
-    """Yield the parts of a run, so that progress in a part reports the remaining time of the run.
+    """Yield the parts of a run; progress within a part then shows the remaining time of the run.
 
     Args:
         parts: the parts of the run, in their order; a part may have parts of its own.

@@ -1,7 +1,7 @@
 """Define a share of a run: the lanes (runs of a sweep) and other work that one process computes.
 
 Each process counts the lanes of all sweeps in the order of the run, and computes from the count
-which lanes are its own. So the processes need no communication to divide the lanes.
+which lanes are its own. The processes therefore divide the lanes without communication.
 """
 
 import contextlib
@@ -96,8 +96,7 @@ def mine() -> bool:
     if jax.process_count() > 1:
         raise Refused(
             f"processes={jax.process_count()} share this run, but a part of the run has no "
-            f"training "
-            "runs (lanes) to divide. Try --shards instead of several processes"
+            f"training runs (lanes) to divide. Try --shards instead of several processes"
         )
     return len(own(1)) == 1
 

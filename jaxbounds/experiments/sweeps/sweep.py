@@ -2,8 +2,8 @@
 
 One program advances a group of a fixed number of vmapped lanes by any number of steps. The program
 does not depend on the numbers of lanes, devices, shares or processes, or on the steps at which a
-run was interrupted. A lane keeps its slot, its position within its group. So the results of a lane
-have equal bits on all machines of one kind.
+run was interrupted. A lane keeps its slot, its position within its group. The results of a lane
+therefore have equal bits on all machines of one kind.
 """
 
 import contextlib
@@ -93,11 +93,12 @@ def sweep(
         every: the number of steps of a lane (run) between two records.
         chunk: the number of steps between checkpoints, and between checks for finished lanes. The
             sweep rounds the number up to a multiple of `every`.
-        group: the number of lanes vmapped together. The default on a CPU is 4, or an eighth of the
-            lanes if there are more than 32. Use four or more if a lane's matrices are tiny, because
-            XLA's code for one lane at a time can be ten times slower. Use group=1 if the matrices
-            of one lane keep a core busy (`benchmarks/roberta_lanes.py` measures both cases). The
-            default on an accelerator is the largest number that `memory_limit` allows, up to 256.
+        group: the number of lanes vmapped together. The default on a CPU is 4 lanes, or an eighth
+            of the lanes if there are more than 32. Use four or more if a lane's matrices are tiny,
+            because XLA's code for one lane at a time can be ten times slower. Use group=1 if the
+            matrices of one lane keep a core busy (`benchmarks/roberta_lanes.py` measures both
+            cases). The default on an accelerator is the largest number of lanes that `memory_limit`
+            allows, up to 256.
         finished: `finished(state)`, whether a lane in this state needs no more steps. The sweep
             freezes a finished lane, and ends when all lanes are finished. Between chunks the sweep
             moves the unfinished lanes into few groups. The sweep still measures the lanes of
@@ -109,18 +110,18 @@ def sweep(
             compilation.
         folder: the folder of the checkpoints; None keeps no checkpoints. The folder belongs to one
             program on one set of lanes, and may also hold files of the user.
-        fingerprint: a text that identifies dependencies of the numbers that no trace shows, such as
+        fingerprint: a text that identifies dependencies of the results that no trace shows, such as
             functions on the host.
         resume: whether to continue from the folder's checkpoints.
         fresh: whether to rename the folder's files of an earlier sweep, and begin again.
-        memory_limit: the bytes that the program may need on one device. The default is 8 GiB on a
-            CPU and four fifths of an accelerator's memory.
-        devices: the devices of the sweep; by default all.
+        memory_limit: the bytes that the program may need on one device. The default limit is 8 GiB
+            on a CPU and four fifths of an accelerator's memory.
+        devices: the devices of the sweep; by default all devices.
         show: the name of a metric of the sweep. The sweep shows this metric with the progress and
             the memory need; None shows nothing.
-        on_record: a function that the sweep calls as on_record(step, metrics) for each record, with
-            metrics (lanes, ...) by name; or the name of a CSV file. A resumed sweep calls the
-            function only for new records, and writes the whole CSV file.
+        on_record: a function that the sweep calls as on_record(step, metrics) for each record, or
+            the name of a CSV file; metrics maps each name to an array of shape (lanes, ...). A
+            resumed sweep calls the function only for new records, and writes the whole CSV file.
         share: "I/N" computes the I-th of N shares of the lanes, for machines without a common disk;
             the other lanes are zeros. `jaxbounds merge FOLDERS --out FOLDER` joins the folders of
             all shares.
@@ -132,7 +133,8 @@ def sweep(
             with a damaged sweep, or with a sweep of another program, other lanes, another kind of
             device or another version. The error message names the difference between the two
             sweeps.
-        KeyboardInterrupt: after a checkpoint, if the sweep has a folder and the user stops it.
+        KeyboardInterrupt: if the user stops a sweep that has a folder; the sweep first writes a
+            checkpoint.
     """
     one = contextlib.nullcontext() if share is None else shares.only(shares.Share.read(share))
     # The sweep compiles programs and moves arrays even if the caller's settings forbid it.

@@ -96,8 +96,9 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
 
     Returns:
         Two dicts. The first dict holds the lanes {"key", **names}: arrays of equal length in which
-        the seed varies fastest. The second dict, `lengths`, holds the lengths of the axes, slowest
-        first. `array.reshape(*lengths.values(), ...)` turns results for all lanes into a grid.
+        the seed varies fastest. The second returned dict, `lengths`, holds the lengths of the
+        grid's axes, slowest first. `array.reshape(*lengths.values(), ...)` turns results for all
+        lanes into a grid.
 
     Raises:
         Refused: if `keys` is a single key, an axis of the grid is called "key" or "seed", or its

@@ -89,11 +89,11 @@ class Work:
         """Compile the programs of the start and of `advance`, before any data are on a device.
 
         Returns:
-            The bytes that a device needs.
+            The number of bytes of memory that a device needs for the sweep.
 
         Raises:
-            Refused: if these bytes, together with all other data of the sweep on a device, exceed
-                `limit`.
+            Refused: if the programs and all other data of the sweep need more than `limit` bytes on
+                a device.
         """
         groups = self._groups
         if not groups.local:
@@ -147,7 +147,7 @@ class Work:
         return with_leaves(self._like[0], jax.tree.leaves(tree))
 
     def all_over(self) -> bool:
-        """Tell whether all lanes (runs) are finished; otherwise gather the others in few groups."""
+        """Tell whether all lanes (runs) are finished; if not, gather the unfinished lanes."""
         groups = self._groups
         over = groups.gather([carry[1] for carry in self._started()], self._like[1])
         if over.all():
