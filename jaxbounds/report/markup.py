@@ -41,8 +41,8 @@ def element(name: str, /, *children: object, **attributes: object) -> Html:
         children: the content of the HTML element, as for `joined`.
         attributes: the attributes of the HTML element, by name. An underscore becomes a hyphen, and
             an underscore at the end is dropped (`class_`). For `True` the attribute
-            has no value; for `None`, `False` and "" the element lacks the attribute. The element also lacks a link that `may_lead`
-            refuses.
+            has no value; for `None`, `False` and "" the element lacks the attribute. The element
+            also lacks a link that `may_lead` refuses.
     """
     words = [name]
     for key, value in attributes.items():

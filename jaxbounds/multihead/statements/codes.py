@@ -38,8 +38,8 @@ CODES = {
     "S8": "Sturm's comparison theorem replaces the factor 4/3 of Proposition 4 by sec(sqrt(k)/2), "
     "which is 1.0659 at k = 1/2.",
     "S9": "The radius 3 D of Lemma 10, within which gradient descent stays, becomes sqrt(3 + 2 q) "
-    "D. Here q is a factor in the proof's bounds on the loss. The paper's factor 4/3 means q "
-    "= 2/3, so the radius is sqrt(13/3) D. The last line of the paper's proof of Lemma 10 "
+    "D. The number q of S9 is a factor in the proof's bounds on the loss. The paper's factor 4/3 "
+    "means q = 2/3, so the radius is sqrt(13/3) D. The last line of the paper's proof of Lemma 10 "
     "gives this radius.",
     "S10": "In Theorem 3, the smoothness constant rho needs to hold only at points that a "
     "gradient step reaches. This rho is of order T R^6 in place of d T^2 R^12, so the step "
@@ -53,13 +53,13 @@ CODES = {
     "S13": "The norm ||p|| of the noise in the weights after the first training step has an "
     "explicit bound without the dimension d. The factor T^(5/2) of Lemma 13 becomes T.",
     "S14": "In Lemma 18 the scale of the scores that leaves the irrelevant tokens an attention of "
-    "at most eps is log((T/L - 1)/eps)/(A - B). Here L of the T tokens are relevant, A is "
+    "at most eps is log((T/L - 1)/eps)/(A - B). In Lemma 18, L of the T tokens are relevant, A is "
     "the least relevant score, and B < A is the largest irrelevant score. The paper has the "
     "factor 2/A in place of 1/(A - B). Proposition 3, whose proof uses Lemma 18, then has the "
     "smaller factor too.",
     "S15": "Pinelis' inequality bounds the norm ||p|| of the noise in the weights by R "
-    "sqrt(log(2/delta)/(2 n1)), with probability 1 - delta. Here n1 is the number of samples "
-    "of the first step.",
+    "sqrt(log(2/delta)/(2 n1)), with probability 1 - delta. The number n1 counts the samples of "
+    "the first training step.",
     "S16": "Let the factors alpha of the heads at the start be uniform on [-1, 1]. The margin in "
     "Lemma 14 then loses only sqrt(2 log(1/delta)/(3 H)) times the first term of gamma*. The "
     "reason is that the margin is linear in the mean of |alpha|.",
