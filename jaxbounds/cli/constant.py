@@ -69,7 +69,7 @@ def constant(
             Lemma 6".
         seed: the seed of the random instances.
         seconds: seconds of processor time for each size. The search at a size ends earlier if
-            climbs from enough starting instances end at the same constant.
+            ascents from enough starting instances end at the same constant.
         out: the folder for constants.json, and for a figure of each constant (with matplotlib). An
             earlier constants.json keeps its entries of other forms.
         json: print JSON instead of tables (see `jaxbounds schema constants`).

@@ -71,8 +71,8 @@ lhs/rhs. The search climbs from at least LEAST starting instances, from OTHERS i
 from up to MANY in the first half of its time. A search with more starting instances takes longer.
 """
 FIRST = 0.25
-"""The share of the time for climbs (ascents of the ratio lhs/rhs) from the first starts. If the
-first climbs get a larger share of the time, later starts have less time.
+"""The share of the time for climbs (ascents of the ratio lhs/rhs) from the first starts. If this
+share is larger, later starts have less time.
 """
 ROUNDS = 400
 """The largest number of rounds of further climbs (ascents of the ratio lhs/rhs). A search with more
@@ -323,7 +323,7 @@ class _Settling:
         self.half = (time.process_time() + until) / 2
 
     def __call__(self, points: list[Point], best: Best) -> tuple[AtSize, Best]:
-        """Climb until the constant is settled or the time is over; return the finding and point."""
+        """Raise lhs/rhs until the constant is settled or time is over; return finding, point."""
         found = said(self.problem, best, points)
         for number in range(ROUNDS):
             others = sum(p.kind not in ("drawn", "searched", SOURCE) for p in points)
@@ -378,7 +378,7 @@ class _Settling:
     def _round(self, points: list[Point], best: Best, number: int) -> list[Point]:
         """Raise lhs/rhs from starting instances of all kinds, some of them at extreme scales.
 
-        If the best climb ended at a kink, the method also runs CMA-ES, a random search.
+        If the best ascent of lhs/rhs ended at a kink, the method also runs CMA-ES, a random search.
         """
         problem, until = self.problem, self.until
         top = max(p.ratio for p in points)

@@ -126,7 +126,7 @@ def examined(
 
     Args:
         problem: the inequality to maximise, at one size.
-        points: the instances that `polished` returned after the climbs.
+        points: the instances that `polished` returned after the ascents of lhs/rhs.
         until: the value of `time.process_time()` after which no point is certified.
         seed: the seed of the random neighbours that the search compares with a point.
         snap: whether to round coordinates, and to continue from a better neighbour.
@@ -343,8 +343,8 @@ def _key(point: Point) -> bytes:
 def corrected(problem: Problem, points: Sequence[Point], /) -> list[Point]:
     """Return the points with corrected ratios, where float ratios proved to be only rounding.
 
-    If both sides are near zero, a climb follows rounding errors, and its float ratio is
-    meaningless. The function replaces the meaningless float ratio by the ratio from ball
+    If both sides are near zero, an ascent of lhs/rhs follows rounding errors, and its float ratio
+    is meaningless. The function replaces the meaningless float ratio by the ratio from ball
     arithmetic.
     """
     return [p._replace(ratio=problem.rounding.get(_key(p), p.ratio)) for p in points]

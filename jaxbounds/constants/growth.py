@@ -29,7 +29,7 @@ this value. If this limit on the change is larger, more ratios count as settled.
 """
 ENOUGH = arb("1e-30")
 """The walk over growing scales ends if the relative change of the ratio lhs/rhs between two scales
-is below this value. If this limit on the change is larger, the walk measures fewer scales.
+is below this value. If this limit on the change is larger, the search measures fewer scales.
 """
 NARROW = 60
 """The walk over growing scales stops when the ball (interval that contains lhs/rhs) has fewer
@@ -70,7 +70,7 @@ class Growth(NamedTuple):
         endless: whether the ratio lhs/rhs grows without bound along the scale. A ratio lhs/rhs
             grows without bound if the local exponents d log(ratio)/d log(scale), or d log(ratio)/d
             log(log(scale)), do not decay.
-        rise: the relative rise of the ratio lhs/rhs from the start of the walk to the last scale.
+        rise: the relative rise of the ratio lhs/rhs from the first scale to the last scale.
         lawful: whether, at scales near 1, the last ratio lhs/rhs minus the present ratio is a power
             of the scale. A rise with a power law is not an effect of rounding, even if the rise is
             small.

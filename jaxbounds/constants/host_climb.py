@@ -1,9 +1,9 @@
 """Raise lhs/rhs without derivatives (climb), for statements that run in plain Python.
 
 A move changes a float by a share of its size; the shares range from 1 down to the last digits.
-Other moves change whole arrays, or all floats in a random direction. For an integer, a climb tries
-the values that draws have in the same entry. A climb also tries nearby integers if the statement
-declares a set of integers.
+Other moves change whole arrays, or all floats in a random direction. For an integer, a climb
+(ascent of lhs/rhs) tries the values that random instances have there. The climb also tries nearby
+integers if the statement declares a set of integers.
 """
 
 import time
@@ -34,8 +34,8 @@ SWEEPS = 40
 sweeps reaches larger ratios and takes longer.
 """
 WORTH = 1e-13
-"""The climb takes the next step length if a sweep of trial moves raises the ratio lhs/rhs by less
-than this fraction.
+"""A climb (ascent of lhs/rhs) goes on to the next step length if a sweep of trial moves raises the
+ratio lhs/rhs by less than this fraction.
 
 If this fraction is larger, the climb changes its step length earlier.
 """
@@ -45,12 +45,13 @@ GAINED = 1e-15
 If this limit on the gain is larger, climbs end earlier.
 """
 ROUNDS = 4
-"""The largest number of rounds of a climb; a round moves integers and then floats.
+"""The largest number of rounds of a climb (ascent of lhs/rhs); a round moves integers and then
+floats.
 
 A climb with more rounds reaches larger ratios and takes longer.
 """
 VALUES = 64
-"""The climb tries at most this many drawn values for one integer.
+"""A climb (ascent of lhs/rhs) tries at most this many drawn values for one integer.
 
 A climb that tries more values finds rarer optima and takes longer.
 """
@@ -73,8 +74,9 @@ class Whole(NamedTuple):
     Attributes:
         leaf: the index of the leaf that holds the number.
         entry: the index of the number in the flattened leaf.
-        seen: the values that the draws have in this entry.
-        once: the fraction of draws with a value in this entry that no other draw has.
+        seen: the values that random instances (draws) have in this entry.
+        once: the fraction of random instances with a value in this entry that no other instance
+            has.
     """
 
     leaf: int
@@ -157,7 +159,7 @@ class HostClimber:
         return here
 
     def wholes(self, instance: Instance, /) -> list[Whole]:
-        """Return the integers and booleans whose values differ between draws."""
+        """Return the integers and booleans whose values differ between random instances."""
         found = list[Whole]()
         for i, leaf in enumerate(jax.tree.leaves(instance)):
             if is_float(leaf):

@@ -56,7 +56,7 @@ class Piece(NamedTuple):
 
 
 def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
-    """Minimise a piecewise linear model of the loss near x; return the minimiser and the pieces."""
+    """Minimise a piecewise linear model of the loss near x; return the minimiser and its pieces."""
     rng, found = np.random.default_rng(0), list[Piece]()
     for radius in RADII:
         sides = rng.uniform(-1, 1, (2 * len(x) + 4, len(x))) * radius
@@ -137,7 +137,8 @@ def _equal(
 ) -> tuple[list[arb], float] | None:
     """Return the point at which all active smooth pieces are equal, and the last step's size.
 
-    The result is None if Newton's method finds no point at which the smooth pieces are equal.
+    The function returns None if Newton's method finds no point at which the smooth pieces are
+    equal.
     """
     first, *others = active
     ways = [p.offset / max(np.max(np.abs(p.offset)), 1e-300) for p in active]

@@ -64,7 +64,7 @@ def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.
         loss: the function that the search minimises.
         x: the starting point of the minimisation, of shape (n,).
         steps: the largest number of steps of the minimisation.
-        until: the value of `time.process_time()` at which the walk stops.
+        until: the value of `time.process_time()` at which the minimisation stops.
     """
     f, g = loss(x)
     inverse, fresh = np.eye(len(x)), True
@@ -92,15 +92,15 @@ def walked(loss: Loss, x: np.ndarray, /, *, steps: int = 400, until: float = np.
 def bundled(
     loss: Loss, x: np.ndarray, /, *, radius: float = 0.1, until: float = np.inf
 ) -> np.ndarray:
-    """Minimise by cutting planes in a trust region: linear programs over the pieces found so far.
+    """Minimise in a trust region by cutting planes: linear programs over the known smooth pieces.
 
     If as many smooth pieces meet as there are coordinates, the steps are Newton steps.
 
     Args:
-        loss: the function that the walk minimises.
+        loss: the function that the method minimises.
         x: the starting point of the minimisation, of shape (n,).
         radius: half the side of the first trust region, a cube.
-        until: the value of `time.process_time()` at which the walk stops.
+        until: the value of `time.process_time()` at which the minimisation stops.
     """
     f, g = loss(x)
     cuts, before = [(x, f, g)], np.inf

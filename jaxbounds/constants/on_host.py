@@ -65,8 +65,9 @@ SHIFTS, TRIES = 32, 12
 FAR = (10, 20, 40)
 """The binary logarithms of the factors by which `_far_out` scales entries."""
 ONCE = 0.05
-"""An integer may have further, undrawn values if more than this share of draws has a value that no
-other draw has. If this share of draws is larger, more constants count as settled."""
+"""An integer may have further, undrawn values if more than this share of random instances (draws)
+has a value that no other draw has. If this share of draws is larger, more constants count as
+settled."""
 MANY = 256
 """The number of random draws that only show which values integers take; the search does not measure
 lhs/rhs at these draws.
@@ -94,7 +95,7 @@ def settled_on_host(
     Args:
         problem: the inequality at its size; the statement runs in Python.
         draws: random instances of one size, stacked along a leading axis.
-        starts: instances that meet the hypotheses, from which the climbs begin.
+        starts: instances that meet the hypotheses, from which the ascents of lhs/rhs begin.
         fresh: a function that returns further random instances (draws).
         seed: the seed of all random draws.
         until: the value of `time.process_time()` at which the search stops.
@@ -227,7 +228,7 @@ def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instan
 
 
 def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool]) -> str:
-    """Return a reason if an integer value that no draw had may give a larger lhs/rhs; else ""."""
+    """Return a reason if an integer value that was not drawn may give a larger lhs/rhs; else ""."""
     for whole in climber.wholes(place.instance):
         declared = climber.declared(place.instance, whole)
         if not declared and whole.once > ONCE:
@@ -259,7 +260,7 @@ def _depends(climber: HostClimber, place: Place, whole: Whole) -> bool:
 
 
 def _far_out(climber: HostClimber, place: Place) -> str:
-    """Return a reason if an entry is far from all draws, or scaling keeps lhs/rhs; else ""."""
+    """Return a reason if an entry is far beyond all draws, or scaling keeps lhs/rhs; else ""."""
     x, worst = flat(place.instance), place.ratio * (1 - SAME)
     sizes = [leaf.size for leaf in floats_of(place.instance)]
 

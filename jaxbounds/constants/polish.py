@@ -53,8 +53,8 @@ class Point(NamedTuple):
         ties: the coordinates that move together (see `snapping.Ties`).
         values: one value for each set of coordinates that move together, of shape (k,).
         ratio: the ratio lhs/rhs at the instance.
-        kind: the kind of the instance from which the climb started.
-        stalled: whether the climb by slopes ended at a kink.
+        kind: the kind of the instance from which the ascent of lhs/rhs started.
+        stalled: whether the ascent by slopes ended at a kink of lhs/rhs.
     """
 
     instance: Instance
@@ -115,7 +115,7 @@ def _climbed(
     """Raise log(lhs/rhs) by BFGS in scaled coordinates; if BFGS stops at a kink, move along it.
 
     Returns:
-        The instance at which the climb ended, and whether the climb stopped at a kink.
+        The instance at which the ascent of lhs/rhs ended, and whether the ascent stopped at a kink.
     """
     scale, loss = _relative(problem, ties, values, instance, scaling)
     with np.errstate(all="ignore"):
@@ -191,9 +191,9 @@ def polished(
     Each start is tried with several sets of tied (equal) coordinates.
 
     Args:
-        problem: the problem whose ratio lhs/rhs the climbs maximise.
+        problem: the problem whose ratio lhs/rhs the ascents maximise.
         starts: instances that meet the hypotheses, the most promising first.
-        until: the value of `time.process_time()` after which no further climb begins. The climb
+        until: the value of `time.process_time()` after which no further ascent begins. The ascent
             from the first start begins even after this time.
         snap: whether to tie nearly equal coordinates too; if False, only equal ones are tied.
         reach: a known ratio lhs/rhs. After a climb has reached this ratio lhs/rhs, the function

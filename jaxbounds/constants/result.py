@@ -62,9 +62,9 @@ class AtSize:
         reason: the reason why digits or slopes are missing, or why the supremum is not settled.
         starts: the number of starting instances from which the search climbed to larger ratios
             lhs/rhs.
-        agreeing: the number of starting instances from which a climb led to `ratio`.
+        agreeing: the number of starting instances from which an ascent of lhs/rhs led to `ratio`.
         kinds: for each kind, the number of starting instances of the search.
-        agreed: for each kind, the number of starts whose climb led to `ratio`.
+        agreed: for each kind, the number of starts from which an ascent of lhs/rhs led to `ratio`.
         closed: a closed form that agrees with all certain digits; None if no formula agrees.
         instance: the instance with the largest ratio lhs/rhs, rounded for display.
         instance_ratio: the ratio lhs/rhs at the rounded instance.

@@ -34,8 +34,8 @@ A kind without an entry here has one starting instance besides its best instance
 larger, the search begins more climbs from each kind of instance.
 """
 SHRUNK = tuple(range(2, 310, 4))
-"""The exponents k of the factors 10^-k by which `within_floats` multiplies a draw with overflowing
-sides."""
+"""The exponents k of the factors 10^-k by which `within_floats` multiplies a random instance with
+overflowing sides."""
 Make = Callable[[Instance, np.random.Generator], Instance]
 
 
@@ -168,7 +168,7 @@ def sides_overflow(pool: Pool, /) -> bool:
 
 
 def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
-    """Divide draws with overflowing sides by powers of ten until the sides are finite.
+    """Divide random instances with overflowing sides by powers of ten until the sides are finite.
 
     The returned starts are sorted, largest ratio lhs/rhs first. The returned list is empty if no
     side overflows.
@@ -194,13 +194,13 @@ def within_floats(problem: Problem, pool: Pool, most: int, /) -> list[Start]:
 class Fresh:
     """A source of unused random draws: first the draws of a pool, then new draws.
 
-    A new draw traces and runs the samplers again, which may take longer than a climb.
+    A new random instance traces and runs the samplers again, which may take longer than an ascent.
 
     Args:
         problem: the inequality to maximise, at one size.
         pool: the random instances drawn so far.
         budget: the budget for new draws after the source has returned all draws of the pool.
-        seed: the seed of the order of draws, and of new draws.
+        seed: the seed of the order of random instances (draws), and of new draws.
     """
 
     def __init__(self, problem: Problem, pool: Pool, budget: Budget, seed: int, /) -> None:
@@ -208,14 +208,14 @@ class Fresh:
         self._left = self._shuffled(pool)
 
     def _shuffled(self, pool: Pool) -> list[Instance]:
-        """Return the pool's draws in random order."""
+        """Return the random instances of the pool in random order."""
         drawn = [b for b, s in zip(pool.instances, pool.sources) if s not in ("search", SOURCE)]
         order = np.random.default_rng([self.seed, 5]).permutation(sum(map(length, drawn)))
         batch = concatenate(drawn) if drawn else {}
         return [take(batch, int(i)) for i in order]
 
     def __call__(self, count: int = 2 * EACH) -> list[Instance]:
-        """Return the next `count` unused draws; fewer only if a newly drawn batch holds fewer."""
+        """Return `count` unused random instances; fewer only if a new batch holds fewer."""
         if len(self._left) < count:
             self.seed, pool = self.seed + 1000, Pool()
             draw(self.problem.bench, pool, self.budget, self.seed)

@@ -208,7 +208,8 @@ class Marked:
         """Refuse a file if its content differs from the content that a run wrote.
 
         Raises:
-            Damaged: if the mark has the name, but not the digest of the present content.
+            Damaged: if the mark (list of written files) has the name, but not the digest of the
+                present content.
             OSError: if the file of the mark cannot be read.
         """
         path = self.place(name)

@@ -51,8 +51,8 @@ def finding(paper: Paper, verdicts: Iterable[Verdict], settings: Mapping[str, An
     """Return a line that names the weightiest finding about a paper.
 
     A form is one version of a claim. Rejected forms come first, by the weight of their errata, and
-    undecided forms come last. A twin (a false claim that the check must refute) is no claim of the
-    paper, so no twin is a finding.
+    undecided forms come last. A twin (a false claim that the check must refute) is not a claim of
+    the paper, and therefore no finding.
 
     Args:
         paper: the paper.

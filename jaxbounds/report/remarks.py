@@ -26,7 +26,7 @@ def remarks(
     stays: Callable[[str], Path] | None = None,
     /,
 ) -> Iterator[str]:
-    """Yield lines that explain verdicts on one statement: draws left out, or a missing record.
+    """Yield lines that explain verdicts on a statement: instances left out, or a missing record.
 
     Draws are random instances. A form is one version of the statement.
 

@@ -55,7 +55,7 @@ class VerdictRows:
     def table(self, groups: Iterable[Sequence[Verdict]], *, header: bool = True) -> Table:
         """Return a row for each statement, with a line for each form (version of a claim).
 
-        Unexpected verdicts have a mark.
+        A sign marks each verdict that differs from the record.
         """
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=header)
         for column, width in self._columns:

@@ -14,11 +14,11 @@ _programs: OrderedDict[Hashable, Any] = OrderedDict()
 
 
 def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
-    """Return the stored program for a mark and a name; compile the program if it is absent.
+    """Return the stored program with a mark (text) and name; compile the program if it is absent.
 
     Args:
         mark: a text that only equal programs on equal devices share; None if no such text is known.
-        name: the name of the program; several programs share the mark.
+        name: the name of the program; several programs share the text `mark`.
         compile_: a function that compiles the sweep's program.
     """
     if mark is None:

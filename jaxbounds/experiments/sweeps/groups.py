@@ -1,8 +1,8 @@
 """Put lanes (runs) into groups of a fixed size; a device runs one group's program at a time.
 
 The program does not depend on the numbers of groups, shares or processes. The numbers of groups,
-shares and processes only decide which process calls the program for which lanes. Each device runs
-the program independently of the other devices. One compilation serves all devices.
+shares and processes decide only which process calls the program for which lanes (runs). Each device
+runs the program independently of the other devices. One compilation serves all devices.
 """
 
 from collections.abc import Callable, Sequence

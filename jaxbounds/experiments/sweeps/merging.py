@@ -47,7 +47,7 @@ def _as_long_as(metrics: Metrics, records: int) -> Metrics:
 def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) -> None:
     """Join the lanes (runs) of one sweep from the folders of all shares.
 
-    Each share holds a part of the lanes.
+    Each share holds a part of the sweep's lanes (runs).
     """
     parts.sort(key=lambda part: part.first)
     said = f"{name}: " if name else ""

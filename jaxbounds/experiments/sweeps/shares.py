@@ -86,9 +86,10 @@ def own(count: int, /) -> range:
 
 
 def mine() -> bool:
-    """Tell whether this process computes the next part of the run's work that is no lane.
+    """Tell whether this process computes the next part of the work besides training runs (lanes).
 
-    A lane is one run of a sweep. A single share does each part of the work that is no lane.
+    A lane is one run of a sweep. Exactly one share does each part of the work that belongs to no
+    lane (training run).
 
     Raises:
         Refused: if several processes share the run, because only lanes can be spread over them.

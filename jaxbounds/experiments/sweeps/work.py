@@ -44,7 +44,7 @@ class Work:
             lanes.
         advance: the compiled program from `advancing`, which advances a group of lanes.
         lanes: the lanes (runs) of the whole sweep.
-        own: the indices of the lanes that are computed here.
+        own: the indices of the lanes (runs) that this process computes.
         group: the number of lanes (runs) in a group.
         devices: the devices of all processes.
         shared: the data that all lanes share, in a tuple.
