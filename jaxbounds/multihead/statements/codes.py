@@ -30,8 +30,8 @@ CODES = {
     "S5": "The norm of the Hessian's mixed block in U and W is at most sqrt(T) R^3, for T tokens "
     "of norm at most R. S4 and S5 together bound "
     "the Hessian of a head without the dimension d.",
-    "S6": "The curvature constant beta_3 becomes sqrt(T) R^3 (c* R^2 m + 1), where m is the "
-    "largest ||U_h||_F. The paper has 2 sqrt(T d) R^3 (3 sqrt(d) R^2 m + 1). A smaller constant "
+    "S6": "The curvature constant beta_3 becomes sqrt(T) R^3 (c* R^2 m + 1), where m = max "
+    "||U_h||_F. The paper has 2 sqrt(T d) R^3 (3 sqrt(d) R^2 m + 1). A smaller constant "
     "beta_2 follows from the smaller beta_3.",
     "S7": "The constants of S6 depend on the norms ||U_h||_F of the heads' value matrices, but not "
     "on the attention matrices W_h.",
@@ -62,6 +62,6 @@ CODES = {
     "the first training step.",
     "S16": "Let the factors alpha of the heads at the start be uniform on [-1, 1]. The margin in "
     "Lemma 14 then loses only sqrt(2 log(1/delta)/(3 H)) times the first term of gamma*. The "
-    "reason is that the margin is linear in the mean of |alpha|.",
+    "reason is the margin's linearity in the mean of |alpha|.",
 }
 """A dictionary from each short name to its explanation, which `jaxbounds show` prints."""
