@@ -39,7 +39,7 @@ more often.
 
 
 class Screen:
-    """The screen of a run, which prints rows in the order of the statements, and the progress.
+    """The output of a run on the screen: rows in the order of the statements, and the progress.
 
     Args:
         console: the console for the rows of verdicts; progress goes to standard error.

@@ -40,7 +40,7 @@ whenever its file changes, because no program can set the time of a change (ctim
 
 
 class Watched(NamedTuple):
-    """The statements that a watch judges, and their options."""
+    """The statements that `--watch` judges again after changes, and the options of the command."""
 
     patterns: tuple[str, ...]
     kinds: tuple[str, ...]

@@ -17,8 +17,8 @@ from typing import Any
 
 ROOT = "jaxbounds"
 LAST = "0.4"
-"""The last version series in which old names work. A test fails if the library's version is
-later."""
+"""The last version series in which old names work. A test fails if the library's version is later
+than this series."""
 
 
 def _within(old: str, new: str, names: str) -> dict[str, str]:

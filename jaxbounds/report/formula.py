@@ -122,7 +122,7 @@ def tree(tex: str, /, *, display: str = "block") -> Element:
 
     Args:
         tex: the formula in LaTeX, without dollar signs.
-        display: "block", or "inline" among words.
+        display: the layout: "block", or "inline" for a formula among words.
 
     Raises:
         Refused: if the LaTeX of the formula cannot be read.
@@ -133,7 +133,7 @@ def tree(tex: str, /, *, display: str = "block") -> Element:
         root = convert_to_element(tex, display=display)
     except Exception as problem:  # the errors of the converter have no common class
         raise Refused(
-            f"the formula tex= cannot be drawn ({type(problem).__name__}: {problem}), got "
+            f"tex cannot be read ({type(problem).__name__}: {problem}), got "
             f"tex={tex!r:.80}. Try simpler LaTeX"
         ) from problem
     _read(root)
@@ -145,7 +145,7 @@ def mathml(tex: str, /, *, display: str = "block") -> Html:
 
     Args:
         tex: the LaTeX, without dollar signs.
-        display: "block", or "inline" among words.
+        display: the layout: "block", or "inline" for a formula among words.
 
     Raises:
         Refused: if the LaTeX of the formula cannot be read.

@@ -127,7 +127,7 @@ def progress(
     at_most: bool = False,
     show: bool = True,
 ) -> Iterator[Report]:
-    """Yield a function that reports progress; of several processes, only the first prints.
+    """Yield a function that reports progress; only the first of several processes prints reports.
 
     Args:
         total: the total amount of work.
