@@ -232,7 +232,7 @@ def test_what_was_cut_before_its_first_checkpoint_holds_nothing_to_lose(tmp_path
 
 def test_fewer_steps_than_stored_are_refused(tmp_path):
     run(tmp_path)
-    with pytest.raises(ValueError, match="holds 8 steps, more than steps=4"):
+    with pytest.raises(ValueError, match="holds a sweep of 8 steps, more than steps=4"):
         run(tmp_path, steps=4, resume=True)
     same(run(tmp_path, steps=12, resume=True), run(steps=12))
 
