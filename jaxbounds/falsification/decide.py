@@ -146,11 +146,7 @@ def _remedies(statement: Statement) -> str:
     claim = isinstance(statement.evaluate, TwoSides)
     words = "error=... in jb.claim" if claim else "Sides(..., error=...)"
     words += ", the rounding error of lhs - rhs"
-    return (
-        f"{words}, or smaller sets in over=, such as jb.Box(-2, 2, 'd')"
-        if statement.over
-        else words
-    )
+    return f"{words}, or smaller sets in over=" if statement.over else words
 
 
 def _equal(statement: Statement, m: Measured) -> Decision:

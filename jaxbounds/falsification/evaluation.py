@@ -239,9 +239,10 @@ def read(
         def real(side: Any, name: str, which: str) -> Any:
             found = xp.asarray(pick(side, name, which, statement))
             if jnp.issubdtype(found.dtype, jnp.complexfloating):
+                cure = "jnp.stack of its real and its imaginary part"
+                cure = "jnp.real or jnp.abs of the side" if statement.is_bound else cure
                 raise TypeError(
-                    f"{statement.id} ({name}): {which} is complex, dtype={found.dtype}. "
-                    "Try real and imaginary parts, stacked"
+                    f"{statement.id} ({name}): {which} is complex, dtype={found.dtype}. Try {cure}"
                 )
             return found
 

@@ -209,8 +209,13 @@ def judged_limit(
     """
     (axis, end), *_ = statement.towards.items()
     if np.any(np.isnan(m.value)):
-        lost = int(np.sum(np.isnan(m.value)))
-        words = f"evaluate gave NaN on {lost} of {len(m.value)} instances"
+        lost = np.isnan(m.value)
+        there = Size(statement.sizes[int(sizes[np.argmax(lost)])])
+        words = (
+            f"evaluate gave NaN on {int(np.sum(lost))} of {len(m.value)} instances, first at "
+            f"{there!r}. Try sizes at which floats hold both sides, or hypotheses that exclude the "
+            "instances"
+        )
         return Trend("inconclusive", float("nan"), words)
     groups: dict[tuple, list[tuple[float, float, float, float]]] = {}
     for index, size in enumerate(map(Size, statement.sizes)):
