@@ -79,6 +79,7 @@ def test_without_shared_memory_all_is_computed_in_one_process(monkeypatch, tmp_p
 
 LEFT = """
 import tempfile, time
+from pathlib import Path
 
 def left(folder):
     with tempfile.TemporaryDirectory() as place:
