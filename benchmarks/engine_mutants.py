@@ -243,10 +243,7 @@ def mutants(package: Path) -> list[Mutant]:
 
 
 class _Watch:
-    """Notes which functions of the room each test calls, and how long it takes.
-
-    Of tests that need the profile hook for themselves nothing is noted: they run after the others.
-    """
+    """Notes which functions of the room each test calls, and how long it takes."""
 
     def __init__(self, package: Path) -> None:
         self.package = str(package)
@@ -264,8 +261,7 @@ class _Watch:
                 called.add((Path(code.co_filename).stem, code.co_firstlineno))
 
         started = time.perf_counter()
-        if not item.get_closest_marker("profiles"):
-            sys.setprofile(note)
+        sys.setprofile(note)
         yield
         sys.setprofile(None)
         self.seconds[item.nodeid] = time.perf_counter() - started

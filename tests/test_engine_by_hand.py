@@ -199,7 +199,6 @@ def test_statements_that_are_not_searched_by_slopes_keep_their_sizes():
 # What is kept, written and shown
 
 
-@pytest.mark.profiles
 def test_what_a_kept_trace_shows_is_kept_with_it(tmp_path):
     """A program that was traced before rounds as coarsely as when it was traced."""
 

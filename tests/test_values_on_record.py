@@ -362,7 +362,7 @@ def test_sides_that_come_or_go_are_not_as_recorded():
 
 
 def test_a_judged_function_that_nobody_saw_called_is_not_compared():
-    """A table may hold its value, and a profiler may hide the call."""
+    """A table may hold its value."""
     known = {"n=1, sample 0": {"rhs": "1", "mine.f": "2"}}
     assert list(differences_of_values({"n=1, sample 0": {"rhs": (1.0,)}}, known)) == []
 

@@ -475,7 +475,6 @@ def used(x):
     return x**2
 
 
-@pytest.mark.profiles
 @pytest.mark.parametrize("host", [False, True])
 def test_a_judged_function_that_is_never_called_is_named(host):
     options = {"control": lambda i: 0.5 * used(X(i)), "host": host}

@@ -66,7 +66,7 @@ def unfit(watch: TraceWatch, /) -> Iterator[str]:
         yield (
             "evaluate changes its instance in place. Try x = np.array(x) before the first change"
         )
-    if watch.never and not watch.blind:
+    if watch.never:
         yield f"the field judges names {', '.join(watch.never)}, which evaluate never calls"
 
 

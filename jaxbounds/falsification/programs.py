@@ -180,7 +180,7 @@ class Programs:
         if work <= LONG:
             with contextlib.suppress(NotInterpreted):
                 return _or_else(_in_numpy(traced), compile_it, NotInterpreted)
-        if file is None or (watch is not None and watch.blind):  # the calls are unknown
+        if file is None:
             return compile_it()
         with without_jax_cache():
             made = compile_it()

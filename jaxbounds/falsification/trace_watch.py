@@ -6,11 +6,13 @@ A statement judges the functions that its claim is about.
 import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
 from typing import Any
 
 import jax
 
 from jaxbounds.claims.statements import Judged, Statement, full_name
+from jaxbounds.falsification.overheard import Listener, overheard
 from jaxbounds.ground.jax_internals import current_trace
 from jaxbounds.programs.ranges import operations_that_may_wrap
 from jaxbounds.programs.traces import (
@@ -39,19 +41,15 @@ def forget(*names: str) -> None:
                 held.cache_clear()
 
 
-def _codes(function: Judged) -> list[Any]:
-    """Return the code objects that a call runs: the wrappers' first, the function's own last.
-
-    If functions have the same decorator, their wrappers have the same code object.
-    """
-    found, seen = list[Any](), set[int]()
+def _functions(function: Judged) -> list[FunctionType]:
+    """Return the Python functions that a call runs: the wrappers first, the plain function last."""
+    found, seen = list[FunctionType](), set[int]()
     inner: Any = function
     while inner is not None and id(inner) not in seen:
         seen.add(id(inner))
         plain: Any = getattr(inner, "__func__", inner)
-        code = getattr(plain, "__code__", None)
-        if code is not None:
-            found.append(code)
+        if isinstance(plain, FunctionType):
+            found.append(plain)
         inner = getattr(plain, "__wrapped__", None) or getattr(plain, "func", None)
     return found
 
@@ -65,7 +63,6 @@ class TraceWatch:
         constants: the types and shapes of constants with fewer digits than float64.
         approximate: the names of JAX's functions that are less accurate than float64.
         wrapping: the operations whose integers may wrap.
-        blind: whether the trace watch recorded nothing, because another profiler runs.
         fixed: whether a second trace gave the same program; None without a second trace.
         writes: whether `evaluate` writes into its instance.
         notes: whether the watch notes the results of judged functions in each call.
@@ -80,18 +77,17 @@ class TraceWatch:
         self.constants: tuple[str, ...] = ()
         self.wrapping: tuple[str, ...] = ()
         self.approximate: tuple[str, ...] = ()
-        self.blind = False
         self.fixed: bool | None = None
         self.writes = False
         self.notes = True
         self.returned: dict[str, Any] = {}
-        self._codes = {f: _codes(f) for f in statement.judges}
-        self._own = {id(held[-1]): full_name(f) for f, held in self._codes.items() if held}
-        self._of = {id(code): full_name(f) for f, held in self._codes.items() for code in held}
+        self._judged = {f: _functions(f) for f in statement.judges}
+        self._own = {held[-1]: full_name(f) for f, held in self._judged.items() if held}
+        self._of = {one: full_name(f) for f, held in self._judged.items() for one in held}
 
     @property
     def never(self) -> tuple[str, ...]:
-        """The judged functions that the program has not called, as far as the watch could see.
+        """The judged functions that the program has not called.
 
         A statement judges the functions that its claim is about.
         """
@@ -105,40 +101,24 @@ class TraceWatch:
 
     def calls(self, function: Callable, /) -> Callable:
         """Wrap a function, so that the watch records its calls."""
-        of, awaited, level = self._of, set[str](), [None]
-
-        def seen(code: int, event: str, value: Any) -> None:
-            name = self._own.get(code)
-            if event == "call":
-                self.called.add(of[code])
-            elif event == "return" and name in awaited:
-                awaited.discard(name)
-                if current_trace() == level[0]:  # inside a loop the result has many values
-                    self.returned[name] = value
-            if not awaited and not self.never:  # all functions ran, and watching takes time
-                sys.setprofile(None)
-
-        # Python runs this function at each call. A lambda, and codes compared by identity, cost
-        # least.
-        look = lambda frame, event, value: (
-            seen(id(frame.f_code), event, value) if id(frame.f_code) in of else None
-        )
 
         def run(*arguments: Any) -> Any:
             self.returned = {}
-            awaited.clear()
-            awaited.update(self._own.values() if self.notes else ())
+            awaited = set(self._own.values() if self.notes else ())
             if not self.never and not awaited:
                 return function(*arguments)
-            level[0] = current_trace()
-            if sys.getprofile() is not None:
-                self.blind = True
+            level = current_trace()
+
+            def returned(one: FunctionType, value: Any) -> None:
+                name = self._own.get(one)
+                if name in awaited:
+                    awaited.discard(name)
+                    if current_trace() == level:  # inside a loop the result has many values
+                        self.returned[name] = value
+
+            called = lambda one: self.called.add(self._of[one])
+            with overheard(self._of, Listener(called, returned)):
                 return function(*arguments)
-            sys.setprofile(look)
-            try:
-                return function(*arguments)
-            finally:
-                sys.setprofile(None)
 
         return run
 
@@ -168,8 +148,8 @@ class TraceWatch:
             given: its arguments.
             retrace: a function that traces the statement's program once more.
         """
-        if self.never and not self.blind:
-            forget(*(f.__module__ for f in self._codes))
+        if self.never:
+            forget(*(f.__module__ for f in self._judged))
             retrace()
         wanted = jax.dtypes.canonicalize_dtype(float)
         found = narrow_operations(closed.jaxpr, wanted)

@@ -25,9 +25,8 @@ Rounding changes most values by less than 256 units in the last place (relativel
 USUAL allows. A larger tolerance overlooks more changes of a value."""
 SIDES = ("lhs", "rhs")
 """The names of the recorded values that every run must measure. The value of a judged function may
-be missing: an earlier statement may have stored the function's values in a table, or a profiler may
-hide its calls. Therefore a run compares a judged function's value only if the run measured the
-value."""
+be missing, because an earlier statement may have stored the function's values in a table. Therefore
+a run compares a judged function's value only if the run measured the value."""
 Values = Mapping[str, Mapping[str, Numbers]]
 """The values of one form (a version of a claim), as in `Verdict.values`. The first key is the name
 of an instance, and the second key is the name of a value."""

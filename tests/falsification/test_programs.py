@@ -3,7 +3,9 @@
 `tests/test_programs.py` has that kept programs are used again, and never where they could be stale.
 """
 
+import inspect
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 from stubs import statement
 
+from jaxbounds.falsification.overheard import Listener, overheard
 from jaxbounds.falsification.programs import UNKEPT, Programs, compiled
 from jaxbounds.falsification.trace_watch import TraceWatch
 
@@ -41,7 +44,6 @@ def test_without_a_folder_nothing_is_kept(tmp_path, monkeypatch):
     assert float(compiled(lambda x: x + 1)(1.0)) == 2.0
 
 
-@pytest.mark.profiles
 @pytest.mark.parametrize("folder", [False, True])
 def test_who_watches_is_told_what_ran_and_whether_it_is_fixed(folder, tmp_path):
     claim = statement(judges=(used,))
@@ -103,7 +105,6 @@ def test_for_a_few_calls_what_is_short_is_not_compiled(name, monkeypatch):
     assert len(made) == 1 + (not in_numpy)
 
 
-@pytest.mark.profiles
 def test_who_watches_a_few_calls_is_told_the_same():
     claim = statement(judges=(used,))
     turns = iter((1.0, 2.0))
@@ -129,13 +130,43 @@ def test_who_watches_a_few_calls_is_told_the_same():
     assert (again.narrow, again.constants) == (watch.narrow, watch.constants)
 
 
-@pytest.mark.profiles
-def test_what_nobody_saw_is_not_kept(tmp_path):
-    watch = TraceWatch(statement(judges=(used,)))
-    sys.setprofile(lambda *_: None)  # somebody else profiles
+def test_who_watches_is_told_what_ran_while_another_profiles(tmp_path):
+    watch, profiler = TraceWatch(statement(judges=(used,))), lambda *_: None
+    before, held = sys.getprofile(), used.__code__
+    sys.setprofile(profiler)
     try:
         run = Programs(tmp_path)(lambda x: used(x), "one", calls=ALWAYS, watch=watch)
         assert np.asarray(run(np.arange(2.0))).tolist() == [0, 2]
+        assert sys.getprofile() is profiler
     finally:
-        sys.setprofile(None)
-    assert watch.blind and list(tmp_path.iterdir()) == []
+        sys.setprofile(before)
+    assert watch.never == () and watch.returned and used.__code__ is held
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_only_the_thread_that_watches_is_told(own):
+    watch = TraceWatch(statement(judges=(used,)))
+    run = (lambda f: f()) if own else (lambda f: ThreadPoolExecutor().submit(f).result())
+    assert watch.calls(lambda: run(lambda: used(3)))() == 6
+    assert watch.called == ({f"{used.__module__}.used"} if own else set())
+
+
+def _closing_over(factor):
+    def scaled(x, /, *rest, by=1, **named):
+        return (x + sum(rest) + named.get("more", 0)) * by * factor
+
+    return scaled
+
+
+def test_functions_with_any_parameters_are_overheard():
+    told = []
+    listener = Listener(told.append, lambda function, value: told.append(value))
+    scaled, held = _closing_over(3), _closing_over(3).__code__
+    with overheard([scaled], listener), overheard([scaled], listener):
+        assert scaled(1, 2, by=2, more=4) == 42
+        assert list(inspect.signature(scaled).parameters) == ["x", "rest", "by", "named"]
+    assert told == [scaled, scaled, 42, 42]
+    assert scaled.__code__ == held and scaled(1) == 3 and not vars(scaled)
+    with pytest.raises(TypeError, match="unsupported"), overheard([scaled], listener):
+        scaled(1, by=None)
+    assert scaled.__code__ == held
