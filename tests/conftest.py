@@ -61,7 +61,11 @@ CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 
 
 def pytest_configure(config):
-    """Before anything of the library is imported."""
+    """Before anything of the library is imported.
+
+    Imports and compiled programs make millions of objects that stay: look less often for others.
+    """
+    gc.set_threshold(20_000, 50, 1000)
     config.addinivalue_line("markers", "devices(count): needs so many devices")
     config.addinivalue_line("markers", "default_cases(*ids): all other cases are slow")
     config.addinivalue_line("markers", "slow_cases(*ids): these cases are slow")
@@ -119,9 +123,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """What was imported stays, and compiled programs make millions of objects: look less often."""
+    """What was imported stays."""
     gc.freeze()
-    gc.set_threshold(20_000, 50, 1000)
 
 
 def pytest_runtest_setup(item):

@@ -153,16 +153,25 @@ def excused_by(fault: Fault, /) -> str:
     return key if fault.rule in ("value", "cure") and key in EXCEPTIONS else ""
 
 
-def faults(root: Path = ROOT) -> dict[str, list[Fault]]:
-    """All faults, excused ones too, by the room (the first part of a path below the package)."""
-    found: dict[str, list[Fault]] = {}
+def files_by_room(root: Path = ROOT) -> dict[str, list[Path]]:
+    """The files with prose, by the room (the first part of a path below the package)."""
+    found: dict[str, list[Path]] = {}
     for file in sorted([*root.rglob("*.py"), *root.rglob("*.md")]):
-        inside = file.relative_to(root)
-        room = inside.parts[0].removesuffix(".py")
-        check = in_python if file.suffix == ".py" else _in_text
-        text = file.read_text(encoding="utf8")
-        found.setdefault(room, []).extend(check(text, f"{root.name}/{inside.as_posix()}"))
+        room = file.relative_to(root).parts[0].removesuffix(".py")
+        found.setdefault(room, []).append(file)
     return found
+
+
+def _in_file(file: Path, root: Path) -> Iterator[Fault]:
+    check = in_python if file.suffix == ".py" else _in_text
+    text = file.read_text(encoding="utf8")
+    yield from check(text, f"{root.name}/{file.relative_to(root).as_posix()}")
+
+
+def faults(root: Path = ROOT) -> dict[str, list[Fault]]:
+    """All faults, excused ones too, by the room."""
+    rooms = files_by_room(root).items()
+    return {room: [one for file in files for one in _in_file(file, root)] for room, files in rooms}
 
 
 if __name__ == "__main__":

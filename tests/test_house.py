@@ -78,7 +78,10 @@ def _imports(file):
                 yield _target(name) or ("__init__",)
 
 
-ARROWS = {module: {*_imports(file)} - {module} for module, file in FILES.items()}
+@pytest.fixture(scope="module")
+def arrows():
+    """{module: the modules that it imports}."""
+    return {module: {*_imports(file)} - {module} for module, file in FILES.items()}
 
 
 def test_every_room_has_a_floor():
@@ -91,19 +94,19 @@ def test_beside_the_rooms_stands_the_face_only():
     assert loose <= LOOSE and LOOSE - loose <= {"testing.py"}
 
 
-def test_nothing_imports_upward_and_papers_stand_apart():
+def test_nothing_imports_upward_and_papers_stand_apart(arrows):
     up = [
         (".".join(a), ".".join(b))
-        for a, targets in ARROWS.items()
+        for a, targets in arrows.items()
         for b in targets
         if FLOOR[b[0]] > FLOOR[a[0]] or (a[0] != b[0] and {a[0], b[0]} <= set(PAPERS))
     ]
     assert up == []
 
 
-def test_no_file_imports_in_a_circle():
+def test_no_file_imports_in_a_circle(arrows):
     """A package stands for what its `__init__` hands on, and is not in its own parts' way."""
-    inner = {a: {b for b in targets if a[: len(b)] != b} for a, targets in ARROWS.items()}
+    inner = {a: {b for b in targets if a[: len(b)] != b} for a, targets in arrows.items()}
     try:
         TopologicalSorter(inner).prepare()
     except CycleError as circle:
@@ -118,11 +121,11 @@ def test_modules_are_imported_by_statements():
         assert not hidden or inside in BY_NAME, inside
 
 
-def test_commands_do_not_call_each_other():
+def test_commands_do_not_call_each_other(arrows):
     """One command's file may be another's help only where it is no command."""
     from jaxbounds.cli import COMMANDS
 
     commands = {("cli", module) for module, _, _ in COMMANDS.values()}
     shared = {("cli", "run"), ("cli", "plot")}  # `finish` of merge; what draws a result
-    calls = [(a, b) for a in commands for b in ARROWS[a] & commands - shared]
+    calls = [(a, b) for a in commands for b in arrows[a] & commands - shared]
     assert calls == []
