@@ -94,7 +94,7 @@ class Equalities:
         """
         if self._batch is None:
             self._batch = compiled(jax.vmap(self._margin))
-        value, scale, _, needed = map(np.asarray, self._batch(jnp.asarray(points)))
+        value, scale, _, needed = map(np.asarray, self._batch(points))
         with np.errstate(all="ignore"):
             self._scale = max(self._scale, float(np.max(scale, initial=0.0, where=scale < 1e300)))
             beside = np.maximum(scale, max(SMALL * self._scale, 1e-300))
@@ -136,7 +136,7 @@ class Equalities:
         x = point.copy()
         for _ in range(12):
             try:
-                slope, curve = map(np.asarray, self._newton(jnp.asarray(x)))
+                slope, curve = map(np.asarray, self._newton(x))
             except NO_SLOPES:
                 return point
             part = curve[np.ix_(free, free)]

@@ -107,7 +107,7 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
         parts = []
         for start in range(0, len(points), POINTS):  # batches of equal length compile once
             index = np.minimum(np.arange(start, start + POINTS), len(points) - 1)
-            found = map(np.asarray, program(jnp.asarray(points[index])))
+            found = map(np.asarray, program(points[index]))
             parts.append([f[: len(points) - start] for f in found])
         return _Measured(*map(np.concatenate, zip(*parts)))
 

@@ -32,7 +32,7 @@ def arrays_of(instance: Instance, /, host: bool = False) -> dict[str, Any]:
                 f"the instance is not finite: {where} holds {x.ravel()[:4]}, "
                 f"dtype={x.dtype}. Try finite numbers"
             )
-    return arrays if host else jax.tree.map(jax.numpy.asarray, arrays)
+    return arrays if host else jax.device_put(arrays)
 
 
 def sides_of(statement: Statement, form: Form, size: Size, /) -> Callable[[Any], tuple]:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.statements import Instance, Statement
@@ -202,7 +201,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
     Raises:
         NotInterpreted: if NumPy cannot run the program, or the run would take long.
     """
-    batch = jax.tree.map(jnp.asarray, few.batch)
+    batch = jax.device_put(few.batch)
     bench.watch.notes = True
     traced = jax.jit(jax.vmap(bench.watch.calls(bench.reader(few.size)))).trace(batch)
     if _is_long(traced.jaxpr.jaxpr):

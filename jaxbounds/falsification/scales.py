@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.claims.statements import ON_AVERAGE, Instance, Size, Statement
@@ -143,7 +142,7 @@ def parts_of(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
     total = length(batch)
     for start in range(0, total, bench.batch):
         index = np.minimum(np.arange(start, start + bench.batch), total - 1)
-        yield jax.tree.map(jnp.asarray, take(batch, index)), min(bench.batch, total - start)
+        yield take(batch, index), min(bench.batch, total - start)
 
 
 def _joined(parts: list[Any]) -> Any:

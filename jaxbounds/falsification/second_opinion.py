@@ -348,7 +348,7 @@ def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: 
     statement = bench.statement
     if statement.host or statement.there_is is not None:
         return ""
-    found = bench.unbatched(size)(jax.tree.map(jnp.asarray, instance)).column(index)
+    found = bench.unbatched(size)(instance).column(index)
     excess = value - edge(statement)
     least = excess - ALONE * abs(excess)
     if float(found.value) - edge(statement) >= least or np.isinf(value):

@@ -7,6 +7,7 @@ entries, and then move the entries to the resulting positions.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from flint import arb
@@ -114,7 +115,7 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     name, params = eqn.primitive.name, dict(eqn.params)
     which = DATA[name]
     pool: list[Any] = []
-    operands, start = [], 0
+    operands, start, integer = list[Any](), 0, jax.dtypes.canonicalize_dtype(int)
     for i, x in enumerate(xs):
         if which is not None and i not in which:
             if is_soft(x):
@@ -122,7 +123,7 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
             operands.append(jnp.asarray(x))
             continue
         size = int(np.size(x))
-        operands.append(jnp.arange(start, start + size).reshape(np.shape(x)))
+        operands.append(np.arange(start, start + size, dtype=integer).reshape(np.shape(x)))
         pool.append(x)
         start += size
     filled = _fill(params.get("fill_value"), dtype_of(eqn.outvars[0]))
