@@ -100,15 +100,18 @@ def _sampler(of: _Sampling) -> Callable:
     draw = lambda key: of.sampler(key, of.size)
     compiled = of.programs(draw, *of.first, "sample", tuple(of.size.items()))
 
+    @functools.cache  # statements that share the sampler share its trace
+    def together(count: int) -> Callable:
+        many = lambda key: jax.vmap(draw)(jax.random.split(key, count))
+        return once(many, lambda key: compiled(jax.random.split(key, count)))
+
     def run(key: jax.Array, count: int, batch: int) -> Instance:
         most = _most(draw, of.size)
         if count > most:  # draws that exceed the memory come a batch at a time
             keys, step = jax.random.split(key, count)[:most], min(batch, most)
             parts = [compiled(keys[i : i + step]) for i in range(0, most, step)]
             return concatenate([jax.tree.map(np.asarray, part) for part in parts])
-        many = lambda key: jax.vmap(draw)(jax.random.split(key, count))
-        made = once(many, lambda key: compiled(jax.random.split(key, count)))(key)
-        return jax.tree.map(np.asarray, made)
+        return jax.tree.map(np.asarray, together(count)(key))
 
     return run
 
