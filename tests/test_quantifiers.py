@@ -1,4 +1,4 @@
-"""The promised entries and the limit of a claim, in the audit, on the page and in `show`."""
+"""The entries that a claim says exist, and its limit, in the audit, on the page and in `show`."""
 
 import html
 import math
@@ -58,7 +58,7 @@ def test_the_audit_the_page_and_show_name_the_promise_and_the_limit(own, capsys)
         assert re.search(r"[Ll]imit\W+as h -> 0", text) and "near -> 1.0 as h -> 0" in text
         every, promised = re.search(
             r"(?:Checked on every instance|hypotheses)(.*?)"
-            r"(?:Checked on the promised entries|promised)(.*? >= 0)", text, re.DOTALL,
+            r"(?:on the entries that the claim says exist|promised)(.*? >= 0)", text, re.DOTALL,
         ).groups()  # fmt: skip
         assert "lam" not in every and "k <= 2" in every
         assert "lam <= 10, lam >= 0" in promised

@@ -164,7 +164,9 @@ def load_witness(path: str | Path, /) -> tuple[dict[str, Any], dict[str, Any]]:
         )
     size = witness["size"]
     if not isinstance(size, dict) or not all(type(n) is int for n in size.values()):
-        raise Refused(f'{path} has size={size!r}, expected an object of integers. Try {{"n": 2}}')
+        raise Refused(
+            f'{path} has size={size!r}, expected a JSON object of integers. Try {{"n": 2}}'
+        )
     try:
         entries = witness["instance"].items()
         flat = {name.replace(".", "/"): _array(name, entry) for name, entry in entries}

@@ -37,7 +37,7 @@ compile more often.
 
 WIDE = 8
 """Number of batches that the bench (the object that measures instances) measures at once if the
-claim promises that some entries exist (`there_is`). A larger value takes more memory."""
+claim says that some entries exist (`there_is`). A larger value takes more memory."""
 BESIDE = 32
 """Number of batches that the bench (the object that measures instances) expects for a claim about a
 mean, in addition to the random draws.
@@ -312,7 +312,7 @@ class Bench:
         return measured(statement, self.reading(batch, size), batch, axes=1)
 
     def promises(self, size: Size) -> Promises:
-        """Return the object that searches for the entries that `there_is` promises, at one size."""
+        """Return the object that searches for the entries of `there_is`, at one size."""
         if size not in self._promises:
             given = Bench(self.statement.as_given(), WIDE * self.batch, self.programs)
             given.watch = self.watch

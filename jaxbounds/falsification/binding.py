@@ -110,8 +110,8 @@ def few_draws(statement: Statement, budget: Budget) -> Bench:
 def _whole(bench: Bench, pool: Pool, index: int) -> Instance:
     """Return the instances of one size.
 
-    If the statement promises entries (`there_is`), their values come from a search for the first
-    form (version of the claim).
+    If the statement says that entries exist (`there_is`), the values of these entries come from a
+    search for the first form (version of the claim).
     """
     batch = take(pool.of_size(index)[0], slice(None))
     if bench.statement.there_is is None:

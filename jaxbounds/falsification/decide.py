@@ -109,8 +109,8 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
         entries = ", ".join(statement.there_is)
         reason = (
             f"on {none} of {len(m.value)} instances the search found no {entries} that meets the "
-            "hypotheses. A hypothesis on a promised entry restricts the entry. Try hypotheses that "
-            "some point meets at every instance"
+            "hypotheses. A hypothesis on an entry of there_is restricts the entry. Try hypotheses "
+            "that some point meets at every instance"
         )
         return Decision("inconclusive", worst, reason)
     if np.any((m.high > 1 + tolerance) & (m.high - m.low > NUMERICAL)):

@@ -1,6 +1,6 @@
-"""Find the entries that a claim promises to exist, by gradient steps and random moves.
+"""Find the entries that a claim says exist (`there_is`), by gradient steps and random moves.
 
-The field `there_is` of a statement lists the promised entries.
+The field `there_is` of a statement lists these entries of an instance.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,9 +19,9 @@ from jaxbounds.falsification.measure import measured, ratio
 from jaxbounds.falsification.moves import is_float, one_leaf
 
 CHAINS = 4
-"""Number of chains that search for an instance's promised entries (`there_is`), each from its own
-starting point. A larger value finds witnesses (suitable entries) in more places and takes
-longer."""
+"""Number of chains (parallel runs) that search for an instance's entries that the claim says exist
+(`there_is`). Each chain has its own starting point. A larger value finds witnesses (suitable
+entries) in more places and takes longer."""
 AT_ONCE = 16
 """Number of instances for which the search's chains (parallel runs) run together; a larger value
 takes more memory."""
@@ -29,11 +29,12 @@ ROUNDS = 60
 """For an instance, the search runs at most this many rounds, each with a gradient and a few trial
 points.
 
-A larger value finds more witnesses (promised entries that satisfy the claim) and takes longer.
+A larger value finds more witnesses (values of the `there_is` entries that satisfy the claim) and
+takes longer.
 """
 PATIENCE = 8
-"""Rounds without progress after which the search for an instance's promised entries (`there_is`)
-ends; a larger number takes longer."""
+"""Rounds without progress after which the search for an instance's entries that the claim says
+exist (`there_is`) ends; a larger number takes longer."""
 MOVES = 5
 """Random moves that each chain (one run of the search) tries in a round; a larger value takes
 longer."""
@@ -43,9 +44,9 @@ many further rounds to lower the ratio. If the value is larger, the reported wor
 to the true one, and the search takes longer. Only the instances with the largest ratios of the
 sides get these further rounds."""
 ENOUGH = 1e-3
-"""The search for an instance's promised entries (`there_is`) ends when the ratio of the sides falls
-to this value. Entries with a ratio this small satisfy the claim well enough. A smaller value spends
-more rounds on very loose claims.
+"""The search for an instance's entries that the claim says exist (`there_is`) ends when the ratio
+of the sides falls to this value. Entries with a ratio this small satisfy the claim well enough. A
+smaller value spends more rounds on very loose claims.
 """
 ODD = "chain"
 """The name of an entry that the search adds to the instance.
@@ -71,16 +72,16 @@ TINY = 1e-9
 """Before the search evaluates a gradient at a point of a simplex, it raises smaller entries to this
 share of their sum. A larger value ignores more points near a vertex of the simplex."""
 EXACT = 1e-3
-"""For an `=`, the search for promised entries (`there_is`) ends when the sides differ by at most
-this share of the tolerance. A larger share accepts entries at which the sides agree less
-exactly."""
+"""For an `=`, the search for the entries that the claim says exist (`there_is`) ends when the sides
+differ by at most this share of the tolerance. A larger share accepts entries at which the sides
+agree less exactly."""
 AGAIN = (0.5, 1.0, 4.0)
 """A round also repeats the last step, multiplied by each of these numbers, because a valley of the
 ratio of the sides may be long."""
 
 
 class Tried(NamedTuple):
-    """Trial values of the promised entries (`there_is`), with their measurements.
+    """Trial values of the entries that the claim says exist (`there_is`), with measurements.
 
     Attributes:
         leaves: the trial entries, each of shape (tried, instances, *shape).
@@ -88,8 +89,8 @@ class Tried(NamedTuple):
             count as evidence or gives NaN.
         gap: the amount by which the sides violate the relation, with the shape of `value`; for an
             `=`, the largest difference of the sides.
-        outer: whether each instance meets the hypotheses that do not depend on promised entries,
-            shape (instances,).
+        outer: whether each instance meets the hypotheses that do not depend on the `there_is`
+            entries, shape (instances,).
     """
 
     leaves: list[np.ndarray]
@@ -123,10 +124,11 @@ def evaluated(
     """Measure one form (claim version) with several trial values of the entries of `there_is`.
 
     Args:
-        given: the bench (measuring object) for instances that contain the promised entries.
+        given: the bench (measuring object) for instances with the entries that the claim says exist
+            (`there_is`).
         size: the size of the instances (the numbers that give their shapes).
-        own: the promised entries that the instances already contain; they give the pytree structure
-            of `leaves`.
+        own: the values that the instances already have for the entries that the claim says exist
+            (`there_is`); the values give the pytree structure of `leaves`.
         leaves: the trial values, each of shape (tried, instances, *shape).
         batch: the instances.
         index: the index of the form among the statement's forms (versions of the claim).
@@ -141,7 +143,7 @@ def evaluated(
     own_flags = reading.met[1 + index] if index + 1 < len(reading.met) else {}
     for flag in (*reading.met[0].values(), *own_flags.values()):
         flags = np.asarray(flag).reshape(*shape, -1).all(axis=2)
-        if not np.any(flags.any(axis=0) & ~flags.all(axis=0)):  # no promised entry matters here
+        if not np.any(flags.any(axis=0) & ~flags.all(axis=0)):  # no `there_is` entry matters here
             outer &= flags.all(axis=0)
         else:
             inner &= flags
@@ -165,9 +167,10 @@ class Descent:
     """Minimises one form's (claim version's) ratio over many instances' entries of `there_is`.
 
     Args:
-        given: the bench (measuring object) for instances that contain the promised entries.
+        given: the bench (measuring object) for instances with the entries that the claim says exist
+            (`there_is`).
         size: the size of the instances (the numbers that give their shapes).
-        names: the names of the entries that the claim promises.
+        names: the names of the entries that the claim says exist (`there_is`).
         index: the index of the form among the statement's forms (versions of the claim).
 
     Attributes:
@@ -181,7 +184,7 @@ class Descent:
         self._rng = np.random.default_rng([index, *map(ord, "promised")])
 
     def satisfied(self, value: np.ndarray, /) -> np.ndarray:
-        """Return whether promised entries with this ratio satisfy the claim (are a witness)."""
+        """Return whether `there_is` entries with this ratio satisfy the claim (are a witness)."""
         statement = self.given.statement
         return value <= (
             1 + statement.tolerance if statement.is_bound else EXACT * statement.tolerance
@@ -190,17 +193,17 @@ class Descent:
     def _amount(self, tried: Tried) -> np.ndarray:
         """Return the score that each chain (run of the search) minimises; negative for a witness.
 
-        A witness is a value of the promised entries that satisfies the claim. Without a witness,
-        half of the chains minimise the ratio of the sides, and half minimise the difference of the
-        sides. The ratio is constant if a side has the wrong sign. The difference is small whenever
-        both sides are small.
+        A witness is a value of the entries that the claim says exist (`there_is`) that satisfies
+        the claim. Without a witness, half of the chains minimise the ratio of the sides, and half
+        minimise the difference of the sides. The ratio is constant if a side has the wrong sign.
+        The difference is small whenever both sides are small.
         """
         chain = np.arange(len(tried.value)).reshape(-1, *[1] * (tried.value.ndim - 1))
         missed = np.where(chain % 2 == 0, tried.value, np.maximum(tried.gap, 1e-300))
         return np.where(self.satisfied(tried.value), tried.value - BELOW, missed)
 
     def projected(self, leaves: list[np.ndarray], batch: Instance, /) -> list[np.ndarray]:
-        """Project the promised entries (`there_is`) onto their sets; keep the other entries."""
+        """Project the entries of `there_is` onto their sets; leave all other entries unchanged."""
         own = {name: batch[name] for name in self.names}
         run = self.given.mapped(projection(self.given.statement, self.size), "project", self.size)
         there = self.given.in_parts(run, _joined(own, leaves, batch))

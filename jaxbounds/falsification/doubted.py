@@ -162,8 +162,8 @@ def ask_about_rounding(
 ) -> _Asked:
     """Ask the referee (ball arithmetic) about the largest violations that may be rounding.
 
-    The referee decides nothing about promised entries (`there_is`), so the function skips claims
-    with these entries.
+    The referee decides nothing about entries that the claim says exist (`there_is`), so the
+    function skips claims with such entries.
     """
     amount, doubt = column.rounding, ""
     if bench.statement.there_is is not None:
@@ -203,9 +203,9 @@ def beside_zero(
 
     If ball arithmetic does not refute the worst instances, the bound holds without a named equality
     case (instance with equal sides). The function does not change the decision about a claim with
-    promised entries (`there_is`), because ball arithmetic decides nothing about the best entries.
-    Otherwise, a bound with promised entries could hold by this rule although it is false by less
-    than rounding.
+    entries that the claim says exist (`there_is`), because ball arithmetic decides nothing about
+    the best entries. Otherwise, a bound with `there_is` entries could hold by this rule although it
+    is false by less than rounding.
     """
     m, statement = column.measured, bench.statement
     zero = (m.rhs == 0) | (m.lhs == 0)

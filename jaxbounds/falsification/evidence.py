@@ -180,7 +180,7 @@ def ailments(
             yield _equal_draws(statement, source, at, batch)
     if searched.runs and not searched.met:
         yield "no step of any search met the hypotheses. Try `project`, a map onto the hypotheses"
-    # The search for promised entries may bring both sides to one number.
+    # The search for `there_is` entries may bring both sides to one number.
     plain = statement.is_bound and statement.there_is is None
     if plain and statement.kind not in ON_AVERAGE and statement.sample:
         sides = [(column.measured.lhs, column.measured.rhs) for column in columns]

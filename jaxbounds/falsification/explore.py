@@ -290,9 +290,9 @@ INNER = 20
 larger number allows the searches fewer steps.
 """
 POINTS = 64
-"""If the finite sets of promised entries (`there_is`) have at most this many points, the searches
-take all their steps. If there are more points, the number of steps falls in inverse proportion to
-the number of points. A larger number finds worse instances and takes longer.
+"""If the finite sets of the entries that the claim says exist (`there_is`) have at most this many
+points, the searches take all their steps. If there are more points, the number of steps falls in
+inverse proportion to the number of points. A larger number finds worse instances and takes longer.
 """
 
 
@@ -387,10 +387,10 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
 
 
 def _points_tried(bench: Bench, size: Size) -> int | None:
-    """Return how many values of the promised entries (`there_is`) a measurement tries.
+    """Return how many values of the `there_is` entries a measurement tries.
 
-    The result is 1 for a claim without promised entries. The result is None if a search looks for
-    the promised entries.
+    The claim says that the entries of `there_is` exist. The result is 1 for a claim without
+    `there_is`. The result is None if a search looks for the entries.
     """
     return 1 if bench.statement.there_is is None else bench.promises(size).points
 

@@ -98,7 +98,7 @@ def cleared(
     if statement.host or statement.unrefutable:
         return Cleared()
     value = np.where(m.counted, m.value, -np.inf)
-    if statement.there_is is not None:  # the referee decides nothing about promised entries
+    if statement.there_is is not None:  # the referee decides nothing about `there_is` entries
         return _in_floats(bench, pool, column, index, value)
     for row in map(int, np.argsort(-value, kind="stable")[:WORST]):
         if value[row] < 1 - statement.tolerance:
@@ -119,7 +119,7 @@ def cleared(
 
 
 def _is_searched(statement: Statement) -> bool:
-    """Return whether a search estimates a side, or looks for promised entries."""
+    """Return whether a search estimates a side, or looks for the entries of `there_is`."""
     return bool(statement.estimates) or statement.there_is is not None
 
 

@@ -45,7 +45,9 @@ def _programs(
         NotInterpreted: if NumPy cannot run the program.
     """
     if bench.statement.host or bench.statement.there_is is not None:
-        raise NotInterpreted("NumPy interprets no program on the host, and no promised entries")
+        raise NotInterpreted(
+            "NumPy interprets no program on the host, and no claim with there_is entries"
+        )
     for index, size in enumerate(map(Size, bench.statement.sizes)):
         here = np.flatnonzero(column.sizes == index)
         chosen = np.searchsorted(here, rows[column.sizes[rows] == index])

@@ -98,12 +98,12 @@ PAIRS = 3
 this many pairs of sizes must agree on the limit c. A larger number requires more sizes.
 """
 NOTHING, LEAST, EXACTLY = 0.01, 0.05, 1e-5
-"""Criteria for the fitted distance c + a / log(parameter) between the sides, as shares of the last
-distance. A limit c up to NOTHING counts as zero, a limit of at least LEAST as positive. Each pair
-of sizes gives an estimate of c, and all estimates must differ by at most EXACTLY. If the distance
-decays to zero more slowly than 1 / log(parameter), the estimates of its limit c differ by more than
-EXACTLY. A larger EXACTLY would call a decay to zero that is slower than 1 / log(parameter)
-inconsistent.
+"""Criteria for the fitted distance c + a / log(parameter) between the sides. NOTHING, LEAST and
+EXACTLY are shares of the measured distance at the last size. A limit c up to NOTHING counts as
+zero, a limit of at least LEAST as positive. Each pair of sizes gives an estimate of c, and all
+estimates must differ by at most EXACTLY. If the distance decays to zero more slowly than 1 /
+log(parameter), the estimates of its limit c differ by more than EXACTLY. A larger EXACTLY would
+call a decay to zero that is slower than 1 / log(parameter) inconsistent.
 """
 
 
@@ -116,10 +116,10 @@ class Trend(NamedTuple):
 
 
 def _left(x: Reals, distance: Reals) -> float:
-    """Extrapolate the distance's limit, relative to the last distance.
+    """Extrapolate the limit of the sides' distance, divided by their distance at the last size.
 
     The result is NaN if the changes of the distance do not settle. The model c + a exp(-p x) fits
-    the last three distances, for any steps of x; the limit is c.
+    the distances at the last three sizes, for any steps of x; the limit is c.
     """
     change = -np.diff(distance)
     if len(change) < 2 or not np.all(change[-2:] > 0):

@@ -267,8 +267,8 @@ def measure(statement: Statement, size: Size, /) -> Callable[[Instance], Measure
     """Return the function from an instance of the given size to its `Measured`.
 
     The function has no side effects. JAX can `jit` and `vmap` the function, unless the statement
-    runs on the host (outside JAX). The function measures the instance's own promised entries
-    (`there_is`), without a search for better entries.
+    runs on the host (outside JAX). The function measures the instance's own values of the entries
+    that the claim says exist (`there_is`), without a search for better values.
 
     Raises:
         Refused: at trace time, if `evaluate` misses a form or returns sides of wrong shapes.

@@ -1,10 +1,10 @@
-"""Search for the entries that a claim only promises (`there_is`), for many instances at once.
+"""Search for the entries that a claim says exist (`there_is`), for many instances at once.
 
-For each instance, the search has several starting points: the instance's own promised entries, and
-the values that the statement's `witness` gives. The search also starts from zeros, extreme points,
-draws, and copies of the instance's other entries. From the best starting points, gradient steps and
-random moves decrease the ratio of the sides. The instances with the worst ratios get most of the
-work, because the verdict reports the worst ratio.
+For each instance, the search has several starting points: the instance's own values of these
+entries, and the values that the statement's `witness` gives. The search also starts from zeros,
+extreme points, draws, and copies of the instance's other entries. From the best starting points,
+gradient steps and random moves decrease the ratio of the sides. The instances with the worst ratios
+get most of the work, because the verdict reports the worst ratio.
 """
 
 import hashlib
@@ -24,16 +24,16 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.programs.interpreted import once
 
 DRAWN = 8
-"""Each search may start from this many draws, and from this many extreme points, of the sets of the
-promised entries (`there_is`). A larger value finds more witnesses (suitable entries) in small sets
-and takes longer for each instance."""
+"""Each search may start from this many draws (random points), and from this many extreme points, of
+the sets of the entries that the claim says exist (`there_is`). A larger value finds more witnesses
+(suitable entries) in small sets and takes longer for each instance."""
 CORNERS = 64
-"""If the sets of the promised entries (`there_is`) have at most this many corners, a search starts
-from every corner. A larger number takes longer."""
+"""If the sets of the entries that the claim says exist (`there_is`) have at most this many corners,
+a search starts from every corner. A larger number takes longer."""
 OPEN = 32
-"""If the search found no witness (promised entries that satisfy the claim) for this many instances,
-further instances get only `FEW` rounds. A larger value spends more time on claims that stay
-undecided.
+"""If the search found no witness (values of the `there_is` entries that satisfy the claim) for this
+many instances, further instances get only `FEW` rounds. A larger value spends more time on claims
+that stay undecided.
 """
 FEW = 6
 """If the searches for `OPEN` instances found no witness (entries that satisfy the claim), each
@@ -41,7 +41,7 @@ further instance gets this number of rounds. A larger number takes longer."""
 
 
 class Reads(Protocol):
-    """The interface of a bench (measuring object) for instances that contain promised entries."""
+    """The interface of a bench (measuring object) for instances with `there_is` entries."""
 
     statement: Statement
 
@@ -59,17 +59,22 @@ class Reads(Protocol):
 
 
 class _Kept(NamedTuple):
-    """The promised entries found for an instance, and whether every trial violated a hypothesis."""
+    """An instance's `there_is` entries that the search found.
+
+    Attributes:
+        entries: the found values of the entries that the claim says exist.
+        lost: whether every trial violated a hypothesis.
+    """
 
     entries: list[np.ndarray]
     lost: bool
 
 
 class Promises:
-    """Measures instances with the best promised entries found for each version of the claim.
+    """Measures instances with the best `there_is` entries found for each version of the claim.
 
     Args:
-        statement: a statement that promises entries (`there_is`).
+        statement: a statement with entries that the claim says exist (`there_is`).
         given: the bench, an object that measures instances with all entries.
         size: the size of the instances (the numbers that give their shapes).
     """
@@ -87,8 +92,8 @@ class Promises:
     def __call__(self, batch: Instance, /) -> Measured:
         """Measure all claim versions on instances stacked along a leading axis.
 
-        All controls (deliberately false versions), except a bound's own control, use the promised
-        entries of the first form.
+        All controls (deliberately false versions), except a bound's own control, use the `there_is`
+        entries found for the first form.
         """
         forms = len(self.statement.forms)
         columns = [self._column(batch, index, index) for index in range(forms)]
@@ -100,7 +105,7 @@ class Promises:
 
     @property
     def _of_control(self) -> int:
-        """The index of the version whose promised entries the control (a false version) uses."""
+        """The index of the version whose `there_is` entries the control (a false version) uses."""
         own = bool(self.statement.control.strip()) and self.statement.is_bound
         return len(self.statement.forms) if own else 0
 
@@ -194,13 +199,13 @@ class Promises:
         return Tried(leaves, value, gap, outer)
 
     def _tried(self, leaves: list[np.ndarray], batch: Instance, index: int) -> Tried:
-        # A referee measures points beside the set, whose best promised entries matter, too.
+        # A referee measures points beside the set; the best `there_is` entries matter there, too.
         outside = self.every is not None
         own = self._own(batch)
         return evaluated(self.given, self.size, own, leaves, batch, index, outside=outside)
 
     def _climbed(self, batch: Instance, index: int) -> Tried:
-        """Decrease the ratio from the best starting values of each instance's promised entries."""
+        """Decrease the ratio from each instance's best starting values of `there_is` entries."""
         if index not in self._descents:
             self._descents[index] = Descent(self.given, self.size, tuple(self.sets), index)
         descent = self._descents[index]
@@ -236,7 +241,7 @@ class Promises:
         return self._own(instance) | given
 
     def _of_sets(self, own: Instance) -> list[dict[str, Any]]:
-        """Return starting points for the promised entries (the entries of `there_is`).
+        """Return starting points for the entries that the claim says exist (`there_is`).
 
         The search's starting points are random draws, extreme points, corners and sparse points of
         the sets.
@@ -262,26 +267,27 @@ def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[
     """Return the entries of `there_is` that a statement's `witness` gives for one instance.
 
     Raises:
-        Refused: if the witness gives an entry that is not promised, or an entry of another shape.
+        Refused: if the witness gives an entry that `there_is` does not name, or an entry of another
+            shape.
     """
     sets, given = Over(statement.there_is or {}), statement.witness
     found: Any = given(instance, size) if callable(given) else given
     if not isinstance(found, Mapping):
         found = {next(iter(sets)): found} if len(sets) == 1 else {"": found}
-    wrong = f"statement {statement.id!r}: witness="
+    gives = f"statement {statement.id!r}: the `witness` gives"
     promised = ", ".join(sets)
     for name, value in found.items():
         if name not in sets:
             named = repr(name) if name else "a value without a name"
             raise Refused(
-                f"{wrong}... gives {named}, and there_is={promised}. Try a dict of {promised}"
+                f"{gives} {named}, but there_is={promised}. Try a dict with the keys {promised}"
             )
         shapes = lambda tree: [tuple(jnp.shape(leaf)) for leaf in jax.tree.leaves(tree)]
         own, wanted = shapes(value)[0], shapes(instance[name])[0]
         if shapes(value) != shapes(instance[name]):
             raise Refused(
-                f"{wrong}... gives {name} of shape={own}, expected {wanted}. Try an array of "
-                f"that shape, or a dict of {promised}"
+                f"{gives} {name} with shape={own}, expected shape={wanted}. Try an array of the "
+                f"expected shape, or a dict with the keys {promised}"
             )
     return jax.tree.map(jnp.asarray, dict(found))
 
@@ -316,7 +322,7 @@ def _without_an_entry(point: dict[str, Any], at: int) -> dict[str, Any]:
 
 
 def _copies(batch: Instance, own: Instance) -> list[dict[str, Any]]:
-    """Return candidate values of the promised entries (the entries of `there_is`).
+    """Return candidate values of the entries that the claim says exist (`there_is`).
 
     Each candidate copies another entry of the instance, or is the negative of another entry.
     """

@@ -315,7 +315,7 @@ def _looked_at(
     true, the function measures all violations relative to the terms.
     """
     scale, searched = np.full(len(m.value), np.nan), np.isneginf(m.low)
-    if bench.statement.there_is is not None:  # the sides belong to the best promised entries
+    if bench.statement.there_is is not None:  # the sides belong to the best `there_is` entries
         promises = bench.promises(size)
         bench, batch = cast(Bench, promises.given), promises.filled(batch, form)
     statement = bench.statement
@@ -368,8 +368,8 @@ def second_look(bench: Bench, pool: Pool, columns: list[Column], /) -> list[Colu
     measurements.
 
     The column of the control (a false variant) stays unchanged. All columns stay unchanged if NumPy
-    cannot run the claim's program. Promised entries (`there_is`) are the best that the search
-    found.
+    cannot run the claim's program. For the entries that the claim says exist (`there_is`), the
+    function uses the best values that the search found.
     """
     if bench.statement.relation == "->" and not bench.statement.host:
         return [_of_limit(bench, pool, column, form) for form, column in enumerate(columns)]

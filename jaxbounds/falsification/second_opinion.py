@@ -219,7 +219,7 @@ def stands(
     beside = there is not None and not rounding and _stays_beside(bench, index, there, size, value)
     overflows = _overflows(bench, index, instance, size)
     if bench.statement.there_is is not None and not (rounding or beside or overflows):
-        return ""  # the bench tried all promised points, and the referee takes long for each
+        return ""  # the bench tried all `there_is` points, and the referee takes long for each
     said = referee(bench.statement, form, instance, size)
     if said.word.startswith("disproved") and there is not None:
         said = _exactly_there(bench.statement, form, instance, size, referee, said)
@@ -274,7 +274,7 @@ def at_projected(statement: Statement, instance: Instance, size: Size, /) -> Sta
     """Return a copy of the statement for projected instances, which meet the hypotheses exactly.
 
     The result is None if the projection runs on the host (outside JAX), or if the statement
-    promises entries.
+    says that entries exist (`there_is`).
     """
     if statement.there_is is not None:
         return None

@@ -114,7 +114,8 @@ def best_ntk_margin(
     if signed.shape != (len(y), len(y)) or not np.all(np.isfinite(signed)):
         raise Refused(
             f"kernel.shape={signed.shape}, expected finite numbers of shape"
-            f" {(len(y), len(y))}. Try ntk_gram(params, X, X) with the samples of y"
+            f" {(len(y), len(y))}. Try ntk_gram(params, X, X) with one sample in X for each label "
+            f"in y"
         )
     signed = y[:, None] * signed * y[None, :]
     values, vectors = np.linalg.eigh(signed)

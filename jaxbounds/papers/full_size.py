@@ -16,8 +16,8 @@ from jaxbounds.experiments.experiment import Experiment, Finding
 from jaxbounds.papers.loading import PAPERS
 
 Kind = Literal["full_size", "quick"]
-"""The name, without extension, of a file of records: "full_size" for runs at the paper's settings,
-else "quick"."""
+"""The name, without extension, of a file with records of figure runs: "full_size" for runs at the
+paper's settings, else "quick"."""
 PRESET = "published"
 """The name of the preset with the paper's settings."""
 WHERE = "jaxbounds guide figures"
@@ -86,7 +86,7 @@ def small_preset(experiment: Experiment, /) -> str:
 
 
 def place(paper: str, kind: Kind = "full_size", /) -> Path:
-    """Return the path of the file that holds a shipped paper's records."""
+    """Return the path of the file with a paper's records of figure runs (see the module)."""
     return Path(__file__).parents[1] / paper / "records" / f"{kind}.json"
 
 

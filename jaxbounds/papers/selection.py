@@ -114,7 +114,12 @@ def _is_shipped(statement: Statement) -> bool:
 
 
 def _in_full(patterns: Sequence[str], own: Sequence[Paper]) -> list[str]:
-    """Replace each pattern that omits the id of the user's paper by complete ids."""
+    """Replace each pattern that omits the id of one of the papers `own` by complete statement ids.
+
+    Args:
+        patterns: ids of statements, beginnings of ids, or shell patterns such as "*.cor1.*".
+        own: the papers that the user's files define.
+    """
     known = {*PAPERS, *(paper.id for paper in own)}
     found = list[str]()
     for one in patterns:

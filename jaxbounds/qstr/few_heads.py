@@ -11,10 +11,11 @@ heads determine all coordinates, for any q and any link. Lemma 11's construction
 `jaxbounds.qstr.heads.sharpened_head_bound` shows that fewer than min(q, d) heads do not suffice. So
 exactly min(q, d) heads are needed.
 
-The construction assumes that all positions have the same fixed t with distinct entries, as in the
-proofs of Propositions 3 and 21. The q encodings of t must be linearly independent (q <= de) and
-linearly separable from the other encodings. The readout is not a two-layer network, but two-layer
-networks of growing width approximate the readout in mean square.
+The index list t = (t_1, ..., t_q) of a position names the q tokens that are relevant there. The
+construction assumes that all positions have the same fixed t with distinct entries, as in the
+proofs of Propositions 3 and 21. The encodings w_{t_1}, ..., w_{t_q} must be linearly independent (q
+<= de) and linearly separable from the other encodings. The readout is not a two-layer network, but
+two-layer networks of growing width approximate the readout in mean square.
 """
 
 import jax.numpy as jnp
@@ -47,7 +48,7 @@ def revealing_weights(
     beta: float | Float[Array, ""],
     selectivity: float | Float[Array, ""],
 ) -> Float[Array, "d De De"]:
-    """Return the d heads' matrices W_QK, for prompts in which t_1 is the first token everywhere.
+    """Return the d heads' matrices W_QK, for prompts whose lists t all begin with the first token.
 
     The logit of head k for token j is `selectivity` <direction, w_j> + `beta` x_jk. Both terms of
     the logit come from rows of W_QK that act on the query's encoding w_{t_1}, so W_QK is not

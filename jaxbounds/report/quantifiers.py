@@ -53,7 +53,10 @@ def checked(statement: Statement, names: Sequence[str], /) -> list[tuple[str, li
     of_promise = _names(statement.there_is, statement.sizes)
     groups = (
         ("checked on every instance", [name for name in names if name not in of_promise]),
-        ("checked on the promised entries", [name for name in names if name in of_promise]),
+        (
+            "checked on the entries that the claim says exist",
+            [name for name in names if name in of_promise],
+        ),
     )
     return [(title, found) for title, found in groups if found]
 

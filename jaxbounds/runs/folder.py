@@ -78,7 +78,7 @@ def _verdict(stored: Any) -> Verdict:
         Refused: if a field has a wrong type; the message names the first wrong field.
     """
     if not isinstance(stored, dict):
-        raise Refused(f"verdict={stored!r:.40}, expected an object. Try to verify again")
+        raise Refused(f"verdict={stored!r:.40}, expected a JSON object. Try to verify again")
     verdict, hints = Verdict.from_json(stored), fields_of(Verdict)
     for field in fields(Verdict):
         if not fits(stored[field.name], hints[field.name]):
@@ -172,8 +172,8 @@ def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
                 settings = value
                 if not isinstance(value, dict) or value.get("format") != FORM:
                     raise Refused(
-                        f"format={value!r:.40}, expected an object with {FORM!r}. Try to verify "
-                        "again"
+                        f"format={value!r:.40}, expected a JSON object with {FORM!r}. Try to "
+                        f"verify again"
                     )
                 continue
             if fits(value, dict[str, dict[str, str]]) and set(value) == {"depends"}:
@@ -472,7 +472,7 @@ def _settings(stored: Any) -> dict[str, Any]:
     """Check the parsed run.json, and return it."""
     if not isinstance(stored, dict) or not fits(stored.get("files"), dict[str, str]):
         raise Refused(
-            f"run.json={stored!r:.40}, expected an object with digests. Try to verify again"
+            f"run.json={stored!r:.40}, expected a JSON object with digests. Try to verify again"
         )
     # A file of an earlier version has no dependencies of verdicts, and counts as another run's.
     judged, records = stored.setdefault("judged", {}), stored.setdefault("records", {})
@@ -508,7 +508,7 @@ def judged_before(out: Path, /) -> dict[str, bool]:
             return dict.fromkeys(stored, False)
         if not fits(stored, dict[str, bool]):
             raise Refused(
-                f"failed.json holds ids={stored!r:.40}, expected an object from ids to true or "
+                f"failed.json holds ids={stored!r:.40}, expected a JSON object from ids to true or "
                 "false. Try without --last-failed"
             )
         return dict(stored)

@@ -65,8 +65,8 @@ def _rests(stored: Any) -> dict[str, Rests]:
     """
     if not fits(stored, dict[str, dict]):
         raise Refused(
-            f"dependencies={stored!r:.40}, expected an object with an entry for each form. Try to "
-            "compute them again"
+            f"dependencies={stored!r:.40}, expected a JSON object with an entry for each form. Try "
+            f"to compute them again"
         )
     return {name: rests_in(one) for name, one in stored.items()}
 

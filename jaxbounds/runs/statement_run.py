@@ -61,8 +61,8 @@ class Options:
 
     Attributes:
         seed: the seed of all random instances.
-        thorough: whether to use ten times as many random instances and searches. Thorough searches
-            also start from the worst instances of earlier runs.
+        thorough: whether to use ten times as many random instances and searches. The searches of a
+            thorough run also start from the worst instances that earlier runs found.
         certify: whether to disprove failing forms in ball arithmetic, which encloses rounding
             errors, and to write witnesses for independent checkers beside the counterexamples. The
             option `certify` needs the packages of the extra `certify`.

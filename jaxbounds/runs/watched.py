@@ -64,7 +64,7 @@ def rests_in(stored: Any, /) -> Rests:
     """
     if not fits(stored, dict[str, dict[str, str]]) or set(stored) != set(Rests._fields):
         raise Refused(
-            f"dependencies={stored!r:.40}, expected an object with {', '.join(Rests._fields)}. Try "
-            "to compute the result again"
+            f"dependencies={stored!r:.40}, expected a JSON object with {', '.join(Rests._fields)}. "
+            f"Try to compute the result again"
         )
     return Rests(**stored)

@@ -261,8 +261,8 @@ def test_entries_that_are_none_are_refused(entry, reason):
     [
         (lambda w: w.update(form="another"), "its digest does not match"),
         (lambda w: w.update(format="another"), "is not a witness of format"),
-        (lambda w: w["size"].update(d=1.5), "expected an object of integers"),
-        (lambda w: w["size"].update(e=True), "expected an object of integers"),
+        (lambda w: w["size"].update(d=1.5), "expected a JSON object of integers"),
+        (lambda w: w["size"].update(e=True), "expected a JSON object of integers"),
         (lambda w: w.pop("size"), "lacks size"),
         (lambda w: (w.pop("size"), w.pop("form")), "lacks form, size"),
     ],
@@ -283,7 +283,7 @@ def test_a_file_that_was_changed_is_refused(change, reason, tmp_path):
         ("[]", "is not a witness of format"),
         ('{"format": "jaxbounds witness 1", "format": "jaxbounds witness 1"}', "'format' twice"),
         ('{"a": {"b": 1, "b": 2}}', "the key 'b' twice"),
-        (None, "expected an object of integers"),
+        (None, "expected a JSON object of integers"),
     ],
 )
 def test_json_that_is_no_witness_is_refused(text, reason, tmp_path):

@@ -132,9 +132,9 @@ def test_folds_of_nothing(fold, value):
     assert (
         shown(result(lambda x: fold.bind(x, axes=(1,), out_sharding=None), nothing)) == [value] * 2
     )
-    with pytest.raises(NotSupported, match="reduce_max needs at least one number"):
+    with pytest.raises(NotSupported, match="primitive='reduce_max' needs at least one number"):
         result(lambda x: lax.reduce_max_p.bind(x, axes=(1,), out_sharding=None), nothing)
-    with pytest.raises(NotSupported, match="reduce_min needs at least one number"):
+    with pytest.raises(NotSupported, match="primitive='reduce_min' needs at least one number"):
         result(lambda x: lax.reduce_min_p.bind(x, axes=(1,), out_sharding=None), nothing)
 
 

@@ -101,5 +101,5 @@ def test_names_that_exclude_each_other(witness, tmp_path):
 @pytest.mark.parametrize("size", [None, {"d": "1"}])
 def test_a_size_that_is_none(size, witness, tmp_path):
     changed = altered(witness, lambda w: w.update(size=size))
-    with pytest.raises(ValueError, match="expected an object of integers"):
+    with pytest.raises(ValueError, match="expected a JSON object of integers"):
         load_witness(save_witness(tmp_path / "w.json", changed))

@@ -221,8 +221,8 @@ def _status(claim):
 
 
 @pytest.mark.parametrize("witness, says", [
-    (lambda K: {"z": K}, "gives 'z', and there_is=x. Try a dict of x"),
-    (lambda K: jnp.zeros(3), r"gives x of shape=\(3,\), expected \(\). Try"),
+    (lambda K: {"z": K}, "gives 'z', but there_is=x. Try a dict with the keys x"),
+    (lambda K: jnp.zeros(3), r"gives x with shape=\(3,\), expected shape=\(\). Try"),
 ])  # fmt: skip
 def test_a_witness_of_another_kind_is_named(witness, says):
     found = _judged(*NEEDLE, witness=witness)

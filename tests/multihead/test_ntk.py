@@ -101,7 +101,7 @@ def test_the_kernel_after_the_first_phase_does_not_depend_on_the_heads(key, x64)
 
 
 def test_a_kernel_of_other_samples_is_refused(unannotated):
-    with pytest.raises(ValueError, match="with the samples of y"):
+    with pytest.raises(ValueError, match="with one sample in X for each label in y"):
         best_ntk_margin(np.ones((2, 3)), np.array([1, -1]))
     with pytest.raises(ValueError, match="finite"):
         best_ntk_margin(np.full((2, 2), np.nan), np.array([1, -1]))

@@ -52,7 +52,7 @@ class Domain:
             if not a < b or not math.isfinite(b - a):
                 raise Refused(
                     f"domain {self.name!r} has the ends lower={a!r}, upper={b!r}, expected "
-                    "lower < upper with a finite difference. Try another box"
+                    "lower < upper with a finite upper - lower. Try another box"
                 )
         for field in ("slack", "relative_slack"):
             value = getattr(self, field)

@@ -1,6 +1,7 @@
 """The claims about NTK margins of random starts, and their figure.
 
-For each claim, the function uses the seed with the least value.
+Section 7 asks whether random starts are NTK separable, and with which margin. For each claim, the
+function `claims` uses the seed at which the measured quantity is least.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,8 @@ SETTINGS = default_settings(
     others="The question is the paper's and the data are ours: any data model of DM1 may be asked. "
     "A margin levels off at large n, so that fewer samples decide nothing.",
 )
-"""The settings at which the experiment decides Section 7's question."""
+"""The settings at which the experiment decides Section 7's first open question: are random starts
+NTK separable, and with which margin?"""
 
 _RANDOM = lambda start: start.str.startswith("random")
 

@@ -379,14 +379,14 @@ LEMMA_10 = on_runs(
         Form(
             name="sharpened S9",
             hypotheses=head_count(PRINTED),
-            note="The last factor in (78) is 1 + 8/3 + 2/3 = 13/3, and the paper rounds 13/3 up "
-            "to 9.",
+            note="Inequality (78) bounds ||theta_k - theta||^2 by 1 + 8/3 + 2/3 = 13/3 times "
+            "||theta - theta_0||^2, and the paper rounds 13/3 up to 9.",
         ),
         Form(
             name="sharpened S6, S9",
             hypotheses=head_count(MEAN_SQUARE),
-            note="For the factor 13/3 and the sharpened constant beta_3#, the head count sqrt(H) "
-            ">= (26/3) beta_3# D^2 suffices.",
+            note="Let D = ||theta - theta_0||. With the bound ||theta_k - theta||^2 <= (13/3) D^2 "
+            "and the sharpened constant beta_3#, sqrt(H) >= (26/3) beta_3# D^2 heads suffice.",
         ),
     ),
     control="the distance from theta never grows",

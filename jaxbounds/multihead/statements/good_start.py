@@ -312,7 +312,7 @@ _ORDERED = Form(
     name="derived",
     note=(
         "Because ||x_t|| <= R, the sharpened version of the claim has a threshold at most as "
-        "large as the corrected version."
+        "large as that of the corrected version."
     ),
 )
 SIGNS_ASSUMED = "DM1, Assumption 3; H <= 12; alpha = +-1 unless a form says otherwise"

@@ -133,8 +133,8 @@ class Linear:
         Args:
             mapped: the linear map at a point (a matrix times a vector), as `at` returned it.
             taken: for each leaf of the parameters, whether the block contains the leaf.
-            block: the block's leaves, for a map on vectors of the block; None for a map on vectors
-                of all parameters.
+            block: the parameter arrays (leaves) of the block, for a map on vectors of the block;
+                None for a map on vectors of all parameters.
         """
         mark = (mapped.mark, taken, block is None)
         if mark not in self._compiled:

@@ -42,13 +42,13 @@ def hessian_extremes(
     Args:
         loss: the loss function; see `Curvature`.
         params: the parameters of the network; see `Curvature`.
-        data: the data, one batch or several; see `Curvature`.
+        data: one batch, a list of batches, or an iterable of batches; see `Curvature`.
         key: the random key; see `Curvature.extremes`.
         iterations: the largest number of matrix-vector products; see `Curvature.extremes`.
         tolerance: the residual that counts as converged; see `Curvature.extremes`.
         basis: the number of vectors in the Krylov basis; see `Curvature.extremes`.
         dense_limit: the largest number of parameters for a dense matrix; see `Curvature.extremes`.
-        batches: a list of batches; see `Curvature`.
+        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
@@ -85,11 +85,11 @@ def spectrum(
     Args:
         loss: the loss function; see `Curvature`.
         params: the parameters of the network; see `Curvature`.
-        data: the data, one batch or several; see `Curvature`.
+        data: one batch, a list of batches, or an iterable of batches; see `Curvature`.
         key: the random key; see `Curvature.spectrum`.
         probes: the number of random vectors; see `Curvature.spectrum`.
         iterations: the number of Lanczos steps for each random vector; see `Curvature.spectrum`.
-        batches: a list of batches; see `Curvature`.
+        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
@@ -124,11 +124,11 @@ def trace(
     Args:
         loss: the loss function; see `Curvature`.
         params: the parameters of the network; see `Curvature`.
-        data: the data, one batch or several; see `Curvature`.
+        data: one batch, a list of batches, or an iterable of batches; see `Curvature`.
         key: the random key; see `Curvature.trace`.
         products: the number of matrix-vector products; see `Curvature.trace`.
         method: the name of the method; see `Curvature.trace`.
-        batches: a list of batches; see `Curvature`.
+        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
@@ -167,7 +167,7 @@ def weak_convexity(
     Args:
         loss: the loss function; see `Curvature`.
         params: the parameters of the network; see `Curvature`.
-        data: the data, one batch or several; see `Curvature`.
+        data: one batch, a list of batches, or an iterable of batches; see `Curvature`.
         heads: the heads of the network; see `Curvature.weak_convexity`.
         kappa: the constant kappa of the tested condition; see `Curvature.weak_convexity`.
         key: the random key; see `Curvature.weak_convexity`.
@@ -176,7 +176,7 @@ def weak_convexity(
         basis: the number of vectors in the Krylov basis; see `Curvature.weak_convexity`.
         dense_limit: the largest number of parameters for a dense matrix; see
             `Curvature.weak_convexity`.
-        batches: a list of batches; see `Curvature`.
+        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
@@ -223,7 +223,7 @@ def block_extremes(
     Args:
         loss: the loss function; see `Curvature`.
         params: the parameters of the network; see `Curvature`.
-        data: the data, one batch or several; see `Curvature`.
+        data: one batch, a list of batches, or an iterable of batches; see `Curvature`.
         blocks: a filter of parameters for each block's name; see `Curvature.blocks`.
         heads: the heads of the network; see `Curvature.blocks`.
         key: the random key; see `Curvature.blocks`.
@@ -231,7 +231,7 @@ def block_extremes(
         tolerance: the residual that counts as converged; see `Curvature.blocks`.
         basis: the number of vectors in the Krylov basis; see `Curvature.blocks`.
         dense_limit: the largest number of parameters for a dense matrix; see `Curvature.blocks`.
-        batches: a list of batches; see `Curvature`.
+        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
@@ -273,10 +273,10 @@ def dense_hessian(
     Args:
         loss: the loss function; see `Curvature`.
         params: the parameters of the network; see `Curvature`.
-        data: the data, one batch or several; see `Curvature`.
+        data: one batch, a list of batches, or an iterable of batches; see `Curvature`.
         limit_bytes: the number of bytes that the matrix may need; see `Curvature.dense`.
         columns: the number of columns that are computed at a time; see `Curvature.dense`.
-        batches: a list of batches; see `Curvature`.
+        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.
@@ -310,10 +310,10 @@ def extremes_memory(
     Args:
         loss: the loss function; see `Curvature`.
         params: the parameters of the network; see `Curvature`.
-        data: the data, one batch or several; see `Curvature`.
+        data: one batch, a list of batches, or an iterable of batches; see `Curvature`.
         basis: the number of vectors in the Krylov basis; see `Curvature.memory`.
         dense_limit: the largest number of parameters for a dense matrix; see `Curvature.memory`.
-        batches: a list of batches; see `Curvature`.
+        batches: a list of batches, if `data` would mistake the list for one batch; see `Curvature`.
         batch_size: the number of examples in a batch; see `Curvature`.
         filter: the filter that selects parameters; see `Curvature`.
         of: the matrix, "hessian" or "ggn"; see `Curvature`.

@@ -2,9 +2,9 @@
 
 A ball is an interval, given by its midpoint and its radius. `enclose` traces a function and
 returns, for each entry of the result, a ball that contains the entry. `enclose` raises `Undecided`
-if the balls are too wide to decide a branch or an index of the program. `enclose` raises
-`NotSupported` if no rule says how to enclose a primitive's result. `add_rule` adds a rule for a JAX
-primitive of your own.
+if the enclosures (balls) are too wide to decide a branch or an index of the program. `enclose`
+raises `NotSupported` if no rule says how to enclose a primitive's result. `add_rule` adds a rule
+for a JAX primitive of your own.
 """
 
 try:

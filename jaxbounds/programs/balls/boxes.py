@@ -140,7 +140,8 @@ class Programs:
         """Enclose the margin on boxes, which are given as balls (intervals) of shape (rows, count).
 
         Raises:
-            Undecided: if the balls are too wide to decide a branch or an index of the program.
+            Undecided: if the enclosures (balls) are too wide to decide a branch or an index of the
+                program.
             NotSupported: if an operation of the program has no rule in ball arithmetic.
         """
         if self._alone and len(balls) > 1:
@@ -169,7 +170,9 @@ class Programs:
         first, *others = run.ways(program, given)
         self.widened |= run.widened
         if others:
-            raise Undecided("the balls are too wide to decide a branch or an index of the program")
+            raise Undecided(
+                "the enclosures (balls) are too wide to decide a branch or an index of the program"
+            )
         return first
 
 

@@ -107,7 +107,7 @@ Term = tuple[tuple[int, ...], arb]
 
 
 def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
-    """Return the Taylor terms that are not proved zero, with balls of their coefficients.
+    """Return the Taylor terms that are not proved zero, with balls (intervals) of coefficients.
 
     The result is None if a Taylor coefficient is unknown.
     """

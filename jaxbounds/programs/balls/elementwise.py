@@ -175,7 +175,8 @@ def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     once per option.
 
     Raises:
-        Undecided: if the balls do not decide a choice between more than two integers.
+        Undecided: if the enclosures (balls) are too wide to decide a choice between more than two
+            integers.
     """
     which, *cases = xs
     shape = np.shape(cases[0])
@@ -198,7 +199,9 @@ def select(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         open_choice = np.where(no == yes, no, OPEN)
         return [flags(np.where(which == 0, no, np.where(which == 1, yes, open_choice)))]
     if len(cases) > 2:
-        raise Undecided("the balls are too wide to decide a choice between more than two integers")
+        raise Undecided(
+            "the enclosures (balls) are too wide to decide a choice between more than two integers"
+        )
     no, yes = map(np.asarray, cases)
     which = np.where(no == yes, 0, which)
     return [np.where(settled(which, run, "a choice between integers") == 1, yes, no)]
@@ -243,7 +246,9 @@ def convert(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         whole = [functions.truncated(v).unique_fmpz() for v in x.ravel()]
         certain = [int(v) for v in whole if v is not None]
         if len(certain) < len(whole):
-            raise Undecided("the ball of a number contains several possible integer parts")
+            raise Undecided(
+                "the enclosure (ball) of a number contains several possible integer parts"
+            )
         limits = np.iinfo(new)
         if any(not limits.min <= v <= limits.max for v in certain):
             raise Undecided(f"a converted number is too large for the type {np.dtype(new)}")

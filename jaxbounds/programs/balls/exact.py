@@ -56,7 +56,7 @@ def fraction(q: Any, /) -> fmpq:
 
 
 def ball_of(q: fmpq, /) -> arb:
-    """Return the ball of a rational number."""
+    """Return the enclosure (ball) of a rational number."""
     return arb(fmpz(q.p)) / arb(fmpz(q.q))
 
 
@@ -263,7 +263,7 @@ class Field:
         return self.factors(-p) if found is None else found
 
     def value(self, p: Any) -> arb:
-        """Return the ball of a polynomial."""
+        """Return the enclosure (ball) of a polynomial."""
         total = arb(0)
         for powers, c in p.terms():
             term = ball_of(c)

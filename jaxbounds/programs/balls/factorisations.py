@@ -1,4 +1,4 @@
-"""Factorise matrices of balls: Cholesky's factorisation, and QR with LAPACK's signs."""
+"""Factorise matrices of balls (intervals): Cholesky's factorisation, and QR with LAPACK's signs."""
 
 from typing import Any
 

@@ -92,7 +92,8 @@ def holds_on(program: ClosedJaxpr, box: Box, reading: Reading, /) -> bool:
     Args:
         program: a program that takes a point, and returns the margin and whether the point meets
             the hypotheses.
-        box: the box; the proof fails if the balls do not decide a branch of the program on the box.
+        box: the box; the proof fails if the enclosures (balls) are too wide to decide a branch of
+            the program on the box.
         reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
             nearby real.
     """

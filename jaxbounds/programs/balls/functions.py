@@ -70,7 +70,7 @@ def _of_angle(inside: Callable[[arb], arb], /) -> Callable[[arb], arb]:
 
 
 def _monotone(function: Callable[[arb], arb]) -> Callable[[arb], arb]:
-    """Extend an increasing function to wide balls: return the hull of the images of both ends."""
+    """Extend an increasing function to wide balls (intervals) by the hull of its end values."""
     return lambda x: function(x) if x.is_exact() else hull(function(x.lower()), function(x.upper()))
 
 
@@ -187,7 +187,7 @@ def sign(x: arb, /) -> arb:
 
 
 def greater(a: arb, b: arb, /) -> arb:
-    """Return a ball of the larger of two numbers."""
+    """Return an enclosure (ball) of the larger of two numbers."""
     if a.is_nan() or b.is_nan():
         return NAN
     if a >= b:
@@ -199,7 +199,7 @@ def greater(a: arb, b: arb, /) -> arb:
 
 
 def less(a: arb, b: arb, /) -> arb:
-    """Return a ball of the smaller of two numbers."""
+    """Return an enclosure (ball) of the smaller of two numbers."""
     if a.is_nan() or b.is_nan():
         return NAN
     if a <= b:
@@ -261,7 +261,7 @@ def angle(a: arb, b: arb, /) -> arb:
 def _where(
     allowed: Callable[[arb, arb], bool], inside: Callable[[arb, arb], arb]
 ) -> Callable[[arb, arb], arb]:
-    """Restrict a function of two balls to allowed arguments.
+    """Restrict a function of two balls (intervals) to allowed arguments.
 
     The result is NaN unless both balls are finite and `allowed` accepts them.
     """

@@ -67,8 +67,8 @@ A larger number decides more programs and takes more time.
 class Interpreter:
     """One run of a program, with one answer to each open choice.
 
-    An open choice is a branch or an index that the balls do not decide. The method `ways` runs the
-    program once for each combination of answers to the open choices.
+    An open choice is a branch or an index that the enclosures (balls) are too wide to decide. The
+    method `ways` runs the program once for each combination of answers to the open choices.
 
     Attributes:
         reading: "exact" if each float constant means exactly its own value, "ulp" if it means any
@@ -110,8 +110,8 @@ class Interpreter:
         if self._next == len(self._choices):
             if ways > MOST_WAYS or len(self._choices) >= MOST_CHOICES:
                 raise Undecided(
-                    f"the balls are too wide to decide {what}: too many continuations of the "
-                    "program are possible. Try a smaller box or more bits"
+                    f"the enclosures (balls) are too wide to decide {what}: too many continuations "
+                    f"of the program are possible. Try a smaller box or more bits"
                 )
             self._choices.append([0, ways])
         taken = self._choices[self._next][0]
@@ -136,8 +136,8 @@ class Interpreter:
                 return
             self._choices[-1][0] += 1
         raise Undecided(
-            f"the balls are too wide to decide the program's branches: more than {MOST_RUNS} paths "
-            "remain possible. Try a smaller box or more bits"
+            f"the enclosures (balls) are too wide to decide the program's branches: more than "
+            f"{MOST_RUNS} paths remain possible. Try a smaller box or more bits"
         )
 
     def used(self, variable: Any) -> bool:
@@ -224,13 +224,13 @@ class Interpreter:
         for kind in map(dtype_of, eqn.outvars):
             if jax.dtypes.issubdtype(kind, np.complexfloating):
                 raise NotSupported(
-                    f"{name} computes complex numbers, dtype={kind}, which have no balls. Try real "
-                    "and imaginary parts"
+                    f"primitive={name!r} computes complex numbers, dtype={kind}, and balls "
+                    f"(interval enclosures) enclose real numbers only. Try real and imaginary parts"
                 )
             if is_narrow(kind) and name != "convert_element_type" and not is_exact(name):
                 raise NotSupported(
-                    f"{name} computes in dtype={kind}, and balls do not enclose the roundings of "
-                    "this type. Try float64"
+                    f"primitive={name!r} computes in dtype={kind}, and balls (interval enclosures) "
+                    "do not enclose the rounding errors of this type. Try float64"
                 )
         rule = self.rules.get(name)
         if "callback" in name:

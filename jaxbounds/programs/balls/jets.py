@@ -89,7 +89,7 @@ class Jets:
     # Constants and variables.
 
     def lift(self, ball: arb) -> Jet:
-        """Return a ball as a constant Taylor polynomial.
+        """Return a ball (interval) as a constant Taylor polynomial.
 
         The polynomial has an exact value only if the ball has radius zero.
         """
@@ -245,7 +245,8 @@ class Jets:
             Undecided: always.
         """
         raise Undecided(
-            "the balls do not decide a branch or index of the program on the point's neighbourhood"
+            "the enclosures (balls) are too wide to decide a branch or an index of the program on "
+            "the neighbourhood of the point"
         )
 
     def compare(self, name: str, a: Jet, b: Jet, fork: Callable[[int, str], int]) -> int:

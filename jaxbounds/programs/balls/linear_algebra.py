@@ -1,4 +1,4 @@
-"""Multiply and decompose matrices of balls."""
+"""Multiply and decompose matrices of balls (intervals)."""
 
 import contextlib
 import functools
@@ -88,7 +88,7 @@ def product(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _rotation(app: arb, aqq: arb, apq: arb) -> tuple[arb, arb]:
-    """Return balls of cos and sin of an exact angle.
+    """Return enclosures (balls) of cos and sin of an exact angle.
 
     A rotation by this angle makes the off-diagonal entry `apq` tiny.
     """

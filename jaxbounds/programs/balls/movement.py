@@ -119,7 +119,9 @@ def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     for i, x in enumerate(xs):
         if which is not None and i not in which:
             if is_soft(x):
-                raise Undecided(f"the balls are too wide to decide an index of {name}")
+                raise Undecided(
+                    f"the enclosures (balls) are too wide to decide an index of primitive={name!r}"
+                )
             operands.append(jnp.asarray(x))
             continue
         size = int(np.size(x))
@@ -142,7 +144,10 @@ def _scattered(combine: Callable[[arb, arb], arb]) -> Callable[[JaxprEqn, Values
     def rule(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         operand, index, updates = as_reals(xs[0]), xs[1], as_reals(xs[2])
         if is_soft(index):
-            raise Undecided(f"the balls are too wide to decide an index of {eqn.primitive.name}")
+            raise Undecided(
+                f"the enclosures (balls) are too wide to decide an index of "
+                f"primitive={eqn.primitive.name!r}"
+            )
         out, p = operand.ravel().copy(), eqn.params
         for position, update in enumerate(updates.ravel()):
             one = np.zeros(updates.size)

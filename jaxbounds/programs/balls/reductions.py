@@ -162,7 +162,8 @@ def sort(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
                     return 1
                 if is_reals(key) and functions.equal(a, b) != 1:
                     raise Undecided(
-                        "several arrays are sorted together, and the balls do not decide the order"
+                        "several arrays are sorted together, and the enclosures (balls) are too "
+                        "wide to decide the order"
                     )
             return -1 if i < j else 1
 

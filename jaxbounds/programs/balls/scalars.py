@@ -1,7 +1,8 @@
-"""Run programs on elements other than balls, such as Taylor polynomials or laws of scaling.
+"""Run programs on values other than balls (intervals), such as Taylor polynomials.
 
-An array of floats becomes an array of elements. An `Algebra` defines the elements and the functions
-on them. For primitives that only move data, the rules of the ball interpreter also apply here.
+An `Algebra` defines these values, called its elements, and the functions on them. An array of
+floats becomes an array of elements. For primitives that only move data, the rules of the ball
+interpreter also apply here.
 """
 
 import functools
@@ -40,42 +41,42 @@ _MOVES = frozenset(movement.RULES) - {name for name in movement.RULES if "scatte
 
 @runtime_checkable
 class Algebra(Protocol):
-    """The interface of an arithmetic on elements that replace numbers (Taylor polynomials, ...)."""
+    """The interface of an arithmetic on elements, such as Taylor polynomials, not on numbers."""
 
     def lift(self, ball: arb) -> Any:
-        """Return the element that stands for a constant, which is given as a ball (interval)."""
+        """Return the algebra's element for a constant, which is given as a ball (interval)."""
 
     def apply(self, name: str, *entries: Any) -> Any:
-        """Apply the function that belongs to the named primitive to one or two elements."""
+        """Apply the named primitive's function to one or two elements of the algebra."""
 
     def power(self, x: Any, n: int) -> Any:
-        """Return x to the integer power n."""
+        """Return the element x to the integer power n."""
 
     def compare(self, name: str, a: Any, b: Any, fork: Callable[[int, str], int]) -> int:
-        """Compare two elements by the named primitive: return 0 (no), 1 (yes) or 2 (undecided)."""
+        """Compare two elements of the algebra: return 0 (no), 1 (yes) or 2 (undecided)."""
 
     def larger(self, a: Any, b: Any, fork: Callable[[int, str], int]) -> Any:
-        """Return the larger of two elements."""
+        """Return the larger of two elements of the algebra."""
 
     def join(self, cases: list[Any]) -> Any:
-        """Return one element that stands for all possible results of an undecided choice."""
+        """Return one element of the algebra that covers all results of an undecided choice."""
 
     def finite(self, x: Any) -> int:
-        """Tell whether the element is a finite number: 0 (no), 1 (yes) or 2 (undecided)."""
+        """Tell whether the element stands for a finite number: 0 (no), 1 (yes) or 2 (undecided)."""
 
     def hull(self, x: Any) -> arb:
-        """Return a ball that contains every value of the element."""
+        """Return a ball (interval) that contains every number that the element may stand for."""
 
 
 class Scalars(Interpreter):
-    """An interpreter of JAX programs on arrays of elements of an algebra."""
+    """An interpreter that runs JAX programs on the elements of an `Algebra` in place of numbers."""
 
     def __init__(self, algebra: Algebra, **options: Any) -> None:
         super().__init__(**options)
         self.algebra = algebra
 
     def lifted(self, x: Any) -> Any:
-        """Turn an array of balls (intervals) into an array of elements that stand for constants."""
+        """Turn an array of balls (intervals) into an array of constant elements of the algebra."""
         if not is_reals(x):
             return x
         return each(lambda v: self.algebra.lift(v) if isinstance(v, arb) else v, x)
@@ -116,25 +117,25 @@ class Scalars(Interpreter):
         )
 
     def larger(self, a: Any, b: Any) -> Any:
-        """Return the larger of two elements."""
+        """Return the larger of two elements of the algebra."""
         return self.algebra.larger(a, b, self.fork)
 
     def smaller(self, a: Any, b: Any) -> Any:
-        """Return the smaller of two elements."""
+        """Return the smaller of two elements of the algebra."""
         minus = functools.partial(self.algebra.apply, "neg")
         return minus(self.larger(minus(a), minus(b)))
 
     def add(self, a: Any, b: Any) -> Any:
-        """Return the sum of two elements."""
+        """Return the sum of two elements of the algebra."""
         return self.algebra.apply("add", a, b)
 
     def mul(self, a: Any, b: Any) -> Any:
-        """Return the product of two elements."""
+        """Return the product of two elements of the algebra."""
         return self.algebra.apply("mul", a, b)
 
     @property
     def zero(self) -> Any:
-        """Return the constant zero as an element."""
+        """Return the constant zero as an element of the algebra."""
         return self.algebra.lift(arb(0))
 
 
@@ -150,8 +151,8 @@ def _folded(function: Callable[[Scalars], Callable], empty: float | None) -> Rul
         if not x.size:
             if empty is None:
                 raise NotSupported(
-                    f"{eqn.primitive.name} needs at least one number, got shape={x.shape}. Try a "
-                    "nonempty axis"
+                    f"primitive={eqn.primitive.name!r} needs at least one number, got "
+                    f"shape={x.shape}. Try a nonempty axis"
                 )
             return [reals(shape, [run.algebra.lift(arb(empty))] * count)]
         rows = np.transpose(x, [*keep, *axes]).reshape(count, -1)
@@ -223,7 +224,9 @@ def _steps(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
     balls = [each(run.algebra.hull, x) if is_reals(x) else x for x in xs]
     found = run.rules[eqn.primitive.name](eqn, balls, run)
     if any(is_reals(x) and not all(v.is_exact() for v in x.ravel()) for x in found):
-        raise Undecided(f"the operand of {eqn.primitive.name} may lie on either side of a jump")
+        raise Undecided(
+            f"the operand of primitive={eqn.primitive.name!r} may lie on either side of a jump"
+        )
     return list(map(run.lifted, found))
 
 

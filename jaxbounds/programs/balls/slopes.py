@@ -1,9 +1,9 @@
 """Bound derivatives on boxes: run programs on values and their slopes, in forward mode.
 
 A slope contains every difference quotient of the value over the box. At a kink (`max`, `abs`) the
-slope is the hull of the slopes on both sides. If the balls do not decide a choice between two
-numbers, the value may jump, and the slope is unknown (NaN). The slope ignores `stop_gradient`,
-because a bound needs the true derivative.
+slope is the hull of the slopes on both sides. If the enclosures (balls) are too wide to decide a
+choice between two numbers, the value may jump, and the slope is unknown (NaN). The slope ignores
+`stop_gradient`, because a bound needs the true derivative.
 """
 
 import functools
@@ -345,7 +345,8 @@ def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values
 
     Raises:
         NotSupported: if a primitive has no rule for slopes.
-        Undecided: if the balls do not decide a branch, so that the program would fork.
+        Undecided: if the enclosures (balls) are too wide to decide a branch, so that the program
+            would fork.
     """
     rows, count = boxes.shape
     unit = lambda j: reals((rows, count), (ONE if c == j else ZERO for _ in range(rows)

@@ -150,7 +150,7 @@ class Laws:
         return Law(tuple(u + sign * v for u, v in zip(a.degree, b.degree)), self.zero)
 
     def compare(self, name: str, a: Law, b: Law, fork: Callable[[int, str], int]) -> int:
-        """Compare two constant entries by their balls.
+        """Compare two constant entries by their enclosures (balls).
 
         If an entry is not constant, return 2 (undecided), and require that both entries follow the
         same law.

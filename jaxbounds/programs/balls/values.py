@@ -1,4 +1,4 @@
-"""Represent enclosed values of a program: balls for floats, three-valued flags for booleans.
+"""Represent enclosed values of a program: balls (intervals) for floats, flags for booleans.
 
 An array of floats becomes a NumPy array of `flint.arb`. Every rule guarantees two properties:
 
@@ -106,12 +106,13 @@ def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
 
 
 def reals(shape: tuple[int, ...], balls: Iterable[Any], /) -> np.ndarray:
-    """Return an array of the given shape from its balls (or other objects) in row-major order."""
+    """Return an array of the given shape from its balls (intervals) or other objects in row-major
+    order."""
     return np.fromiter(balls, object).reshape(shape)  # raises if the number of balls differs
 
 
 def is_reals(x: Any, /) -> bool:
-    """Tell whether an object is an array of balls."""
+    """Tell whether an object is an array of balls (intervals)."""
     return isinstance(x, np.ndarray) and x.dtype == object
 
 
@@ -215,7 +216,7 @@ def as_reals(x: Any, /) -> np.ndarray:
 
 
 def each(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
-    """Apply a function of balls entry by entry to broadcast arrays."""
+    """Apply a function of balls (intervals) entry by entry to broadcast arrays."""
     if len({x.shape for x in arrays}) > 1:
         arrays = np.broadcast_arrays(*arrays)
     return reals(arrays[0].shape, map(function, *(x.flat for x in arrays)))

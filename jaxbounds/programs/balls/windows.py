@@ -154,7 +154,7 @@ def _log_sum_exp(row: list[arb]) -> arb:
 
 
 def running_log_sum_exp(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply `cumlogsumexp` to both ends of the balls, because the function is increasing."""
+    """Apply `cumlogsumexp` to both ends of each ball (interval); the function is increasing."""
     axis, reverse = eqn.params["axis"], eqn.params["reverse"]
     x = as_reals(xs[0])
     x = np.moveaxis(np.flip(x, axis) if reverse else x, axis, -1)

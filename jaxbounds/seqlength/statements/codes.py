@@ -5,26 +5,29 @@ sharpened version has this name.
 """
 
 CODES = {
-    "S1": "We multiply the sum of k terms in Maurey's Lemma 3.1 by a factor. For points of norm at "
-    "most b the radius of the cover is then b/(1 + sqrt(k)) in place of b/sqrt(k). Lemmas 3.3 and "
-    "3.6 then need no rounding of k to the next larger integer.",
+    "S1": "The proof of Maurey's Lemma 3.1 approximates a point by a sum of k terms, and we "
+    "multiply this sum by a factor. For points of norm at most b the radius of the cover is then "
+    "b/(1 + sqrt(k)) in place of b/sqrt(k). Lemmas 3.3 and 3.6 then need no rounding of k to the "
+    "next larger integer.",
     "S2": "We count the signed sparsifications (integer vectors of length n whose absolute values "
     "sum to at most K) exactly. The paper bounds the number of these vectors by (2 n + 1)^K.",
-    "S3": "An elementary construction of a cover proves Lemma 3.4, with explicit constants, if the "
-    "matrix norms are taken over rows.",
-    "S4": "In Lemma C.1 the softmax is 1-Lipschitz from l_inf to l_1, where the paper has the "
-    "constant 2.",
+    "S3": "An elementary construction of a cover proves the bound of Lemma 3.4 on the log "
+    "covering number, with explicit constants, if the matrix norms are taken over rows.",
+    "S4": "The softmax in Lemma C.1 has the Lipschitz constant 1 from l_inf to l_1, where the "
+    "paper has the constant 2.",
     "S5": "The largest absolute entry of the tokens replaces one factor B_x (the largest norm of "
-    "a token) in Theorem 4.1.",
-    "S6": "We replace Dudley's integral by the smallest of three bounds: a chaining sum over "
-    "covers at several scales, a bound from one cover (Massart's lemma), and the integral.",
-    "S7": "We first subtract the output of uniform attention, so the range of the functions in "
-    "Dudley's integral is small if the matrix W_QK is small.",
-    "S9": "If the vocabulary has K = 2 words, the loss is a logistic function of the difference of "
-    "the two outputs. Theorem 5.1 then needs no sqrt(K), no factor 2 and no logarithms.",
+    "a token) in the bound of Theorem 4.1 on the Rademacher complexity.",
+    "S6": "We replace Dudley's integral, which bounds the Rademacher complexity, by the smallest "
+    "of three bounds: a chaining sum over covers at several scales, a bound from one cover "
+    "(Massart's lemma), and the integral.",
+    "S7": "We subtract the output of uniform attention from each function of the class, so the "
+    "range of the functions in Dudley's integral is small if the matrix W_QK is small.",
+    "S9": "If the vocabulary has K = 2 words, the loss is a logistic function of the difference "
+    "of the two outputs. The bound of Theorem 5.1 then needs no sqrt(K), no factor 2 and no "
+    "logarithms.",
     "S10": "McDiarmid's inequality, used three times, gives a smaller deviation term in the "
     "generalization bound than Section 2.3 prints.",
-    "S11": "The cross entropy of logits of absolute value at most M has a Lipschitz constant below "
-    "2, which depends on M and on the number K of words.",
+    "S11": "The cross entropy of logits of absolute value at most M has a Lipschitz constant "
+    "below 2, which depends on M and on the number K of words.",
 }
 """A dictionary from each short name to its explanation, which `jaxbounds show` prints."""

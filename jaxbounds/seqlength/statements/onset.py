@@ -76,24 +76,26 @@ ONSET = draw.random_search_on_host(
         Form(
             name="derived",
             note=(
-                "At the returned sample size m*, the printed bound, with c = 12, is below the "
-                "trivial value."
+                "At the sample size m* that `smallest_samples` returns, the printed bound, with "
+                "Dudley's constant c = 12, is below the trivial value."
             ),
             equality="just below it",
         ),
         Form(
             name="derived, least",
-            note="At 0.5% fewer samples than m*, the bound is not below the trivial value.",
+            note="At 0.5% fewer samples than m*, the printed bound is not below the trivial value.",
             equality=CLIPPED,
         ),
         Form(
             name="sharpened",
-            note="At the returned sample size m*, the certified bound is below the trivial value.",
+            note="At the sample size m* that `smallest_samples` returns, the certified bound is "
+            "below the trivial value.",
             equality="just below it",
         ),
         Form(
             name="sharpened, least",
-            note="At 0.5% fewer samples than m*, the bound is not below the trivial value.",
+            note="At 0.5% fewer samples than m*, the certified bound is not below the trivial "
+            "value.",
             equality=CLIPPED,
         ),
         Form(

@@ -68,8 +68,8 @@ CASE_2 = Statement(
             cites="Appendix C.2, proof of Claim C.5, Case 2: \"if t <= i', t must have (j+1)-th "
             'bit 0"',
             erratum="E9",
-            note="In binary, i' = 4 is 100 and t = 3 is 011. Bit 2 of i' is 0, but bit 2 of t is "
-            "1, and the printed claim says 0.",
+            note="In binary, i' = 4 is 100 and t = 3 is 011. Bit 2 of i' is 0, so the printed "
+            "claim says that bit 2 of t is 0, but bit 2 of t is 1.",
             counterexample=Counterexample(
                 instance={"last": 4, "j": 1, "t": 3}, ratio=1.0, meets=_claim_c5
             ),

@@ -54,7 +54,9 @@ def outward(x: arb, digits: int, /) -> tuple[Decimal, Decimal]:
         NotSupported: if the ball is not finite, or a bound is too large for the file.
     """
     if not x.is_finite():
-        raise NotSupported(f"ball={x} may be infinite or undefined. Try another instance")
+        raise NotSupported(
+            f"the enclosure ball={x} may be infinite or undefined. Try another instance"
+        )
     low = _rounded(as_fraction(x.lower()), digits, ROUND_FLOOR)
     high = _rounded(as_fraction(x.upper()), digits, ROUND_CEILING)
     return (max(low, Decimal(0)) if nonnegative(x) else low), high

@@ -305,8 +305,8 @@ def _fold(name: str, empty: float) -> Callable[[JaxprEqn, Values, Any], Values]:
         shape, rows = rows_of(x, axes_of(eqn))
         if not rows.shape[1]:
             raise NotSupported(
-                f"{eqn.primitive.name} needs at least one number, got shape={x.shape}. Try a "
-                "nonempty axis"
+                f"primitive={eqn.primitive.name!r} needs at least one number, got shape={x.shape}. "
+                f"Try a nonempty axis"
             )
         if any(isinstance(v, Fact) for v in x.ravel()):
             decisive = name == "max"
