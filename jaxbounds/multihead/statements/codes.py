@@ -7,17 +7,17 @@ we prove in place of the paper's bounds.
 CODES = {
     "DM1": "DM1 is the paper's sparse-context data model (Section 5). A few relevant tokens carry "
     "the label, and the other tokens are distractors or noise.",
-    "DM2": "DM2 is the paper's planted data model (Appendix G). The sign of one fixed attention "
-    "head's output labels a sample of standard normal tokens.",
+    "DM2": "DM2 is the paper's planted data model (Appendix G). The tokens are standard normal, "
+    "and the sign of one fixed attention head's output is the label.",
     "P1": "The paper's first condition on a good start says that some B_2 >= 1 bounds the "
     "parameter norm of each head.",
     "P2": "The paper's second condition on a good start says that some B_Phi >= 1 bounds the "
     "output of the model on each sample.",
-    "P3": "The paper's third condition on a good start says that the gradients of the model's "
-    "outputs at the start separate the samples by a margin gamma (NTK separability).",
-    "S1": "The bound (42) of `multihead` on the norm of X^T phi'(X u) X u, with tokens X and the "
-    "softmax phi, holds with the constant 1 in place of 2. The reason is that X^T phi'(X u) X u "
-    "is a covariance. A covariance is at most the product of the standard deviations.",
+    "P3": "The paper's third condition on a good start is NTK separability: the gradients of the "
+    "model's outputs at the start separate the samples by a margin gamma.",
+    "S1": "The bound (42) on the norm of X^T phi'(X u) X u holds with the constant 1 in place of "
+    "2. Here X holds the tokens, and phi is the softmax. The reason is that X^T phi'(X u) X u is "
+    "a covariance. A covariance is at most the product of the standard deviations.",
     "S2": "The bound on the norm of the model's gradient becomes the root of a sum of squares, in "
     "place of a sum of norms. The reason is that the gradient's blocks in U and W, and the blocks "
     "of different heads, are orthogonal.",
@@ -25,20 +25,19 @@ CODES = {
     "max|A| max|B|^2. The inequality for kappa_3 is false with any constant smaller than c* = "
     "4/(3 sqrt(3)).",
     "S4": "The operator norm of the block in W of a head's Hessian is at most c* R^4 sum_t ||X "
-    "u_t||_inf, with the constant c* of the sharpening S3. Here R bounds the norms of the tokens, "
-    "and u_t is row t of U. The bound of the sharpening S4 does not depend on the dimension d of "
-    "the tokens.",
-    "S5": "The operator norm of the mixed block in U and W of a head's Hessian is at most sqrt(T) "
-    "R^3, for T tokens of norm at most R. The sharpenings S4 and S5 together bound the norm of a "
+    "u_t||_inf, where c* is 4/(3 sqrt(3)). Here R bounds the norms of the tokens, and u_t is row "
+    "t of U. The bound of the sharpening S4 does not depend on the dimension d of the tokens.",
+    "S5": "For T tokens of norm at most R, the mixed block in U and W of a head's Hessian has an "
+    "operator norm of at most sqrt(T) R^3. The sharpenings S4 and S5 together bound the norm of a "
     "head's Hessian without the dimension d.",
-    "S6": "The constant beta_3, which bounds the norm of each head's Hessian, becomes sqrt(T) R^3 "
-    "(c* R^2 m + 1), where m = max ||U_h||_F and c* is the constant of the sharpening S3. The "
-    "paper's beta_3 is 2 sqrt(T d) R^3 (3 sqrt(d) R^2 m + 1). The smoothness constant beta_2, "
-    "which contains beta_3, becomes smaller too.",
-    "S7": "The constants beta_3 and beta_2 of the sharpening S6 depend on the norms ||U_h||_F of "
-    "the heads' value matrices, but not on the attention matrices W_h.",
-    "S8": "Sturm's comparison theorem replaces the factor 4/3 in the bound of Proposition 4 by "
-    "sec(sqrt(k)/2), which is 1.0659 at k = 1/2.",
+    "S6": "The constant beta_3 bounds the norm of each head's Hessian. The sharpened beta_3 is "
+    "sqrt(T) R^3 (c* R^2 m + 1), where m = max ||U_h||_F and c* = 4/(3 sqrt(3)). The paper's "
+    "beta_3 is 2 sqrt(T d) R^3 (3 sqrt(d) R^2 m + 1). The smoothness constant beta_2, which "
+    "contains beta_3, becomes smaller too.",
+    "S7": "The sharpened constants beta_3 and beta_2 (S6) depend on the norms ||U_h||_F of the "
+    "heads' value matrices, but not on the attention matrices W_h.",
+    "S8": "Sturm's comparison theorem replaces the factor 4/3 in Proposition 4's bound on the "
+    "loss along a segment by sec(sqrt(k)/2), which is 1.0659 at k = 1/2.",
     "S9": "The radius 3 D of Lemma 10, within which gradient descent stays, becomes sqrt(3 + 2 q) "
     "D. Here D is the distance from the start to the target, and q is a factor in the proof's "
     "bounds on the loss. The paper's factor 4/3 means q = 2/3, so the radius is sqrt(13/3) D. The "
@@ -48,10 +47,10 @@ CODES = {
     "R^12, so the step size may be larger.",
     "S11": "Sums of covariances and third cumulants over tokens bound the norms of the blocks of "
     "a head's Hessian. A program computes the sums. The resulting bound lies between the norm of "
-    "the Hessian and the bound of the sharpenings S4 and S5.",
-    "S12": "A start with a random sign alpha = +-1 for each head has the NTK margin gamma* with "
-    "certainty, for every number of heads. Balanced signs make the output of the model zero at "
-    "the start.",
+    "the Hessian and the bound of the sharpening S5.",
+    "S12": "A start with a random sign alpha = +-1 for each head attains the NTK margin gamma* "
+    "with certainty, for every number of heads. Balanced signs make the output of the model zero "
+    "at the start.",
     "S13": "The norm ||p|| of the noise in the weights after the first training step has an "
     "explicit bound without the dimension d. The factor T^(5/2) in the margin of Lemma 13 becomes "
     "T.",

@@ -106,8 +106,7 @@ def settled(x: Any, run: Any, what: str, /) -> np.ndarray:
 
 
 def reals(shape: tuple[int, ...], balls: Iterable[Any], /) -> np.ndarray:
-    """Return an array of the given shape from its balls (intervals) or other objects in row-major
-    order."""
+    """Return an array of the given shape from its balls (intervals), in row-major order."""
     return np.fromiter(balls, object).reshape(shape)  # raises if the number of balls differs
 
 

@@ -11,17 +11,17 @@ CODES = {
     "next larger integer.",
     "S2": "We count the signed sparsifications (integer vectors of length n whose absolute values "
     "sum to at most K) exactly. The paper bounds the number of these vectors by (2 n + 1)^K.",
-    "S3": "An elementary construction of a cover proves the bound of Lemma 3.4 on the log "
-    "covering number, with explicit constants, if the matrix norms are taken over rows.",
+    "S3": "If the matrix norms are taken over rows, an elementary cover proves Lemma 3.4's bound "
+    "on the log covering number, with explicit constants.",
     "S4": "The softmax in Lemma C.1 has the Lipschitz constant 1 from l_inf to l_1, where the "
     "paper has the constant 2.",
-    "S5": "The largest absolute entry of the tokens replaces one factor B_x (the largest norm of "
-    "a token) in the bound of Theorem 4.1 on the Rademacher complexity.",
-    "S6": "We replace Dudley's integral, which bounds the Rademacher complexity, by the smallest "
-    "of three bounds: a chaining sum over covers at several scales, a bound from one cover "
-    "(Massart's lemma), and the integral.",
-    "S7": "We subtract the output of uniform attention from each function of the class, so the "
-    "range of the functions in Dudley's integral is small if the matrix W_QK is small.",
+    "S5": "In Theorem 4.1's bound on the Rademacher complexity, the largest absolute entry of the "
+    "tokens replaces one factor B_x (the largest token norm).",
+    "S6": "Dudley's integral bounds the Rademacher complexity. We use the smallest of three "
+    "bounds: a chaining sum over covers at several scales, a bound from one cover (Massart's "
+    "lemma), and Dudley's integral.",
+    "S7": "We subtract the output of uniform attention from each function of the class. The range "
+    "of the functions in Dudley's integral is then small if the matrix W_QK is small.",
     "S9": "If the vocabulary has K = 2 words, the loss is a logistic function of the difference "
     "of the two outputs. The bound of Theorem 5.1 then needs no sqrt(K), no factor 2 and no "
     "logarithms.",

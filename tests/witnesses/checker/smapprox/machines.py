@@ -27,7 +27,7 @@ def position_bits(T: int) -> int:
     "printed",
     ("bit j + 1 of t", "=", "0"),
     formula="t <= i' and bit j+1 of i' zero  =>  bit j+1 of t zero",
-    text="9f605db30fbdfd25591129c6cbbc789c",
+    text="8ac56b8f8bba598fa6adb9ab4a41051d",
     size="bits=3",
     leaves={"j": "i", "last": "i", "t": "i"},
 )
