@@ -332,7 +332,7 @@ def test_a_program_says_whether_numbers_from_outside_are_taken():
 @pytest.mark.parametrize(
     ("function", "word"),
     [
-        (lambda x: x.astype(np.float32) * 2, "mul computes in dtype=float32"),
+        (lambda x: x.astype(np.float32) * 2, "primitive='mul' computes in dtype=float32"),
         (lambda x: jnp.sum(x.astype(np.float16)), "float16|float32"),
         (lambda x: lax.complex(x, x), "complex numbers"),
         (
@@ -342,7 +342,7 @@ def test_a_program_says_whether_numbers_from_outside_are_taken():
         (lambda x: lax.reduce_precision(x, 5, 2), "no rule for primitive="),
         (
             lambda x: x.astype(np.float32).at[0].add(np.float32(1)),
-            "scatter-add computes in dtype=float32",
+            "primitive='scatter-add' computes in dtype=float32",
         ),
     ],
 )
