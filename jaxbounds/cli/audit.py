@@ -41,11 +41,12 @@ def audit(
         out: the folder for audit.md, audit.html and all files of `verify`; "results/audit-PAPER"
             unless given.
         seed: the seed of all random instances.
-        timeout: seconds for each statement; a claim that is not refuted by then is inconclusive.
+        timeout: the time limit for each statement, in seconds; a claim not refuted by then is
+            inconclusive.
         jobs: the number of processes; 0 means one for each core.
         certify: disprove each failing form (a version of a claim) in ball arithmetic, which
             encloses rounding errors; needs the extra `certify`.
-        imports: modules or files that hold a PAPER of your own.
+        imports: Python modules or files that define your own paper as PAPER.
     """
     options = Options(seed=seed, certify=certify, timeout=timeout)
     options.check()

@@ -49,9 +49,9 @@ def list_statements(
         patterns: ids, the beginning of ids, or shell patterns.
         judging: list only the statements that judge this function of the library. Give the
             function's full name or the end of the name.
-        kind: list only statements of this kind; may be repeated.
+        kind: list only statements of this kind, such as "inequality"; the option may be repeated.
         json: print JSON (see `jaxbounds schema statements`).
-        imports: modules or files that hold a PAPER of your own.
+        imports: Python modules or files that define your own paper as PAPER.
     """
     selection = selected(patterns, imports=imports, kinds=kind)
     chosen = selection.statements
@@ -81,17 +81,17 @@ def show(
     A form is one version of the claim: printed, corrected or sharpened.
 
     For a code, a short name such as "multihead.S6", the command prints its explanation. For a
-    figure ("multihead Figure 2") it prints the command that draws the figure.
+    figure ("multihead Figure 2"), the command prints how to draw the figure.
 
     Args:
         words: the id of the statement, a pattern, or an item as the papers number it ("seqlength
-            Theorem 4.1"); or a code of a paper; or a figure. Python files that hold a PAPER may
-            follow.
+            Theorem 4.1"); or a code of a paper; or a figure. You may add Python files that define
+            your own PAPER.
         code: also print the Python code of the statement: its declaration, and the functions that
             it judges.
-        kind: show only statements of this kind; may be repeated.
+        kind: show only statements of this kind, such as "inequality"; the option may be repeated.
         json: print JSON (see `jaxbounds schema statements`).
-        imports: modules or files that hold a PAPER of your own.
+        imports: Python modules or files that define your own paper as PAPER.
     """
     files = tuple(word for word in words if word.endswith(".py"))
     name, imports = " ".join(word for word in words if word not in files), (*imports, *files)
@@ -115,7 +115,7 @@ def show(
 
 
 def _papers(name: str, imports: Imports) -> tuple[Paper, ...]:
-    """Return the papers in which the command looks for a code; () if the name cannot be a code."""
+    """Return the papers that may have the code (such as "multihead.S6"); () if it is no code."""
     first = name.replace(" ", ".").partition(".")[0]
     return load_papers(imports, patterns=[first]) if re.search(r"[A-Z]", name) else ()
 
@@ -127,7 +127,7 @@ def _statements(
     imports: Imports,
     kind: Kinds,
 ) -> tuple[tuple[Statement, ...], dict[str, Paper]]:
-    """Return the statements that a name means, and a dictionary of their papers by id."""
+    """Return the statements that a name selects, and a dict from each paper's id to the paper."""
     if explained:
         carriers = {s.id: s for paper, code in explained for s, _ in carrying(paper, code)}
         return tuple(carriers.values()), {}
@@ -141,7 +141,7 @@ def _statements(
 
 
 def _legend(shown: Text, paper: Paper) -> Text:
-    """Return the explanations of the codes in a text, which the command prints below the text."""
+    """Return explanations of the codes, such as "S6", in a text; `show` prints them last."""
     text = legend(shown.plain, paper)
     return Text("\n").append_text(text) if text else text
 
@@ -166,9 +166,9 @@ def errata(
     Args:
         papers: the ids of papers; all papers unless given.
         brief: print a few lines: the number of errata, and the errata that change a main theorem.
-        kind: list only errata of this class, such as "typo"; may be repeated.
+        kind: list only errata of this class, such as "typo"; the option may be repeated.
         json: print JSON (see `jaxbounds schema errata`).
-        imports: modules or files that hold a PAPER of your own.
+        imports: Python modules or files that define your own paper as PAPER.
     """
     known = load_papers(imports, patterns=papers)
     unknown = set(papers) - {paper.id for paper in known}
@@ -222,7 +222,7 @@ def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Impo
 
     Args:
         file: a .npz file in worst/ or counterexamples/.
-        imports: modules or files that hold a PAPER of your own.
+        imports: Python modules or files that define your own paper as PAPER.
     """
     prepare_jax()
     console, stored = console_for_output(), load_instance(file)

@@ -1,4 +1,4 @@
-"""Make a new paper's files from its LaTeX: numbered items as data, and a place for claims."""
+"""Make a new paper's files from its LaTeX: a list of numbered items, and files for claims."""
 
 import dataclasses
 
@@ -6,7 +6,7 @@ from jaxbounds.claims.statements.item import Item
 from jaxbounds.papers.latex.items import Source
 
 PROVED = ("theorem", "lemma", "proposition", "corollary")
-"""The kinds of items of which the first serves as the example of a claim."""
+"""The kinds of items that a paper proves; the first such item becomes the example of a claim."""
 README = """# {name}
 
 `items.py` lists the numbered items of the source: theorems, definitions, assumptions and labelled
@@ -75,7 +75,7 @@ def files_of(name: str, source: Source, /) -> dict[str, str]:
 
 
 def _name_of(item: Item | None) -> str:
-    """Return the name by which the items find an item; a usual name without an item."""
+    """Return the part of an item's id after the paper's id; "thm1" if there is no item."""
     return item.id.partition(".")[2] if item else "thm1"
 
 

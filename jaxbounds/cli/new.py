@@ -27,7 +27,8 @@ def _paper_id(folder: Path) -> str:
     """Return the id of the paper in a folder: the folder's name.
 
     Raises:
-        Refused: if the name cannot be a paper's id and a package, or is taken.
+        Refused: if the name cannot be the name of a Python package, or a module or paper has this
+            name.
     """
     name = folder.resolve().name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
@@ -58,8 +59,8 @@ def new(
         from_: a paper's .tex file, or the folder that holds this file. Each numbered theorem,
             definition, assumption and labelled display becomes an item that no statement covers
             yet. The command executes no code of the source. Alternatively, `--from` is a file that
-            `save` wrote for a result of `sharp_constant` or `find_violation`. The claim in that
-            file becomes the paper's first statement, in place of the example. The command prints
+            `save` wrote for a result of `sharp_constant` or `find_violation`. The claim that `save`
+            stored becomes the paper's first statement, in place of the example. The command prints
             the new files before it writes them, because `verify` will run the claim's code.
     """
     name = _paper_id(folder)

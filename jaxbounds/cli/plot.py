@@ -46,8 +46,9 @@ def plot(
         folder: the folder that `jaxbounds run` or `jaxbounds verify` wrote.
         patterns: the statements to draw from a folder of `verify`, by the patterns of `verify`; all
             statements unless given.
-        verbose: print the numbers of every claim, for a folder of `run`.
-        imports: modules or files that hold a PAPER or EXPERIMENTS of your own.
+        verbose: print the numbers that decided each claim; only for a folder of `jaxbounds run`.
+        imports: Python modules or files that define your own paper as PAPER, or your own
+            experiments as EXPERIMENTS.
     """
     if (folder / "verdicts.json").is_file():
         return _plot_slack(folder, patterns, imports)
@@ -108,7 +109,7 @@ def print_result(
     Args:
         experiment: the experiment that made the result.
         dataset: the result.
-        verbose: also print the numbers of claims that are reproduced.
+        verbose: whether to print the numbers of reproduced claims, too.
     """
     console = console_for_output()
     console.print(f"{experiment.id}  {experiment.label}: {experiment.title}", markup=False)

@@ -8,16 +8,16 @@ from jaxbounds.cli.common import console_for_output, print_json
 from jaxbounds.programs.balls.coverage import Coverage, coverage
 
 COLUMNS = ("parameters", "numpy", "balls", "slopes")
-"""The kinds of rules that a primitive (an operation of JAX) may lack, in the order of the table's
-columns."""
+"""The kinds of rules that a primitive (an operation of JAX) may lack: the table's columns."""
 
 
 def primitives(*, all: bool = False, json: bool = False) -> int:
-    """List the operations of JAX for which the library lacks a rule; "-" marks a missing rule.
+    """List the operations of JAX for which the library lacks an evaluation rule.
 
-    JAX's compiler runs an operation without a rule for NumPy. `certify` refuses an operation
-    without a rule for ball arithmetic, which encloses rounding errors. A proof on a box refuses an
-    operation without a rule for slopes (derivatives over a box).
+    A "-" in the table marks a missing rule. If the rule for NumPy is missing, JAX's compiler runs
+    the operation. `certify` refuses an operation without a rule for ball arithmetic, which encloses
+    rounding errors. A proof on a box refuses an operation without a rule for slopes (derivatives
+    over a box).
 
     Args:
         all: also list the operations for which the library has every rule.
@@ -39,5 +39,5 @@ def primitives(*, all: bool = False, json: bool = False) -> int:
 
 
 def _is_complete(row: Coverage) -> bool:
-    """Tell whether a primitive (an operation of JAX) has a rule of each kind."""
+    """Tell whether a primitive (an operation of JAX) has a rule for each column of the table."""
     return all(getattr(row, column) for column in COLUMNS)

@@ -34,8 +34,8 @@ def schema(name: Annotated[str, tyro.conf.Positional] = "", /) -> int:
     Without a name, print all schemas as one object, keyed by name.
 
     Args:
-        name: "verdicts" (verify), "statements" (list, show), "errata", "changes" (diff),
-            "constants" (constant) or "answers" (all other commands).
+        name: the name of the schema: "verdicts" (output of verify), "statements" (list, show),
+            "errata", "changes" (diff), "constants" (constant) or "answers" (all other commands).
     """
     if name and name not in SCHEMAS:
         raise Refused(f"no schema has name={name!r}. Try one of: {', '.join(SCHEMAS)}")

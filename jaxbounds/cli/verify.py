@@ -47,20 +47,20 @@ def verify(
     A form is one version of a claim: printed, corrected or sharpened.
 
     The command prints each form whose verdict differs from the record, then a line for each paper,
-    and the number of errata. A run of at most 20 forms prints every form, and report.html has every
-    form of any run.
+    and the number of errata. A run of at most 20 forms prints every form. The file report.html
+    always lists every form.
 
     The exit status is 0 when every verdict is as recorded, errata and values included. The exit
     status is 1 when a verdict is not as recorded, or the run was interrupted. The exit status is 2
     on bad usage, and 130 when the run was interrupted before the first verdict. The exit status is
-    3 when the command could not measure, write or print something, or a statement with a record ran
-    out of time. A statement without a record must hold, and its twin (a deliberately false claim)
-    must fail; otherwise the exit status is 1.
+    3 when the command could not measure, write or print something, or a statement with a recorded
+    verdict ran out of time. A statement without a recorded verdict must hold, and its twin (a
+    deliberately false claim) must fail; otherwise the exit status is 1.
 
     Args:
         patterns: ids, the beginning of ids ("multihead"), shell patterns ("*.cor1.*"), or Python
-            files that hold a PAPER. For a statement of such a file, a part of the id is enough:
-            "one" for "mine.one".
+            files that define your own paper as PAPER. To name a statement of your own file, a part
+            of its id is enough: "one" for "mine.one".
         out: the folder for verdicts.json, report.html, worst instances and counterexamples.
         judging: the options with which the run judges statements.
         jobs: the number of processes; 0 means one for each core.
@@ -68,8 +68,8 @@ def verify(
             records/, for comparison with later runs; the output names the changes.
         accept: for each form that fails without a record, write its counterexample and an erratum
             to fill in, as Python declarations, into accepted.py in the folder of the paper's
-            records. The declarations are for review; the command never replaces an earlier file.
-        kind: judge only statements of this kind; may be repeated.
+            records. Review the declarations before use; the command never replaces an earlier file.
+        kind: judge only statements of this kind, such as "inequality"; the option may be repeated.
         exitfirst: stop at the first verdict that differs from the recorded verdict.
         last_failed: judge only the statements whose verdicts in the last run differed from the
             record, and the statements without a verdict. If no such statement exists, judge all
@@ -81,7 +81,7 @@ def verify(
         json: print the verdicts as JSON (see `jaxbounds schema verdicts`), and other text on
             standard error.
         watch: judge statements again after each change of your files, until Ctrl-C.
-        imports: modules or files that hold a PAPER of your own.
+        imports: Python modules or files that define your own paper as PAPER.
         on: the engine that judges the statements.
     """
     if judging.certify:
@@ -115,7 +115,7 @@ def verify(
 
 
 def _accepted(run: Verification) -> Iterator[Path]:
-    """Write an erratum to fill in for each failing form without a record; yield the paths.
+    """Write a draft erratum for each failing form without a recorded verdict; yield the paths.
 
     A form is one version of a claim: printed, corrected or sharpened.
     """

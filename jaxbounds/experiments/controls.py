@@ -21,8 +21,8 @@ class Controlled(NamedTuple):
     Attributes:
         finding: the decision of the claim on the data set.
         control: the name of the claim's control; "" if the claim has no control.
-        after: the decision of the claim on the control's data set; None if that data set decides no
-            claim with this text.
+        after: the decision of the claim on the data set that the control changed; None if no claim
+            on that data set has this text.
     """
 
     finding: Finding
@@ -36,7 +36,7 @@ class Controlled(NamedTuple):
 
 
 def control_of(controls: Mapping[str, Control], finding: Finding, /) -> str:
-    """Return the name of a claim's control: the longest control's name in the claim's text."""
+    """Return the longest name of a control that occurs in the claim's text; "" without any."""
     names = [name for name in controls if name in finding.text]
     return max(names, key=len, default="")
 

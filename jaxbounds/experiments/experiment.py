@@ -67,8 +67,8 @@ class Experiment:
         claims: the function `claims(dataset) -> tuple of Finding`, which decides the paper's
             claims.
         controls: a dict from words in a claim's text to the claim's control (a change of the data
-            set after which the claim must fail). If several keys occur in the text, the longest key
-            counts.
+            set after which the claim must fail). If several keys of this dict occur in the text,
+            the longest key's control is used.
         resumable: whether the function `run` takes `folder` and `resume`.
     """
 

@@ -49,7 +49,7 @@ PRECISIONS = ("highest", "high", "default")
 """JAX's names for the precision of float32 matrix products; each experiment uses one name.
 
 A GPU computes the products in float32 or TF32. A TPU uses six, three or one pass in bfloat16. A CPU
-always uses float32.
+always computes the products in float32.
 """
 
 _asked: ContextVar[str] = ContextVar("precision", default="")

@@ -21,9 +21,9 @@ class Settings:
     A field's path in the configuration ("n", "protocol.d") names the field.
 
     Attributes:
-        exact: a dict from a field to the value that it must have.
-        least: a dict from a field to its smallest allowed value. If a field is a grid, the largest
-            value of the grid must be at least the given value.
+        exact: a dict from a field of the configuration to the field's required value.
+        least: a dict from a field of the configuration to the field's smallest allowed value. If a
+            field is a grid, the largest value of the grid must be at least the given value.
         others: the reason why all other fields may have any value.
         whose: the origin of the settings, in words, for example "the paper's".
         decides: the options of a run that decides the claims ("--preset published").
@@ -56,7 +56,7 @@ class Settings:
     def judged(
         self, dataset: "xr.Dataset", findings: Iterable[Finding], /, *, more: Iterable[str] = ()
     ) -> tuple[Finding, ...]:
-        """Return the findings (answers to claims), but undecided if the settings do not suffice.
+        """Return findings (answers to claims); make them undecided if the settings do not suffice.
 
         Args:
             dataset: a data set with its configuration in the attribute "config".
@@ -76,8 +76,8 @@ def default_settings(
 
     Args:
         others: the reason why all other fields may have any value.
-        least: a dict from a field to its smallest allowed value.
-        exact: a dict from a field to the value that it must have.
+        least: a dict from a field of the configuration to the field's smallest allowed value.
+        exact: a dict from a field of the configuration to the field's required value.
     """
     return Settings(
         exact=exact or {}, least=least, others=others, whose="the default's", decides="The default"
@@ -85,7 +85,7 @@ def default_settings(
 
 
 def opened(finding: Finding, changed: Iterable[str], decides: str, /) -> Finding:
-    """Return a finding (the answer to a claim), but undecided if the settings do not suffice.
+    """Return a finding (answer to a claim); make it undecided if the settings do not suffice.
 
     The undecided finding names a run that decides the claim.
 

@@ -22,7 +22,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def fault_of(folder: Path, /) -> str:
-    """Return the reason why another user may have written into a folder; empty if none is found."""
+    """Return the reason why another user may have written into a folder; "" if there is none."""
     try:
         found = folder.stat()
     except OSError as problem:
@@ -68,7 +68,7 @@ def key_of(folder: Path, /) -> bytes | None:
 
 
 def signature(key: bytes, file: Path, content: bytes, /) -> bytes:
-    """Return a signature (32 bytes) of a file's name and content; only the key can make it."""
+    """Return the 32-byte signature of a file's name and content; computing it needs the key."""
     name = f"{file.parent.name}/{file.name}\n".encode(errors="surrogateescape")
     return hmac.digest(key, name + content, "sha256")
 
@@ -93,7 +93,7 @@ def read_signed(file: Path, /) -> bytes | None:
 def _made(file: Path) -> bytes | None:
     """Make a new secret key for the folder.
 
-    If two processes make keys at once, the later key stays.
+    If two processes make keys at the same time, the later key replaces the earlier key.
     """
     partial = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
     with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def renamed(module: str, names: Mapping[str, str], /) -> Callable[[str], Any]:
-    """Return a `__getattr__` for a module; it finds a function by its old name, and warns.
+    """Return a module's `__getattr__`, which finds a function by its old name and warns.
 
     Args:
         module: the `__name__` of the module with renamed functions.

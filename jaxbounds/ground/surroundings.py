@@ -1,4 +1,4 @@
-"""Compute digests of the environment variables, JAX settings and Python flags of a result."""
+"""Compute digests of the environment variables, JAX settings and Python flags of a process."""
 
 import hashlib
 import os
@@ -39,8 +39,9 @@ def environment(*, whole: bool) -> str:
     """Return a digest of the environment variables.
 
     Args:
-        whole: whether to include all variables but `NO_MATTER`, because a user's code may read any
-            variable. If False, the digest includes only variables with a prefix in `NUMERIC`.
+        whole: whether to include all variables except those in `NO_MATTER`, because a user's code
+            may read any variable. If False, the digest includes only variables with a prefix in
+            `NUMERIC`.
     """
     kept = {k: v for k, v in os.environ.items() if k not in NO_MATTER}
     if not whole:
@@ -74,7 +75,7 @@ def installed() -> str:
 
 
 def for_users() -> dict[str, str]:
-    """Return a dict from dependencies other than files, such as "environment", to their states."""
+    """Return a dict from each dependency that is no file, such as "environment", to its state."""
     return {
         "environment": environment(whole=True),
         "folder": str(Path.cwd()),

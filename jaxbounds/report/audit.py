@@ -60,7 +60,7 @@ class Audit(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Return the digest of the findings, which ignores machine and run time (`cite.digest`)."""
+        """Return the digest of the findings; `cite.digest` ignores the machine and the run time."""
         return digest(self.verdicts)
 
     def _table(self) -> Table:
@@ -69,7 +69,7 @@ class Audit(NamedTuple):
         return Table(title, [column.name for column in BRIEF], rows)
 
     def command(self, *words: str) -> str:
-        """Return a command line that repeats a finding of the audit."""
+        """Return a command line that computes a finding of the audit again."""
         own = [word for where in self.imports for word in ("--import", where)]
         return f"jaxbounds {shlex.join([*words, *own])}"
 
@@ -198,7 +198,7 @@ def _shown(out: Path) -> str:
 def _found(verdict: Verdict, audit: Audit) -> str:
     """Return a verdict as Markdown, with its counterexample, certificate and command.
 
-    The command repeats the finding.
+    The command computes the verdict again.
     """
     lines = [f"**{verdict.status}**, {closeness(verdict)}; {_sentence(verdict.reason)}"]
     if verdict.shrunk_file:

@@ -24,7 +24,7 @@ def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
 
     Args:
         certificates: the results to print: certificates of `jaxbounds.certify`, and proofs.
-        width: the width of the screen, in columns; 80 columns show everything.
+        width: the width of the screen, in columns; at 80 columns the table fits.
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("statement", width=29, no_wrap=True, overflow="ellipsis")
@@ -41,7 +41,7 @@ def certificates_table(certificates: Sequence[Any], width: int, /) -> Table:
 
 
 def counted(certificates: Sequence[Any], /) -> str:
-    """Return a line with the number of certificates for each result, then all stated reasons."""
+    """Return a line that counts the certificates of each result, then each certificate's reason."""
     words = Counter(c.word for c in certificates)
     head = ", ".join(f"{count} {word}" for word, count in words.most_common()) or "nothing fails"
     total = sum(c.seconds for c in certificates)

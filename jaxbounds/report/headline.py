@@ -36,7 +36,7 @@ def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
 
     Args:
         paper: the paper.
-        ids: the ids of the statements; the ids of all statements give all errata.
+        ids: the ids of the statements. If these are all ids of the paper, return all its errata.
     """
     own = [s for s in paper.statements if s.id in ids]
     if len(own) == len(paper.statements):
@@ -50,8 +50,8 @@ def headline(papers: Iterable[Paper], ids: Collection[str] | None = None, /) -> 
     """Return a line: the number of errata in each class, and of those that change a main theorem.
 
     Args:
-        papers: papers whose errata all count.
-        ids: the ids of some statements; then only errata that concern these statements count.
+        papers: the papers; the function counts all their errata.
+        ids: the ids of some statements; if given, count only errata that concern these statements.
     """
     papers = tuple(papers)
     of = {paper.id: paper.errata if ids is None else about(paper, ids) for paper in papers}
@@ -80,7 +80,7 @@ def in_brief(papers: Iterable[Paper], width: int, /) -> Iterator[str]:
     """Yield the headline, then a line for each erratum that changes a main theorem.
 
     Args:
-        papers: papers whose errata all count.
+        papers: the papers; the function counts all their errata.
         width: the width of a line, in columns; a longer line is cut after a word.
     """
     papers = tuple(papers)

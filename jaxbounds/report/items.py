@@ -81,7 +81,7 @@ def coverage(paper: Paper, verdicts: Sequence[Verdict], /) -> list[Covered]:
 
 
 def _by_displays(one: Covered, found: Sequence[Covered]) -> Covered:
-    """Return an item with the verdicts on its displays, if each labelled display has a verdict."""
+    """Return a theorem with its displays' verdicts if each labelled display has a verdict."""
     if one.words != NOT_COVERED or one.item.kind.startswith("Equation"):
         return one
     inside = [
@@ -99,12 +99,12 @@ def _by_displays(one: Covered, found: Sequence[Covered]) -> Covered:
 
 
 def _stands_in(display: Item, around: Item) -> bool:
-    """Tell whether the text of a display is a part of the text of another item."""
+    """Tell whether another item's LaTeX contains the text of a display (a displayed formula)."""
     return bool(_bare(display)) and _bare(display) in _bare(around)
 
 
 def _bare(item: Item) -> str:
-    """Return an item's text without spaces; for a display, only its rows."""
+    """Return an item's LaTeX without spaces; a display loses its opening and closing command."""
     text = item.tex
     if item.kind.startswith("Equation"):
         text = re.sub(r"^\s*\\begin\{[a-z]+\*?\}|\\end\{[a-z]+\*?\}\s*$", "", text)
@@ -124,7 +124,7 @@ def _covered(item: Item, paper: Paper, verdicts: Sequence[Verdict]) -> Covered:
 
 
 def in_short(covered: Sequence[Covered], /) -> str:
-    """Return a line that counts the items with a verdict, without a verdict, and with a reason."""
+    """Return a line that counts the items with a verdict, without one, and with an excuse."""
     declared = sum(one.words.endswith(DECLARED) for one in covered)
     judged = sum(bool(one.ids) for one in covered) - declared
     undecided = judged - sum(one.decided for one in covered)

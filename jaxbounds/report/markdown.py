@@ -25,7 +25,7 @@ def text(words: object, /) -> str:
 
 
 def code(words: object, /) -> str:
-    """Return a piece of code on one line, with a longer fence if it contains backticks."""
+    """Return code on one line between backticks, more of them if the code contains backticks."""
     words = " ".join(str(words).split())
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", words)), default=0))
     space = " " if words.startswith("`") or words.endswith("`") else ""
@@ -49,23 +49,23 @@ def quoted(words: str, /) -> str:
 
 
 def _spaced(words: str) -> str:
-    """Return escaped words from between formulas; unlike `text`, keep spaces at both ends."""
+    """Return escaped words around a formula; unlike `text`, keep the spaces at both ends."""
     before, after = words[:1].isspace(), words[-1:].isspace()
     return " " * before + text(words) + " " * after
 
 
 def anchor(title: str, /) -> str:
-    """Return the name by which links refer to a heading."""
+    """Return the anchor of a heading: the part of a link's address after the #."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def link(words: str, target: str, /) -> str:
-    """Return a link to a heading, a nearby file or a web page; else only the words."""
+    """Return a link to a heading, nearby file or web page; for other targets, only the words."""
     return f"[{text(words)}]({target})" if may_lead(target) else text(words)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], /) -> str:
-    """Return a table, whose cells are already Markdown."""
+    """Return a Markdown table; the given cells must be Markdown already."""
     line = lambda cells: "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
     return "\n".join([line(head), "|" + " --- |" * len(head), *map(line, rows)])
 
@@ -105,7 +105,7 @@ def _text(self: Any, tokens: Any, index: int, options: Any, env: Any) -> str:
 
 
 def _inline_math(state: Any) -> None:
-    """Turn code between dollar signs, which `quoted` writes for LaTeX, into a formula."""
+    """Turn each code between dollar signs into a formula; `quoted` writes LaTeX in this way."""
     for token in state.tokens:
         children = token.children or []
         for before, formula, after in zip(children, children[1:], children[2:]):

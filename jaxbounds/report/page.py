@@ -155,8 +155,8 @@ def html_page(
 
     Args:
         verdicts: the verdicts on the page.
-        papers: the papers of the verdicts, and perhaps others.
-        provenance: versions and settings of the run, by name.
+        papers: the papers that the verdicts judge; further papers are allowed.
+        provenance: a dict from the name of each version or setting of the run to its value.
         out: the folder that holds the stored instances.
         imports: the arguments of `--import`, needed by the commands that replay an instance.
     """

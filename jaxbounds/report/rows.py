@@ -1,4 +1,4 @@
-"""Make the rows of one statement in the HTML page's table, with the details that they open to."""
+"""Make a statement's rows in the HTML page's table, and the details that a click shows."""
 
 import math
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ _WORDS = {
         "left side over right side of a draw; the claim leaves the constant factor open",
     ),
 }
-"""For each kind of claim, the meaning of the worst ratio and of the histogram's axis."""
+"""A dict from each kind of claim to the meanings of the worst ratio and of the histogram's axis."""
 
 
 def badge(verdict: Verdict, /) -> Html:
@@ -122,9 +122,9 @@ def _few_digits(decimal: str) -> str:
 
 
 def certificate_words(verdict: Verdict, /) -> str:
-    """Return the result of ball arithmetic as text: a word, bounds on both sides, the precision.
+    """Return ball arithmetic's result as text: a word, bounds on each side, the precision in bits.
 
-    Ball arithmetic encloses each number in an interval that contains all rounding errors.
+    Ball arithmetic encloses each computed number in an interval that contains its exact value.
     """
     c = verdict.certificate
     if not c:
@@ -190,7 +190,7 @@ def _form(statement: Statement, verdict: Verdict, ax: Axis, run: Run, shared: li
 
 
 def _sides(verdict: Verdict) -> str:
-    """Return both sides of the worst instance if a factor between the sides means nothing."""
+    """Return both sides of the worst instance if their ratio has no meaning; otherwise ""."""
     if not is_difference(verdict):
         return ""
     left, right = (f"{side:.6g}" for side in verdict.sides)
@@ -198,7 +198,7 @@ def _sides(verdict: Verdict) -> str:
 
 
 def _facts(pairs: Sequence[tuple[str, object]]) -> Html:
-    """Return an HTML list of facts, without the missing ones."""
+    """Return an HTML list of the facts that have a value."""
     rows = [
         element("div", element("dt", name), element("dd", value))
         for name, value in pairs
@@ -242,7 +242,7 @@ def _about(statement: Statement, verdict: Verdict, shared: list[str]) -> Html:
 def _cell(
     column: Column, statement: Statement, verdicts: Sequence[Verdict], line: int
 ) -> Html | None:
-    """Return a cell of a form's row; the cells of the id and the kind span all rows.
+    """Return a cell of a form's row; the id and the kind span all rows of the statement.
 
     A form is one version of a claim: printed, corrected or sharpened.
     """

@@ -64,8 +64,9 @@ def object_schema(
 
     Args:
         kind: the dataclass.
-        besides: a dictionary from the name of each further entry, which is no field, to its type.
-        without: the name of a field that is left out.
+        besides: a dictionary from the name of each entry that is no field of the dataclass to the
+            entry's type.
+        without: the name of a field that the schema omits.
     """
     said = _described(kind)
     hints = {name: h for name, h in (fields_of(kind) | dict(besides)).items() if name != without}

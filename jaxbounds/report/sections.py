@@ -12,7 +12,7 @@ from jaxbounds.report.rows import MARKS, badge
 from jaxbounds.report.tex import prose
 
 MEANING: Mapping[str, str] = {status.value: status.meaning for status in Status}
-"""The meaning of each status of a verdict in words, for pages and audits."""
+"""A dict from each status of a verdict to the status's meaning; HTML pages and audits print it."""
 
 EVIDENCE = {
     "sampled": "draws only, and named cases.",
@@ -107,7 +107,7 @@ def errata_section(papers: Sequence[Paper], verdicts: Sequence[Verdict], /) -> H
 
 
 def _by_place(title: str, name: str, entries: Mapping[str, Mapping[str, str]]) -> Html | None:
-    """Return a section of texts, by paper and place in the paper; None if no text exists."""
+    """Return a section that lists texts under their paper and place; None if there are no texts."""
     parts = [
         element(
             "div",

@@ -22,7 +22,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 class Piece(NamedTuple):
-    """A part of a module: the file and line, the text, and the module whose names it uses."""
+    """A part of a module's source: its file, first line, text, and the name of the module."""
 
     file: str
     line: int
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return the file and line as text, relative to the folder above the package."""
+        """Return "file:line"; the path starts at the folder that contains the package."""
         path = Path(self.file)
         short = path.relative_to(_ROOT) if _ROOT in path.parents else path
         return f"{short}:{self.line}"
@@ -47,8 +47,8 @@ def _plain(function: Any) -> Any:
 def _piece(thing: Any) -> Piece | None:
     """Return the source of a function or class.
 
-    For a closure, the source of the function that made it. A lambda is part of the assignment that
-    holds it.
+    For a closure, return the source of the function that made the closure. For a lambda of a
+    module, return None: the lambda's source belongs to its assignment.
     """
     plain = _plain(thing)
     if getattr(plain, "__name__", "") == "<lambda>" and "<locals>" not in plain.__qualname__:
@@ -67,7 +67,7 @@ def _piece(thing: Any) -> Piece | None:
 
 
 def place(function: Any, /) -> str:
-    """Return the file and line of a function or class; "" if unknown."""
+    """Return the file and line of a function or class; "" if it has no readable source."""
     found = _piece(function)
     return found.place if found else ""
 
@@ -132,14 +132,14 @@ def _assigned(module: str) -> dict[str, Piece]:
 
 @functools.lru_cache
 def _imported(module: str) -> dict[str, tuple[str, str]]:
-    """Return a dict from each name that a module imports to its origin: module and name there."""
+    """Return a dict from each name that a module imports to (exporting module, name there)."""
     body = _source(module).body
     froms = [node for node in body if isinstance(node, ast.ImportFrom) and node.module]
     return {a.asname or a.name: (str(n.module), a.name) for n in froms for a in n.names}
 
 
 def _value(module: str, name: str) -> Piece | None:
-    """Return the assignment of a name, in the module or in the module that it comes from."""
+    """Return the assignment of a name, in the module or where the module imports the name from."""
     for _ in range(5):
         if module not in sys.modules:
             return None
@@ -164,7 +164,7 @@ def _ids(module: str) -> dict[str, Piece]:
 
 
 def _outside_items(top: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a syntax tree, without the calls that declare an item of a source."""
+    """Yield the nodes of a syntax tree, but skip calls of `Item`, which list a paper's items."""
     if isinstance(top, ast.Call) and _called(top) == "Item":
         return
     yield top
@@ -177,7 +177,7 @@ def _called(node: ast.Call) -> str:
 
 
 def _id_in(node: ast.AST) -> str | None:
-    """Return the id in a keyword `id=`, or in the first argument of `claim`."""
+    """Return the id that a node gives: the value of `id=`, or the first argument of `claim`."""
     value: Any = None
     if isinstance(node, ast.keyword) and node.arg == "id":
         value = node.value
@@ -187,12 +187,12 @@ def _id_in(node: ast.AST) -> str | None:
 
 
 def _declared(statement: Statement) -> Piece | None:
-    """Return the assignment that declares the statement; None if unknown."""
+    """Return the assignment that declares the statement; None if neither id nor line finds it."""
     return _by_id(statement) or _by_line(statement)
 
 
 def _by_line(statement: Statement) -> Piece | None:
-    """Return the assignment around the line that declares a statement; None if unknown."""
+    """Return the assignment that contains the statement's recorded line; None if none does."""
     at = statement.written_at
     if at is None or at.module not in sys.modules:
         return None
@@ -203,7 +203,7 @@ def _by_line(statement: Statement) -> Piece | None:
 
 
 def _by_id(statement: Statement) -> Piece | None:
-    """Return the assignment that declares the statement; None if no code has the literal id."""
+    """Return the assignment that contains the statement's id as a literal; None if none does."""
     module = getattr(_plain(statement.evaluate), "__module__", None) or ""
     for name in [module, *_beside(module)]:
         if name in sys.modules and statement.id in _ids(name):
@@ -259,9 +259,9 @@ def _room(statement: Statement) -> str:
 
 
 def behind(statement: Statement, /) -> list[Piece]:
-    """Return the paper's code that judges a statement: its declaration, then all that it uses.
+    """Return a statement's declaration, then the paper's code that the declaration uses.
 
-    The code of the compared sides comes before the code of the instances.
+    The code that computes the compared sides comes before the code that makes the instances.
     """
     room = _room(statement)
     of_forms = [f for form in statement.forms for f in (form.hypotheses, form.counterexample)]
@@ -300,7 +300,7 @@ def own_files() -> dict[Path, str]:
 
 @functools.lru_cache
 def _code_outside(room: str) -> str:
-    """Return the code of `own_files` outside of a paper's package, and the package's other code."""
+    """Return the code of `own_files`; of files in `room`, only code that defines nothing."""
     parts = []
     for file, module in sorted(own_files().items()):
         text = _text(file)

@@ -1,4 +1,4 @@
-"""The known worst ratios, from records and verdicts. No table shows a smaller constant."""
+"""The largest known ratios of statements' sides. No printed constant is below its ratio."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -18,11 +18,11 @@ def worst_known(papers: Iterable[Paper], verdicts: Iterable[Verdict] = (), /) ->
     A form is one version of a claim: printed, corrected or sharpened.
 
     Args:
-        papers: the papers whose records of ratios are read.
+        papers: the papers; the function reads the ratios recorded in their files.
         verdicts: further verdicts.
 
     Raises:
-        Refused: if a record of the papers is damaged.
+        Refused: if a file that records the papers' ratios is damaged.
     """
     found: dict[tuple[str, str], float] = {}
     for paper in papers:

@@ -1,6 +1,6 @@
 """Run sweeps over seeds and grids.
 
-Each run (lane) is vmapped; sweeps use all devices and checkpoints.
+A sweep computes groups of its runs (lanes) with `jax.vmap`, on all devices, and writes checkpoints.
 """
 
 from jaxbounds.experiments.sweeps.checkpoint import Checkpoints, leaves_of, records_in, with_leaves

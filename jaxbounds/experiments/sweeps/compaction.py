@@ -6,9 +6,9 @@ import numpy as np
 def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | None:
     """Assign lanes to positions so that as few groups as possible have unfinished lanes.
 
-    A lane (one run of the sweep) keeps its slot, its position within a group, because only an equal
-    slot guarantees equal bits. Groups with unfinished lanes come first, so all devices get equally
-    many of these groups.
+    A lane (one run of the sweep) keeps its slot, which is its position within a group. Only a lane
+    in an unchanged slot is sure to compute the same bits. Groups with unfinished lanes come first,
+    so all devices get equally many of these groups.
 
     Args:
         over: whether the lane at each position is finished, of shape (positions,). Positions lie in
@@ -17,8 +17,8 @@ def compaction(over: np.ndarray, group: int, devices: int, /) -> np.ndarray | No
         devices: the number of devices that share the sweep.
 
     Returns:
-        The old position of the lane at each position, (positions,), or None if the move would save
-        no device any work.
+        For each new position, the old position of its lane, of shape (positions,). None if no
+        device would have less work after the move.
     """
     table = over.reshape(-1, group)
     busy = np.flatnonzero(~table.all(axis=1)) % devices

@@ -50,7 +50,7 @@ def _values(name: str, tree: Any) -> Identity:
 
 
 def _traced(name: str, function: Callable, *shapes: Any) -> tuple[Identity, Any]:
-    """Return digests of a function's program and closed-over values, and its result's shapes."""
+    """Return digests of a function's program and closed-over arrays, and the result's shapes."""
     closed, returned = jax.make_jaxpr(function, return_shape=True)(*shapes)
     literals = [
         bytes_of(atom.val)
@@ -78,7 +78,7 @@ def identity_of(
     about: dict[str, Any],
     device: Any,
 ) -> tuple[Identity, str]:
-    """Return the identity of a sweep, and a text (mark) that differs for different programs.
+    """Return the identity of a sweep, and a digest (mark) of its programs, settings and shapes.
 
     The identity describes the sweep's compiled program and its lanes (runs).
 
@@ -88,10 +88,10 @@ def identity_of(
         measure: the function that measures one lane; it returns a dict of metrics.
         lanes: the lanes (runs) of the whole sweep.
         shared: the data that all lanes share, in a tuple.
-        deciding: a dict of further functions: "finished" takes a state, and "enough" takes a record
-            (the metrics that a lane measured at one step).
+        deciding: a dict of further functions: the argument of "finished" is a state; the argument
+            of "enough" is a record (the metrics that a lane measured at one step).
         about: a dict of further settings of the sweep.
-        device: one of the devices that compute.
+        device: one of the devices on which the sweep runs.
     """
     one = lambda tree: jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape[1:], s.dtype), tree)
     lane, common = one(like(lanes, 1)), jax.tree.map(_shape, shared)

@@ -1,7 +1,7 @@
 """Write and read states of a sweep as orbax checkpoints, as Flax and other tools do.
 
-orbax comes with Flax. A checkpoint stores typed keys as their raw data, which every version of
-orbax can store.
+An installation of Flax includes orbax. A checkpoint stores typed keys as their raw data, which
+every version of orbax can store.
 """
 
 import importlib
@@ -45,7 +45,7 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
         like: a state with the structure, shapes and types that the checkpoint must have.
 
     Returns:
-        The state on the host; keys have the types of `like`.
+        The state on the host; random keys have the same types as in `like`.
 
     Raises:
         Refused: if the folder holds no checkpoint, or its leaves have other paths, shapes or
@@ -72,12 +72,12 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
 
 
 def _checkpointer() -> Any:
-    """Import orbax, which takes a second, and return its writer and reader of checkpoints."""
+    """Import orbax (about a second), and return orbax's writer and reader of checkpoints."""
     return importlib.import_module("orbax.checkpoint").StandardCheckpointer()
 
 
 def _kinds(tree: Any) -> Counter[tuple[str, tuple[int, ...]]]:
-    """Count leaves of each type and shape; orbax may return containers of other classes."""
+    """Count leaves of each type and shape, without containers: orbax may change their classes."""
     return Counter((str(leaf.dtype), tuple(leaf.shape)) for leaf in jax.tree.leaves(tree))
 
 
