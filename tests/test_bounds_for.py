@@ -108,14 +108,19 @@ def test_two_pre_ln_blocks_in_each_library(model, block, table):
     norms = (*(f"{block}{n}/ln{k}" for n in range(2) for k in (1, 2)), "last")
     attention = tuple(f"{block}{n}/attention" for n in range(2))
     dense = tuple(f"{block}{n}/{name}" for n in range(2) for name in ("down", "up"))
-    ids = {"data of shape (5, 3), expected (n, T, d) with tokens as vectors": ("data",)}
-    both = {"LayerNorm, RMSNorm or BatchNorm": norms, "embeddings": (f"embed/{table}",)} | ids
-    assert said["seqlength"] == both | {"more than one block": attention}
+    ids = {"the data have shape (5, 3), expected (n, T, d) with tokens as vectors": ("data",)}
+    both = {
+        "LayerNorm, RMSNorm or BatchNorm": norms,
+        "the model contains embeddings": (f"embed/{table}",),
+    } | ids
+    assert said["seqlength"] == both | {"the model has more than one block": attention}
     heads = said["multihead"]
-    projections = "attention with query, key, value and out parameters instead of U and W"
-    layers = "dense layers, but the output of model (2) is linear in the attention's output"
+    projections = "the attention has parameters query, key, value and out instead of U and W"
+    layers = "the network has dense layers, but model (2) is linear in the attention's output"
     assert {*heads.pop(layers)} == {*dense, "readout"}
-    blocks = {"more than one block, but model (2) has a single attention layer": attention}
+    blocks = {
+        "the network has more than one block, but model (2) has a single attention layer": attention
+    }
     assert heads == both | blocks | {projections: attention}
     kinds = {what.partition(" may receive")[0]: paths for what, paths in said["qstr"].items()}
     assert set(kinds) == {"attention", "a normalisation", "an embedding", *ids}
@@ -166,7 +171,7 @@ def test_the_gap_of_one_attention_layer_and_from_which_sample_size_on():
         assert bare.applies and bare.value is None and "give data" in repr(bare)
     other = jb.bounds_for(params, X, outputs=np.ones((20, 2)))["seqlength"]
     assert [reason.what.split(",")[0] for reason in other.reasons] == [
-        "outputs other than these layers'"
+        "the given outputs differ from these layers' outputs"
     ]
     (refused,) = jb.bounds_for(params, X, cls=9)["seqlength"].reasons
     assert "cls=9 is no token of a sequence of length T=3" in refused.what
@@ -202,7 +207,7 @@ def test_the_floor_of_a_layer_on_the_whole_prompt():
     for first in ("hidden/kernel", "params/hidden/kernel"):
         assert jb.bounds_for(params, X, first=first)["qstr"].applies
     (missing,) = jb.bounds_for(params)["qstr"].reasons
-    assert missing.what == "none are given" and missing.paths == ("the prompts",)
+    assert missing.what == "the prompts are not given" and missing.paths == ("the prompts",)
 
 
 def test_model_2_has_a_bound_on_its_curvature():
@@ -234,14 +239,14 @@ def test_model_2_has_a_bound_on_its_curvature():
         alike = jb.bounds_for(variables, X, outputs=seen)["multihead"]
         assert alike.value == found["multihead"].value and len(alike.unseen) == unseen
     (other,) = jb.bounds_for(variables, X, outputs=1.01 * outputs)["multihead"].reasons
-    assert other.what == "outputs that differ from those of model (2)"
+    assert other.what == "the given outputs differ from those of model (2)"
     reasons = lambda params, *data: jb.bounds_for(params, *data)["multihead"].reasons
     (pooled,) = reasons({"U": np.ones((H, d)), "W": np.ones((H, d, d))})
-    assert "U of shape (2, 2)" in pooled.what and "E14" in pooled.change
+    assert "U has shape (2, 2)" in pooled.what and "E14" in pooled.change
     (longer,) = reasons(variables, X[:, :2])
-    assert longer.what == "data of shape (6, 2, 2), but U needs (n, 3, 2)"
+    assert longer.what == "the data have shape (6, 2, 2), but U needs (n, 3, 2)"
     (wild,) = reasons({"U": np.full((H, T, d), np.nan), "W": np.ones((H, d, d))}, X)
-    assert wild.paths == ("U", "W") and "not finite" in wild.what
+    assert wild.paths == ("U", "W") and "NaN or infinite" in wild.what
 
 
 STRANGE = (None, 3.0, "text", {}, [], object(), nn.Dense(2), jnp.tanh, np, {1: 2, "a": 3},
@@ -272,7 +277,7 @@ def test_under_a_trace_and_with_bad_options():
         return 0
 
     inside(params)
-    assert told[0].applying == () and "trace" in told[0]["seqlength"].reasons[0].what
+    assert told[0].applying == () and "traced" in told[0]["seqlength"].reasons[0].what
     for options in ({"delta": 1.0}, {"loss_range": 0.0}, {"lipschitz": np.inf}):
         with pytest.raises(ValueError, match="positive, finite loss_range"):
             jb.bounds_for(params, **options)

@@ -33,7 +33,7 @@ FORM = (
     " loss of any network, `jb.weak_convexity` gives a lower estimate of this curvature, and"
     " `jaxbounds.networks.curvature.convexity_certificate` bounds it"
 )
-OTHER = "remove it: model (2) applies attention alone, to the unchanged tokens"
+OTHER = "remove this layer: model (2) applies only attention, to the unchanged tokens"
 CHANGES = {NORMALISED: OTHER, UNKNOWN: OTHER, SPLIT: FORM, EMBEDDED: EMBEDDED}
 """Advice on how to change a network. A dictionary from each advice that `read_layers` returns for
 the paper seqlength to the advice for the paper multihead."""
@@ -69,16 +69,16 @@ def _structure(model: Any) -> tuple[Reason, ...]:
         return tuple(found)
     paths = tuple(layers.attention)
     if len(paths) > 1:
-        what = "more than one block, but model (2) has a single attention layer"
+        what = "the network has more than one block, but model (2) has a single attention layer"
         found.append(Reason(what, paths, "keep one attention layer"))
     if paths:
-        what = "attention with query, key, value and out parameters instead of U and W"
+        what = "the attention has parameters query, key, value and out instead of U and W"
         found.append(Reason(what, paths, FORM))
     else:
-        found.append(Reason("no parameters U (H, T, d) and W (H, d, d)", (), FORM))
+        found.append(Reason("the model has no parameters U (H, T, d) and W (H, d, d)", (), FORM))
     if layers.dense:
-        what = "dense layers, but the output of model (2) is linear in the attention's output"
-        found.append(Reason(what, tuple(layers.dense), "remove them: U is the readout"))
+        what = "the network has dense layers, but model (2) is linear in the attention's output"
+        found.append(Reason(what, tuple(layers.dense), "remove the dense layers: U is the readout"))
     return tuple(found)
 
 
@@ -86,16 +86,22 @@ def _shapes(U: Any, W: Any, X: np.ndarray | None) -> tuple[Reason, ...]:
     """Return each reason why the shapes or values of U, W and the data X do not fit model (2)."""
     reasons = []
     if np.ndim(U) != 3 or np.shape(W) != (len(U), U.shape[-1], U.shape[-1]):
-        what = f"U of shape {np.shape(U)} and W of shape {np.shape(W)}, not (H, T, d) and (H, d, d)"
+        what = f"U has shape {np.shape(U)} and W {np.shape(W)}, expected (H, T, d) and (H, d, d)"
         change = "give each token its own row of U; for one u for all tokens, see erratum E14"
         reasons.append(Reason(what, ("U", "W"), change))
     elif X is not None and X.shape[1:] != U.shape[1:]:
-        what = f"data of shape {X.shape}, but U needs (n, {U.shape[1]}, {U.shape[2]})"
+        what = f"the data have shape {X.shape}, but U needs (n, {U.shape[1]}, {U.shape[2]})"
         reasons.append(Reason(what, ("data",), "give the tokens on which the network was trained"))
     if any(not hasattr(leaf, "__array__") for leaf in (U, W)):
-        reasons.append(Reason("shapes without values", ("U", "W"), "give the trained parameters"))
+        reasons.append(
+            Reason(
+                "the parameters are shapes without values",
+                ("U", "W"),
+                "give the trained parameters",
+            )
+        )
     elif not all(np.isfinite(np.asarray(leaf, np.float64)).all() for leaf in (U, W)):
-        reasons.append(Reason("values that are not finite", ("U", "W"), "train again"))
+        reasons.append(Reason("some values are NaN or infinite", ("U", "W"), "train again"))
     return tuple(reasons)
 
 
@@ -109,8 +115,8 @@ def _function(U: Any, W: Any, X: np.ndarray, outputs: Any) -> tuple[Reason, ...]
         ours, given, rtol=0, atol=AGREE * abs(given).max()
     ):
         return ()
-    change = "compute H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X>, one number for each sample"
-    return (Reason("outputs that differ from those of model (2)", ("outputs",), change),)
+    change = "let the network compute H^{-1/2} sum_h <U_h, softmax(X W_h X^T) X> for each sample"
+    return (Reason("the given outputs differ from those of model (2)", ("outputs",), change),)
 
 
 def curvature_of_heads(

@@ -33,8 +33,9 @@ MARGINS = PaperBound(
     of="0-1 risk",
     reasons=(
         Reason(
-            "no given network: its bounds need a lower bound on the all-layer margin at each"
-            " sample, which the library certifies for compiled circuits and Turing machines only",
+            "this paper bounds no given network: its bounds need a lower bound on the all-layer"
+            " margin at each sample, which the library certifies for compiled circuits and Turing "
+            "machines only",
             (),
             "if you have such margins, `smapprox.generalization.margin_profile_bound` is a bound"
             " for any network of at most a given l_1 norm",
@@ -56,12 +57,20 @@ def _tokens(data: Any) -> tuple[Float[np.ndarray, "n T d"] | None, tuple[Reason,
     try:
         X = np.asarray(data, np.float64)
     except (TypeError, ValueError) as problem:
-        return None, (Reason(f"data that are no array: {_line(problem)}", ("data",), change),)
+        return None, (
+            Reason(f"the data are no array of numbers: {_line(problem)}", ("data",), change),
+        )
     if X.ndim != 3 or 0 in X.shape:
-        what = f"data of shape {X.shape}, expected (n, T, d) with tokens as vectors"
+        what = f"the data have shape {X.shape}, expected (n, T, d) with tokens as vectors"
         return None, (Reason(what, ("data",), change),)
     if not np.isfinite(X).all():
-        return None, (Reason("data that are not finite", ("data",), "remove these samples"),)
+        return None, (
+            Reason(
+                "the data contain NaN or infinite values",
+                ("data",),
+                "remove the samples with such values",
+            ),
+        )
     return X, ()
 
 
@@ -71,10 +80,12 @@ def _unreadable(model: Any) -> tuple[Reason, ...]:
         leaves = leaves_by_path(model).values()
     except (TypeError, ValueError) as problem:
         change = "give variables of linen, a module of nnx or Equinox, or nested dicts"
-        return (Reason(f"no pytree: {_line(problem)}", ("the model",), change),)
+        return (Reason(f"the model is no pytree: {_line(problem)}", ("the model",), change),)
     traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
     change = "call bounds_for outside of jit and of other transformations"
-    return (Reason("parameters under a trace, without values", ("the model",), change),) * traced
+    return (
+        Reason("the parameters are traced and have no values", ("the model",), change),
+    ) * traced
 
 
 def _length(model: Any, X: Any, outputs: Any, **options: Any) -> PaperBound:

@@ -62,22 +62,32 @@ def first_layer(
         name, axis = places[0]
         return name, known[name] if axis else known[name].T, []
     if first and first not in weights:
-        why = "there is no such parameter; matrices: "
+        why = f"first={first!r} is no parameter; matrices: "
         why += listed([name for name, w in weights.items() if w.ndim == 2])
-        return "", None, [Reason(why, (first,), "name one of them")]
+        return "", None, [Reason(why, (first,), "set first to the path of one of these matrices")]
     if places:
         names = sorted({name for name, _ in places})
         if len(names) == 1:
-            why = "it is square, and its name does not show which axis holds its inputs"
-            return "", None, [Reason(why, (*names,), "call it kernel (inputs first) or weight")]
-        why = f"each has {inputs} inputs, and shapes do not show which one multiplies the prompt"
-        return "", None, [Reason(why, (*names,), "name it: first=PATH")]
+            why = "the matrix is square, and its name does not show which axis holds the inputs"
+            return (
+                "",
+                None,
+                [Reason(why, (*names,), "call the matrix kernel (inputs first) or weight")],
+            )
+        why = f"several matrices have {inputs} inputs; shapes do not show which one gets the prompt"
+        return (
+            "",
+            None,
+            [Reason(why, (*names,), "name the matrix that multiplies the prompt: first=PATH")],
+        )
     why = f"no matrix has the {inputs} entries of a flattened prompt as inputs"
     if first:
         why = (
             f"shape {weights[first].shape} does not fit the {inputs} entries of a flattened prompt"
         )
-    change = "put a dense layer on the flattened prompt; say how many numbers its tokens have"
+    change = (
+        "put a dense layer on the flattened prompt; give the number of entries of an encoded token"
+    )
     return "", None, [Reason(why, (first or "the first layer",), f"{change} (encoded=)")]
 
 
@@ -109,8 +119,8 @@ def beside(weights: Mapping[str, np.ndarray], first: str, width: int, /) -> list
             kinds.setdefault(
                 kind or "a layer whose inputs are no outputs of the first layer", []
             ).append(name)
-    change = "let it see the prompt through the first layer only"
-    change += f"; where it does, say so: first={first!r}" if first else ""
+    change = "let this layer receive the prompt only through the first layer"
+    change += f"; if the layer does so already, pass first={first!r}" if first else ""
     why = "may receive the prompt other than through the first layer"
     return [Reason(f"{kind} {why}", (*names,), change) for kind, names in kinds.items()]
 

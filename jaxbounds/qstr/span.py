@@ -246,29 +246,35 @@ def applicable(
     try:
         weights = weights_of(model)
     except (TypeError, ValueError) as problem:
-        reasons.append(Reason(f"is no pytree: {problem}", ("the model",), "pass its weights"))
+        reasons.append(
+            Reason(f"the model is no pytree: {problem}", ("the model",), "pass the weights")
+        )
     else:
         if not weights:
             change = "pass the trained weights: variables of linen, a module of nnx or Equinox"
             reasons.append(
-                Reason(f"a {type(model).__name__} without weights", ("the model",), change)
+                Reason(
+                    f"a model of type {type(model).__name__} has no weights", ("the model",), change
+                )
             )
     broken = [path for path, w in weights.items() if not np.isfinite(w).all()]
     if broken:
-        reasons.append(Reason("not finite", (*broken,), "train again without NaN"))
+        reasons.append(Reason("some weights are not finite", (*broken,), "train again without NaN"))
     try:
         x, u = _checked(x, u)
         fit = True
     except (TypeError, ValueError) as problem:
-        why = "none are given" if missing else str(problem)
-        reasons.append(Reason(why, ("the prompts",), "pass what it was trained on"))
+        why = "the prompts are not given" if missing else str(problem)
+        reasons.append(
+            Reason(why, ("the prompts",), "pass the prompts on which the model was trained")
+        )
     W = None
     if weights and fit:
         N, d = x.shape[1:]
         D = d if encoded is None else encoded
         if d > D:
-            why = f"a token is {d} numbers before its encoding, and cannot be {D} with it"
-            reasons.append(Reason(why, ("encoded",), f"pass {d} or more"))
+            why = f"encoded={D}, but a token has {d} numbers before its encoding"
+            reasons.append(Reason(why, ("encoded",), f"pass encoded={d} or more"))
         else:
             name, W, found = first_layer(weights, N * D, first=first)
             reasons += found
@@ -281,7 +287,8 @@ def applicable(
             share = float(off_span_fraction(jnp.asarray(tokens), span_rows(flat)[0]))
         if share > tolerance:
             why = (
-                f"{share:.2g} of its squared norm is outside the span of the prompts (Definition 5)"
+                f"{share:.2g} of the squared norm of W is outside the span of the prompts "
+                "(Definition 5)"
             )
             change = "train to a stationary point with an l2 penalty in the loss (AdamW's decay is "
             change += "none), or by gradient descent from W = 0"

@@ -275,8 +275,8 @@ def applicable(
         count = network.dense[-1].bias.size
         reads = {1: np.array([1.0]), 2: np.array([-1.0, 1.0])}.get(count)
         if reads is None:
-            what = f"{count} outputs, where the bound is on a scalar"
-            reasons = (Reason(what, (), "say readout=..., one entry for each output"),)
+            what = f"the network has {count} outputs, but the bound needs a scalar output"
+            reasons = (Reason(what, (), "give readout=... with one entry for each output"),)
     if network is None or reads is None:
         return Applicability(None, {}, None, reasons, unseen)
     bound = None

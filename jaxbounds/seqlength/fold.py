@@ -120,16 +120,18 @@ def _blocks(layers: Layers) -> list[Reason]:
     stacked = any(_axes(parts) > 3 for parts in layers.attention.values())
     if len(paths) > 1 or stacked:
         what = f"{len(paths)} attention layers" + ", with an axis for blocks" * stacked
-        reasons.append(Reason(f"more than one block: {what}", paths, BLOCKS))
+        reasons.append(Reason(f"the model has more than one block: {what}", paths, BLOCKS))
     elif not paths:
-        what = "no attention with projections query, key, value and out"
+        what = "the model has no attention with projections query, key, value and out"
         change = (
-            "bound a network with one attention layer; if its projections have other names, "
-            "rename them so"
+            "give a network with one attention layer; if its projections have other names, "
+            "give them these names"
         )
         reasons.append(Reason(what, (), change))
     if not layers.dense:
-        reasons.append(Reason("no dense layer after the attention", (), "add a linear readout"))
+        reasons.append(
+            Reason("the model has no dense layer after the attention", (), "add a linear readout")
+        )
     return reasons
 
 
@@ -155,10 +157,10 @@ def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
     if len(orders) == 1:
         return orders[0], []
     sizes = tuple(f"{path} ({d} to {k})" for path, (d, k) in shapes.items())
-    what = "dense layers whose order the widths leave open"
-    change = 'say dense=[("path", "activation before it"), ...]'
+    what = "the widths do not determine the order of the dense layers"
+    change = 'give dense=[("path", "activation before it"), ...]'
     if not orders:
-        what = f"dense layers that do not follow, one by one, on attention of width {width}"
+        what = f"no order of the dense layers fits the attention's width {width}"
         change = "leave out the layers before the attention, and give their outputs as X"
     return (), [Reason(what, sizes, change)]
 
@@ -216,13 +218,17 @@ def fold(
             if known and not any(part["kernel"].size % known for part in parts.values()):
                 parts = _by_head(parts, known)
             else:
-                what = f"heads: {known} do not fit" if known else "how many heads is not visible"
-                reasons.append(Reason(what, (path,), "say heads=..."))
+                what = (
+                    f"heads={known} does not divide the sizes of the projections"
+                    if known
+                    else "the parameters do not show the number of heads"
+                )
+                reasons.append(Reason(what, (path,), "give heads=..."))
         if layers.dense and not dense:
             order, unclear = _order(layers, gives)
             reasons += unclear
         if X is not None and (X.ndim != 3 or X.shape[2] != takes):
-            what = f"inputs of shape {X.shape}, where the attention takes (m, T, {takes})"
+            what = f"the inputs have shape {X.shape}, but the attention needs (m, T, {takes})"
             reasons.append(Reason(what, (path,), "give the tokens as vectors, after any embedding"))
     if reasons:
         return Folded(None, tuple(reasons), unseen)
@@ -241,10 +247,14 @@ def fold(
             return Folded(next(networks), (), (*unseen, *assumed))
         network, difference = _matching(networks, *compared)
     except ValueError as problem:
-        return Folded(None, (Reason(str(problem), (), "give what is asked for"),), unseen)
+        return Folded(
+            None, (Reason(str(problem), (), "give the argument that the reason names"),), unseen
+        )
     if network:
         return Folded(network, (), ())
-    by = f", by {difference:.2g} of the largest" if np.isfinite(difference) else " (in shape)"
-    what = f"outputs other than these layers'{by}"
-    change = f"leave out {'; '.join(unseen[:-1])}; activations are {', '.join(ACTIVATIONS)}"
+    by = f", by {difference:.2g} of the largest" if np.isfinite(difference) else " in shape"
+    what = f"the given outputs differ from these layers' outputs{by}"
+    change = (
+        f"leave out {'; '.join(unseen[:-1])}; the possible activations are {', '.join(ACTIVATIONS)}"
+    )
     return Folded(None, (Reason(what, (path, *layers.dense), change),), unseen)

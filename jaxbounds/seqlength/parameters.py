@@ -108,14 +108,16 @@ def read_layers(tree: Any, /) -> Layers:
     every = leaves_by_path(tree)
     leaves = {path: leaf for path, leaf in every.items() if holds(leaf, jnp.floating)}
     shapes = [path for path, leaf in leaves.items() if isinstance(leaf, jax.ShapeDtypeStruct)]
-    refuse("shapes without values", shapes, "give the trained parameters")
+    refuse("the parameters are shapes without values", shapes, "give the trained parameters")
     leaves |= {path: np.broadcast_to(0.0, leaves[path].shape) for path in shapes}
     if not leaves:
-        what = f"no parameters in a {type(tree).__name__}"
+        what = f"no parameters in a model of type {type(tree).__name__}"
         change = "give a pytree of arrays: variables of linen, a module of nnx, an Equinox module"
         return Layers({}, {}, (Reason(what, (), change),))
     wild = [p for p, leaf in leaves.items() if not np.isfinite(np.asarray(leaf, np.float64)).all()]
-    refuse("values that are not finite", wild, "no norm bounds them: train again")
+    refuse(
+        "some values are NaN or infinite", wild, "train again, because no norm bounds such values"
+    )
 
     modules = _modules(leaves)
     attention = dict(_attention(modules))
@@ -137,11 +139,11 @@ def read_layers(tree: Any, /) -> Layers:
             sorted_out["dense"].append(path)
         else:
             unknown += named
-    kinds = "LayerNorm, RMSNorm or BatchNorm: a scale of its own for each coordinate"
+    kinds = "LayerNorm, RMSNorm or BatchNorm: each coordinate has its own scale"
     refuse(kinds, sorted_out["norm"], NORMALISED)
-    refuse("embeddings", sorted_out["embedding"], EMBEDDED)
-    refuse("query, key and value in one matrix", sorted_out["fused"], SPLIT)
-    refuse("leaves that are not mapped", unknown, UNKNOWN)
+    refuse("the model contains embeddings", sorted_out["embedding"], EMBEDDED)
+    refuse("one matrix contains query, key and value", sorted_out["fused"], SPLIT)
+    refuse("some leaves belong to no attention or dense layer", unknown, UNKNOWN)
     read = lambda path: _in_flax_layout(modules[path])
     return Layers(
         {path: {n: read(part) for n, part in parts.items()} for path, parts in attention.items()},

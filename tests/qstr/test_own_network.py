@@ -137,7 +137,7 @@ def test_all_reasons_come_at_once():
     said = " | ".join(f"{r.where}: {r.what}" for r in got.reasons)
     assert got.bound is None and np.isnan(got.off_span) and got.first == ""
     for words in (
-        "embed/kernel: not finite",
+        "embed/kernel: some weights are not finite",
         "(n, N, d)",
         "attention may receive",
         "normalisation",
@@ -159,7 +159,7 @@ def test_what_comes_after_is_mapped_or_promised():
     twice = why({"a": {"kernel": np.eye(N * d)}, "b": {"kernel": np.eye(N * d)}})
     assert twice.where == "a/kernel, b/kernel" and "first=PATH" in twice.change
     assert "square" in why({"W": np.eye(N * d)}).what
-    assert "no such parameter; matrices: W" in why({"W": IN_SPAN}, first="V").what
+    assert "first='V' is no parameter; matrices: W" in why({"W": IN_SPAN}, first="V").what
     assert "(1, 6)" in why({"W": IN_SPAN, "a": SECOND}, first="a").what
 
 
@@ -172,7 +172,7 @@ def test_encoded_tokens_lead_each_token():
     rows[..., :d] = (RNG.standard_normal((N * d, n)) @ X.reshape(n, -1)).reshape(-1, N, d)
     variables["params"]["mlp"]["W0"] = rows.reshape(N * d, -1)
     assert span.applicable(variables, X, encoded=De).reasons == ()
-    assert "cannot be 2" in span.applicable(variables, X, encoded=2).reasons[0].what
+    assert "encoded=2, but" in span.applicable(variables, X, encoded=2).reasons[0].what
 
 
 @pytest.mark.parametrize("model", [None, 3.0, "net", jax.nn.relu, nn.Dense(3), {}, {1: 2, "a": 3}])

@@ -76,7 +76,7 @@ def test_outputs_decide_what_parameters_do_not_show(x):
     )
     (reason,) = other.reasons
     assert other.network is None and other.certificate is None and other.norms == {}
-    assert reason.what.startswith("outputs other than these layers', by ")
+    assert reason.what.startswith("the given outputs differ from these layers' outputs, by ")
     assert "residual connection" in reason.change and "attend" in reason.paths
 
 
@@ -123,8 +123,8 @@ def _two_blocks(block):
     norms = [f"{block}{n}/ln{k}" for n in range(2) for k in (1, 2)]
     return {
         "LayerNorm, RMSNorm or BatchNorm": (*norms, "last"),
-        "embeddings": ("embed/embedding",),
-        "more than one block": tuple(f"{block}{n}/attention" for n in range(2)),
+        "the model contains embeddings": ("embed/embedding",),
+        "the model has more than one block": tuple(f"{block}{n}/attention" for n in range(2)),
     }
 
 
@@ -137,7 +137,10 @@ def test_two_pre_ln_blocks_of_linen_give_every_reason_at_once():
     assert "at blocks_0/ln1, blocks_0/ln2, blocks_1/ln1" in said and "multi_layer." in said
     assert "residual connections: possible around attention at blocks_0/attention, it keeps" in said
     # Shapes alone have the same reasons, and one more.
-    assert set(_reasons(applicable(shapes))) == {*_two_blocks(""), "shapes without values"}
+    assert set(_reasons(applicable(shapes))) == {
+        *_two_blocks(""),
+        "the parameters are shapes without values",
+    }
 
 
 def test_two_pre_ln_blocks_of_nnx_as_module_state_and_dict():
@@ -222,7 +225,9 @@ def test_modules_in_the_layout_of_equinox_map(x):
     for path, leaf in leaves.items():
         first, second, name = path.split(".")
         nested[first].setdefault(second, {})[name] = leaf
-    assert _reasons(applicable(nested)) == {"how many heads is not visible": ("attention",)}
+    assert _reasons(applicable(nested)) == {
+        "the parameters do not show the number of heads": ("attention",)
+    }
     assert applicable(nested, heads=HEADS).norms == found.norms
     assert "heads" in next(iter(_reasons(applicable(nested, heads=5))))
 
@@ -244,7 +249,7 @@ def test_nothing_that_is_given_raises_an_attribute_error():
     for model in nothing:
         assert next(iter(_reasons(applicable(model)))).startswith("no parameters in a ")
     for model in (np.ones(3), [np.ones((2, 2, 2))], {"a": np.ones(2), "b": "text", "c": 1j}):
-        assert "leaves that are not mapped" in _reasons(applicable(model))
+        assert "some leaves belong to no attention or dense layer" in _reasons(applicable(model))
 
 
 def test_each_reason_alone(x):
@@ -252,45 +257,59 @@ def test_each_reason_alone(x):
     reasons = lambda change, *arguments, **more: _reasons(
         applicable(params | change, *arguments, **more)
     )
-    assert reasons({"first": {}, "a_last": {}}) == {"no dense layer after the attention": ()}
-    assert reasons({"attend": {}})["no attention with projections query, key, value and out"] == ()
+    assert reasons({"first": {}, "a_last": {}}) == {
+        "the model has no dense layer after the attention": ()
+    }
+    assert (
+        reasons({"attend": {}})[
+            "the model has no attention with projections query, key, value and out"
+        ]
+        == ()
+    )
     same = {"kernel": np.ones((D, D)), "bias": np.ones(D)}
     assert reasons({"first": same, "a_last": same}) == {
-        "dense layers whose order the widths leave open": ("a_last (4 to 4)", "first (4 to 4)")
+        "the widths do not determine the order of the dense layers": (
+            "a_last (4 to 4)",
+            "first (4 to 4)",
+        )
     }
     # One of a dozen that cannot follow is found without trying every order.
     many = {f"layer{n}": same for n in range(11)} | {"first": same}
-    unclear = ["dense layers whose order the widths leave open"]
+    unclear = ["the widths do not determine the order of the dense layers"]
     assert list(reasons(many | {"a_last": {}})) == unclear
     assert list(reasons(many)) == unclear  # thirteen are too many to say more
     (what,) = reasons(many | {"first": {}, "a_last": {"kernel": np.ones((9, 2))}})
-    assert what.startswith("dense layers that do not follow")
+    assert what.startswith("no order of the dense layers fits")
     said = [("first", "tanh"), ("a_last", "tanh")]
     assert applicable(
         params | {"first": same, "a_last": same}, dense=said, readout=np.ones(4)
     ).norms
     before = {"kernel": np.ones((7, D)), "bias": np.ones(D)}
     (what,) = reasons({"before": before})
-    assert what.startswith("dense layers that do not follow")
-    takes = "where the attention takes (m, T, 4)"
+    assert what.startswith("no order of the dense layers fits")
+    needs = "but the attention needs (m, T, 4)"
     for shape in ((40, 3, 2), (3, 5)):
-        assert list(reasons({}, np.ones(shape))) == [f"inputs of shape {shape}, {takes}"]
+        assert list(reasons({}, np.ones(shape))) == [f"the inputs have shape {shape}, {needs}"]
     three = {"kernel": np.ones((5, 3)), "bias": np.ones(3)}
-    assert reasons({"a_last": three}) == {"3 outputs, where the bound is on a scalar": ()}
+    assert reasons({"a_last": three}) == {
+        "the network has 3 outputs, but the bound needs a scalar output": ()
+    }
     assert applicable(params | {"a_last": three}, readout=np.eye(3)[0]).reasons == ()
     (what,) = reasons({}, dense=[("nowhere", "relu")])
     assert what.startswith("no parameter nowhere/kernel")
     broken = {"kernel": np.full((D, 5), np.nan), "bias": np.ones(5)}
-    assert reasons({"first": broken}) == {"values that are not finite": ("first/kernel",)}
-    assert reasons({"qkv": same})["query, key and value in one matrix"] == (
+    assert reasons({"first": broken}) == {"some values are NaN or infinite": ("first/kernel",)}
+    assert reasons({"qkv": same})["one matrix contains query, key and value"] == (
         "qkv/bias",
         "qkv/kernel",
     )
-    assert reasons({"cls": np.ones(D)}) == {"leaves that are not mapped": ("cls",)}
+    assert reasons({"cls": np.ones(D)}) == {
+        "some leaves belong to no attention or dense layer": ("cls",)
+    }
     state = {"params": params, "batch_stats": {"norm": {"mean": np.ones(D), "var": np.ones(D)}}}
     assert list(_reasons(applicable(state)).values()) == [("batch_stats/norm",)]
     stacked = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), params["attend"])
-    assert "more than one block" in reasons({"attend": stacked})
+    assert "the model has more than one block" in reasons({"attend": stacked})
     with pytest.raises(ValueError, match="expected all entries"):
         applicable(params, np.full((2, 3, D), np.nan))
 
