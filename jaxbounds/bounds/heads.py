@@ -43,7 +43,7 @@ RUN = (
     " enough heads and a small step; the weights do not show these conditions, but"
     " `multihead.descent_certificate` computes the number of heads"
 )
-FUNCTION = "whether the network computes model (2) of U and W: only the names U, W suggest it"
+FUNCTION = "whether the network computes model (2) of U and W: only the names U and W suggest this"
 
 AGREE = 1e-3
 """A network's outputs count as the outputs of model (2) if they differ by at most this value,

@@ -108,7 +108,10 @@ def _span(model: Any, X: Any, **options: Any) -> PaperBound:
     found = span.applicable(leaves_by_path(model), X, **options)
     if found.bound is None:
         return replace(TOKENS, reasons=found.reasons, details=found)
-    unseen = ("connections that bypass the first layer, tokens not from N(0, I), other labels",)
+    unseen = (
+        "connections that bypass the first layer, tokens not drawn from N(0, I), labels of another "
+        "task",
+    )
     return replace(TOKENS, unseen=unseen, value=found.bound.average, trivial=0.0, from_size=1,
         to_size=math.prod(X.shape[1:]) - 1, details=found,
     )  # fmt: skip

@@ -56,7 +56,7 @@ def audit(
             import jaxbounds.certification  # noqa: F401 - names a missing package
         except ModuleNotFoundError as problem:
             raise Refused(
-                f"{problem}, for certify={certify}. Try --no-certify, which leaves certificates out"
+                f"{problem}, for certify={certify}. Try --no-certify, which omits the certificates"
             ) from problem
     place = out or Path("results") / f"audit-{selection.papers[0].id}"
     run = audited(selection, options, place, jobs=jobs)
@@ -78,7 +78,7 @@ def audit(
     say(f"written to {place}: {words}", errors=False)
     if run.status:
         say(
-            "some verdicts are not as recorded or claimed: check these verdicts before you send "
-            "the audit"
+            "some verdicts differ from the recorded verdicts or from the claims: check them before "
+            "you send the audit"
         )
     return run.status

@@ -96,7 +96,9 @@ def show(
     files = tuple(word for word in words if word.endswith(".py"))
     name, imports = " ".join(word for word in words if word not in files), (*imports, *files)
     if not name:
-        raise Refused(f"{words=} name no statement. Try jaxbounds show multihead.lemma1.hessian")
+        raise Refused(
+            f"{words=} contain no statement's name. Try jaxbounds show multihead.lemma1.hessian"
+        )
     explained = papers_with(name, _papers(name, imports))
     figures = list(about_figure(name))
     chosen, papers = _statements(name, explained, figures, imports, kind)

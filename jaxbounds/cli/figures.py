@@ -58,7 +58,9 @@ def about_figure(name: str, /) -> Iterator[Text]:
             told = True
             yield _commands(paper, experiment)
     if not told:
-        raise Refused(f"figure={name!r} is in no paper. Try jaxbounds run, which lists them")
+        raise Refused(
+            f"figure={name!r} is in no paper. Try jaxbounds run, which lists all experiments"
+        )
 
 
 def _commands(paper: str, experiment: Experiment) -> Text:

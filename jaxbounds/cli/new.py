@@ -33,12 +33,14 @@ def _paper_id(folder: Path) -> str:
     name = folder.resolve().name
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise Refused(
-            f"name={name!r} is no id of a paper, which also names a Python package. "
-            f"Try a name of lower-case letters, digits and _ that begins with a "
+            f"name={name!r} cannot be a paper's id, which must be a valid name of a Python "
+            f"package. Try a name of lower-case letters, digits and _ that begins with a "
             f"letter"
         )
     if name in PAPERS or name in sys.stdlib_module_names or _installed(name):
-        raise Refused(f"name={name!r} is the name of another module or paper. Try another name")
+        raise Refused(
+            f"name={name!r} is already the name of another module or paper. Try another name"
+        )
     return name
 
 

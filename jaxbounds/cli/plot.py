@@ -54,7 +54,8 @@ def plot(
         return _plot_slack(folder, patterns, imports)
     if patterns:
         raise Refused(
-            f"{folder} holds no verdicts, but patterns={patterns} select verdicts. Try no patterns"
+            f"folder={folder} holds no verdicts, but patterns={patterns} select verdicts. Try the "
+            "folder alone"
         )
     dataset = load(folder / "result.nc")
     answer(folder=str(folder))
@@ -79,7 +80,8 @@ def _plot_slack(folder: Place, patterns: tuple[str, ...], imports: tuple[str, ..
     unknown = judged - {s.id for s in known}
     if unknown:
         console.print(
-            f"not drawn, because --import does not name their paper: {', '.join(sorted(unknown))}"
+            f"not drawn: {', '.join(sorted(unknown))}. Try --import with the paper of these "
+            "statements"
         )
     return 0
 

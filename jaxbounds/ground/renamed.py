@@ -18,7 +18,8 @@ def renamed(module: str, names: Mapping[str, str], /) -> Callable[[str], Any]:
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         warnings.warn(
-            f"{module}.{name} is now called {names[name]}; the next release drops the old name",
+            f"{module}.{name} is now called {names[name]}; the next release removes the old name. "
+            "Try the new name",
             DeprecationWarning,
             stacklevel=2,
         )

@@ -145,9 +145,9 @@ def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
         takes, gives = _widths(parts)
         fits, does = ("possible", "keeps") if takes == gives else ("none", "changes")
         where = f"attention at {path or 'the top'}"
-        seen.append(f"residual connections: {fits} around {where}, it {does} the width")
+        seen.append(f"residual connections: {fits} around {where}, because it {does} the width")
     rest = "masks, dropout, positions that the model adds, layers used twice"
-    return (*seen, rest, f"token {cls} is read")
+    return (*seen, rest, f"only the output at token {cls} is used")
 
 
 def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
@@ -243,7 +243,11 @@ def fold(
     networks = (extract_network(flat, attention=path, dense=o, cls=cls) for o in options)
     try:
         if not compared:
-            assumed = () if dense else (f"activations: taken as {DEAREST}, which bounds them all",)
+            assumed = (
+                ()
+                if dense
+                else (f"activations: taken as {DEAREST}, because its bound holds for all of them",)
+            )
             return Folded(next(networks), (), (*unseen, *assumed))
         network, difference = _matching(networks, *compared)
     except ValueError as problem:

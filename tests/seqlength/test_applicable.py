@@ -135,7 +135,10 @@ def test_two_pre_ln_blocks_of_linen_give_every_reason_at_once():
     assert all(reason.change for reason in found.reasons)
     said = str(found)
     assert "at blocks_0/ln1, blocks_0/ln2, blocks_1/ln1" in said and "multi_layer." in said
-    assert "residual connections: possible around attention at blocks_0/attention, it keeps" in said
+    assert (
+        "residual connections: possible around attention at blocks_0/attention, because it keeps"
+        in said
+    )
     # Shapes alone have the same reasons, and one more.
     assert set(_reasons(applicable(shapes))) == {
         *_two_blocks(""),

@@ -101,12 +101,13 @@ def refuse_types(what: str, leaves: Iterable[tuple[str, Any]], /, *, stored: boo
     for path, leaf in leaves:
         if bits_of(leaf.dtype) < 8:
             raise Refused(
-                f"{what}{path} has type={leaf.dtype}, which XLA does not pass from one program to "
-                "the next. Try int8, and convert inside the step"
+                f"{what}{path} has type={leaf.dtype}, but XLA cannot pass this type from one "
+                "program to the next. Try int8, and convert inside the step"
             )
         if stored and not is_key(leaf) and not can_be_stored(np.dtype(leaf.dtype)):
             raise Refused(
-                f"{what}{path} has type={leaf.dtype}, which no file can store. Try folder=None"
+                f"{what}{path} has type={leaf.dtype}, but a file cannot store this type. Try "
+                "folder=None"
             )
 
 

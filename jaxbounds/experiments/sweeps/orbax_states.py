@@ -66,7 +66,8 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
     if more := written - _kinds(wanted):
         held = ", ".join(f"{dtype} of shape {shape}" for dtype, shape in sorted(more))
         raise Refused(
-            f"folder={place} holds leaves that like= lacks: {held}. Try the stored state as like="
+            f"folder={place} holds leaves that like= lacks: {held}. Try like= with all leaves of "
+            "the stored state"
         )
     return with_leaves(like, jax.tree.leaves(found))
 
