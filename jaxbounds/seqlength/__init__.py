@@ -10,7 +10,7 @@ J. Trauger, A. Tewari: Sequence Length Independent Norm-Based Generalization Bou
   complexity from below.
 - Section 5: `masking`.
 - Section 6: `sparse_majority`, `majority_model`, `trends`, and the folder `experiments`.
-- Bounds from other papers: `comparisons`.
+- The module `comparisons` holds bounds from other papers.
 - A trained network: `extract_norms`, `network_bound`, `certificate`. A network of any library:
   `parameters`, `fold`, `certificate.applicable`.
 

@@ -32,8 +32,8 @@ def attention_rademacher_lower(
 
     The ascent treats each sigma, sign s and coordinate j separately. The ascent starts at
     `restarts` random matrices and at W_QK = 0 (uniform attention). From each start the ascent makes
-    `steps` normalised gradient steps. After each step, the ascent projects W_QK onto the ball
-    ||W_QK||_{1,1} <= B_QK. The result uses the best value of all starts and steps.
+    `steps` normalised gradient steps. After each step, the ascent projects W_QK onto the
+    ball ||W_QK||_{1,1} <= B_QK. The result uses the best value of all starts and steps.
 
     Raises:
         Refused: if m < 1, draws < 2, or B_QK is not positive.

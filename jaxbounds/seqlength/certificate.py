@@ -2,7 +2,8 @@
 
 The norms of a trained network depend on the data. A certificate therefore rounds each norm up to
 the next number of the grid 2^j B_0 (j = 0, 1, ..). The certificate divides the failure probability
-delta among all j (a union bound). Without the union bound the computed value is only a diagnostic.
+delta among all j (a union bound). Without a union bound over the possible norms, the computed value
+is not a certified bound, only a diagnostic.
 """
 
 import math
@@ -121,8 +122,8 @@ def generalization_certificate(
         network: a network from `extract_norms.extract_network`.
         X: the training inputs.
         readout: a vector with one entry per output; the loss depends on the outputs only through
-            the scalar readout . outputs. For two-class cross entropy use [-1, 1], where `lipschitz`
-            is 1.
+            the scalar readout . outputs. For the cross entropy of two classes use [-1, 1] as the
+            interval of outputs; then `lipschitz` is 1.
         loss_range: the length of an interval that contains the loss; clip an unbounded loss.
         lipschitz: the Lipschitz constant of the loss as a function of readout . outputs.
         delta: the allowed probability of failure.

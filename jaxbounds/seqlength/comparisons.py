@@ -45,8 +45,8 @@ class Setting:
         d: the embedding dimension.
         B_x: the largest l_2 norm of a token.
         B_QK: the bound on ||W_QK||_{1,1}. In the log(T) bound, B_QK bounds ||W_QK||_{2,1} over
-            rows; in parameter counting, B_QK bounds ||W_QK||_F. Both norms are at most
-            ||W_QK||_{1,1}, so this choice favours the paper's bound.
+            rows; in parameter counting, B_QK bounds ||W_QK||_F. Both norms are at
+            most ||W_QK||_{1,1}, so this choice favours the paper's bound.
         heads: H, the number of heads.
         outer: the norms of the matrices around the attention weights.
         hidden_constant: the constant factor that the O(.) of the log(T) bound hides.
@@ -99,7 +99,7 @@ def sharpened_bound(setting: Setting, /) -> float:
 
 
 def same_method_bound(setting: Setting, /) -> float:
-    """Compute the bound from the printed Lemma 3.6, with the same chaining as the log(T) bound."""
+    """Compute the bound from the printed Lemma 3.6, by the chaining that gives the log(T) bound."""
     s = setting
     return _bound(s, at_scale(lemma_3_6, s.B_QK * s.B_x, k=s.d, d=s.d))
 

@@ -60,7 +60,7 @@ def inverse_square(A: ArrayLike, m: ArrayLike, B: ArrayLike, /) -> Values | Arra
 
 @np.errstate(divide="ignore", invalid="ignore")
 def interior_value(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
-    """Compute B a + b + b ln(B (1 - a) / b), the bracket at delta = b / (1 - a) (Appendix C).
+    """Compute B a + b + b ln(B (1 - a) / b), Dudley's bracket at delta = b / (1 - a) (Appendix C).
 
     If this delta is not in (0, B), the value is no bound: it can be negative or NaN (erratum E5). 0
     ln(1/0) counts as 0.
@@ -84,9 +84,9 @@ def best_delta(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
 def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """Minimise delta + (B - delta) a + b ln(B / delta) over 0 < delta <= B.
 
-    Dudley's bound minimises this expression for a covering number with ln N = A / epsilon^2 and an
-    offset a (Appendix C). The minimum is `interior_value` if the minimiser `best_delta` is below B.
-    Otherwise the minimum is B, at delta = B.
+    For a covering number with ln N = A / epsilon^2 and an offset a (Appendix C), Dudley's bound is
+    the minimum of this expression over delta. The minimum is `interior_value` if the minimiser
+    `best_delta` is below B. Otherwise the minimum is B, at delta = B.
     """
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)
@@ -150,7 +150,7 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
 
 
 def best_certified(log_covering: LogCovering, m: int, B: float, /) -> float:
-    """Return the least of Dudley's bound, chaining, the one-scale bound and B.
+    """Return the least of four bounds: Dudley's bound, chaining, the bound with one scale, and B.
 
     Dudley's bound minimises 4 delta plus 12 times the integral over delta. The one-scale bound uses
     a single cover and Massart's lemma. The value is certified, and all constants are explicit.

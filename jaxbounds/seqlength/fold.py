@@ -3,7 +3,7 @@
 If the model does not fit, this module lists every reason. Parameters do not show residual
 connections, masks and activations. If the caller gives the model's outputs, the module finds out
 whether the model has parts that the parameters do not show. Without the model's outputs, the module
-lists these parts as unseen, because the model may have them.
+lists skip connections and other parts that it cannot see, because the model may have them.
 """
 
 import itertools
@@ -30,7 +30,8 @@ BLOCKS = (
     " unit ball after each, without residual connections"
 )
 MOST = 243
-"""The module compares at most this many combinations of activations with the outputs.
+"""To identify activations, the module compares at most this many combinations of activations with
+the model's outputs.
 
 Three activations for each of five layers give 243 combinations. A larger number tries deeper
 networks and takes more time.
@@ -46,7 +47,7 @@ number is larger.
 AGREE = 1e-3
 """The largest relative difference between float32 and float64 outputs that counts as agreement.
 
-A larger number accepts more wrong networks.
+A larger number accepts more networks that are no copy of the model.
 """
 
 
@@ -90,7 +91,10 @@ def _by_head(parts: dict[str, Leaves], heads: int) -> dict[str, Leaves]:
 
 
 def _orders(shapes: Mapping[str, tuple[int, ...]], width: int) -> tuple[tuple[str, ...], ...]:
-    """List at most two orders in which each layer's output width fits the next layer."""
+    """List at most two possible orders of the layers.
+
+    In a possible order, the output width of each layer equals the input width of the next.
+    """
 
     @cache
     def after(width: int, left: frozenset[str]) -> tuple[tuple[str, ...], ...]:
@@ -198,7 +202,7 @@ def fold(
             `dense` is empty, the widths decide the order.
         heads: the number of heads, needed if projections are matrices and no module has
             `num_heads`.
-        cls: the index of the token whose output the network uses.
+        cls: the index of the output token that the network uses (the [CLS] token).
         X: the inputs of the attention layer, with shape (m, T, d).
         outputs: the model's own outputs on `X`. The function chooses the activations that reproduce
             these outputs. Agreement means a largest difference of at most a thousandth of the

@@ -12,8 +12,8 @@ def deviation(c: ArrayLike, m: int, delta: float, /, *, sharp: bool = True) -> V
     """Compute the tail 3 c sqrt(2 ln(3/delta) / m), or as printed 4 c sqrt(2 ln(4/delta) / m).
 
     The loss has values in [-c, c]. The proof uses McDiarmid's inequality three times, each time at
-    delta/3: for both signs of the gap, and for the Rademacher complexity Rad. The deviation of the
-    empirical Rademacher complexity Rad enters the bound twice.
+    delta/3: for both signs of the gap, and for the Rademacher complexity Rad. The bound on the
+    generalization gap contains the deviation of the empirical Rademacher complexity Rad twice.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

@@ -1,10 +1,10 @@
 """The paper's bounds on the logarithm of covering numbers of {x -> W x}, W in R^{k x d}.
 
-The argument x of every function is B_w B_x / epsilon, where epsilon is the radius of the cover. A
-function computes on the host in float64, or under a JAX trace of x and the dimensions. The
-docstring of a function names the norms that B_w and B_x bound. If the log size is C / epsilon^2, as
-in Theorem 4.1 and Corollary 4.2.1, then C is the value at x = B_w B_x. `at_scale` turns a bound
-into a function of epsilon for Dudley's integral.
+The argument x of every function in this module is B_w B_x / epsilon, where epsilon is the radius of
+the cover. A function computes on the host in float64, or under a JAX trace of x and the dimensions.
+The docstring of a function names the norms that B_w and B_x bound. If the log size is C /
+epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value at x = B_w B_x. `at_scale`
+turns a bound into a function of epsilon for Dudley's integral.
 """
 
 import math
@@ -44,8 +44,8 @@ def _checked(x: ArrayLike, **dimensions: Count) -> Any:
 def sparsity_needed(x: ArrayLike, /) -> Values | Array:
     """Return the least whole K with B / (1 + sqrt K) < epsilon, for x = B / epsilon; 0 if x < 1.
 
-    For x >= 1 the number of terms is K = floor((x - 1)^2) + 1 <= x^2, so Lemmas 3.3 and 3.6 need no
-    rounding up.
+    For x >= 1 the number of terms is K = floor((x - 1)^2) + 1 <= x^2, so x^2 terms suffice in
+    Lemmas 3.3 and 3.6 even without rounding up.
 
     Raises:
         Refused: if x is negative or not finite.
@@ -57,8 +57,8 @@ def sparsity_needed(x: ArrayLike, /) -> Values | Array:
 def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.3's bound d x^2 ln(2k + 1).
 
-    The result bounds the log covering number for the argument x = B_w B_x / epsilon, if
-    ||W||_{1,infinity} <= B_w (columns) and inputs have l_1 norm at most B_x. All constants are
+    The result bounds the log covering number for the argument x = B_w B_x / epsilon,
+    if ||W||_{1,infinity} <= B_w (columns) and inputs have l_1 norm at most B_x. All constants are
     explicit; no O(.) hides any of them.
 
     Raises:
@@ -94,8 +94,8 @@ def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute Lemma 3.4 with constants: `lemma_3_5_explicit` at the d points B_x e_i, q = 2.
 
-    The result bounds the log covering number for the argument x = B_w B_x / epsilon, if
-    ||W^T||_{2,1} <= B_w (rows) and inputs have l_1 norm at most B_x.
+    The result bounds the log covering number for the argument x = B_w B_x / epsilon,
+    if ||W^T||_{2,1} <= B_w (rows) and inputs have l_1 norm at most B_x.
     `linear_covers.cover_by_truncation` builds another cover for Lemma 3.4, without Lemma 3.5.
     """
     return lemma_3_5_explicit(x, k=k, points=d)
@@ -106,9 +106,9 @@ def lemma_3_5_explicit(
 ) -> Values | Array:
     """Compute Lemma 3.5 with constants: floor(q x^2) ln(2 k N levels + 1), and 0 for x < 1.
 
-    The result bounds the log covering number for the argument x = B_w B_x / epsilon, if
-    ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. Here q = `ratio` > 1
-    and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` builds the cover and
+    The result bounds the log covering number for the argument x = B_w B_x / epsilon,
+    if ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. Here q = `ratio` >
+    1 and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` builds the cover and
     contains the proof. All constants are explicit; no O(.) hides any of them.
     """
     scale, xp = _checked(x, k=k, points=points), array_module(x, k, points)
@@ -136,9 +136,9 @@ def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
     """Compute ln(2^s C(N, s)), s = floor(x^2 / 4), a lower bound on covers of one-row maps.
 
     Every cover of one-row maps on N <= d orthonormal points (B_x = 1, x = B_w / epsilon) has at
-    least this log size. The rows (B_w / sqrt s) times a sum of s signed points differ by B_w / sqrt
-    s >= 2 epsilon at some point. Every open ball of radius epsilon therefore contains at most one
-    of the constructed rows.
+    least this log size. The rows of the packing are (B_w / sqrt s) times a sum of s signed points.
+    Two such rows differ by B_w / sqrt s >= 2 epsilon at some point. Every open ball of radius
+    epsilon therefore contains at most one of the constructed rows.
     """
     scale, xp = _checked(x, points=points), array_module(x, points)
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, points) else scipy.special.gammaln
@@ -153,8 +153,8 @@ def lemma_3_5_corrected_leading(
 ) -> Values | Array:
     """Compute hidden_constant x^2 ln(k N), the bound of Edelman et al. for N = m T tokens.
 
-    The result bounds the log covering number for the argument x = B_w B_x / epsilon, if
-    ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. It grows with the
+    The result bounds the log covering number for the argument x = B_w B_x / epsilon,
+    if ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. It grows with the
     sequence length T. The paper does not state the hidden constant. The default 1 gives the leading
     term, which is not certified.
     """
@@ -205,9 +205,9 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
     """Compute ln(volume of [-x, x]^k / volume of the l_2 unit ball in R^k), but at least 0.
 
     The value is a lower bound on the log size of every cover of maps whose images of one input fill
-    the cube [-B, B]^k, x = B / epsilon. The class whose *rows* have l_1 norm at most B is an
-    example, with the input e_1. Another example is the class of one row with entries at most B, on
-    the l_2 unit ball of R^k.
+    the cube [-B, B]^k, x = B / epsilon. The class of matrices with *rows* of l_1 norm at most B is
+    an example: its images of the input e_1 fill the cube. Another example is the class of one row
+    with entries at most B, on the l_2 unit ball of R^k.
     """
     scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma

@@ -50,7 +50,7 @@ class LogarithmicEntropy(NamedTuple):
     letters: float
 
     def argument(self, epsilon: float) -> float:
-        """Compute s(epsilon), the argument of the bound's logarithm, for epsilon <= kappa."""
+        """Compute s(epsilon), the argument of the logarithm in the bound, for epsilon <= kappa."""
         return self.letters * (2.0 * math.log2(self.kappa / epsilon) + 3.0) + 1.0
 
 
@@ -74,9 +74,9 @@ def logarithmic_dudley(
 ) -> float:
     """Minimise delta + (B - delta) sqrt(ln(signs) / m) + int_delta^B sqrt(ln N / m) over delta.
 
-    The value is at most B. Each member of the cover gives `signs` functions (one for each sign and
-    coordinate), as in Appendix C. The Rademacher complexity is at most 12 times the value
-    (`dudley.CERTIFIED`). All constants are explicit; no O(.) hides any of them.
+    The value is at most B. For each member of the cover, the class contains `signs` functions, one
+    for each sign and coordinate (Appendix C). The Rademacher complexity is at most 12 times the
+    value (`dudley.CERTIFIED`). All constants are explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if m < 1, B or kappa is not positive, or there is no sign.
@@ -117,9 +117,9 @@ def corollary_D_0_2_explicit(
 ) -> float:
     """Compute 2 B min(B_x, 12 E), Corollary D.0.2 with its logarithms.
 
-    E is the minimum in Dudley's bound with c = 1, in closed form (`logarithmic_dudley`). `product`
-    is B = B_w B_Wc L_sigma B_Wv over columns (erratum E4). The value is certified, and all
-    constants are explicit.
+    E is the minimum in Dudley's bound with c = 1, in closed form (`logarithmic_dudley`). The
+    argument `product` is B = B_w B_Wc L_sigma B_Wv, with the norms of B over columns (erratum E4).
+    The value is certified, and all constants are explicit.
     """
     entropy = entropy_D_0_2(B_x, B_QK, d, softmax_constant=softmax_constant)
     E = logarithmic_dudley(entropy, m, B_x, signs=2 * d)
@@ -156,7 +156,7 @@ def corollary_F_0_2_explicit(
 ) -> float:
     """Compute Corollary F.0.2 with its logarithms: 12 times the minimum in Dudley's bound.
 
-    The value is at most B_w.
+    The largest certified norm is at most B_w.
 
     Here B_w bounds ||w||_2 and is a field of `norms`. The output tokens of every layer are in the
     l_1 unit ball. The value is certified, and all constants are explicit.

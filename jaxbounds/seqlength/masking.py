@@ -59,9 +59,9 @@ def theorem_5_1_leading(
 ) -> Array | np.ndarray | np.float64:
     """Compute 2 hidden_constant sqrt K max_s Rad(class_s), the leading term of Theorem 5.1.
 
-    The paper hides the logarithms. The contraction inequality of Foster and Rakhlin contains powers
-    of log m and the *worst-case* Rademacher complexity over all samples of this size. The value is
-    not certified.
+    The paper's O(.) hides the logarithms of this bound. The contraction inequality of Foster and
+    Rakhlin contains powers of log m and the *worst-case* Rademacher complexity over all samples of
+    this size. The value is not certified.
 
     Raises:
         Refused: if K < 2.

@@ -1,7 +1,7 @@
 """The Transformer of Section 2.6: pure functions, and Flax modules around them.
 
-Weights are named and shaped as in Section 4.1: W_c in R^{k x d}, W_v in R^{d x k}, W_QK in R^{d x
-d}. W_QK is the merged W_Q W_K^T. The printed shape R^{d x T} of W_Q and W_K would make the
+The weights have the names and shapes of Section 4.1: W_c in R^{k x d}, W_v in R^{d x k}, W_QK in
+R^{d x d}. W_QK is the merged W_Q W_K^T. The printed shape R^{d x T} of W_Q and W_K would make the
 parameters depend on T. The scores have no factor 1/sqrt(d_k); the user multiplies W_QK by this
 factor.
 """
@@ -72,8 +72,8 @@ def block(
 ) -> Tokens:
     """Compute g^(i+1) = Pi(sigma(Pi(f(g^(i); W^(i)))) W_c); Pi projects rows on the l_2 ball.
 
-    `layer` holds "W_QK", "W_v", "W_c". Pi divides v by max(1, ||v|| / radius); it is not layer
-    normalisation.
+    The dictionary `layer` holds the weight matrices "W_QK", "W_v" and "W_c". Pi divides v by
+    max(1, ||v|| / radius); it is not layer normalisation.
     """
     mixed = project_rows(attend(g, layer["W_QK"]) @ layer["W_v"], radius)
     return project_rows(activation(mixed) @ layer["W_c"], radius)

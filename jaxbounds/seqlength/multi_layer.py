@@ -26,10 +26,10 @@ class Budget(NamedTuple):
     """The result of Lemma E.1: the division of the scale epsilon among the covers.
 
     Attributes:
-        log_covering: the total log size of the cover.
+        log_covering: the logarithm of the size of the product cover of all matrices.
         scales: the scale epsilon_i of each term's cover.
-        shares: the fraction of epsilon and of the log size that each term uses; the fractions sum
-            to 1.
+        shares: the fraction of epsilon, and of the cover's log size, that belongs to each term; the
+            fractions sum to 1.
     """
 
     log_covering: Values | Array
@@ -38,7 +38,7 @@ class Budget(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The log sizes of the covers of a network's matrices, and their effects on the output.
+    """The log size of each matrix's cover, and the effect of the matrix's error on the output.
 
     Attributes:
         names: the name of each matrix.
@@ -249,7 +249,8 @@ def constants_4_2_1_corrected(
 
     Every matrix has ||.||_{1,1} at most B (Lemma 3.6). The paper uses ln(2dk + 1) for every matrix.
     The constant of W_QK needs the logarithm ln(2d^2 + 1), which is larger than the printed
-    logarithm for k < d (erratum E11). `B_w_1` bounds ||w||_1 if that bound is not B.
+    logarithm for k < d (erratum E11). The number `B_w_1` bounds ||w||_1, if this bound differs from
+    B.
     """
     constants = _per_matrix(lemma_3_6, B, d, k)
     return constants if B_w_1 is None else constants._replace(w=lemma_3_6(B_w_1, k=1, d=d))

@@ -6,9 +6,10 @@ l_1 norm at most B turns U into
 
     U' = B L_sigma U + max|bias| / sqrt m.
 
-The first term of U', B L_sigma U, doubles unless sigma is odd. For the attention layer, U = sum_h
-B_{V,h} E_h + max|offset| / sqrt m, where h runs over the heads. Here B_{V,h} is the largest l_1
-norm of a column of the values, and E_h is the complexity of the attention.
+The first term of the network's bound U', B L_sigma U, doubles unless the activation sigma is odd.
+For the attention layer, U = sum_h B_{V,h} E_h + max|offset| / sqrt m, where h runs over the heads.
+Here B_{V,h} is the largest l_1 norm of a column of the values, and E_h is the complexity of the
+attention.
 """
 
 import math

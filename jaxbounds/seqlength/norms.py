@@ -84,8 +84,8 @@ def operator_norm_lower(
     """Estimate ||W||_{q->p} from below, for the pairs (q, p) without a closed form.
 
     Boyd's power iteration x <- dual of W^T (dual of W x) starts at `starts` random vectors. The
-    value never decreases along an iteration. `jaxbounds.numerics.norms.induced_norm` has the closed
-    forms.
+    computed lower bound on the norm never decreases from one iteration to the next.
+    `jaxbounds.numerics.norms.induced_norm` has the closed forms.
 
     Raises:
         Refused: if q or p is below 1.

@@ -40,7 +40,7 @@ Bound = Callable[[int], float]
 
 
 class Onset(NamedTuple):
-    """The bounds of one theorem as functions of the sample size, and their trivial value.
+    """The bounds of one theorem as functions of the sample size, and the bounds' trivial value.
 
     Attributes:
         printed: a function that computes the paper's bound. If the paper prints O(.), the bound has
@@ -65,11 +65,12 @@ def _constant(terms: Terms) -> float:
 
 
 def onsets(setting: Setting, /, *, layers: int = 2, words: int = 10) -> dict[str, Onset]:
-    """Return for every main theorem its bounds as functions of the sample size, at one setting.
+    """Return every main theorem's bounds as functions of the sample size.
 
-    Norms that `setting` does not contain are 1; k = d, and K = `words`. The bound that Theorem 4.2
-    prints is false (erratum E10). For Theorem 5.1, the printed bound has the factor sqrt(K) without
-    its logarithms. The sharpened bounds are certified.
+    All bounds have the same norms and dimensions. Norms that `setting` does not contain are 1; k =
+    d, and K = `words`. The bound that Theorem 4.2 prints is false (erratum E10). For Theorem 5.1,
+    the printed bound has the factor sqrt(K) without its logarithms. The sharpened bounds are
+    certified.
     """
     return _onsets(setting, layers, words)
 

@@ -87,12 +87,13 @@ def lemma_e_2(
 ) -> Float[Array, "*layers"]:
     """Compute the right-hand side of Lemma E.2.
 
-    The right-hand side is c + L B_c B_v (1 + 2 s r^2 B_QK) input + s r^2 L B_c B_v QK + L B_c v.
-    Here c, input, QK and v are the fields of `parts`, and L = `L_sigma`. The factor s =
-    `softmax_constant` is 2 in the paper and 1 in the sharpened version. The radius r = `radius` is
-    the largest token norm of the inputs. The paper sets r = 1, which is false for the first block
-    if tokens are longer (erratum E9). All constants are explicit; no O(.) hides any of them. The
-    fields of `parts` and `radius` may have a leading axis for the layers.
+    The right-hand side of Lemma E.2 is c + L B_c B_v (1 + 2 s r^2 B_QK) input + s r^2 L B_c B_v
+    QK + L B_c v. Here c, input, QK and v are the fields of `parts`, and L = `L_sigma`. The factor s
+    = `softmax_constant` is 2 in the paper and 1 in the sharpened version. The radius r = `radius`
+    is the largest token norm of the inputs. The paper sets the token norm r to 1. This value is
+    false for the first block if the inputs are longer than 1 (erratum E9). All constants are
+    explicit; no O(.) hides any of them. The fields of `parts` and `radius` may have a leading axis
+    for the layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v

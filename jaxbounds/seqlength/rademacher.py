@@ -1,8 +1,8 @@
 """Empirical Rademacher complexities: exact by enumerating the signs, or by Monte Carlo.
 
 Rad_m(F, S) = E_sigma sup_f (1/m) sum_i sigma_i f(x_i) (Section 2.3), always with the factor 1/m.
-A function's argument is the matrix of values for a finite class, and the support function for an
-infinite class.
+The argument of a function of this module is the matrix of values for a finite class, and the
+support function for an infinite class.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ A larger number takes more time: each additional point doubles it.
 
 
 class Estimate(NamedTuple):
-    """A Monte Carlo mean and its standard error."""
+    """Hold the mean of a Monte Carlo estimate, and the mean's standard error."""
 
     mean: Scalar
     standard_error: Scalar

@@ -62,7 +62,9 @@ class OuterNorms:
 
     @property
     def peeled(self) -> float:
-        """The bounds' factor of the attention class's complexity E: B if sigma is odd, else 2 B."""
+        """The factor of the attention class's complexity E in the bounds: B if sigma is odd, else 2
+        B.
+        """
         return self.product * (1.0 if self.odd else 2.0)
 
 
@@ -125,7 +127,7 @@ def attention_expectation(
     """Compute Appendix C's last display, b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
     If the minimiser delta is not in (0, B_x), the value can be negative or NaN (erratum E5).
-    Earlier versions of the library gave this name to `attention_expectation_corrected`.
+    In earlier versions of the library, this name meant `attention_expectation_corrected`.
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
 
@@ -173,7 +175,7 @@ def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
 
     The printed alpha is too small by the factor sqrt 2 (erratum E7).
 
-    Earlier versions of the library gave this name to `alpha_4_1_1_corrected`.
+    In earlier versions of the library, this name meant `alpha_4_1_1_corrected`.
     """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)
@@ -183,7 +185,7 @@ def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
 def alpha_4_1_1_corrected(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """Compute the corrected alpha = 2 B_QK sqrt(ln(2 d^2 + 1)) of Corollary 4.1.1.
 
-    The norm bound is ||W_QK||_{1,1} <= B_QK.
+    The class has W_QK with entrywise norm ||W_QK||_{1,1} <= B_QK.
     """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)

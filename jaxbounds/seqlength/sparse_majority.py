@@ -2,8 +2,8 @@
 
 A sequence of T bits has label 1 if more than half of its bits at the hidden indices I are 1. The
 task embeds the bits 0 and 1 as two orthogonal vectors. The task then appends a [CLS] token and adds
-a positional code to all T + 1 tokens. The options cover the differences between the paper and its
-public code.
+a positional code to all T + 1 tokens. The options of the data include both the paper's description
+and the variants in its public code.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Task(NamedTuple):
 
     Attributes:
         base: the token of a 0 at each position; the [CLS] token comes last.
-        difference: the vector that a 1 adds to the token.
+        difference: the vector that is added to a token if the token's bit is 1.
         relevant: the hidden indices I.
     """
 

@@ -1,4 +1,4 @@
-"""Theorem 5.1 with explicit constants: from scalar complexities to the cross entropy.
+"""Theorem 5.1 with explicit constants: scalar complexities bound the cross entropy's complexity.
 
 *In l_2.* Maurer (2016) proves, for h_i that are L-Lipschitz in l_2, the inequality E sup sum_i
 sigma_i h_i(f(x_i)) <= sqrt(2) L E sup sum_{i,s} sigma_{is} f_s(x_i). The cross entropy is
@@ -6,14 +6,16 @@ sqrt(2)-Lipschitz in l_2. Its complexity is therefore at most 2 sum_s Rad(F_s) <
 Rad(F_s), without a logarithm.
 
 *In l_infinity*, Foster and Rakhlin (2019) prove an inequality without stating its constant. Three
-steps make this constant explicit. R is the largest Rademacher complexity of any class F_s on any m
-points. Values lie in [-B, B].
+steps make this constant explicit. The number R is the largest Rademacher complexity of any scalar
+class F_s on any m points. Values lie in [-B, B].
 
 1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: if more than m
-   points were shattered, then R >= g. Repeat each point q = floor(m / n) >= m / (2n) times or once
+  points were shattered with margin g, then R >= g. Repeat each point q = floor(m / n) >= m / (2n)
+  times or once
    more. The random signs of one point's copies add up to S with E|S| >= sqrt(q / 2) (Szarek). So m
    R >= n g sqrt(q / 2) >= (g / 2) sqrt(m n).
-2. Let M be a 2-separated set of functions from n points to b levels. Let M shatter at most d
+2. Let M be a 2-separated set of functions from n points to b integer levels: any two functions of M
+  differ by at least 2 at some point. Let M shatter at most d
    points, with values at least 1 above or below integer levels. Then |M| < 2 (n (b-1)(b-2))^r for
    the least r with 2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). The proof divides p n
    (b-1)(b-2) functions into pairs. In some p of these pairs, the two functions have the same two
@@ -56,8 +58,8 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
 def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
     """Compute floor(4 m R^2 / margin^2), a bound on the number of points shattered with `margin`.
 
-    The result is infinite for margin <= R. R bounds the Rademacher complexity on every sample of m
-    points, also with repeated points.
+    The bound on the number of shattered points is infinite for margin <= R. The number R bounds the
+    Rademacher complexity on every sample of m points, and a sample may repeat a point.
     """
     g = np.asarray(margin, float)
     return np.where(g > R, np.floor(4.0 * m * np.square(R) / g**2), np.inf)
@@ -88,7 +90,10 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
 
 
 def scalar_entropy(R: float, m: int, B: float, /) -> LogCovering:
-    """Bound ln N_infinity(F_s, epsilon, m) by this module's steps; infinite for epsilon <= 4 R."""
+    """Bound ln N_infinity(F_s, epsilon, m) by the module's three steps.
+
+    The bound is infinite for epsilon <= 4 R.
+    """
 
     def log_size(epsilon: ArrayLike) -> Values:
         epsilon = np.asarray(epsilon, float)

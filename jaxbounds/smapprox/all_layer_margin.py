@@ -1,8 +1,8 @@
-"""The all-layer margin in parameter space (2.1), the ramp loss on it (2.2), and closed forms.
+"""The all-layer margin in parameter space (2.1), its ramp loss (2.2), and its closed forms.
 
 rho(theta, x, y) is the norm of the smallest perturbation delta of all parameters with (y - 0.5)
-F(x, theta + delta) <= 0. The margins of this module's functions have closed forms. For networks,
-`attack` gives upper estimates and `certified` gives lower bounds.
+F(x, theta + delta) <= 0. The all-layer margins of some simple functions in this module have closed
+forms. For networks, `attack` gives upper estimates and `certified` gives lower bounds.
 """
 
 import jax.numpy as jnp
@@ -44,8 +44,9 @@ def balls_margin(
     """Compute the margin of an F that errs exactly on a union of balls in parameter space.
 
     The margin is min_k (|theta - c_k| - r_k), or 0 inside a ball. (2.1) defines the margin as the
-    distance to the parameters at which F errs. Every closed set is a limit of unions of balls. A
-    statement that holds for unions of balls at every p and k therefore holds for every F.
+    distance to the parameters at which F errs. For every closed set of wrong parameters, unions of
+    balls converge to this set. A statement that holds for unions of balls at every p and k
+    therefore holds for every F.
     """
     distance = jnp.sqrt(((theta[None] - centres) ** 2).sum(axis=1)) - radii
     return jnp.maximum(distance.min(), 0.0)

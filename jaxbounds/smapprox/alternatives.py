@@ -22,9 +22,10 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
 
     The bound is sum_i min(n k_i log 2, log 2 + W_i log(2 e n k_i i / W_i)). W_i counts the
     parameters of the layers 1 .. i. k_i counts the units of layer i, the output included. Consider
-    a region of parameters in which all units of earlier layers keep their signs. In this region,
-    the units of layer i are n k_i polynomials of degree i in W_i variables (Warren; Bartlett et al.
-    2019, Theorem 6). All constants are explicit; no O(.) hides any of them.
+    a region of parameters in which all units of earlier layers keep their signs. In this region of
+    the parameter space, the units of layer i are n k_i polynomials of degree i in W_i variables
+    (Warren; Bartlett et al. 2019, Theorem 6). All constants are explicit; no O(.) hides any of
+    them.
 
     Args:
         parameters: the number of parameters of each layer, without the earlier layers.

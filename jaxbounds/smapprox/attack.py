@@ -2,9 +2,9 @@
 
 A compiled network has zero gradients almost everywhere, because rounding saturates. The search
 therefore uses straight-through gradients, restricted to blocks of parameters, and refines on the
-decision boundary. The search evaluates every result again on the true network. An estimate is not
-the margin itself; typical estimates are two to four times too large. The perturbations found at one
-depth are good starts at other depths.
+decision boundary. The search evaluates every perturbation that it finds again, on the network
+without surrogate derivatives. An estimate is not the margin itself; typical estimates are two to
+four times too large. The perturbations found at one depth are good starts at other depths.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -52,7 +52,8 @@ class OnRay(NamedTuple):
 
     Attributes:
         radius: the smallest radius found at which the decision flips; inf if no probe flips it.
-        perturbation: the perturbation with norm `radius`, as a flat array; zero if no probe flips.
+        perturbation: the perturbation with norm `radius`, as a flat array; it is zero if no tried
+            perturbation changes the output's sign.
         signed_output: the signed output at this perturbation, or at the first probe if no probe
             flips.
     """
@@ -107,9 +108,9 @@ def try_rays(
 ) -> tuple[Float[Array, ""], Float[Array, "p"], Int[Array, ""]]:
     """Return the smallest radius at which a ray flips the decision, the perturbation and the ray.
 
-    The function is pure and works on flat parameters. The third result is the index of the ray. If
-    no ray flips the decision within `largest`, the radius is inf, the perturbation zero and the
-    index -1.
+    The function is pure and works on flat parameters. The third result is the index of the ray on
+    which the perturbation lies. If no ray flips the decision within `largest`, the radius is inf,
+    the perturbation zero and the index -1.
     """
 
     def visit(carry: Any, ray: Any) -> Any:
@@ -237,8 +238,8 @@ def recertify(
 ) -> float:
     """Return the norm at which another network's perturbation flips this network's decision.
 
-    The function scales the perturbation, up to twice its own norm. If no scale flips the decision,
-    the result is inf.
+    The function scales the perturbation that it has found, up to twice the perturbation's norm. If
+    no scale flips the decision, the result is inf.
     """
     delta = ravel_pytree(perturbation)[0].astype(ravel_pytree(params)[0].dtype)
     largest = 2.0 * jnp.linalg.norm(delta)

@@ -3,7 +3,7 @@
 All constants are explicit; no O(.) hides any of them. The Lipschitz constants come from measured
 spectral norms of the weights, and from measured norms of the states on the given inputs. The
 paper's Lipschitz constants hold near theta; here they hold within a trust radius r of theta. The
-bound is maximised over r.
+bound is the maximum over the trust radius r.
 """
 
 import math
@@ -26,7 +26,7 @@ class NiceConstants(NamedTuple):
             to max(|h|, 1), where h is the layer's input.
         kappa_xi: the Lipschitz constant of the corrections in their parameters, relative to
             max(|h|, 1).
-        mu: the Lipschitz constant of f_i in h, at perturbed theta_i.
+        mu: the Lipschitz constant of the layer f_i in its input h, at perturbed parameters theta_i.
         mu_0: the Lipschitz constant of the first layer f_0 in theta_0.
         sigma_h: the radius around the exact h within which the Lipschitz constant mu holds.
         sigma_zeta: the radius around an exact state within which the corrections restore the state.
@@ -52,7 +52,7 @@ def theorem_d6(c: NiceConstants, /) -> float:
 def theorem_d6_terms(c: NiceConstants, /) -> dict[str, float]:
     """Return the nine terms of Theorem D.6's minimum, as a dictionary from formulas to values.
 
-    Three terms are never the minimum, because lambda >= 1 > sigma_zeta.
+    Three of the nine terms are never the minimum, because lambda >= 1 > sigma_zeta.
     """
     return {
         "lambda/mu_0": c.norm / c.mu_0,
@@ -110,10 +110,11 @@ def without_halvings(c: NiceConstants, /) -> float:
 
 
 def joint_budget(c: NiceConstants, /) -> float:
-    """Compute a larger bound than `without_halvings`, with one joint norm for theta_i and xi_{i-1}.
+    """Compute a larger bound than `without_halvings` does.
 
-    The perturbations of theta_i and xi_{i-1} are parts of one perturbation. The bound therefore
-    adds the squares of the errors E1 and E2 of `without_halvings`.
+    This bound uses one joint norm for theta_i and xi_{i-1}. The perturbations of theta_i and
+    xi_{i-1} are parts of one perturbation. The bound therefore adds the squares of the errors E1
+    and E2 of `without_halvings`.
     """
     second = c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -155,7 +156,8 @@ def circuit_constants(
 
     Here f_i is the two ReLU layers of Lemma B.1, f_q is the head, and zeta_i is the correction
     after f_i. For f = f_i, f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2 with a = relu(W1
-    h + b1). So kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r |(h,1)|)^2 + 1).
+    h + b1). So kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r |(h,1)|)^2 + 1), where r is
+    the trust radius.
 
     Args:
         params: the parameters of a corrected circuit from `feedforward.compile_circuit`.

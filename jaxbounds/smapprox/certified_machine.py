@@ -135,14 +135,14 @@ def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[Layer
     """Bound `layer_norms` of a layer that computes, and of a layer that attends.
 
     The machine is compiled with the lookahead adder and has k states, the compiler's own state
-    included. The squared norm |W1|^2 is at most the largest row sum times the largest column sum of
-    |W1|. These two sums are k|A| and 3 in the layer of the transition, and w_pos and 2 w_pos - 1 in
-    the layer of the carries. For the halves of the XOR, the largest row sum and the largest column
-    sum are 3. In all other layers, the row sums and column sums of |W1| are smaller. Layers that
-    attend compute nothing and only copy. The query and key matrices of these layers are twice a
-    partial permutation; the value matrices are a partial permutation. The null keys have norms of
-    at most 2 w_pos - 1 in the decoder and w_pos - 1 in the encoder. All constants are explicit; no
-    O(.) hides any of them.
+    included. The squared norm |W1|^2 is at most the largest row sum times the largest column sum
+    of |W1|. These two sums are k|A| and 3 in the layer of the transition, and w_pos and 2 w_pos - 1
+    in the layer that computes the carries of the addition. For the halves of the XOR, the largest
+    row sum and the largest column sum are 3. In all other layers, the row sums and column sums of
+    |W1| are smaller. Layers that attend compute nothing and only copy. The query and key matrices
+    of these layers are twice a partial permutation; the value matrices are a partial permutation.
+    The null keys have norms of at most 2 w_pos - 1 in the decoder and w_pos - 1 in the encoder. All
+    constants are explicit; no O(.) hides any of them.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)

@@ -220,8 +220,8 @@ def random_circuit(
 
     The fraction of inputs with output 1 lies in [balance, 1 - balance].
 
-    Most deep random circuits are constant, so the function draws circuits until this fraction lies
-    in the interval.
+    Most deep random circuits are constant. The function therefore draws circuits until the fraction
+    of inputs with output 1 lies in the interval.
 
     Raises:
         Refused: if the fraction lies outside the interval for all of the first `tries` circuits.

@@ -42,8 +42,9 @@ class Compiled:
         machine: the compiled Turing machine.
         T: the number of simulated steps; the network makes T + 1 passes.
         layout: the layout, which names the coordinates of a hidden state.
-        layers: the layers in order, each with its name and purpose, as the compiler built them.
-        params: float64 NumPy weights for `transformer.run`.
+        layers: the layers in the order in which the network applies them, each with its name and
+            purpose.
+        params: the weights as NumPy arrays in float64, for `transformer.run`.
         correction: the rounding after every layer, or None.
         tape: the kind of tape, "two_way" or "one_way".
         together: whether `compile_together` built the network. Machines that are built together
@@ -96,9 +97,9 @@ def position_bits(T: int, /, *, tape: str = "two_way") -> int:
     """Return a number w_pos >= 2 of bits that can distinguish all cells reachable in T steps.
 
     On a two-way tape these cells are 1-T..1+T, and 2T + 1 consecutive integers need ceil(log2(2T +
-    1)) bits. On a one-way tape these cells are 1..T+1. Cell T + 1 may have the code of cell 0,
-    because the head never reaches cell 0. So the bit length of T is enough, also for the timesteps
-    1..T.
+    1)) bits. On a one-way tape the network can reach the cells 1..T+1. Cell T + 1 may have the code
+    of cell 0, because the head never reaches cell 0. So the bit length of T is enough, also for the
+    timesteps 1..T.
     """
     return max(2, (2 * T).bit_length() if tape == "two_way" else T.bit_length())
 
@@ -121,8 +122,9 @@ def compile_machine(
         T: the number of steps, at least one; inputs may have up to T symbols.
         adder: "ripple", the paper's bit-by-bit adder, or "lookahead", the three-layer adder.
         correction: the rounding after every layer; None gives the uncorrected network.
-        tape: "two_way" is exact for cells of any sign. "one_way" saves a bit and needs a machine
-            that never goes left of cell 1 (the run checks this).
+        tape: A "two_way" tape computes exactly for cells of any sign. A "one_way" tape needs one
+            bit less for positions, and a machine that never goes left of cell 1 (the run checks
+            this condition).
         bits: the number w_pos of position bits, in place of `position_bits(T)`. Too few bits make
             the simulation wrong.
         padding: the number of extra coordinates with zero weights (over-parameterisation).

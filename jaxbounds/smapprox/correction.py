@@ -29,7 +29,7 @@ class Correction:
     slope: float
 
     def __post_init__(self) -> None:
-        """Refuse a slope at which rounding would not shrink errors."""
+        """Refuse a slope so small that the rounding function would not shrink errors."""
         if not self.slope > 1:
             raise Refused(
                 f"slope={self.slope}, expected more than 1, or errors do not shrink. Try slope=2"
@@ -76,9 +76,9 @@ class Correction:
     def parameter_lipschitz(self, r: float | Array, /) -> Any:
         """Compute kappa_xi of Condition D.3 on the ball of radius r around the parameters.
 
-        Let a be the hidden layer. Then zeta(h, xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with
-        |W3| = slope sqrt 2. Here |a' - a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1 + r)
-        max(|h|, 1).
+        Let a be the hidden layer. Then zeta(h, xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3
+        with |W3| = slope sqrt 2. Here |a' - a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1
+        + r) max(|h|, 1).
         """
         return (4.0 * self.slope**2 + 2.0 * (1.0 + r) ** 2 + 1.0) ** 0.5
 

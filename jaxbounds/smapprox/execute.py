@@ -35,14 +35,15 @@ class Inputs(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """The outputs o_0 .. o_T of a network, decoded as the states of a machine.
+    """The outputs o_0 .. o_T of a network, decoded to the states of a machine and its tape.
 
     Attributes:
         states: the index of the state z_i in the machine's states, from 0; -1 is the compiler's own
             state.
         heads: the head's cell l_i modulo 2^w_pos.
         symbols: the index of a_i, the symbol under the head.
-        error: the largest distance of any coordinate from the exact binary state.
+        error: the largest distance between a coordinate of the network's output and the same
+            coordinate of the exact binary state.
         decision: the output theta_cls . o_T: near 1 (accept), -1 (reject) or 0 (undecided).
     """
 

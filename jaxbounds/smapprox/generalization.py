@@ -2,9 +2,9 @@
 
 The all-layer margin is 1-Lipschitz in the parameters, so a cover of {|theta|_1 <= alpha} in l_2
 covers all losses at once. The paper chains covers at all scales to bound a Rademacher complexity.
-This proof needs a number of samples of order 1/epsilon^2. A shorter proof uses a single cover,
-finer than half of the margin, and Chernoff's bound. If (2.3) has epsilon = 0, as in Theorems 3.1
-and 4.1, the shorter proof gives order 1/epsilon, without a logarithm of n. All constants are
+The proof by chaining needs a number of samples of order 1/epsilon^2. A shorter proof uses a single
+cover, finer than half of the margin, and Chernoff's bound. If (2.3) has epsilon = 0, as in Theorems
+3.1 and 4.1, the shorter proof gives order 1/epsilon, without a logarithm of n. All constants are
 explicit; no O(.) hides any of them.
 """
 
@@ -44,8 +44,8 @@ def _positive(**values: float) -> None:
 def shrinkage(K: float, /) -> float:
     """Compute sqrt K / (1 + sqrt K), the factor that shrinks the mean of K vertices.
 
-    The shrunk means are the centres of the cover that `l1_log_covering` counts. All constants are
-    explicit; no O(.) hides any of them.
+    The centres of the cover that `l1_log_covering` counts are these means, shrunk by the computed
+    factor. All constants are explicit; no O(.) hides any of them.
     """
     return math.sqrt(K) / (1.0 + math.sqrt(K))
 
@@ -107,7 +107,7 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
 
 
 def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
-    """Bound the risk of the surrogate loss's minimiser if (2.3) has epsilon = 0.
+    """Bound the risk of the model that minimises the surrogate loss, if (2.3) has epsilon = 0.
 
     The bound holds with probability 1 - delta.
 
@@ -133,9 +133,9 @@ def chained_sample_complexity(
     """Return the least n at which Proposition 2.3 gives risk epsilon, if (2.3) has epsilon = 0.
 
     The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon. If `sharp` is true, the
-    value of `erm_risk` replaces the left side of this condition. `rademacher` is
-    `rademacher_explicit` or `rademacher_by_chaining`. All constants are explicit; no O(.) hides any
-    of them.
+    value of `erm_risk` replaces the left side of the printed condition. The argument `rademacher`
+    is one of the functions `rademacher_explicit` and `rademacher_by_chaining`. All constants are
+    explicit; no O(.) hides any of them.
     """
     _positive(epsilon=epsilon, delta=delta)
 
@@ -182,7 +182,7 @@ def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: flo
 def realizable_sample_complexity(
     alpha: float, p: float, gamma: float, epsilon: float, /, *, delta: float = 0.01
 ) -> float:
-    """Return the n of Lemma 2.4 if (2.3) has epsilon = 0.
+    """Return the number of samples n that Lemma 2.4 needs if (2.3) has epsilon = 0.
 
     n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of a gamma/2 cover. The
     order of n is alpha^2 log p / (gamma^2 epsilon). Proof: let theta have margin gamma on all
@@ -202,10 +202,9 @@ def margin_profile_bound(
     """Bound E l_0-1 from the margins on the samples, for all theta, with probability 1 - delta.
 
     The bound is the least `risk_from_cover` over gamma_k = alpha 2^{-k/2}. For each k, the bound
-    uses a gamma_k/2 cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1 +
-    |k|)^2). A sample on which theta errs is allowed and has margin 0. Certified lower bounds may
-    replace the margins.
-    All constants are explicit; no O(.) hides any of them.
+    uses a gamma_k/2 cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1
+    + |k|)^2). A sample on which theta errs is allowed and has margin 0. Certified lower bounds may
+    replace the margins. All constants are explicit; no O(.) hides any of them.
     """
     margins = np.sort(np.asarray(margins, float))
     n = len(margins)
@@ -227,16 +226,16 @@ def corollary_a1_explicit(
 
     xi = sqrt(2 l/n) + 2 l/n with l = log(`WEIGHT` (1 + |k|)^2 / delta), and |k| is of the order of
     log n. Let M = mean 1/rho^2, B = 4 alpha^2 log(2p)/n, and gamma = gamma_k of
-    `margin_profile_bound`. A fraction q <= gamma^2 M of the margins is below gamma, and log N / n
-    <= B / gamma^2. The inequality kl(q, P) >= (P - q)^2 / (2P) gives P <= q + sqrt(2 q v) + 2v for
-    v = B/gamma^2 + l/n, so
+    `margin_profile_bound`. A fraction q <= gamma^2 M of the sample's margins is below gamma, and
+    the cover has log N / n <= B / gamma^2. The inequality kl(q, P) >= (P - q)^2 / (2P) gives P <=
+    q + sqrt(2 q v) + 2v for v = B/gamma^2 + l/n, so
 
         P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M l / n) + 2 l / n.
 
-    At gamma^2 = sqrt(2B/M) the first three terms are 3 sqrt(2 B M). The nearest gamma_k^2 is off by
-    at most a factor sqrt 2. The factor 3 becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122. The constant of the
-    bound is therefore 3.122 sqrt 8 = 8.83. If gamma^2 M > 1, the bound exceeds one. The training
-    error must be zero. All constants are explicit; no O(.) hides any of them.
+    If gamma^2 = sqrt(2B/M), the first three terms of the bound are 3 sqrt(2 B M). The nearest
+    gamma_k^2 is off by at most a factor sqrt 2. The factor 3 becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122.
+    The constant of the bound is therefore 3.122 sqrt 8 = 8.83. If gamma^2 M > 1, the bound exceeds
+    one. The training error must be zero. All constants are explicit; no O(.) hides any of them.
     """
     margins = np.asarray(margins, float)
     n = len(margins)

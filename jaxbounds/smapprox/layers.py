@@ -155,10 +155,12 @@ def ripple_adder(layout: Layout, /) -> list[Layer]:
 
 
 def lookahead_adder(layout: Layout, /) -> list[Layer]:
-    """Build Lemma C.2 in three layers: first all carries, then both halves of every XOR, then sums.
+    """Build the addition of Lemma C.2 in three layers.
 
-    If the head moves right (right = 1), the carry into bit t is relu(right + sum of lower bits -
-    t). If the head moves left (left = 1), the borrow from bit t is relu(left - sum of lower bits).
+    The first layer computes all carries, the second both halves of every XOR, and the third the
+    sums. If the head moves right (right = 1), the carry into bit t of the position is relu(right +
+    sum of lower bits - t). If the head moves left (left = 1), the borrow from bit t is relu(left -
+    sum of lower bits).
     """
     wp, bit = layout.bits, layout.low_bit
     kept = ("st", "sym2", "pos1", "pos2")

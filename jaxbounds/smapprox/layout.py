@@ -2,7 +2,7 @@
 
 The paper's groups are:
 
-- st: the state;
+- st: the state of the machine;
 - sym1 and sym2: the symbol read and the symbol written;
 - pos1: the timestep;
 - pos2 and pos3: the head's position before and after the move;
@@ -43,7 +43,7 @@ class Layout:
 
     @cached_property
     def groups(self) -> dict[str, range]:
-        """The coordinates of each group, in order."""
+        """List the coordinates of each group, in the order of the layout."""
         nz, na, wp = len(self.states), len(self.symbols), self.bits
         sizes = {"st": nz, "sym1": na, "sym2": na, "pos1": wp, "pos2": wp, "pos3": wp}
         sizes |= {"scr1": na, "scr2": na, "scr3": wp, "scr4": 3, "za": nz * na}

@@ -4,9 +4,9 @@ The compiled network stays as it is except the layer of Lemma C.1 that holds the
 In this layer, the next state of each pair (state, symbol) becomes a probability vector, the softmax
 of learned logits. The network's states are then mixtures of the machine's states. The symbols and
 moves stay exact if writes and moves do not depend on the state. The network without corrections
-carries the probabilities of states from step to step exactly. The network therefore computes the
-acceptance probability of a probabilistic automaton. A correction would round these probabilities
-and have zero gradient.
+carries the probabilities of states from step to step exactly. The network with a learned transition
+table therefore computes the acceptance probability of a probabilistic automaton. A correction would
+round these probabilities and have zero gradient.
 """
 
 from collections.abc import Sequence
@@ -91,9 +91,10 @@ def outputs_by_look_up(
 ) -> Float[Array, "n"]:
     """Compute the network's outputs as `outputs` does, but by look-ups.
 
-    Only weights that enter matrix products, such as the transition table, may differ from the
-    compiled weights. The computed values equal the values that `outputs` computes. In uncorrected
-    networks the derivatives are equal too (see `look_up.run`).
+    Weights that enter matrix products, such as the transition table, may differ from the compiler's
+    weights. All other weights must equal the compiler's weights. The computed values equal the
+    values that `outputs` computes. In networks without corrections, not only the values but also
+    the derivatives are equal (see `look_up.run`).
 
     Raises:
         Refused: if `structure` is None.

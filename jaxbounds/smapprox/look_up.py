@@ -1,14 +1,14 @@
 """Run a compiled network by its structure: by small products, and by look-ups for hard attention.
 
-The result equals that of `transformer.run` with the dense weights. The products of weights and
-states omit only zero weights. Each attention head finds its position by comparing position codes.
-All search layers look for the last visit of a cell, so the run stores one table. The table holds,
-for each cell, the last step at which the head was on the cell. A key with the leading timestep bits
-p exists if the last visit has the leading bits p. No key with these bits exists if the last visit's
-leading bits are smaller. If the last visit's leading bits are larger than p, the table cannot
-decide whether the key exists. If the table cannot decide or a position code is not binary, the
-result is not `certain`, and the dense network has to run the word. The last axis of each array has
-one entry for each word.
+The result of `run` equals the result of `transformer.run` with the dense weights. The products of
+weights and states omit only zero weights. Each attention head finds its position by comparing
+position codes. All search layers look for the last visit of a cell, so the run stores one table.
+The table holds, for each cell, the last step at which the head was on the cell. A key with the
+leading timestep bits p exists if the last visit has the leading bits p. No key with these bits
+exists if the last visit's leading bits are smaller. If the last visit's leading bits are larger
+than p, the table cannot decide whether the key exists. If the table cannot decide or a position
+code is not binary, the result is not `certain`, and the dense network has to run the word. The last
+axis of each array has one entry for each word.
 """
 
 import math
@@ -116,8 +116,8 @@ def through(
         inputs: the result of `input_table` for the words; the last axis of h has one entry for each
             word.
         last: a function from a cell to the last step at which the head was on the cell.
-        recall: a function that returns the values of a coordinate group at earlier steps, from the
-            group's present value and these steps.
+        recall: a function of the group's present value and of earlier steps; it returns the values
+            that a coordinate group had at these steps.
 
     Returns:
         The state after the last layer; whether every look-up certainly found its position; and the

@@ -67,8 +67,8 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
 def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") -> TuringMachine:
     """Read a machine from turingmachine.io's YAML (see `from_description`).
 
-    Scalars stay strings: a symbol 0 is "0". An empty value is None. A key of a mapping may be a
-    list, for example [0, 1].
+    Scalars stay strings: a symbol 0 is "0". The function returns None for an empty value. A key of
+    a mapping may be a list, for example [0, 1].
 
     Raises:
         Refused: if the text is not YAML, repeats a key, holds anything but mappings, lists and
@@ -137,10 +137,10 @@ def from_description(
     state rejects if "reject" names it (by default the names reject, no and error), and accepts
     otherwise.
 
-    The function refuses a next state as a probable typing error unless one of three conditions
-    holds. The next state has an entry in the table (empty for a terminal state), or "accept" or
-    "reject" names the next state, or the next state has a common name. The common names of terminal
-    states are accept, yes, halt, done, reject, no and error.
+    The function refuses a next state that has no transitions of its own, as a probable typing
+    error, unless one of three conditions holds. The next state has an entry in the table (empty for
+    a terminal state), or "accept" or "reject" names the next state, or the next state has a common
+    name. The common names of terminal states are accept, yes, halt, done, reject, no and error.
 
     Args:
         data: the parsed description.

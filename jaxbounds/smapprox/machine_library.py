@@ -174,9 +174,9 @@ def busy_beaver() -> Example:
 def two_way_walker() -> Example:
     """Return a machine that marks five cells left of the input, returns, and looks for marks.
 
-    The machine rejects if it finds a mark in the input; a mark is never there. A network with too
-    few position bits confuses the marked cells with input cells, so the network finds a mark in the
-    input.
+    The machine rejects the input if an input cell already holds a mark; valid inputs contain no
+    mark. A network with too few position bits confuses the marked cells with input cells, so the
+    network finds a mark in the input.
     """
     table: dict[str, dict[str, Action]] = {
         "out": {a: ("m1", a, L) for a in "01_"},

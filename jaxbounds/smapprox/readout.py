@@ -100,10 +100,10 @@ def _factor(weight: float) -> str:
 
 
 class Read(NamedTuple):
-    """The source of the symbol under the head after a step, found from the attention maps.
+    """The step that wrote the symbol under the head, as the attention maps show it.
 
     Attributes:
-        step: i, the number of the step.
+        step: the number i of the step.
         cell: the head's cell l_i modulo 2^w_pos.
         source: the kind of the symbol's source: a past "step", the "input", or a "blank" cell.
         index: the past timestep i' (numbered from 1, as in the paper) or the input position; 0 for
@@ -187,7 +187,10 @@ def recovered_tape(compiled: Compiled, seen: Attended, /) -> np.ndarray:
 
 
 def side_by_side(compiled: Compiled, word: Sequence[str], decoded: Decoded, row: int, /) -> str:
-    """Write a table of the network's and the simulator's state, head and symbol at every step."""
+    """Write a table with the state, the head position and the symbol at every step.
+
+    The table compares the network with the simulator.
+    """
     machine = compiled.machine
     trace = simulate(machine, word, compiled.T)
     lines = [f"{'step':>4}  {'network':<28}  {'machine':<28}"]

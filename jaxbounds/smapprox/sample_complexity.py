@@ -34,7 +34,7 @@ def rademacher_bound(
 ) -> float:
     """Compute C alpha log n sqrt(log p) / (gamma sqrt n) >= Rad_{n,P}(L_G) (Lemma 2.4).
 
-    The paper hides C.
+    The paper does not state the constant C.
     """
     _positive(alpha=alpha, gamma=gamma, n=n, p=p)
     return constant * alpha * math.log(n) * math.sqrt(math.log(p)) / (gamma * math.sqrt(n))
@@ -52,8 +52,8 @@ def sample_complexity(
 ) -> Any:
     """Compute the n of Lemma 2.4, C (alpha^2 log p / gamma^2 + 1) / epsilon^2 times a log factor.
 
-    The paper's O-tilde hides the constant C and the power of the logarithm. In this function the
-    constant and the power are arguments.
+    The paper's O-tilde hides the constant C and the power of the logarithm. Here the constant C and
+    the power of the logarithm are arguments of the function.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
     values = (alpha, p, gamma, epsilon, constant, log_power)
@@ -66,11 +66,12 @@ def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
     """Compute (1 - difference)^n / 2, which bounds a rule's failure probability from below.
 
     Two targets differ on points of mass `difference` (a probability), and no model is good enough
-    for both. Until a sample falls on a point where the targets differ, the labelled data are equal
-    for both targets. Every learning rule then returns the same model for both targets, and this
-    model is wrong for one of the targets. For one of the targets, the rule is therefore wrong with
-    probability at least (1 - difference)^n / 2. (Definition 2.2 allows any surrogate loss, so an
-    argument about one loss would not refute the claim.)
+    for both. As long as no sample falls on a point where the two targets differ, the labelled data
+    are equal for both targets. Every learning rule then returns the same model for both targets,
+    and this model is wrong for one of the targets. The data cannot distinguish the two targets. For
+    one of the targets, every learning rule is therefore wrong with probability at least (1 -
+    difference)^n / 2. (Definition 2.2 allows any surrogate loss, so an argument about one loss
+    would not refute the claim.)
 
     Raises:
         Refused: if the mass is not in [0, 1].

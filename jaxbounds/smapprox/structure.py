@@ -50,7 +50,7 @@ class SparseLayer(NamedTuple):
 
     Attributes:
         look_ups: the attentions of the layer, in order.
-        copies: the coordinate groups that the layer copies.
+        copies: the coordinate groups that the layer copies without change.
         computed: the groups that the layer computes together, as relu(W h + b) and a correction.
         sources: the coordinate groups that form the vector h of the formula relu(W h + b).
     """
@@ -89,7 +89,7 @@ def read(
 
     Args:
         params: weights for `transformer.run`, as NumPy arrays.
-        layout: the coordinates of these weights.
+        layout: the coordinates at which the layer's attention weights are nonzero.
         correction: the rounding after every layer, or None.
         T: the number of simulated steps.
     """
@@ -151,7 +151,9 @@ def _check_corrections(layout: Layout, layers: Any, correction: Correction | Non
 
 
 def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseLayer, set[str]]:
-    """Recognise the structure of one layer; return it, and the groups nonzero after the layer.
+    """Recognise the copies, products and look-ups of one layer.
+
+    Return this structure, and the coordinate groups that are nonzero after the layer.
 
     `live` names the groups that are nonzero before the layer.
     """

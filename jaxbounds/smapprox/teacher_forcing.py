@@ -1,10 +1,10 @@
 """Compute all steps of a run at once; step i + 1 starts from step i of a given trace.
 
-The input of step i + 1 is the output of step i, so a run is sequential. If a trace of the outputs
-is known, for example from a simulation of the machine, every step can start from the trace. The
-network can then compute all T + 1 steps as one batch. Timestep 0 starts from the network's own
-start state. If every step gives the trace's next state, the network's own run equals the trace, by
-induction over the steps.
+The network's input at step i + 1 is its output at step i, so a run executes the steps one after the
+other. If a trace of the outputs is known, for example from a simulation of the machine, every step
+can start from the trace. The network can then compute all T + 1 steps as one batch. Timestep 0
+starts from the network's own start state. If every step gives the trace's next state, the network's
+own run equals the trace, by induction over the steps.
 """
 
 from collections.abc import Sequence
@@ -37,8 +37,9 @@ def every_step(
 ) -> Float[Array, "T1 w"]:
     """Compute the outputs o_0 .. o_T of all steps, each from given outputs o_0 .. o_(T-1).
 
-    The outputs of a run (`transformer.run` with these arguments) are a fixed point of this map. If
-    the map is applied k times to any outputs, the first k outputs equal those of the run.
+    The outputs of the sequential run (`transformer.run` with these arguments) are a fixed point of
+    the map from a trace to the next trace. If the map is applied k times to any outputs, the first
+    k outputs equal those of the run.
     """
     T = outputs.shape[0] - 1
     encoded = tokens @ params["embedding"].T + encoder_codes

@@ -176,7 +176,8 @@ def attend(
         allowed: a mask of the allowed keys; the other keys get the score -inf and the weight zero.
         attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
-        own: key and value of the current step, which follow the memory's keys and values.
+        own: the key and the value of the current step; they are appended to the keys and values of
+            the past steps.
         targets: the coordinates of h to which the values are added; None means all.
     """
     keys, values = memory
@@ -215,11 +216,12 @@ def run(
         params: the parameters, as this module's docstring describes them.
         tokens: one-hot input symbols, padded to one length.
         present: whether each symbol is part of the word and not padding.
-        encoder_codes: the position codes beta(1) .. beta(m) of the input, one row each.
+        encoder_codes: the position codes beta(1) .. beta(m) of the input symbols, as rows.
         decoder_codes: the position codes beta(0) .. beta(T+1) of the timesteps, one row each;
             beta(0) is not read.
         segments: the layers in consecutive groups, each with the attentions that it computes. The
-            full network is one segment with both attentions.
+            full network is a single segment of layers, with the attention to past steps and the
+            attention to the input.
         attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
         record: whether to return the states and scores inside the run (`Record`) too.

@@ -26,7 +26,7 @@ The bound of Theorem 4.1 is below the trivial value only for m >= 590,336.
 """
 
 OURS = ("theorem_4_1_corrected", "lemma_3_6", "sharpened")
-"""The names of the three variants of the paper's own bound.
+"""The names of three versions of the paper's bound that the experiment evaluates.
 
 The variants are the printed bound, the bound with the chaining of the other bounds, and the
 sharpened bound.
@@ -46,7 +46,7 @@ class Comparison:
     Attributes:
         setting: the setting that all three lines contain.
         T: the sequence lengths of the line along which T varies.
-        m: the sample sizes of the line along which m varies.
+        m: the sample sizes m that the experiment tries while it keeps the other settings fixed.
         B_QK: the norm bounds on W_QK of the line along which B_QK varies.
     """
 
@@ -72,7 +72,9 @@ class Comparison:
 
 
 def run(config: Comparison, key: Array, /) -> xr.Dataset:
-    """Evaluate every bound while one of T, m and B_QK varies; the run uses no random numbers.
+    """Evaluate every bound while one of T (length), m (sample size) and B_QK (norm) varies.
+
+    The experiment uses no random numbers.
 
     Returns:
         A dataset with the bounds along each line: `over_T` with axes (bound, T), `over_m` and
@@ -154,8 +156,8 @@ SETTINGS = default_settings(
     others="The paper names no point: which bound is least depends on it, and is asked of the "
     "default's lines. A bound that does not depend on T does so at every point.",
 )
-"""The settings at which the claims are decided; lines of settings that end earlier leave the claims
-open."""
+"""The settings at which the claims are decided. If the run ends before one of these settings, the
+claims stay open."""
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
@@ -195,7 +197,7 @@ are the least.
 
 
 def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's claims about its own bounds and other bounds, on a dataset of `run`."""
+    """Decide the paper's claims that compare its bounds with other bounds, on the data of `run`."""
     *at_any_point, below = _over_length(data)
     found = [below]
     first = dict(zip(data["bound"].values.tolist(), data["first_m"].values.tolist()))

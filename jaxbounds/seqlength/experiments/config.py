@@ -34,8 +34,8 @@ class SparseMajority:
         batch: the batch size; the last batch of an epoch may be smaller.
         loss: "sigmoid" (the public code's mean of two binary cross entropies) or "softmax" (the
             paper's cross entropy).
-        rule: the optimiser: "adam", or "momentum" (SGD with momentum 0.9, as in the public code).
-            The paper names no optimiser.
+        rule: the optimiser: "adam", or "momentum" (SGD with momentum 0.9, which the public code
+            uses). The paper names no optimiser.
         rate: the learning rate.
         decay: the factor of the learning rate per epoch.
         floor: the least learning rate.
@@ -108,10 +108,11 @@ PUBLISHED = SparseMajority(
     floor=0.001,
     embedding=Embedding(),
 )
-"""A preset with the paper's sizes, and with the public code's optimiser, loss and early stop."""
+"""A preset with the paper's sizes. The optimiser, the loss and the early stop are those of the
+public code."""
 
 TEXT = replace(PUBLISHED, loss="softmax", stop=False, hidden=0)
-"""A preset that follows the paper's text alone.
+"""A preset of settings from the paper's text; it ignores the public code.
 
 The preset has the paper's loss, 200000 epochs, and a network of attention and one linear map.
 """

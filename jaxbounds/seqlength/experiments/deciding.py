@@ -9,12 +9,13 @@ from jaxbounds.seqlength.trends import trend
 
 
 class Decision(NamedTuple):
-    """The answer of `decide`: whether values change with x, or how many runs would decide it.
+    """The answer of `decide`: whether the values change with x, or how many runs would suffice.
 
     Attributes:
-        present: True if the slope is significant and has the sign of `change`, the change in the
-            values that `decide` looks for. False if the slope is not significant with the sign of
-            `change`, and the test excludes a slope as large as that of `change`. None otherwise.
+        present: True if the slope is significant and has the sign of `change`, the direction of
+            change that the caller of `decide` asks about. False if the slope is not significant
+            with the sign of `change`, and the test excludes a slope as large as that of `change`.
+            None otherwise.
         runs: the estimated number of runs at each x that would decide the question. The estimate is
             a multiple of the present number of runs. None if more than 16 times the present number
             of runs would be needed.
@@ -43,10 +44,10 @@ def decide(
     runs that would decide.
 
     Args:
-        x: the abscissa of each row of `values`. The docstring of `trend` describes the errors
-            raised.
+        x: the value of x (for example the sequence length) for each row of `values`. The docstring
+            of `trend` describes the errors raised.
         values: the measured value of each run; a row has the runs at one x.
-        keep: a mask of the runs that the tests use.
+        keep: a boolean mask; True marks the runs that enter the tests.
         kind: the summary of the runs at one x, "mean" or "max".
         change: the change in the values, from the least x to the largest x, that the function looks
             for.

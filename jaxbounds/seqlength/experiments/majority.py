@@ -1,4 +1,4 @@
-"""Figures 1 to 3: the sparse majority experiment of Section 6 at every length."""
+"""Figures 1 to 3: the sparse majority experiment of Section 6, for several sequence lengths."""
 
 from dataclasses import asdict
 from typing import Any

@@ -2,12 +2,12 @@
 
 Only runs that learned count, because an untrained network has no gap at any length. Four claims are
 about trends. The joint significance level of the four tests is 5%, so the level of each test is
-1.25%. A trend is present if its slope is significant. A trend is absent if the test excludes a
-trend that is large enough to see in the figure. A trend is large enough if it doubles the values,
-or changes the accuracy by 0.1. If a trend is neither present nor absent, the claim is open, and its
-finding estimates how many runs would decide the claim. As in the paper, the tests use the maximum
-over runs; for the accuracy, a test also uses the mean. The output also lists the mean over runs,
-and the slopes against ln T.
+1.25%. The experiment reports a trend if the trend's slope is significant. A trend is absent if the
+test excludes a trend that is large enough to see in the figure. A trend is large enough if it
+doubles the values, or changes the accuracy by 0.1. If a trend is neither present nor absent, the
+claim is open. The experiment then estimates how many runs would decide the claim. As in the paper,
+the tests use the maximum over runs; for the accuracy, a test also uses the mean. The output also
+lists the mean over runs, and the slopes against ln T.
 
 If the settings differ from the paper's settings, the claims about the figures stay open. Section
 4's bounds hold for every trained network, so each run decides whether its own gap is below its
@@ -29,7 +29,7 @@ from jaxbounds.seqlength.experiments.deciding import decide
 from jaxbounds.seqlength.trends import Trend, trend
 
 LEVEL = 0.05 / 4
-"""The significance level of each of four claims, a probability.
+"""The significance level of the test of each claim, for four claims. Each level is a probability.
 
 A larger level decides more claims, and decides wrongly more often.
 """
@@ -45,7 +45,10 @@ PLATEAU = f"Figure 3: a plateau from T = 100 on ({DROP}, best accuracy > 0.7)"
 
 
 def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
-    """List the settings that differ from the paper and its code, such as "epochs 300 for 600"."""
+    """List the settings that differ from the paper and its code.
+
+    An example is "epochs 300 for 600": 300 epochs, but 600 in the code.
+    """
     plain: Callable[[Any], Any] = lambda value: list(value) if isinstance(value, tuple) else value
     short = lambda value: f"{len(value)}" if isinstance(value, list) else f"{value}"
     theirs, other = asdict(PUBLISHED), asdict(TEXT)
@@ -164,7 +167,7 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 def _with_slope(name: str, change: float) -> Control:
     """Return a function that makes false data, which the claims must reject.
 
-    In the false data, values change along T by `change` times the largest absolute value.
+    In the changed data, the values change along T by `change` times the largest absolute value.
     """
 
     def control(data: xr.Dataset) -> xr.Dataset:

@@ -35,10 +35,11 @@ def _settings(data: xr.Dataset) -> str:
 
 
 def figure(data: xr.Dataset, /) -> Any:
-    """Draw Figures 1 to 3 side by side: every run, and the maximum and mean over learned runs.
+    """Draw Figures 1 to 3 side by side.
 
-    The title of each panel says whether the data confirm the figure's claims. The top line gives
-    the number of runs and the settings.
+    Each figure shows every run, and the maximum and the mean over the runs that learned. The title
+    of each panel says whether the data confirm the figure's claims. The top line gives the number
+    of runs and the settings.
     """
     import matplotlib.pyplot as plt
 

@@ -1,9 +1,10 @@
-"""Resumable training on the sparse majority task, with all runs of one length side by side.
+"""Resumable training on the sparse majority task.
 
-One step of the sweep consists of several epochs and one validation. Each training run (lane of the
-sweep) has its own learning rates and data, so one compiled program trains all runs of a length.
-Training uses the network's short form in `majority_model`. The short form computes equal outputs
-directly from the bits, without embedding the tokens.
+One program trains all runs of one sequence length together. One step of the sweep consists of
+several epochs and one validation. Each training run (lane of the sweep) has its own learning rates
+and data, so one compiled program trains all runs of a length. Training uses the network's short
+form in `majority_model`. The short form computes equal outputs directly from the bits, without
+embedding the tokens.
 """
 
 from dataclasses import replace

@@ -1,11 +1,13 @@
-"""A disproof of Corollary F.0.2's bound, for norms over rows or columns, l_1 or l_2 ball.
+"""A disproof of Corollary F.0.2's bound.
 
-As in `packings`, the networks have one layer and a constant [CLS] token, and they differ only in
-row 0 of W_QK. Every other matrix has one row or one column, short enough for the printed norms of
-both orientations. All tokens are in the l_1 ball. The projection Pi_norm therefore changes no row,
-for the l_2 ball and for the l_1 ball. Two faults of the corollary cause the disproof. The first
-layer's cover of W_QK lacks a factor B_x^2 (E9), and the first layer's cover of W_v is for inputs of
-norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar networks.
+The disproof covers norms over rows and over columns, and projections on the l_1 ball and on the l_2
+ball. The networks have one layer and a constant [CLS] token, and they differ only in row 0 of W_QK,
+as in the module `packings`. Every other matrix has one row or one column, short enough for the
+printed norms of both orientations. All tokens are in the l_1 ball. The projection Pi_norm therefore
+changes no row, for the l_2 ball and for the l_1 ball. Two faults of the corollary cause the
+disproof. The first layer's cover of W_QK lacks a factor B_x^2 (E9), and the first layer's cover of
+W_v is for inputs of norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar
+networks.
 """
 
 import functools

@@ -2,9 +2,9 @@
 
 The networks are otherwise as in `appendix_f`.
 
-The printed bound grows with d, so networks that differ in signs do not refute the bound. Networks
-that differ in levels refute the bound: the first layer distinguishes a number of levels of the
-order B_x^2 / d.
+The printed bound on the cover's size grows with d. Networks that differ only in signs are too few
+to refute it. Networks that differ in levels refute the bound: the first layer distinguishes a
+number of levels of the order B_x^2 / d.
 """
 
 import functools

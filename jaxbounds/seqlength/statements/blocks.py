@@ -116,7 +116,10 @@ def _block_cases(size: Size) -> Instance:
 def _moved(
     g: Array, ghat: Array, layer: Instance, moved: Instance, activation: Activation = jnp.tanh
 ) -> Array:
-    """Measure the largest distance, over tokens, of a layer's and its perturbed copy's outputs."""
+    """Measure the distance between the outputs of a layer and of its perturbed copy.
+
+    Return the largest distance over the tokens.
+    """
     run = lambda g, weights: block(g, weights, activation=activation)
     return max_row_norm(run(g, layer) - run(ghat, moved))
 

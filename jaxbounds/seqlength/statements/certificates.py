@@ -97,7 +97,10 @@ NORMS = identity_on_host(
 
 
 def _network_bound(instance: Instance, size: Size) -> Sides:
-    """Estimate Rad of 16 networks: all choices of signs of the values, offset, kernel and bias."""
+    """Estimate the Rademacher complexity Rad of 16 networks.
+
+    They have all choices of signs of the values, offset, kernel and bias.
+    """
     scale, m = numbers(instance, "scale", "m")
     X, network = _tokens(m), with_readout(_network(scale), READOUT)
     (last,) = network.dense

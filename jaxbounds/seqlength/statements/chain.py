@@ -189,7 +189,7 @@ CHAIN = on_networks(
 def _resolutions(instance: Instance, size: Size) -> tuple[NetworkNorms, Any]:
     """Compute the norms of a network and its perturbed copy, and sum_i beta_i eps_i.
 
-    Here eps_i is the distance between map i and its perturbed copy.
+    Here eps_i is the distance between map i of the network and the perturbed copy of map i.
     """
     X, layers, moved = (instance[n] for n in ("X", "layers", "moved"))
     B_x = max_row_norm(X)

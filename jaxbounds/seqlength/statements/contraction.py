@@ -70,10 +70,11 @@ def _worst_complexity(F: np.ndarray, m: int) -> float:
 
 @functools.cache
 def _sign_sums(points: int, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sums of signs at each point, their probabilities, and each sample's first row.
+    """Return the sums of the random signs at each point, with their probabilities.
 
-    If a sample contains a point c times, k of its signs are -1 with probability C(c, k) / 2^c. The
-    sum of the point's signs is then c - 2 k.
+    The third result is the first row of each sample. If a sample contains a point c times, k of the
+    point's c random signs are -1 with probability C(c, k) / 2^c. The sum of the point's signs is
+    then c - 2 k.
     """
     sums: list[list[float]] = []
     probability: list[float] = []

@@ -140,7 +140,10 @@ COVER_SIZES = draw.on_host(
 
 
 def _whole_covers(instance: Instance, size: Size) -> Sides:
-    """Scale W to the norm 1, and compute its distance from the listed covers of both lemmas."""
+    """Scale W to the norm 1.
+
+    Compute the distance of W from the members of the covers of both lemmas.
+    """
     (x, W), k, d = draw.numbers(instance, "x", "W"), size["k"], size["d"]
     K = int(linear_bounds.sparsity_needed(x))
     columns, entries = (

@@ -58,12 +58,12 @@ def _objective(delta: Any, a: Any, b: Any, B: Any) -> Any:
 
 
 def _least(a: Any, b: Any, B: Any) -> Any:
-    """Compute the minimum in Dudley's bound over 0 < delta <= B, by search or a traced formula.
+    """Compute the minimum of Dudley's bound over 0 < delta <= B.
 
-    The claim is an equality, so an upper bound on the minimum (the value at some delta) is not
-    enough. The traced formula uses the zero of the derivative 1 - a - b / delta, or B if B is less.
-    For b >= 0 the minimised expression is convex, so this value is the minimum. The formula is
-    valid for a < 1.
+    The function searches for the minimum, or uses a formula under a JAX trace. The claim is an
+    equality, so an upper bound on the minimum (the value at some delta) is not enough. The traced
+    formula uses the zero of the derivative 1 - a - b / delta, or B if B is less. For b >= 0 the
+    minimised expression is convex, so this value is the minimum. The formula is valid for a < 1.
     """
     if traced(a, b, B):
         return _objective(jnp.minimum(b / (1.0 - a), B), a, b, B)

@@ -68,7 +68,7 @@ identity_on_host = functools.partial(Statement, kind="identity", host=True, budg
 
 
 def normals(key: Array, shapes: Mapping[str, tuple[int, ...]], /) -> dict[str, Array]:
-    """Split one normal draw into named arrays, so that only one random program is compiled."""
+    """Split one normal draw into named arrays. JAX then compiles a single random program."""
     ends = np.cumsum([math.prod(shape) for shape in shapes.values()]).tolist()
     parts = jnp.split(jax.random.normal(key, (ends[-1],)), ends[:-1])
     return {name: part.reshape(shape) for part, (name, shape) in zip(parts, shapes.items())}

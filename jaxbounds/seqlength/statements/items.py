@@ -1,4 +1,4 @@
-"""Every numbered item and display of the paper, with the statements or code that check it."""
+"""A table of the paper's numbered items and displays, with the code that checks each of them."""
 
 _SECTION_2 = {
     "Section 2.1, ||W||_{q,p}": "seqlength.sec2.1.norm, E14",

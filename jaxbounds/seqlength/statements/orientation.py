@@ -25,9 +25,10 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _orientation(instance: Instance, size: Size) -> Sides:
-    """Compare the lemmas' covers with packings: the images of the input e_1 fill a cube or a ball.
+    """Compare the sizes of the lemmas' covers with packings.
 
-    Maps with these images satisfy the printed norm bound.
+    In these packings, the images of the input e_1 fill a cube or a ball. All linear maps with these
+    images of the input satisfy the printed norm bound.
     """
     (n,) = draw.numbers(instance, "d")
     xp = array_module(n)

@@ -2,7 +2,8 @@
 
 A packing is a set of networks that are pairwise at least 2 eps apart on some inputs. Each member of
 a cover is within eps of at most one network of the packing, because covers are strict (Section
-2.4). A cover therefore has at least as many members as the packing.
+2.4). A packing is a set of maps with pairwise distances of at least 2 epsilon. A cover therefore
+has at least as many members as the packing.
 """
 
 import functools
@@ -61,13 +62,13 @@ def derived_size(norms: NetworkNorms, C_1: Any, C_Bx: Any, layers: int) -> Any:
 
 
 def corrected_size(norms: NetworkNorms, constants: Constants, layers: int) -> Any:
-    """Compute epsilon^2 ln N (N: the cover's size) with the corrected list (C_i, beta_i)."""
+    """Compute epsilon^2 ln N (N: the cover's size) from the corrected pairs (C_i, beta_i)."""
     listed = terms_corrected(norms, constants, layers)
     return covering_constant(listed.C, listed.beta)
 
 
 def _few(instance: Instance) -> tuple[Any, list[dict[str, Any]], Any]:
-    """Return two inputs (0, B_x e_i), four networks with W_c = +-c e_j e_1^T, and the readout w."""
+    """Return two inputs (0, B_x e_i), four networks with W_c = +-c e_j e_1^T, and the weights w."""
     B_x, c = draw.numbers(instance, "B_x", "c")
     xp = array_module(B_x, c)
     X, e = xp.stack([xp.zeros((2, 2)), B_x * xp.eye(2)], axis=1), xp.eye(2)

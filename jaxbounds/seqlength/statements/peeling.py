@@ -78,7 +78,10 @@ def _aligned(size: Size) -> Instance:
 
 
 def _peeling_meets(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the printed norms of the stored matrices; z = X^T softmax(..) is the only token."""
+    """Check the printed norms of the stored matrices.
+
+    The vector z = X^T softmax(..) is the input's single token.
+    """
     w, W_c, W_v = (np.asarray(instance[name]) for name in ("w", "W_c", "W_v"))
     rows = lambda W: np.abs(W).sum(axis=1).max()
     return {

@@ -1,4 +1,4 @@
-"""Lemmas 3.4 and 3.5, and Section 2.5: covers for row norms, and parameter counting."""
+"""Lemmas 3.4 and 3.5 (covers for row norms), and Section 2.5 (a bound by parameter counting)."""
 
 import functools
 import math
@@ -177,7 +177,8 @@ by_columns = functools.partial(
     project=draw.positive("x"),
     sizes=({"d": 64},),
 )
-"""A function that declares Lemmas 3.4 and 3.5 as printed, with norms over columns and any k."""
+"""A function that makes the statements of Lemmas 3.4 and 3.5 as printed, with norms over columns
+and any k."""
 
 LEMMA_3_4_SIZE = by_columns(
     id="seqlength.lemma3.4.size",

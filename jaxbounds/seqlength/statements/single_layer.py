@@ -40,9 +40,10 @@ def _both_norms(m: int, d: int) -> tuple[float, float]:
 
 
 def _transposed(instance: Instance, size: Size) -> Sides:
-    """Compare Rad with its bound on two-token inputs: [CLS] = 0 and a random unit vector x.
+    """Compare Rad with its bound on inputs of two tokens.
 
-    Here W_QK = 0 gives each of the two tokens the attention 1/2.
+    The tokens are [CLS] = 0 and a random unit vector x. Here W_QK = 0 gives each of the two tokens
+    the attention 1/2.
     """
     m, (d,) = size["m"], draw.numbers(instance, "d")
     rows, columns = _both_norms(m, d)
@@ -146,7 +147,7 @@ THEOREM_4_1 = Statement(
 
 
 def class_sample(key: Array, size: Size, p: float = 2.0) -> Instance:
-    """Draw tokens on the l_p sphere, in uniform directions for p = 2, and a seed."""
+    """Draw a seed, and tokens on the unit l_p sphere; for p = 2 the directions are uniform."""
     a, b = jax.random.split(key)
     X = jax.random.normal(a, (size["points"], size["T"], size["d"]))
     return {"X": X / vector_norm(X, p)[..., None], "seed": jax.random.randint(b, (), 0, 2**30)}
@@ -162,9 +163,10 @@ def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
 
 
 def complexity_below(instance: Instance, maps: np.ndarray, copies: int) -> float:
-    """Estimate Rad from below by networks with the given W_QK and extreme points W_v and w.
+    """Estimate the Rademacher complexity Rad from below.
 
-    The sample contains each point `copies` times.
+    The networks have the given W_QK, and W_v and w are extreme points of their norm balls. The
+    sample contains each point `copies` times.
     """
     X, (seed,) = instance["X"], draw.numbers(instance, "seed")
     ends = draw.signed_vertices(X.shape[-1])
@@ -273,7 +275,8 @@ def _constant_tokens(instance: Instance, size: Size) -> Sides:
 def _all_bounds(s: comparisons.Setting) -> Sides:
     """Bound Rad for sequences in which every token is B_x e_1.
 
-    The heads return B_x s for either sign s, so Rad is E |sum sigma_i| / m times the trivial value.
+    Both heads return B_x s for either sign s, so Rad is E |sum sigma_i| / m times the trivial
+    value.
     """
     m, outer, half = s.m, s.outer, (s.m - 1) // 2
     walk = math.lgamma(m) - math.lgamma(half + 1) - math.lgamma(m - half) - (m - 1) * math.log(2.0)

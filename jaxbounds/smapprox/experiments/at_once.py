@@ -70,14 +70,14 @@ the remaining time sooner and less reliably."""
 
 @contextmanager
 def counted(total: float, unit: str, /) -> Iterator[Count]:
-    """Yield a function that adds to the progress of a block, from any thread.
+    """Yield a function that adds finished work to the progress of a block.
 
-    The second report is the first to estimate the remaining time, because the work before the first
-    report includes compiling.
+    Any thread may call this function. The second report is the first to estimate the remaining
+    time, because the work before the first report includes compiling.
 
     Args:
         total: the total amount of work that all threads do.
-        unit: the unit of this amount, in the plural ("rays").
+        unit: the plural noun that names the unit of the work, for example "rays".
     """
     lock = Lock()
     done: float = 0

@@ -57,10 +57,11 @@ _FIRST = lambda sizes: sizes == sizes.min()
 
 
 def _better_straight_through(dataset: xr.Dataset) -> xr.Dataset:
-    """Return changed data, in which the training with a straight-through derivative does better.
+    """Return changed data for a test of the claims.
 
-    In these data, the tables learned with the straight-through derivative have smaller errors than
-    the tables learned with softmax's own derivative.
+    In these data, training with a straight-through derivative gives smaller errors. In the changed
+    data, the tables learned with the straight-through derivative have smaller errors than the
+    tables learned with softmax's own derivative.
 
     On these data, the paper's claims must fail.
     """
@@ -79,7 +80,8 @@ CONTROLS: dict[str, Control] = {
 }
 """Changes of the data after which the paper's claims must fail.
 
-In the changed data the tables are not learned, or noise has another effect on the test errors.
+In the changed data, training does not learn the tables, or noise changes the test errors in another
+way.
 """
 
 
@@ -152,7 +154,10 @@ def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide which machines were learned; a claim stays open if there are too few samples."""
+    """Decide which machines the training learned.
+
+    The claim about a machine stays open if there are too few samples.
+    """
     n = dataset["n"].values.astype(float)
     mean = dataset["error"].mean("seed")
     found = []

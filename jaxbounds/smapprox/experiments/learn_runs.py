@@ -104,7 +104,10 @@ class Learn:
 
 
 def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
-    """Return the network of a machine of the library, for all words up to the trained length."""
+    """Return the compiled network of a machine from the library.
+
+    The network processes all words up to the trained length.
+    """
     example = LIBRARY[name]()
     correction = DYADIC if corrected else None
     steps = example.steps(config.length)
@@ -118,7 +121,8 @@ class Plan(NamedTuple):
         steps: the number of training steps, and one more step, because each step measures the state
             after the step before.
         chunk: the number of steps between two reports of progress.
-        each: the work of one step on all training runs that are vmapped side by side (lanes).
+        each: the number of units of work in one step of all training runs that `jax.vmap` trains
+            side by side.
     """
 
     steps: int
@@ -145,7 +149,10 @@ def _plan(steps: int, each: float) -> Plan:
 
 
 def table_plan(config: Learn, /) -> Plan:
-    """Return the amount of work that `learned_tables` does for one machine."""
+    """Return the number of units of work that `learned_tables` does for one machine.
+
+    The progress report counts these units.
+    """
     return _plan(config.table_steps, (len(config.samples) + 1) * config.seeds * config.restarts)
 
 
@@ -156,7 +163,10 @@ def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
 
 
 def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
-    """Draw `most` random words of `count`; return the words' frequencies in the first n draws."""
+    """Draw `most` random words, with repetition, from `count` words.
+
+    For each n, return how often each word occurs among the first n draws.
+    """
     drawn = jax.random.randint(key, (most,), 0, count)
     one = (jnp.arange(most) < n).astype(jnp.float32)
     return jnp.zeros(count).at[drawn].add(one) / n.astype(jnp.float32)

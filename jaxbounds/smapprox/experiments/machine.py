@@ -34,8 +34,9 @@ class Machine:
         tape: the kind of tape, "two_way" or "one_way".
         limit: the largest number of steps in which the machine may halt.
         show: whether to print the purpose of every layer too.
-        missing: the treatment of pairs (state, symbol) for which a file states no transition.
-            "error" refuses the machine, and "reject" makes the machine reject.
+        missing: how the run treats pairs (state, symbol) for which the machine's file states no
+            transition. "error" refuses a machine with missing transitions. "reject" makes the
+            machine reject at a missing transition.
     """
 
     machine: str = "equal_blocks"
@@ -94,7 +95,7 @@ def _find(name: str, missing: str) -> TuringMachine:
 def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
     """Return network and simulator at every step, the attention maps, and the recovered tape.
 
-    The run is not random and ignores the key, an argument that all experiments have.
+    The run is deterministic. It ignores the argument `key`, which every experiment has.
     """
     del key
     compiled = build(config)
@@ -132,7 +133,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
     """Decide whether the network equals the machine at every step.
 
     Theorem 4.1 claims this equality for every machine, every word and every T. Each run decides the
-    claim for its own machine, word and T only.
+    experiment's claim for a single machine, word and T.
     """
     differ = sum(
         int((dataset[name][0] != dataset[name][1]).sum()) for name in ("state", "head", "symbol")

@@ -1,4 +1,4 @@
-"""Upper estimates and certified lower bounds on margins, over circuit depth and over T.
+"""Upper estimates and certified lower bounds on margins, for several circuit depths and times T.
 
 One network of fixed shape serves all depths, and another network serves all T. Each attack is
 therefore compiled only once.
@@ -45,10 +45,10 @@ def chain_margins(
     """Bound margins of chains of identity gates at input 1, from above and below.
 
     The upper bounds are for networks with and without corrections. The layers of a shallow chain
-    are the last layers of the deepest chain, and the states of these layers are equal in both
-    chains. A perturbation of the shallow chain is therefore a perturbation of the deep chain's last
-    layers and head. So the search at every larger depth starts from the perturbations of smaller
-    depths.
+    are also the last layers of the deepest chain. The states in these layers are equal in both
+    chains. The deep chain ends with the layers of the shallow chain. A perturbation of the shallow
+    chain is therefore a perturbation of the deep chain's last layers and head. So the search at
+    every larger depth starts from the perturbations of smaller depths.
 
     Args:
         depths: the numbers of gates in the chains, in increasing order.
@@ -156,7 +156,7 @@ def machine_margins(
 
     Args:
         machine: the machine.
-        words: the input at each T.
+        words: the input of the network, for each T.
         times: the numbers of steps T, in increasing order, each at least the machine's halting time
             on the word.
         bits: the number w_pos of position bits, equal for all T.

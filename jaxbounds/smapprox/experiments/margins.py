@@ -30,8 +30,8 @@ class Margins:
         depths: the numbers of identity gates in the chains, in increasing order.
         words: the machine's inputs a^n b^n, sorted by increasing running time.
         times: for each word, the number of steps T, at least the machine's halting time.
-        bits: the number of position bits. The number is equal for all T, so a perturbation found at
-            one T can be tried at another.
+        bits: the number of position bits. The perturbation has the same number of entries for all
+            T, so a perturbation found at one T can be tried at another.
         refinements: the number of refinements of each attack; a refinement moves along the decision
             boundary.
     """

@@ -137,7 +137,7 @@ HEADS = np.array([1, 2, 1, 2, 1])
 """l_0 .. l_4, the head's cells: at step 4 the head is on cell 1, which steps 1 and 3 wrote."""
 
 STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
-"""The state z_t and the written symbol u_t for t = 1 .. 4."""
+"""The machine's state z_t and the symbol u_t that the machine writes, for t = 1 .. 4."""
 
 FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
 """The groups of coordinates that are not zero in states of the form (C.5)."""

@@ -76,8 +76,8 @@ def _scaled(direction: Any, factor: float, later: float) -> Any:
     """Scale each part of a direction to `factor` times the length that (D.6) to (D.8) allow.
 
     The weights of hidden layers 4i and 4i + 1 are part of theta_i; those of 4i + 2 and 4i + 3 are
-    xi_i. The weights of the head are theta_d. The function also multiplies all perturbations but
-    the one of theta_0 by `later`.
+    xi_i. The parameters theta_d are the weights of the network's head. The function also multiplies
+    all perturbations but the one of theta_0 by `later`.
     """
     radii, _ = _radii()
     first, hidden, head = direction["first"], direction["hidden"], direction["head"]

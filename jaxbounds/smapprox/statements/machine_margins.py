@@ -223,7 +223,8 @@ def _memories(size: Size) -> Instance:
 def _softmax(i: Instance, size: Size) -> Sides:
     """Compute softmax's weight on all keys but the best, and the error of softmax attention.
 
-    The null key has the score 0 and the value 0 or 1. The other keys have the scores -1 - extra.
+    The null key has the score 0 and the value 0 or 1. All keys except the matching key have the
+    scores -1 - extra.
     """
     T, gaps = size["T"], 1.0 + i["extra"].astype(float)
     cold, dyadic = softmax.inverse_temperature(T, THIRDS), softmax.inverse_temperature(T, DYADIC)

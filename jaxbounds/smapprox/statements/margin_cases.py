@@ -55,7 +55,10 @@ def every(**ranges: Iterable[Any]) -> dict[str, Any]:
 
 
 def times(tree: Any, c: Any) -> Any:
-    """Multiply each leaf by a number, or by one number for each entry of the leaf's first axis."""
+    """Multiply each leaf of a pytree by a number.
+
+    The number may depend on the index in the leaf's first axis.
+    """
     along = lambda leaf: jnp.reshape(c, jnp.shape(c) + (1,) * (leaf.ndim - jnp.ndim(c)))
     return jax.tree.map(lambda leaf: leaf * along(leaf).astype(leaf.dtype), tree)
 

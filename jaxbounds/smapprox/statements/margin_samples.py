@@ -28,8 +28,8 @@ GRID = 180
 COUPONS, COUPON_SAMPLES = 21, 200
 """The number of coupons (inputs of one kind), and the number of samples.
 
-A coupon is an input with exactly one parameter at which F errs. The parameters of the coupons lie
-in [-1, 1], at distances of gamma = 1/10.
+A coupon of the coupon collector's problem is an input at which exactly one parameter makes F err.
+The parameters of the coupons lie in [-1, 1], at distances of gamma = 1/10.
 """
 
 

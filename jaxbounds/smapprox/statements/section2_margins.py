@@ -92,7 +92,10 @@ LEAST = Statement(
 
 
 def _balls(key: Array, size: Size) -> Instance:
-    """Draw balls of wrong parameters, and two parameters outside or inside these balls."""
+    """Draw balls of parameters at which the model is wrong, and two parameters.
+
+    The two parameters lie either outside or inside these balls.
+    """
     keys = jax.random.split(key, 6)
     p, k = size["p"], size["k"]
     return {
