@@ -8,11 +8,11 @@ J. Trauger, A. Tewari: Sequence Length Independent Norm-Based Generalization Bou
   sizes).
 - Section 4: `single_layer`, `multi_layer`, `perturbation`. `attention_search` estimates the
   complexity from below.
-- Section 5: `masking`.
+- The module `masking` is about Section 5.
 - Section 6: `sparse_majority`, `majority_model`, `trends`, and the folder `experiments`.
 - The module `comparisons` holds bounds from other papers.
-- A trained network: `extract_norms`, `network_bound`, `certificate`. A network of any library:
-  `parameters`, `fold`, `certificate.applicable`.
+- A trained network: `extract_norms`, `network_bound`, `certificate`. The modules `parameters` and
+  `fold` and the function `certificate.applicable` apply the bounds to a network of any library.
 
 All modules use these conventions. ||W||_{q,p} is the l_p norm of the l_q norms of the *columns*;
 `column_norm` and `row_norm` distinguish the two orientations. Tokens are the rows of X. Rademacher

@@ -42,8 +42,8 @@ class GeneralizationCertificate(NamedTuple):
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the Rademacher complexity of the network's scalar output.
         tail: the term of the bound that depends on the failure probability delta.
-        certified: whether the norms were rounded up to the grid and delta was divided among the
-            grid's points. If False, `gap` is only a diagnostic.
+        certified: whether the bound holds for all grid points at once: the norms are rounded up to
+            the grid, and delta is divided among its points. If False, `gap` is only a diagnostic.
         delta: the allowed failure probability.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial
             value with these norms; None if it exceeds 2^60.
@@ -129,7 +129,7 @@ def generalization_certificate(
         delta: the allowed probability of failure.
         union: whether to round norms up to the grid and divide delta among the grid's points; False
             gives only a diagnostic.
-        base: B_0, the least norm of the grid 2^j B_0.
+        base: the number B_0 > 0, the least norm in the grid 2^j B_0.
 
     Raises:
         Refused: if the sample is empty or not finite, the readout has the wrong length, the loss
@@ -201,8 +201,8 @@ class Applicability(NamedTuple):
         certificate: the bound, if inputs were given and the model fits.
         reasons: every reason why the model does not fit; empty if it fits.
         unseen: the parts that the model may have, but that neither its parameters nor the given
-            outputs show, for example residual connections. The bound assumes that the model lacks
-            all unseen parts.
+            outputs show, for example residual connections. The bound is valid only if the model has
+            none of the parts that the conversion cannot see.
     """
 
     network: AttentionNetwork | None

@@ -3,7 +3,7 @@
 The log(T) bound is by Edelman et al. and grows with the logarithm of the sequence length T. All
 bounds are for the same class of networks. All bounds remove the outer matrices by the same argument
 (peeling), and chain covers in the same way. The bounds differ only in the covering number of the
-attention map x -> W_QK^T x. The comparison therefore isolates the effect of the covering number.
+attention map x -> W_QK^T x. The comparison therefore shows the effect of the covering number alone.
 """
 
 import bisect
@@ -124,7 +124,8 @@ def log_length_bound(setting: Setting, /) -> float:
 def parameter_counting_bound(setting: Setting, /) -> float:
     """Compute the bound from a volumetric cover of W_QK in the Frobenius ball (parameter counting).
 
-    The log size of the cover is proportional to the d^2 parameters. The bound is certified.
+    The log size of the cover is proportional to d^2, the number of parameters. The bound is
+    certified.
     """
     s = setting
     return _bound(s, at_scale(volumetric, s.B_QK * s.B_x, parameters=s.d**2))
@@ -154,11 +155,12 @@ All bounds but the first use chaining and the Lipschitz constant 1 of softmax.
 def compare(
     setting: Setting, /, *, over: str, values: Sequence[float], bounds: Sequence[str] = ()
 ) -> "xarray.Dataset":
-    """Evaluate every bound while one field of the setting varies.
+    """Evaluate every bound at several settings.
 
-    The dataset has one variable for each bound, a variable "trivial" (the trivial bound), and a
-    variable "winner". The winner is the name of the least bound, or "trivial" if no bound is below
-    the trivial value. Each bound's attribute "certified" says whether its constants are explicit.
+    One field of the setting varies, and the others stay fixed. The dataset has one variable for
+    each bound, a variable "trivial" (the trivial bound), and a variable "winner". The winner is the
+    name of the least bound, or "trivial" if no bound is below the trivial value. Each bound's
+    attribute "certified" says whether its constants are explicit.
 
     Raises:
         Refused: if `over` is not a field of the setting, or a bound is unknown.

@@ -1,22 +1,23 @@
 """A cover of linear maps on given points in l_2, by corrections (Lemma 3.5, explicit constants).
 
 The class is W in R^{k x d} with ||W^T||_{2,1} <= B (rows), on x_1, .., x_N with ||x_i||_2 <= B_x.
-Let x = B B_x / epsilon and q > 1. As in the proof of Zhang (2002), who has the constant 36, the
-code of W lists the corrections of a perceptron that starts at 0 and approaches W.
+Let x = B B_x / epsilon and q > 1. Zhang (2002) proves such a bound with the constant 36. As in his
+proof, the code of W lists the corrections of a perceptron that starts at 0 and approaches W.
 
-Row j of norm r_j has level l_j = ceil(log_q(B / r_j)) and weight rho_j = B q^{-l_j} in (r_j / q,
-r_j]. Its resolution epsilon_j has epsilon_j^2 = epsilon^2 rho_j / B, so that sum_j epsilon_j^2 <=
-epsilon^2. Start at V = 0. While ||(W - V) x_i||_2 >= epsilon for some i, some row has |e_j| >=
-epsilon_j, where e_j = (w_j - v_j) . x_i. Add sign(e_j) (epsilon_j / B_x^2) x_i to v_j. Then project
-V onto the class in the norm F(V) = sum_j ||v_j||^2 / rho_j, where rho_j is the weight of row j. The
-addition lowers F(W - V) by at least epsilon_j^2 / (B_x^2 rho_j) = epsilon^2 / (B B_x^2). The
-projection does not raise F(W - V), because W is in the class. At the start F(W) <= q sum_j r_j <= q
-B, so there are at most q x^2 corrections.
+Row j has norm r_j. Its level is l_j = ceil(log_q(B / r_j)), and its weight rho_j = B q^{-l_j} is in
+(r_j / q, r_j]. Its resolution epsilon_j has epsilon_j^2 = epsilon^2 rho_j / B, so that sum_j
+epsilon_j^2 <= epsilon^2. The algorithm starts at V = 0. While ||(W - V) x_i||_2 >= epsilon for some
+point x_i, some row j has |e_j| >= epsilon_j, where e_j = (w_j - v_j) . x_i. Add sign(e_j)
+(epsilon_j / B_x^2) x_i to v_j. Then project V onto the class in the norm F(V) = sum_j ||v_j||^2 /
+rho_j, where rho_j is the weight of row j. The addition lowers F(W - V) by at least epsilon_j^2 /
+(B_x^2 rho_j) = epsilon^2 / (B B_x^2). The projection onto the class does not increase F(W - V),
+because W is in the class. At the start F(W) <= q sum_j r_j <= q B, so there are at most q x^2
+corrections.
 
 The code has one letter for each correction: a row, a point, a sign and the row's level. A corrected
-row has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 and the row's level l_j is at most ceil(log_q(q
-x^2)). The letters of the code determine the matrix V at which the algorithm stops, and this V is in
-the class. The cover is therefore internal and strict, and
+row has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 for a corrected row j, and the row's level l_j
+is at most ceil(log_q(q x^2)). The letters of the code determine the matrix V at which the algorithm
+stops, and this V is in the class. The cover is therefore internal and strict, and
 
     ln N <= floor(q x^2) ln(2 k N (ceil(log_q(q x^2)) + 1) + 1).
 """

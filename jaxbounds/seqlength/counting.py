@@ -1,6 +1,7 @@
-"""The numbers of sparsifications, which give the cover sizes of Lemmas 3.1, 3.3 and 3.6.
+"""The number of possible sparsifications.
 
-A sparsification is a vector of whole numbers whose absolute values have a sum of at most K.
+This number gives the cover sizes of Lemmas 3.1, 3.3 and 3.6. A sparsification is a vector of whole
+numbers whose absolute values have a sum of at most K.
 """
 
 import itertools

@@ -47,8 +47,8 @@ def sup_distances(
     """Compute sup_i ||f(x_i) - g(x_i)||_q for all pairs of functions.
 
     Raises:
-        Refused: if q < 1, because l_q is then no norm. `quasi` allows 0 < q < 1, as Section 2.4
-            does (erratum E13).
+        Refused: if q < 1, because l_q is then no norm. The argument `quasi` allows exponents 0 <
+            q < 1 (l_q is then no norm), as Section 2.4 does (erratum E13).
     """
     if not (q >= 1 or (quasi and q > 0)):
         raise Refused(f"q={q}, expected at least 1, because l_q is no norm for q < 1. Try q=1")

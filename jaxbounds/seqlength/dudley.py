@@ -1,10 +1,10 @@
 """Dudley's entropy integral: exact for step functions, closed forms, and sharpened variants.
 
-For classes with values in [-B, B], Rad_m <= c inf_delta (delta + int_delta^B sqrt(ln N(epsilon) /
-m) d epsilon). The paper does not state the constant c. The bound is certified (proved, with
-explicit constants) for c = 12. The variant 4 delta + 12 int, with the same integral, is also
-certified, and it is smaller. A function without an argument for c returns the bound with c = 1 (the
-bracket).
+For classes with values in [-B, B], the Rademacher complexity is at most c inf_delta (delta +
+int_delta^B sqrt(ln N(epsilon) / m) d epsilon). The paper does not state the constant c. The bound
+is certified (proved, with explicit constants) for c = 12. The variant 4 delta + 12 int, with the
+same integral, is also certified, and it is smaller. A function without an argument for c returns
+the bound with c = 1 (the bracket).
 """
 
 import functools
@@ -52,7 +52,7 @@ def _floats(xp: Any, /, *values: ArrayLike) -> Iterator[Array | np.ndarray]:
 def inverse_square(A: ArrayLike, m: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """Compute b + b ln(B / b), the minimum over delta of Dudley's bound for ln N = A / epsilon^2.
 
-    Here b = sqrt(A / m). If b >= B, the value is B.
+    Here b = sqrt(A / m). If b >= B, the minimum of Dudley's bound is B.
     """
     xp = array_module(A, m, B)
     return with_offset(0.0, xp.sqrt(xp.asarray(A, float) / m), B)
@@ -85,8 +85,9 @@ def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
     """Minimise delta + (B - delta) a + b ln(B / delta) over 0 < delta <= B.
 
     For a covering number with ln N = A / epsilon^2 and an offset a (Appendix C), Dudley's bound is
-    the minimum of this expression over delta. The minimum is `interior_value` if the minimiser
-    `best_delta` is below B. Otherwise the minimum is B, at delta = B.
+    the minimum of this expression over delta. The minimum is at an interior point, and equals
+    `interior_value`, if the minimiser `best_delta` is below B. Otherwise the minimum is B, at
+    delta = B.
     """
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)
@@ -135,8 +136,8 @@ def dudley(
 def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 400) -> float:
     """Minimise delta + B sqrt(2 ln N(delta) / m) over delta: one cover with Massart's lemma.
 
-    The value is at most B. The value is certified, because members of an internal cover have values
-    in [-B, B].
+    The computed bound is at most B. The value is certified, because members of an internal cover
+    have values in [-B, B].
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.

@@ -1,9 +1,9 @@
 """Convert a trained Flax Transformer block to a network that the bounds cover.
 
-The module folds biases into weights. A query bias becomes a constant coordinate of the CLS token. A
-key bias shifts all scores of a head equally, so the module drops it. The value and output biases
-become one offset. The factor 1 / sqrt(d_k) becomes part of the attention map. The module refuses
-every other parameter; the error names the parameter.
+The module folds biases into weights. The conversion turns the bias of the queries into a constant
+coordinate of the CLS token. A key bias shifts all scores of a head equally, so the module drops it.
+The value and output biases become one offset. The factor 1 / sqrt(d_k) becomes part of the
+attention map. The module refuses every other parameter; the error names the parameter.
 """
 
 import math
@@ -82,7 +82,8 @@ def from_nnx(module: Any, /) -> dict[str, Any]:
 
     Raises:
         Refused: if the module holds state other than parameters and random streams, for example
-            running statistics or a cache. The error names this state.
+            running statistics or a cache. The error names the state that the module holds besides
+            its parameters.
     """
     from flax import nnx
 
@@ -119,7 +120,8 @@ def extract_network(
 
     Args:
         params: `variables["params"]` of a linen model, or `from_nnx(module)`.
-        attention: the path of a MultiHeadDotProductAttention used as self-attention ("block/attn").
+        attention: the path of a module MultiHeadDotProductAttention that the network uses as
+            self-attention ("block/attn").
         dense: for each dense layer in order, its path and the activation applied *before* it:
             "identity", "relu" or "tanh".
         cls: the index of the token whose output the network uses.

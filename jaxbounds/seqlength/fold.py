@@ -40,8 +40,8 @@ networks and takes more time.
 DEEPEST = 12
 """The function finds the order of the dense layers if their number is at most this number.
 
-If there are more dense layers, the caller gives the order. The function tries more orders if this
-number is larger.
+If there are more dense layers, the caller must give their order. A larger number makes the function
+try more orders of the layers.
 """
 
 AGREE = 1e-3
@@ -57,8 +57,8 @@ class Folded(NamedTuple):
     Attributes:
         network: the network, or None if the model does not fit.
         reasons: every reason why the model does not fit.
-        unseen: the parts (for example residual connections) that the model may have, but that
-            neither the parameters nor the given outputs show.
+        unseen: the parts (for example residual connections) that the model may have. Neither the
+            parameters nor the given outputs show whether it has them.
     """
 
     network: AttentionNetwork | None
@@ -172,7 +172,10 @@ def _order(layers: Layers, width: int) -> tuple[tuple[str, ...], list[Reason]]:
 def _matching(
     networks: Iterable[AttentionNetwork], X: np.ndarray, outputs: np.ndarray
 ) -> tuple[AttentionNetwork | None, float]:
-    """Return the first network that reproduces the given outputs, or None, and the difference."""
+    """Return the first network that reproduces the given outputs, or None if there is none.
+
+    Return also the difference from the outputs.
+    """
     least, scale = math.inf, max(float(np.abs(outputs).max()), 1e-300)
     for network in networks:
         found = network(X)
@@ -194,7 +197,7 @@ def fold(
     X: np.ndarray | None = None,
     outputs: np.ndarray | None = None,
 ) -> Folded:
-    """Convert a model of any library to attention and dense layers, or list the reasons against.
+    """Convert a model of any library to attention and dense layers, or list reasons why not.
 
     Args:
         model: a pytree of parameters, or a module that is a pytree.
@@ -204,10 +207,10 @@ def fold(
             `num_heads`.
         cls: the index of the output token that the network uses (the [CLS] token).
         X: the inputs of the attention layer, with shape (m, T, d).
-        outputs: the model's own outputs on `X`. The function chooses the activations that reproduce
-            these outputs. Agreement means a largest difference of at most a thousandth of the
-            largest output. If the network agrees with the model's outputs, the model has no unseen
-            parts.
+        outputs: the model's own outputs on `X`. The function chooses the activations with which the
+            network reproduces the model's outputs. Agreement means a largest difference of at most
+            a thousandth of the largest output. If the network's outputs agree with the model's
+            outputs, the model has no parts that the conversion misses.
     """
     layers = read_layers(model)
     if layers.reasons and not layers.reasons[0].paths:  # the model has no parameters

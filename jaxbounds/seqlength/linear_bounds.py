@@ -1,8 +1,8 @@
 """The paper's bounds on the logarithm of covering numbers of {x -> W x}, W in R^{k x d}.
 
 The argument x of every function in this module is B_w B_x / epsilon, where epsilon is the radius of
-the cover. A function computes on the host in float64, or under a JAX trace of x and the dimensions.
-The docstring of a function names the norms that B_w and B_x bound. If the log size is C /
+the cover. Each function computes on the host in float64, or in JAX if x or a dimension is a traced
+value. The docstring of a function names the norms that B_w and B_x bound. If the log size is C /
 epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value at x = B_w B_x. `at_scale`
 turns a bound into a function of epsilon for Dudley's integral.
 """
@@ -69,7 +69,7 @@ def lemma_3_3(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 
 
 def lemma_3_3_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Compute d ceil(x^2) ln(2k + 1), Lemma 3.3's log size with Maurey's own radius B / sqrt K.
+    """Compute d ceil(x^2) ln(2k + 1), Lemma 3.3's log size with Maurey's radius B / sqrt K.
 
     A radius of at most epsilon needs K = ceil(x^2) terms, where x = B_w B_x / epsilon.
     """
@@ -172,7 +172,7 @@ def lemma_3_6(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
 
 
 def lemma_3_6_ceil(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Compute ceil(x^2) ln(2dk + 1), Lemma 3.6's log size with Maurey's own radius B / sqrt K.
+    """Compute ceil(x^2) ln(2dk + 1), Lemma 3.6's log size with Maurey's original radius B / sqrt K.
 
     A radius of at most epsilon needs K = ceil(x^2) terms, where x = B_w B_x / epsilon.
     """
@@ -206,8 +206,8 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
 
     The value is a lower bound on the log size of every cover of maps whose images of one input fill
     the cube [-B, B]^k, x = B / epsilon. The class of matrices with *rows* of l_1 norm at most B is
-    an example: its images of the input e_1 fill the cube. Another example is the class of one row
-    with entries at most B, on the l_2 unit ball of R^k.
+    an example: its images of the input e_1 fill the cube. Another example is the class of matrices
+    with a single row with entries of absolute value at most B, on the l_2 unit ball of R^k.
     """
     scale, xp, half = _checked(x, k=k), array_module(x, k), real(k) / 2.0
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, k) else math.lgamma

@@ -26,8 +26,8 @@ def cover_l1_ball(
 ) -> Float[Array, "n"]:
     """Map v to a nearby member of {s B z / K : z integer, ||z||_1 <= K}.
 
-    The scale s is `shrinkage(K)`. The l_2 distance is at most B / (1 + sqrt K). K = 0 gives the
-    zero vector.
+    The scale s is `shrinkage(K)`. The l_2 distance is at most B / (1 + sqrt K). If K = 0, the
+    function returns the zero vector.
 
     Raises:
         Refused: if v is not traced and ||v||_1 is above B.
@@ -92,8 +92,8 @@ def cover_by_truncation(
     If ||W^T||_{2,1} <= B, every column of What is less than `radius` from the column of W. Row j of
     norm r_j has level l_j = ceil(log2(B / r_j)) and step eta_j = radius 2^(-l_j / 2). Truncation
     rounds the entries of row j towards zero to multiples of eta_j, so row j of What is eta_j times
-    row j of Z. Then sum_j eta_j^2 <= radius^2 and sum |Z| <= sum r_j^2 / eta_j^2 <= 2 (B /
-    radius)^2.
+    row j of the integer matrix Z. Then sum_j eta_j^2 <= radius^2 and sum |Z| <= sum r_j^2 /
+    eta_j^2 <= 2 (B / radius)^2.
     """
     require_norm(row_norm(W, 2, 1), B, of="||W^T||_{2,1}")
     lengths = jnp.linalg.norm(W, axis=1)

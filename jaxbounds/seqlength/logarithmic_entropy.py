@@ -74,12 +74,12 @@ def logarithmic_dudley(
 ) -> float:
     """Minimise delta + (B - delta) sqrt(ln(signs) / m) + int_delta^B sqrt(ln N / m) over delta.
 
-    The value is at most B. For each member of the cover, the class contains `signs` functions, one
-    for each sign and coordinate (Appendix C). The Rademacher complexity is at most 12 times the
-    value (`dudley.CERTIFIED`). All constants are explicit; no O(.) hides any of them.
+    The computed bound is at most B. For each member of the cover, the class contains `signs`
+    functions, one for each sign and coordinate (Appendix C). The Rademacher complexity is at most
+    12 times the value (`dudley.CERTIFIED`). All constants are explicit; no O(.) hides any of them.
 
     Raises:
-        Refused: if m < 1, B or kappa is not positive, or there is no sign.
+        Refused: if m < 1, B or kappa is not positive, or `signs` is below 1.
     """
     if m < 1 or not (B > 0 and entropy.kappa > 0 and signs >= 1):
         raise Refused(
@@ -131,9 +131,9 @@ def entropy_F_0_2(
 ) -> LogarithmicEntropy:
     """Return the entropy of the multi-layer network by Lemma E.1, for row norms at most B.
 
-    The sum of the row norms of each map is at most B. Tokens have l_1 norm at most 1 after every
-    layer and at most B_x before the first layer (erratum E18). Matrix i has x_i = (gamma / epsilon)
-    sqrt(w_i), with w_i = C_i^{1/3} beta_i^{2/3} and gamma = sum w_i.
+    For each map, the sum of the norms of its matrix's rows is at most B. Tokens have l_1 norm at
+    most 1 after every layer and at most B_x before the first layer (erratum E18). Matrix i has
+    x_i = (gamma / epsilon) sqrt(w_i), with w_i = C_i^{1/3} beta_i^{2/3} and gamma = sum w_i.
     """
     constants = Constants(*[B**2] * 4)
     listed = terms_corrected(norms, constants, layers, softmax_constant=softmax_constant)

@@ -43,7 +43,7 @@ def glorot_limit(shape: tuple[int, ...], /) -> float:
 
 
 class MajorityTransformer(nn.Module):
-    """Multi-head attention, optionally a ReLU and a dense layer, then two logits at the last token.
+    """Multi-head attention, an optional ReLU with a dense layer, and two logits at the last token.
 
     The weights are initialised as in the public code's Keras layers.
 
@@ -104,7 +104,7 @@ def reduced_logits(params: Parameters, task: Task, bits: Bool[Array, "n T"], /) 
 
 
 def softmax_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Float[Array, "n"]:
-    """Compute the paper's loss: the cross entropy of softmax."""
+    """Compute the paper's loss function: the cross entropy of the softmax of the logits."""
     return jax.vmap(cross_entropy)(logits, labels)
 
 

@@ -24,7 +24,7 @@ def gradient_l1(logits: Float[Array, "K"], label: int | Int[Array, ""], /) -> Sc
     """Compute 2 (1 - softmax(logits)[label]) <= 2, the cross entropy's ||gradient||_1.
 
     The loss is therefore 2-Lipschitz in l_infinity (Appendix G). The constant 2 is the least
-    Lipschitz constant.
+    Lipschitz constant of the cross entropy.
     """
     others = jnp.where(jnp.arange(logits.shape[0]) == label, -jnp.inf, logits)
     return 2.0 * jnp.exp(jax.nn.logsumexp(others) - jax.nn.logsumexp(logits))
@@ -75,8 +75,9 @@ def theorem_5_1_leading(
 def binary_loss(difference: Float[Array, "..."], label: Int[Array, "..."], /) -> Array:
     """Compute the cross entropy for K = 2: a logistic loss that is 1-Lipschitz in x_1 - x_0.
 
-    For K = 2, Rad(loss) is therefore at most Rad of {w . Y : ||w||_1 <= 2 B_w} with w = W_1 - W_0.
-    This bound has no sqrt K, no logarithms and no factor 2 of Theorem 5.1.
+    For K = 2, the Rademacher complexity of the loss is therefore at most that of the class {w . Y
+    : ||w||_1 <= 2 B_w} with w = W_1 - W_0. Y : ||w||_1 <= 2 B_w} with w = W_1 - W_0. This bound has
+    no sqrt K, no logarithms and no factor 2 of Theorem 5.1.
     """
     sign = 1.0 - 2.0 * label.astype(difference.dtype)
     return jax.nn.softplus(sign * difference)

@@ -131,10 +131,12 @@ class SingleLayer(nn.Module):
 
 
 class MultiLayer(nn.Module):
-    """L blocks with projections between them; the output is w . g^(L+1) at the CLS index.
+    """Compute the output of L blocks with a projection after each.
+
+    The output is w . g^(L+1) at the CLS index.
 
     Attributes:
-        hidden: k, the number of columns of W_v.
+        hidden: the number k of columns of W_v.
         layers: L, the number of blocks.
         cls: the index of the CLS token.
         activation: the activation sigma, with sigma(0) = 0.

@@ -27,7 +27,7 @@ class Budget(NamedTuple):
 
     Attributes:
         log_covering: the logarithm of the size of the product cover of all matrices.
-        scales: the scale epsilon_i of each term's cover.
+        scales: the scale epsilon_i of the cover of each matrix.
         shares: the fraction of epsilon, and of the cover's log size, that belongs to each term; the
             fractions sum to 1.
     """
@@ -76,7 +76,7 @@ class Constants(NamedTuple):
 
     A cover for inputs of l_2 norm at most r has the constant r^2 C. The paper has one constant C_1
     and one C_{B_x} for all matrices. The corrected theorem has one constant for each kind of
-    matrix.
+    matrix, for example one for all W_c.
     """
 
     w: ArrayLike
@@ -209,8 +209,9 @@ def terms_corrected(
     norm at most B_x, and the inputs of W_c have norm at most L_sigma. The W_QK term of layer i uses
     a cover for inputs of norm r_i. The beta_i of this W_QK term also has the factor r_i^2: the keys
     contribute r_i, and the values contribute r_i. Here r_1 = B_x, and r_i = 1 in later layers.
-    `softmax_constant=1.0` sharpens the list. If a layer has H heads, each matrix occurs H times,
-    and the perturbation of the layer's output is a sum over the H heads.
+    The argument `softmax_constant=1.0` gives a list with smaller constants. If a layer has H heads,
+    each matrix exists H times. The perturbation of the layer's output is then a sum over the H
+    heads.
 
     Raises:
         Refused: if there is no layer or no head.
@@ -280,9 +281,9 @@ def constants_F_0_2_corrected_leading(B: ArrayLike, d: Count, k: Count, /) -> Co
 def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Values | Array:
     """Bound the network's complexity by 12 times Dudley's integral of ln N = A / epsilon^2.
 
-    B_w bounds ||w||_2. The output tokens of the last layer are in the l_2 unit ball. Outputs are
-    therefore in [-B_w, B_w], and the bound is at most B_w. The bound is certified if A is
-    certified.
+    B_w bounds ||w||_2. The output tokens of the last layer are in the l_2 unit ball. The outputs of
+    the network are therefore in [-B_w, B_w], and the bound is at most B_w. The bound is certified
+    if the number A is certified.
     """
     xp = array_module(A, m, B_w)
     B_w = xp.asarray(B_w, float)

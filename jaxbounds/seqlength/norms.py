@@ -49,7 +49,8 @@ def require_norm(norm: ArrayLike, radius: ArrayLike, /, *, of: str) -> None:
     the norm.
 
     Raises:
-        Refused: if the norm exceeds the radius; the message names the measured quantity `of`.
+        Refused: if the norm exceeds the radius. The argument `of` names the measured quantity in
+            the message.
     """
     if isinstance(norm, jax.core.Tracer) or isinstance(radius, jax.core.Tracer):
         return

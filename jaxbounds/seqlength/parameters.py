@@ -21,7 +21,8 @@ class Layers(NamedTuple):
     Attributes:
         attention: for each path, the four projections "query", "key", "value", "out". Each
             projection has a "kernel" and may have a "bias".
-        dense: for each path, a "kernel" (inputs, outputs) and possibly a "bias".
+        dense: for each path of a dense layer, a "kernel" of shape (inputs, outputs) and possibly a
+            "bias".
         reasons: for every other parameter, a reason why the bounds do not cover it.
     """
 

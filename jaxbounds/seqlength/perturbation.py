@@ -31,10 +31,10 @@ class BlockPerturbation(NamedTuple):
 
     Attributes:
         output: the change of the block's output.
-        c: the term ||dW_c^T sigma(Pi(f(ghat)))^T|| of W_c.
+        c: the norm ||dW_c^T sigma(Pi(f(ghat)))^T||, the effect of W_c's perturbation.
         v: the term ||dW_v^T ghat^T|| of W_v.
         QK: the term ||dW_QK^T ghat^T|| of W_QK.
-        input: the change of the block's input.
+        input: the norm of the change of the block's input.
         radius: the largest norm of a token in the two inputs g and ghat.
     """
 

@@ -49,7 +49,7 @@ def sign_vectors(m: int, /, dtype: DTypeLike = float) -> Float[np.ndarray, "sign
 
 
 def support_rademacher(support: Support, m: int, /, dtype: DTypeLike = float) -> Scalar:
-    """Compute Rad of a class with support(sigma) = sup_f sum_i sigma_i f(x_i), exactly.
+    """Compute Rad exactly for a class with support(sigma) = sup_f sum_i sigma_i f(x_i).
 
     Raises:
         Refused: if m is not between 1 and 18.
@@ -68,7 +68,9 @@ def empirical_rademacher(values: Float[Array | np.ndarray, "functions m"], /) ->
 
 
 def rademacher_monte_carlo(key: Array, support: Support, m: int, /, *, draws: int) -> Estimate:
-    """Estimate the Rademacher complexity and the standard error from `draws` sign vectors.
+    """Estimate the Rademacher complexity from `draws` random sign vectors.
+
+    Return also the standard error.
 
     Raises:
         Refused: if m < 1 or draws < 2.

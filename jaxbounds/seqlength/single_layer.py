@@ -6,9 +6,9 @@ transposes W_c^T and W_v^T, with which the theorem is false (erratum E4). Tokens
 B_x, and the maps x -> W_QK^T x have covers with ln N <= C / epsilon^2. No bound depends on the
 sequence length.
 
-The proof of Appendix C removes w, W_c, sigma and W_v from the complexity (peeling). There remains
-E, the Rademacher complexity of the attention class {X -> s e_j^T X^T softmax(X W_QK^T x_cls)}, with
-signs s and coordinates j.
+The proof of Appendix C removes w, W_c, sigma and W_v from the complexity (peeling). The remaining
+quantity is E, the Rademacher complexity of the attention class {X -> s e_j^T X^T softmax(X W_QK^T
+x_cls)}, with signs s and coordinates j.
 """
 
 import math
@@ -62,9 +62,7 @@ class OuterNorms:
 
     @property
     def peeled(self) -> float:
-        """The factor of the attention class's complexity E in the bounds: B if sigma is odd, else 2
-        B.
-        """
+        """The factor of E, the attention class's complexity: B if sigma is odd, else 2 B."""
         return self.product * (1.0 if self.odd else 2.0)
 
 
@@ -73,9 +71,9 @@ def attention_lipschitz(
 ) -> Any:
     """Compute softmax_constant B_inf B_x, the Lipschitz constant of the attention in W x_cls.
 
-    For f_W = e_j^T X^T softmax(X W x_cls), |f_W - f_What| is at most this constant times ||(W -
-    What) x_cls||_2. Tokens have ||x||_2 <= B_x and entries at most B_inf. The paper uses
-    `softmax_constant` 2 and B_inf = B_x; the constant 1 suffices.
+    For f_W = e_j^T X^T softmax(X W x_cls), |f_W - f_What| is at most the computed constant
+    times ||(W - What) x_cls||_2. Tokens have ||x||_2 <= B_x and entries at most B_inf. The paper
+    uses `softmax_constant` 2 and B_inf = B_x; the constant 1 suffices.
     """
     return softmax_constant * (B_x if B_inf is None else B_inf) * B_x
 
@@ -113,10 +111,10 @@ def attention_expectation_corrected(
     softmax_constant: float = 2.0,
     B_inf: ArrayLike | None = None,
 ) -> Values | Array:
-    """Compute the corrected bound on E without Dudley's constant c, in closed form; at most B_inf.
+    """Compute the corrected bound on E in closed form, without the constant c of Dudley's integral.
 
-    E is the Rademacher complexity of the attention class. E is at most 12 times the computed value
-    (`dudley.CERTIFIED`).
+    The result is at most B_inf. E is the Rademacher complexity of the attention class. E is at most
+    12 times the computed value (`dudley.CERTIFIED`).
     """
     return with_offset(*entropy_terms(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf))
 
@@ -126,8 +124,9 @@ def attention_expectation(
 ) -> Values | Array:
     """Compute Appendix C's last display, b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
-    If the minimiser delta is not in (0, B_x), the value can be negative or NaN (erratum E5).
-    In earlier versions of the library, this name meant `attention_expectation_corrected`.
+    If the minimiser delta is not in (0, B_x), the computed expression can be negative or NaN
+    (erratum E5). In earlier versions of the library, this name meant
+    `attention_expectation_corrected`.
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
 
@@ -225,8 +224,8 @@ def corollary(
     """Compute the bound of Corollaries 4.1.1, D.0.1 and D.0.2, with the constant 1 for O(.).
 
     The value is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Each
-    corollary has its own formula for alpha. Here r = sqrt m, or r = sqrt m - sqrt ln 2d with
-    `exact_argument`, as in the proof. The value is not clipped.
+    corollary has its own formula for alpha. Here r = sqrt m. If `exact_argument` is true, r = sqrt
+    m - sqrt ln 2d, as in the proof. The value is not clipped.
     """
     xp = array_module(product, B_x, alpha, m, d)
     product, B_x, alpha, m, d = (xp.asarray(v, float) for v in (product, B_x, alpha, m, d))
@@ -241,7 +240,8 @@ def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) 
 
     The term ln 2d is the logarithm of the number of signs and coordinates. `map_covering` is the
     log size of a cover of x -> W_QK^T x at the CLS tokens in l_2. The outputs f_W and f_What differ
-    by at most `factor` (`attention_lipschitz`) times the distance of the maps at the CLS token.
+    by at most `factor` (`attention_lipschitz`) times ||(W - What) x_cls||, the distance of the two
+    maps at the CLS token.
 
     Raises:
         Refused: if `factor` is not positive.
@@ -271,8 +271,8 @@ def attention_bound(
 
     The bound is the minimum of the range B_inf and of three bounds: 12 times the minimum in
     Dudley's bound, chaining, and a single cover with Massart's lemma. If `residual` bounds |f_W -
-    f_0| (see `residual_range`), the minimum has a further candidate. This candidate is Massart's
-    bound for uniform attention f_0, plus the least of the three bounds for f_W - f_0. All constants
+    f_0| (see `residual_range`), the minimum has a further candidate. This bound adds Massart's
+    bound for uniform attention f_0 to the least of the three bounds for f_W - f_0. All constants
     are explicit; no O(.) hides any of them.
 
     Raises:

@@ -18,7 +18,7 @@ from jaxbounds.ground.exceptions import Refused
 
 @dataclass(frozen=True, kw_only=True)
 class Embedding:
-    """The embedding of bits as tokens.
+    """The map from bits to tokens.
 
     Attributes:
         d: the dimension of a token.

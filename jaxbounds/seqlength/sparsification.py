@@ -1,11 +1,11 @@
 """Maurey's sparsification (Lemma 3.1), made deterministic so that it always succeeds.
 
 The module approximates f = sum_i a_i V_i by (scale/k) sum_i k_i V_i with whole numbers k_i. Here
-a_i >= 0 and gamma = sum a_i <= 1. Choose V_i at random with probability a_i, and zero with
-probability 1 - gamma. The average of k such random choices has mean f and variance (sum_i a_i
-||V_i||^2 - ||f||^2) / k <= (gamma b^2 - ||f||^2) / k. The module replaces each random choice by the
-choice with the least conditional expectation of the error. The final error is at most the average
-error.
+a_i >= 0 and gamma = sum a_i <= 1. Choose a random vector: V_i with probability a_i, and zero with
+probability 1 - gamma. The average of k such random choices has mean f and variance (sum_i
+a_i ||V_i||^2 - ||f||^2) / k <= (gamma b^2 - ||f||^2) / k. The module replaces each random choice by
+the choice with the least conditional expectation of the error. The final error is at most the
+average error.
 """
 
 import math
@@ -60,7 +60,7 @@ def sparsify(
 
     Args:
         vectors: the vectors V_i, as rows.
-        weights: the a_i >= 0, whose sum gamma is at most 1.
+        weights: the numbers a_i >= 0; their sum gamma is at most 1.
         k: the number k of random draws.
         scale: the factor s in the approximation (s/k) sum k_i V_i.
         use_all: whether all k draws choose one of the vectors and no draw chooses zero; the

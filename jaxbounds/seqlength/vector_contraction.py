@@ -2,12 +2,12 @@
 
 *In l_2.* Maurer (2016) proves, for h_i that are L-Lipschitz in l_2, the inequality E sup sum_i
 sigma_i h_i(f(x_i)) <= sqrt(2) L E sup sum_{i,s} sigma_{is} f_s(x_i). The cross entropy is
-sqrt(2)-Lipschitz in l_2. Its complexity is therefore at most 2 sum_s Rad(F_s) <= 2 K max_s
-Rad(F_s), without a logarithm.
+sqrt(2)-Lipschitz in l_2. The Rademacher complexity of the cross entropy is therefore at most 2
+sum_s Rad(F_s) <= 2 K max_s Rad(F_s), without a logarithm.
 
 *In l_infinity*, Foster and Rakhlin (2019) prove an inequality without stating its constant. Three
 steps make this constant explicit. The number R is the largest Rademacher complexity of any scalar
-class F_s on any m points. Values lie in [-B, B].
+class F_s on any m points. All values of the functions f_s lie in [-B, B].
 
 1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: if more than m
   points were shattered with margin g, then R >= g. Repeat each point q = floor(m / n) >= m / (2n)
@@ -18,10 +18,10 @@ class F_s on any m points. Values lie in [-B, B].
   differ by at least 2 at some point. Let M shatter at most d
    points, with values at least 1 above or below integer levels. Then |M| < 2 (n (b-1)(b-2))^r for
    the least r with 2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). The proof divides p n
-   (b-1)(b-2) functions into pairs. In some p of these pairs, the two functions have the same two
-   values u and v >= u + 2 at the same point x. The p functions with u and the p functions with v
-   are 2-separated on the other n-1 points. If both halves (the functions with u, the functions with
-   v) shatter a set of these points, all functions shatter this set and x. Each step therefore
+   (b-1)(b-2) functions of M into pairs. In some p of these pairs, the two functions have the same
+   two values u and v >= u + 2 at the same point x. The p functions with u and the p functions with
+   v are 2-separated on the other n-1 points. If both halves (the functions with u, the functions
+   with v) shatter a set of these points, all functions shatter this set and x. Each step therefore
    doubles the number of shattered pairs (A, z) of points A and levels z. Two functions shatter at
    least one pair (A, z), and at most y pairs exist.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
@@ -69,8 +69,8 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
     """Compute ln(2 (n (b-1)(b-2))^r), r the least with 2^r > sum_{i=1}^d C(n,i) (b-2)^i (step 2).
 
     This is the bound on the log size of a 2-separated set in the module's docstring, with b =
-    `levels` and d = `shattered`. The value is 0 if b <= 2 or d = 0, and infinite if d is infinite.
-    For d above 1000, (e n (b-2) / d)^d bounds the sum over i.
+    `levels` and d = `shattered`. The bound on the log size is 0 if b <= 2 or d = 0, and infinite if
+    d is infinite. For d above 1000, (e n (b-2) / d)^d bounds the sum over i.
     """
     b, d = np.broadcast_arrays(np.asarray(levels, float), np.asarray(shattered, float))
     some = (b > 2) & (d > 0)

@@ -41,12 +41,12 @@ def linear_margin(
 def balls_margin(
     theta: Float[Array, "p"], centres: Float[Array, "k p"], radii: Float[Array, "k"], /
 ) -> Float[Array, ""]:
-    """Compute the margin of an F that errs exactly on a union of balls in parameter space.
+    """Compute the margin of a model F that errs exactly on a union of balls of parameters.
 
-    The margin is min_k (|theta - c_k| - r_k), or 0 inside a ball. (2.1) defines the margin as the
-    distance to the parameters at which F errs. For every closed set of wrong parameters, unions of
-    balls converge to this set. A statement that holds for unions of balls at every p and k
-    therefore holds for every F.
+    The margin is min_k (|theta - c_k| - r_k), or 0 inside a ball. Definition (2.1) says that the
+    margin is the distance to the parameters at which F errs. For every closed set of wrong
+    parameters, unions of balls converge to this set. A statement that holds for unions of balls at
+    every p and k therefore holds for every F.
     """
     distance = jnp.sqrt(((theta[None] - centres) ** 2).sum(axis=1)) - radii
     return jnp.maximum(distance.min(), 0.0)
@@ -56,8 +56,8 @@ def naive_chain_margin(depth: int | Array, /) -> Float[Array, ""]:
     """Compute sqrt(d) (1 - 2^(-1/d)), the margin of F(x) = w_d ... w_1 x - 0.5 (Claim 3.5).
 
     The computed margin is that of the weights w_i = 1 at the input x = 1 with label y = 1. The
-    smallest perturbation that flips F moves every factor equally. The margin is at most ln 2 /
-    sqrt(d).
+    smallest perturbation that changes the sign of F changes every factor w_i by the same amount.
+    The margin is at most ln 2 / sqrt(d).
     """
     d = jnp.asarray(depth, float)
     return jnp.sqrt(d) * -jnp.expm1(-jnp.log(2.0) / d)

@@ -18,7 +18,7 @@ LOG2 = math.log(2.0)
 
 
 def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: float, /) -> float:
-    """Bound the log of the number of sign patterns of ReLU networks of one shape on n inputs.
+    """Bound the log of the number of sign patterns that ReLU networks have on n inputs.
 
     The bound is sum_i min(n k_i log 2, log 2 + W_i log(2 e n k_i i / W_i)). W_i counts the
     parameters of the layers 1 .. i. k_i counts the units of layer i, the output included. Consider
@@ -56,7 +56,8 @@ def vc_sample_complexity_explicit(
 
     The number n satisfies 2 Pi(2n) 2^{-epsilon n / 2} <= delta and n >= 8 / epsilon (Blumer et al.
     1989, Theorem A2.1). Pi(m) is the largest number of sign patterns on m inputs.
-    `sign_patterns_log_bound` bounds log Pi. All constants are explicit; no O(.) hides any of them.
+    The function `sign_patterns_log_bound` bounds the logarithm of Pi. All constants are explicit;
+    no O(.) hides any of them.
     """
 
     def excess(log_n: float) -> float:

@@ -3,8 +3,9 @@
 A compiled network has zero gradients almost everywhere, because rounding saturates. The search
 therefore uses straight-through gradients, restricted to blocks of parameters, and refines on the
 decision boundary. The search evaluates every perturbation that it finds again, on the network
-without surrogate derivatives. An estimate is not the margin itself; typical estimates are two to
-four times too large. The perturbations found at one depth are good starts at other depths.
+without surrogate derivatives. The result of an attack is an upper estimate of the margin; typical
+estimates are two to four times too large. The perturbations found at one depth are good starts at
+other depths.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -37,7 +38,8 @@ class UpperEstimate(NamedTuple):
         radius: the norm of the perturbation, an upper estimate of the all-layer margin; inf if no
             perturbation was found.
         perturbation: the perturbation, a pytree with the structure of the parameters.
-        signed_output: (2y - 1) F at the perturbed parameters, evaluated again; not positive.
+        signed_output: the value (2y - 1) F at the perturbed parameters, computed again without
+            surrogates; it is not positive.
         evaluations: the number of rays (directions of perturbation) that were tried.
     """
 
@@ -72,8 +74,9 @@ def along_ray(
 ) -> OnRay:
     """Probe a ray at radii up to `best`, and bisect below the least radius that flips the decision.
 
-    The decision may flip more than once along the ray, so the function makes several probes. One
-    loop does both probing and bisection, so the network is compiled only once.
+    The network's decision may flip more than once along a ray of perturbations, so the function
+    tests several points of the ray. One loop does both probing and bisection, so the network is
+    compiled only once.
     """
     unit = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-300)
     probes = best * jnp.array(PROBES, theta.dtype)
@@ -156,24 +159,24 @@ def margin_upper(
     largest: float = 2.0,
     tried: Callable[[], None] = lambda: None,
 ) -> UpperEstimate:
-    """Search for a small perturbation of the parameters that flips the decision.
+    """Search for a small perturbation of the parameters that flips the network's decision.
 
-    Calls with equal functions and shapes share their compiled programs.
+    Two calls with equal functions and equal array shapes use the same compiled programs.
 
     Args:
         signed_output: `signed_output(params, *data)` is (2y - 1) F(x, .) of the true network,
             positive at `params`.
-        surrogate: a function with the values of `signed_output` and useful derivatives
-            (straight-through).
+        surrogate: a function with the values of `signed_output`, whose derivatives are surrogates
+            that do not vanish (straight-through).
         params: the parameters theta, preferably in float64.
-        blocks: pytrees of 0/1 arrays (masks) with the structure of `params`. The search tries, for
+        blocks: masks: pytrees of 0/1 arrays with the structure of `params`. The search tries, for
             each mask, one ray along the surrogate's gradient times the mask.
         data: further arguments of `signed_output` and `surrogate`, for example an input and its
             label.
         starts: further perturbations to try, for example those found at other depths. The search
             tries these perturbations after the blocks of parameters.
         refinements: the number of rounds of steps along the boundary from the best perturbation.
-        largest: the largest radius that is tried.
+        largest: the largest norm of a perturbation that the search tries.
         tried: a function that is called after each ray.
 
     Raises:
@@ -239,7 +242,7 @@ def recertify(
     """Return the norm at which another network's perturbation flips this network's decision.
 
     The function scales the perturbation that it has found, up to twice the perturbation's norm. If
-    no scale flips the decision, the result is inf.
+    no tried scale flips the network's decision, the result is inf.
     """
     delta = ravel_pytree(perturbation)[0].astype(ravel_pytree(params)[0].dtype)
     largest = 2.0 * jnp.linalg.norm(delta)

@@ -100,9 +100,10 @@ def perturbation_radii(c: NiceConstants, /) -> Radii:
 def without_halvings(c: NiceConstants, /) -> float:
     """Compute a larger bound than Theorem D.6, without the factors 1/2 of the theorem's proof.
 
-    A perturbed layer causes the error E2 <= kappa_theta lambda r. The perturbed correction before
-    this layer causes the error E1 <= mu kappa_xi (lambda + sigma_zeta) r. The sum E1 + E2 must stay
-    below sigma_zeta. The error of the first layer alone must stay below sigma_zeta too.
+    A perturbation of a layer's parameters causes the error E2 <= kappa_theta lambda r. The
+    perturbed correction before this layer causes the error E1 <= mu kappa_xi (lambda + sigma_zeta)
+    r. The sum of the errors E1 and E2 must stay below sigma_zeta. The error of the first layer
+    alone must stay below sigma_zeta too.
     """
     per_unit = c.kappa_theta * c.norm + c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))

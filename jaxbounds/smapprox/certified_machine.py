@@ -19,7 +19,7 @@ from jaxbounds.smapprox.correction import Correction
 
 
 class LayerNorms(NamedTuple):
-    """The norms of one layer of a compiled network that its margin bound depends on.
+    """The norms of a layer of a compiled network that the layer's margin bound uses.
 
     Attributes:
         content: the spectral norm of W1.
@@ -28,8 +28,8 @@ class LayerNorms(NamedTuple):
         query: the largest spectral norm of the query and key maps.
         decoder_null: the norm of the decoder's null key.
         encoder_null: the norm of the encoder's null key.
-        attends: whether the layer uses any attention. In a layer without attention, all keys tie
-            and have the value zero, so the choice of key has no effect.
+        attends: whether the layer uses any attention. In a layer without attention, all keys have
+            equal scores and the value zero, so the choice of the key has no effect.
     """
 
     content: float
@@ -66,8 +66,8 @@ def state_norm(bits: float, /) -> float:
     """Compute lambda = sqrt(4 w_pos + 5), which bounds every state before and after every layer.
 
     At most four one-hot groups of a `Layout` are nonzero at once. If fewer one-hot groups are
-    nonzero, at most three coordinates of the group scr4 are 1 too. The groups pos1, pos2, pos3 and
-    scr3 hold w_pos bits each.
+    nonzero, at most three coordinates of the group scr4 are 1 too. The groups of coordinates pos1,
+    pos2, pos3 and scr3 have w_pos bits each.
     """
     return math.sqrt(4 * bits + 5)
 
@@ -80,8 +80,8 @@ def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float,
     If the slack is not negative, the layer tolerates the perturbation. eta (`state_error`) bounds
     the error of a corrected state whose correction is perturbed. K and mu are the layer's Lipschitz
     constants in its parameters and in its state. The layer's output error K r + mu eta must stay
-    within the correction's radius. Distinct attention scores of a decoder or encoder differ by at
-    least 1 and must keep their order.
+    within the correction's radius. Two different attention scores in a decoder or an encoder differ
+    by at least 1, and a perturbation must not change their order.
     """
     one = lambda v: math.hypot(v, 1.0)
     lam, eta = state_norm(bits), state_error(bits, slope, radius, r)
@@ -139,10 +139,10 @@ def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[Layer
     of |W1|. These two sums are k|A| and 3 in the layer of the transition, and w_pos and 2 w_pos - 1
     in the layer that computes the carries of the addition. For the halves of the XOR, the largest
     row sum and the largest column sum are 3. In all other layers, the row sums and column sums of
-    |W1| are smaller. Layers that attend compute nothing and only copy. The query and key matrices
-    of these layers are twice a partial permutation; the value matrices are a partial permutation.
-    The null keys have norms of at most 2 w_pos - 1 in the decoder and w_pos - 1 in the encoder. All
-    constants are explicit; no O(.) hides any of them.
+    |W1| are smaller. Layers with attention do not use their feed-forward part, except for copying
+    coordinates. The query and key matrices of these layers are twice a partial permutation; the
+    value matrices are a partial permutation. The null keys have norms of at most 2 w_pos - 1 in the
+    decoder and w_pos - 1 in the encoder. All constants are explicit; no O(.) hides any of them.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)
@@ -164,7 +164,7 @@ def machine_margin_by_counts(
 def _largest_safe(
     norms: list[LayerNorms], bits: float, head: float, correction: Correction, /
 ) -> float:
-    """Return the largest r at which the network's head is right and every slack is positive."""
+    """Return the largest r at which the head is right and every condition holds strictly."""
     zeta, different = (correction.slope, correction.radius), set(norms)
 
     def least(r: float) -> float:

@@ -1,6 +1,6 @@
 """Correction functions zeta (Definition D.1, Proposition 3.4): rounding as two ReLU layers.
 
-A correction follows each layer whose intended output lies in {0, 1}^w:
+The network applies a correction after each layer whose intended output lies in {0, 1}^w:
 
     zeta(h) = slope relu(h - low) - slope relu(h - high) = clip(slope (h - low), 0, 1).
 
@@ -47,7 +47,7 @@ class Correction:
 
     @property
     def radius(self) -> float:
-        """The radius sigma_zeta of Definition D.1.
+        """The radius sigma_zeta of Definition D.1: rounding removes errors up to this size.
 
         Rounding removes an error that is smaller than the radius in every coordinate.
         """

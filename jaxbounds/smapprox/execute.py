@@ -170,7 +170,8 @@ def execute(
             need.
 
     Raises:
-        Refused: before the run, if the run needs more memory than `memory_limit`.
+        Refused: if the run would need more memory than `memory_limit`; the error comes before the
+            run starts.
     """
     inputs = encode(compiled, words, length=length)
     whole = record or params is not None
@@ -259,8 +260,8 @@ def decide(
 ) -> list[str]:
     """Decide each word by the network: "accept", "reject" or "undecided".
 
-    An undecided word did not halt within T steps; a warning names these words. `execute` explains
-    the arguments and raises the errors.
+    A word is undecided if the machine did not halt within T steps; a warning names these words.
+    `execute` explains the arguments and raises the errors.
     """
     outputs = execute(
         compiled,

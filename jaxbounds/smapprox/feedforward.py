@@ -133,14 +133,15 @@ def compile_circuit(
     """Build the network that computes 2 G(x) - 1 and every gate of G (Lemmas 3.2, B.1).
 
     Each circuit layer becomes two ReLU layers (Lemma B.1). A correction adds two more layers, which
-    round the gates' values. The head is z -> 2z - 1, as the proof of Theorem 3.1 needs. The weights
-    are float64 NumPy arrays.
+    round the gates' values. The network's head is z -> 2z - 1, as in the proof of Theorem 3.1. The
+    weights are float64 NumPy arrays.
 
     Args:
         circuit: the circuit G; the network reads only its first output.
         correction: the rounding between layers, or None for the uncorrected network.
         width: the width w, at least 2r with a correction and r without, where r is the largest
-            number of gates in a layer. The weights of additional coordinates are zero.
+            number of gates in a layer. The additional coordinates of a wider network have zero
+            weights.
         depth: the number d of hidden layers. If d exceeds `network_depth`, identity gates fill the
             layers before the head.
 

@@ -98,7 +98,7 @@ def exact_rademacher(
 
 
 def massart_bound(models: int, n: int, /) -> float:
-    """Compute Massart's bound sqrt(2 log |F| / n) on Rad_{n,P} for losses in [0, 1]."""
+    """Compute Massart's bound sqrt(2 log |F| / n) on Rad_{n,P}, for losses in [0, 1]."""
     return math.sqrt(2.0 * math.log(models) / n)
 
 

@@ -55,18 +55,19 @@ def l1_log_covering(
 ) -> Float[np.ndarray, "*k"] | np.float64:
     """Bound the log of the number of l_2 balls of radius r that cover {|theta|_1 <= alpha} in R^p.
 
-    The centres are inside the set, and scale = alpha / r. Maurey's method draws V = +-alpha e_j
-    with probabilities |theta_j| / alpha; the missing probability is divided equally between e_1 and
-    -e_1. V-bar is the mean of K independent copies of V, and c = `shrinkage(K)`. Then
+    The centres of the balls are inside the l_1 ball, and scale = alpha / r. Maurey's method draws
+    V = +-alpha e_j with probabilities |theta_j| / alpha; the missing probability is divided equally
+    between e_1 and -e_1. V-bar is the mean of K independent copies of V, and c = `shrinkage(K)`.
+    Then
 
         E |c V-bar - theta|^2 <= (1-c)^2 |theta|^2 + c^2 (alpha^2 - |theta|^2) / K
                               <= alpha^2 / (1 + sqrt K)^2,
 
-    and there are C(2p + K - 1, K) <= (2p)^K such means. The distance of some c V-bar from theta is
-    less than r if K = floor((scale - 1)^2) + 1. This K is at most scale^2, so the cover's size N
-    satisfies log N <= scale^2 log 2p. If the volume bound p log(1 + 2 scale) is smaller, the
-    function returns the volume bound. One ball is enough for scale < 1. Covers are strict: all
-    distances are < r. All constants are explicit; no O(.) hides any of them.
+    and there are C(2p + K - 1, K) <= (2p)^K such means. The distance of some scaled mean c V-bar
+    from theta is less than r if K = floor((scale - 1)^2) + 1. This K is at most scale^2, so the
+    cover's size N satisfies log N <= scale^2 log 2p. If the volume bound p log(1 + 2 scale) is
+    smaller, the function returns the volume bound. One ball is enough for scale < 1. Covers are
+    strict: all distances are < r. All constants are explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if scale or p is not positive. The other bounds of this module check their
@@ -82,8 +83,8 @@ def l1_log_covering(
 def rademacher_by_chaining(alpha: float, p: float, gamma: float, n: float, /) -> float:
     """Bound Lemma 2.4's Rad_n(L_G) by `chaining`, certified.
 
-    Losses lie within 1/2 of the constant 1/2. A loss moves by at most e if the parameters move by
-    gamma e. Covers of the parameters at scale gamma e are therefore enough. All constants are
+    Losses lie within 1/2 of the constant 1/2. A change of the parameters by gamma e changes a loss
+    by at most e. Covers of the parameters at scale gamma e are therefore enough. All constants are
     explicit; no O(.) hides any of them.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
@@ -94,9 +95,10 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
     """Compute Lemma 2.4's bound C alpha log n sqrt(log p) / (gamma sqrt n) with its constant.
 
     The bound is sqrt(A/n) (7.8 + 2.63 log(n/A)) with A = (alpha/gamma)^2 log 2p, and 1/2 for n < A.
-    At scale e_j = 4^-j of the chaining, the log covering number is at most A / e_j^2. So every
-    scale adds `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n). The chaining ends at the least J with 4^-J <=
-    sqrt(A/n), and J < 1 + log_16(n/A). All constants are explicit; no O(.) hides any of them.
+    At scale e_j = 4^-j of the chaining, the log covering number is at most A / e_j^2. Every scale
+    of the chaining therefore adds `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n) to the bound. The chaining
+    ends at the least J with 4^-J <= sqrt(A/n), and J < 1 + log_16(n/A). All constants are explicit;
+    no O(.) hides any of them.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     A = (alpha / gamma) ** 2 * math.log(2 * p)
@@ -130,8 +132,9 @@ def chained_sample_complexity(
     rademacher: Callable[[float, float, float, float], float] = rademacher_explicit,
     sharp: bool = False,
 ) -> float:
-    """Return the least n at which Proposition 2.3 gives risk epsilon, if (2.3) has epsilon = 0.
+    """Return the least sample size n at which Proposition 2.3 gives risk epsilon.
 
+    The bound assumes the error 0 in (2.3).
     The printed condition is 4 Rad + 2 sqrt(log(2/delta)/n) <= epsilon. If `sharp` is true, the
     value of `erm_risk` replaces the left side of the printed condition. The argument `rademacher`
     is one of the functions `rademacher_explicit` and `rademacher_by_chaining`. All constants are
@@ -154,12 +157,11 @@ def chained_sample_complexity(
 def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: float) -> float:
     """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta); q = `fraction`.
 
-    Consider exp(log_size) events. Every event that contains at most a `fraction` q of the samples
-    has a probability of at most P. This bound holds for all events at once with probability 1 -
-    delta.
-    Proof: if an event has probability P >= q, Chernoff's bound gives Pr(at most q n samples are in
-    it) <= exp(-n kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size +
-    log(1/delta)) / n). All constants are explicit; no O(.) hides any of them.
+    Consider exp(log_size) events. Every event that contains at most a fraction q = `fraction` of
+    the samples has a probability of at most P. This bound holds for all events at once with
+    probability 1 - delta. Proof: if an event has probability P >= q, Chernoff's bound gives Pr(at
+    most q n samples are in it) <= exp(-n kl(q, P)). For q = 0 the bound is an equality: P = 1 -
+    exp(-(log_size + log(1/delta)) / n). All constants are explicit; no O(.) hides any of them.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
@@ -232,10 +234,11 @@ def corollary_a1_explicit(
 
         P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M l / n) + 2 l / n.
 
-    If gamma^2 = sqrt(2B/M), the first three terms of the bound are 3 sqrt(2 B M). The nearest
-    gamma_k^2 is off by at most a factor sqrt 2. The factor 3 becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122.
-    The constant of the bound is therefore 3.122 sqrt 8 = 8.83. If gamma^2 M > 1, the bound exceeds
-    one. The training error must be zero. All constants are explicit; no O(.) hides any of them.
+    If gamma^2 = sqrt(2B/M), the first three terms of the bound are 3 sqrt(2 B M). The nearest grid
+    value gamma_k^2 differs from gamma^2 by at most a factor sqrt 2. The factor 3 becomes 1 + sqrt
+    2 + 1/sqrt 2 = 3.122. The constant of the bound is therefore 3.122 sqrt 8 = 8.83. If gamma^2 M >
+    1, the bound exceeds one. The training error must be zero. All constants are explicit; no O(.)
+    hides any of them.
     """
     margins = np.asarray(margins, float)
     n = len(margins)

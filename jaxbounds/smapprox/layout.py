@@ -6,7 +6,7 @@ The paper's groups are:
 - sym1 and sym2: the symbol read and the symbol written;
 - pos1: the timestep;
 - pos2 and pos3: the head's position before and after the move;
-- scr1..scr4: scratch space for intermediate results.
+- scr1..scr4: four groups of scratch space for intermediate results;
 
 The extra group za holds the one-hot pair (state, symbol), an intermediate result of Lemma C.1.
 Positions are binary, most significant bit first.

@@ -2,13 +2,13 @@
 
 The result of `run` equals the result of `transformer.run` with the dense weights. The products of
 weights and states omit only zero weights. Each attention head finds its position by comparing
-position codes. All search layers look for the last visit of a cell, so the run stores one table.
-The table holds, for each cell, the last step at which the head was on the cell. A key with the
-leading timestep bits p exists if the last visit has the leading bits p. No key with these bits
-exists if the last visit's leading bits are smaller. If the last visit's leading bits are larger
-than p, the table cannot decide whether the key exists. If the table cannot decide or a position
-code is not binary, the result is not `certain`, and the dense network has to run the word. The last
-axis of each array has one entry for each word.
+position codes. All search layers look for the last visit to a cell, so the run stores a single
+table of last visits. The table holds, for each cell, the last step at which the head was on the
+cell. A key with the leading timestep bits p exists if the last visit has the leading bits p. No key
+with these bits exists if the last visit's leading bits are smaller. If the last visit's leading
+bits are larger than p, the table cannot decide whether the key exists. If the table cannot decide
+or a position code is not binary, the result is not `certain`, and the dense network has to run the
+word. The last axis of each array has one entry for each word.
 """
 
 import math
@@ -29,15 +29,15 @@ LastVisit = Callable[[Array], Array]
 Recall = Callable[[Array, Array], tuple[Array, Any]]
 """A function that returns the values of a coordinate group at earlier steps.
 
-The arguments are the group's present value and the earlier steps. The function's second result is a
-value that the run carries to the next step.
+The two arguments of the function are the group's present value and the earlier steps. The
+function's second result is a value that the run carries to the next step.
 """
 
 POSITIONS = ("pos1", "pos2", "pos3", "scr3")
 """The groups that hold position codes, or bits of a position code."""
 
 BINARY_WITHIN = 1e-3
-"""A position bit counts as binary within this distance of 0 or 1.
+"""A coordinate counts as a binary position bit if its distance from 0 or 1 is at most this number.
 
 A larger distance accepts more states.
 
@@ -52,8 +52,8 @@ class Found(NamedTuple):
     Attributes:
         states: the groups of o_0 .. o_T that are not zero.
         output: the network's output theta_cls . o_T.
-        certain: whether every look-up was decided; the result then equals that of the dense
-            network.
+        certain: whether the look-ups found every key without doubt; the result then equals the
+            result of the dense network.
     """
 
     states: dict[str, Float[Array, "T1 size n"]]
@@ -113,8 +113,8 @@ def through(
         weights: the `structure.blocks` of the network.
         h: the state before the first layer, one coordinate per row, with any number of trailing
             axes.
-        inputs: the result of `input_table` for the words; the last axis of h has one entry for each
-            word.
+        inputs: the result of `input_table` for the words; the last axis of each array h has one
+            entry for each word.
         last: a function from a cell to the last step at which the head was on the cell.
         recall: a function of the group's present value and of earlier steps; it returns the values
             that a coordinate group had at these steps.
@@ -161,7 +161,7 @@ def through(
 
 
 class Memory(NamedTuple):
-    """The data about past steps that a run by look-ups carries from step to step.
+    """The data about past steps that a run by look-ups passes from each step to the next.
 
     Attributes:
         last: the last step at which the head was on each cell; 0 if the head was never on the cell.

@@ -22,7 +22,8 @@ _shown = _SHORT.repr
 MOVES = {"L": -1, "R": 1, "S": 0}
 ACCEPTING = ("accept", "yes", "halt", "done")
 REJECTING = ("reject", "no", "error")
-"""The common names of terminal states; a state so named needs no row and no "accept" or "reject".
+"""The common names of terminal states. A state with such a name needs no transitions, and "accept"
+or "reject" need not list it.
 """
 
 
@@ -134,8 +135,8 @@ def from_description(
     The table maps a state to its row. A row maps a symbol (or several: "0,1" or "[0, 1]") to "L" or
     "R", or to {"write": symbol, "L": next state}. Without "write", the symbol does not change.
     Without a next state, the state does not change. States without a row are terminal. A terminal
-    state rejects if "reject" names it (by default the names reject, no and error), and accepts
-    otherwise.
+    state rejects if "reject" names the state, and accepts otherwise. Without "reject", the states
+    with the names reject, no and error reject.
 
     The function refuses a next state that has no transitions of its own, as a probable typing
     error, unless one of three conditions holds. The next state has an entry in the table (empty for
@@ -143,7 +144,7 @@ def from_description(
     name. The common names of terminal states are accept, yes, halt, done, reject, no and error.
 
     Args:
-        data: the parsed description.
+        data: the machine's description, as a parsed YAML or JSON object.
         name: the name of the machine in messages.
         missing: the treatment of pairs (state, symbol) without a transition. "error" refuses the
             machine, and "reject" makes the machine reject.
@@ -272,9 +273,9 @@ def _action(state: str, symbol: str, action: Any) -> Action:
 def from_compact(text: str, /, *, name: str | None = None) -> TuringMachine:
     """Read a machine from the busy-beaver notation "1RB1LC_1RC1RB_...".
 
-    The notation has one block per state A, B, ... Each block holds (write, move, next) for the
-    symbols 0, 1, ...; "---" and "1RZ" or "1RH" halt. The machine starts in state A, its blank is
-    the symbol 0, and it accepts by halting.
+    The notation has one block of transitions for each of the states A, B, ... Each block holds
+    (write, move, next) for the symbols 0, 1, ...; "---" and "1RZ" or "1RH" halt. The machine starts
+    in state A on a tape of zeros, and halting counts as acceptance.
 
     Raises:
         Refused: if the string has another form.

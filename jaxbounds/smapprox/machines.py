@@ -15,7 +15,8 @@ from jaxtyping import Int
 from jaxbounds.ground.exceptions import Refused
 
 Action = tuple[str, str, int]
-"""The next state, the symbol to write, and the move: -1 left, +1 right, 0 stay (an extension)."""
+"""One transition: the next state, the symbol to write, and the move of the head: -1 left, +1 right,
+0 stay (an extension)."""
 
 
 _ALL_BUT_THE_BLANK: Any = None
@@ -34,7 +35,7 @@ class TuringMachine:
         accept: the terminal states that accept.
         reject: the terminal states that reject.
         input_alphabet: the symbols that an input may use; by default all but the blank.
-        name: the name in messages and plots.
+        name: the machine's name in messages and plots.
     """
 
     states: Sequence[str]

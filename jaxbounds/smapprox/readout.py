@@ -25,7 +25,7 @@ def show(compiled: Compiled, /, *, equations: bool = False) -> str:
 
     Args:
         compiled: the machine, compiled to a network.
-        equations: whether to list also the formula of every computed coordinate.
+        equations: whether to list the formulas of all computed coordinates too.
     """
     layout, rounding = compiled.layout, compiled.correction
     sizes = ", ".join(f"{name} {len(places)}" for name, places in layout.groups.items())

@@ -1,8 +1,8 @@
 """Sample sizes and generalization bounds from all-layer margins (Section 2.1, Appendix A).
 
-The paper leaves absolute constants open. In this module the absolute constants are arguments, with
-default one. The values therefore show the shape of a bound and are no certificates. Ratios of two
-such values, and invariances, do not depend on the constants.
+The paper leaves absolute constants open. In this module the absolute constants of the paper's
+bounds are arguments; their default is 1. The values therefore show the shape of a bound and are no
+certificates. Ratios of two such values, and invariances, do not depend on the constants.
 """
 
 import math

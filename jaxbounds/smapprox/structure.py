@@ -1,11 +1,12 @@
 """The nonzero structure of a compiled network: copies, small products, look-ups.
 
-Almost all weights of the construction are zero. A layer copies most groups of coordinates and
-computes a few groups from a few others. The attention of a layer compares position codes. If a code
-has n bits, the score of a key is n if the key equals the query, and at most n - 2 otherwise. The
-null key has score n - 1. Hard attention therefore finds the matching keys or the null key. `read`
-recognises this structure in the weights and returns None for any other structure.
-The module `look_up` runs networks with this structure.
+Almost all weights of the construction are zero. A layer copies most groups of coordinates without
+change, and computes a few groups from a few other groups. The attention of a layer compares
+position codes. If a code has n bits, the score of a key is n if the key equals the query, and at
+most n - 2 otherwise. The null key has score n - 1. Hard attention therefore finds the keys that
+equal the query. If no key equals the query, it finds the null key. `read` recognises this structure
+in the weights and returns None for any other structure. The module `look_up` runs networks with
+this structure.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +25,8 @@ class LookUp(NamedTuple):
     """Hard attention that finds the keys with a given cell and leading bits of a timestep.
 
     Attributes:
-        past: whether the keys are past steps (pos2 and leading bits of pos1) or input positions.
+        past: whether the keys are past steps (compared by pos2 and leading bits of pos1); if not,
+            the keys are input positions.
         cell: the group that holds the cell to look for.
         prefix: the group whose leading bits must equal the leading bits of the key's timestep; ""
             if no bits must be equal.
@@ -32,7 +34,7 @@ class LookUp(NamedTuple):
         asks: whether the bit after these leading bits must be 1 in the key's timestep.
         flag: the coordinate of scr4 that becomes one if a key is found; -1 if there is no flag.
         copied: the group that is copied from the key found; "" if no group is copied.
-        target: the group to which `copied` is copied.
+        target: the group of coordinates into which the layer copies the group `copied`.
     """
 
     past: bool
@@ -187,7 +189,8 @@ def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseL
 def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookUp | None:
     """Describe one attention as a look-up; return None if all its weights are zero.
 
-    The function rebuilds the weights from the look-up, and compares them with the given weights.
+    The function rebuilds the weights from the look-up that it recognised, and compares these
+    weights with the given weights.
     """
     if not any(w.any() for w in weights.values()):
         return None

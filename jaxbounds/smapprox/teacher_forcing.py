@@ -1,4 +1,4 @@
-"""Compute all steps of a run at once; step i + 1 starts from step i of a given trace.
+"""Compute all steps of a run at once: the computation of step i + 1 uses step i of a given trace.
 
 The network's input at step i + 1 is its output at step i, so a run executes the steps one after the
 other. If a trace of the outputs is known, for example from a simulation of the machine, every step
@@ -171,9 +171,10 @@ def verify(
     Args:
         compiled: the machine, compiled to a network.
         words: the input words; the docstring of `execute.encode` lists the words that are refused.
-        trace: the claimed run, for example `execute.simulated(compiled, words)`.
+        trace: the trace to check, for example `execute.simulated(compiled, words)`.
         precision: "float32" or "float64".
-        params: weights that replace the compiled weights; the run then uses no look-ups.
+        params: weights that replace the compiled weights; the function then uses the dense network
+            instead of look-ups.
 
     Raises:
         Refused: if the trace does not have T + 1 steps on each word.

@@ -35,8 +35,8 @@ class Segment(NamedTuple):
         stop: the index after the last layer.
         decoder: whether the layers attend to past steps.
         encoder: whether the layers attend to the input.
-        targets: the coordinates that decoder values may change; None means all. The run stores only
-            the coordinates `targets` of past steps.
+        targets: the coordinates that decoder values may change; None means all. For past steps, the
+            run stores only the coordinates `targets`, which later steps attend to.
     """
 
     start: int
@@ -52,8 +52,8 @@ class Attention:
 
     Attributes:
         kind: "hard" averages over the maximisers (the paper's rule); "soft" is softmax.
-        straight_through: whether derivatives are surrogates (see `straight_through`); values do not
-            change.
+        straight_through: whether derivatives are surrogates (see `straight_through`); the computed
+            values are the same in both cases.
         tie_tolerance: the distance from the maximum within which scores count as tied; 0 means
             exact ties.
     """
@@ -101,7 +101,9 @@ HARD = Attention()
 
 
 class Record(NamedTuple):
-    """The states, scores and weights of a run; -inf scores and zero weights mark absent keys.
+    """The states, attention scores and attention weights of a run.
+
+    An absent key has the score -inf and the weight zero.
 
     Attributes:
         hidden: the state after every layer of every timestep.

@@ -221,7 +221,10 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _setting(data: xr.Dataset) -> str:
-    """Describe the setting that the lines over T, m and B_QK share; "" if the data lack it."""
+    """Describe the setting that all lines (variations of T, m and B_QK) share.
+
+    The result is "" if the data lack it.
+    """
     one = data.attrs.get("config", {}).get("setting")
     if not one:
         return ""

@@ -40,9 +40,9 @@ class SparseMajority:
         decay: the factor of the learning rate per epoch.
         floor: the least learning rate.
         stop: whether to stop a run after the first epoch with training accuracy 1. The public code
-            stops the run; the paper mentions no stop.
+            stops the run at training accuracy 1; the paper does not mention such a stop.
         hidden: the width of the dense layer that the paper does not mention; 0 omits the layer.
-        embedding: the embedding of bits as tokens.
+        embedding: the map from bits to tokens.
     """
 
     lengths: tuple[int, ...] = (20, 40, 80, 160)

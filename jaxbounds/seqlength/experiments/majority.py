@@ -81,14 +81,15 @@ def run(
 
     The following variables have the axes (T, seed). Values at the best epoch are: gap (validation
     minus training loss), validation_loss, train_loss, accuracy, l1, l1_increase (since the start),
-    epoch, and `learned` (training loss below 0.6). Values at the end of a run are: epochs_run,
-    train_accuracy (running, of the last epoch) and diverged (an epoch, or -1).
+    epoch, and `learned` (training loss below 0.6). At the end of a run, the data hold: epochs_run,
+    train_accuracy (the running accuracy of the last epoch), and diverged (the epoch of the
+    divergence, or -1).
 
     Three variables have the axis T and describe the run with the largest gap. `bound` bounds the
     gap of the cross entropy, clipped to [0, 1], with the run's own norms and delta = 0.05. The
-    variable `bound` is only a diagnostic, because the norms are not fixed in advance. The variable
-    `bound_fixed` uses the norms of the run at the first length instead. `norm_product` is the
-    product of the norms of the maps around the attention.
+    variable `bound` is only a diagnostic and no valid bound, because the norms are measured after
+    training. The variable `bound_fixed` uses the norms of the run at the first length instead.
+    `norm_product` is the product of the norms of the maps around the attention.
 
     Args:
         config: the settings of the experiment.
@@ -97,8 +98,8 @@ def run(
         resume: whether to continue from the folder's checkpoints instead of clearing them.
 
     Raises:
-        Refused: if a length does not exceed the hidden set, or the folder to resume from is
-            damaged or has another configuration or key.
+        Refused: if a length does not exceed the number of hidden indices, or if the folder to
+            resume from is damaged or belongs to another configuration or key.
     """
     folder = None if folder is None else locate(folder)
     if folder is not None and not resume:

@@ -1,13 +1,13 @@
 """The claims of Section 6 about Figures 1 to 3, decided on the data of `seqlength.majority`.
 
-Only runs that learned count, because an untrained network has no gap at any length. Four claims are
-about trends. The joint significance level of the four tests is 5%, so the level of each test is
-1.25%. The experiment reports a trend if the trend's slope is significant. A trend is absent if the
-test excludes a trend that is large enough to see in the figure. A trend is large enough if it
-doubles the values, or changes the accuracy by 0.1. If a trend is neither present nor absent, the
-claim is open. The experiment then estimates how many runs would decide the claim. As in the paper,
-the tests use the maximum over runs; for the accuracy, a test also uses the mean. The output also
-lists the mean over runs, and the slopes against ln T.
+Only runs that learned count, because an untrained network has no gap at any length. Four of the
+experiment's claims are about trends. The joint significance level of the four tests is 5%, so the
+level of each test is 1.25%. The experiment reports a trend if the trend's slope is significant. A
+trend is absent if the test excludes a trend that is large enough to see in the figure. A trend is
+large enough if it doubles the values, or changes the accuracy by 0.1. If a trend is neither present
+nor absent, the claim is open. The experiment then estimates how many runs would decide the claim.
+As in the paper, the tests use the maximum over the runs. For the accuracy, another test uses the
+mean over the runs. The output also lists the mean over runs, and the slopes against ln T.
 
 If the settings differ from the paper's settings, the claims about the figures stay open. Section
 4's bounds hold for every trained network, so each run decides whether its own gap is below its
@@ -121,7 +121,10 @@ def _accuracy(data: xr.Dataset, keep: np.ndarray) -> tuple[Finding, ...]:
 
 
 def _bounds(data: xr.Dataset) -> tuple[Finding, ...]:
-    """Decide whether generalization gaps are below bounds, and bounds depend on T only by norms."""
+    """Decide two claims about the bounds.
+
+    The generalization gaps are below the bounds, and the bounds depend on T only through the norms.
+    """
     bound, gap = float(data["bound"].min()), float(np.abs(data["gap"]).max())
     vacuous = bound >= 1.0
     number = f"least bound {bound:.3g}, largest gap {gap:.3g}" + ", vacuous" * vacuous

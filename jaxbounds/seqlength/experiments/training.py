@@ -1,10 +1,10 @@
 """Resumable training on the sparse majority task.
 
 One program trains all runs of one sequence length together. One step of the sweep consists of
-several epochs and one validation. Each training run (lane of the sweep) has its own learning rates
-and data, so one compiled program trains all runs of a length. Training uses the network's short
-form in `majority_model`. The short form computes equal outputs directly from the bits, without
-embedding the tokens.
+several epochs and one validation. One compiled program trains all runs of a length, although each
+run (lane of the sweep) has its own learning rates and data. Training uses the network's short form
+in `majority_model`. The short form computes equal outputs directly from the bits, without embedding
+the tokens.
 """
 
 from dataclasses import replace
@@ -69,7 +69,7 @@ class Run(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """The stacked results of all runs of one length, on the host.
+    """The results of all runs of one length, stacked along a leading axis, as arrays on the host.
 
     Attributes:
         runs: the last state of each run.
@@ -129,7 +129,8 @@ def start(config: SparseMajority, lane: Lane, /) -> Run:
 def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
     """Make one pass over the data in random order.
 
-    The loss of the last batch, which may be smaller, is the mean over its own examples.
+    The loss of the last batch is the mean over the examples of this batch. The last batch may be
+    smaller than the others.
     """
     data, n, batch = lane.data, config.train, min(config.batch, config.train)
     count = -(-n // batch)
@@ -184,8 +185,8 @@ def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], /) -> Run:
     """Run the next `every` epochs (fewer at the end of the run), and then validate.
 
-    The number of epochs is an input of the compiled program, so a new number of epochs needs no new
-    compilation. The results after each epoch do not depend on this number, bit for bit.
+    The number of epochs is an argument of the compiled program, so another number of epochs needs
+    no new compilation. The results after each epoch do not depend on this number, bit for bit.
     """
 
     def live(_: Array, run: Run) -> Run:

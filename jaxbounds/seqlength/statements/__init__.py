@@ -1,8 +1,8 @@
 """The paper's statements in its order: `SECTIONS` maps each section to a module.
 
-The module `instances` holds the samplers that the statements share. `errata.toml` lists the paper's
-errors. `items` lists every numbered item of the paper. The module `reference` holds the paper's
-edition, links and BibTeX entry.
+The module `instances` holds functions that draw random instances for several statements.
+`errata.toml` lists the paper's errors. `items` lists every numbered item of the paper. The module
+`reference` holds the paper's edition, links and BibTeX entry.
 """
 
 from pathlib import Path

@@ -3,8 +3,8 @@
 The disproof covers norms over rows and over columns, and projections on the l_1 ball and on the l_2
 ball. The networks have one layer and a constant [CLS] token, and they differ only in row 0 of W_QK,
 as in the module `packings`. Every other matrix has one row or one column, short enough for the
-printed norms of both orientations. All tokens are in the l_1 ball. The projection Pi_norm therefore
-changes no row, for the l_2 ball and for the l_1 ball. Two faults of the corollary cause the
+printed norms of both orientations. All tokens are in the l_1 ball. All tokens lie in both balls, so
+the projection Pi_norm on either ball changes no row. Two faults of the corollary cause the
 disproof. The first layer's cover of W_QK lacks a factor B_x^2 (E9), and the first layer's cover of
 W_v is for inputs of norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar
 networks.
@@ -125,7 +125,7 @@ HALVES = {"d": 1000, "B_x": 100.0 * math.sqrt(1000.0), "epsilon": 0.49}
 
 
 def _halves(d: int, **changed: float) -> dict[str, Any]:
-    """Return the instance `HALVES` in dimension d with B_x = 100 sqrt d.
+    """Return the counterexample `HALVES` in dimension d, with token norm B_x = 100 sqrt d.
 
     The attention scores of the input's two tokens differ by 5000.
     """

@@ -1,4 +1,4 @@
-"""A disproof of Corollary F.0.1's bound, by networks that differ in levels, not only signs.
+"""A disproof of Corollary F.0.1's bound, by networks whose weights differ in magnitude and in sign.
 
 The networks are otherwise as in `appendix_f`.
 

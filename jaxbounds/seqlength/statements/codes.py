@@ -1,7 +1,7 @@
 """The short names (S1 to S11) of this paper's sharpenings, each with an explanation.
 
-The statements use these names in their sharpened versions and in notes. S8 improved no bound, so no
-sharpened version has this name.
+The statements use the names defined here in their sharpened versions and in notes. S8 improved no
+bound, so no sharpened version has this name.
 """
 
 CODES = {

@@ -54,7 +54,7 @@ def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float)
 def _halfway(values: np.ndarray, gap: float) -> np.ndarray:
     """Return the midpoints of all pairs of values that differ by at least 2 gap.
 
-    These midpoints are the only levels that a test of shattering must try.
+    A test of shattering needs to try only the midpoints between neighbouring values as levels.
     """
     ordered = np.unique(values)
     i, j = np.nonzero(ordered[None] - ordered[:, None] >= 2.0 * gap)

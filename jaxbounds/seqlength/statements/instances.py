@@ -24,7 +24,8 @@ FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
 """A budget without gradient search, for statements that random and extremal instances decide."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
-"""A search budget for statements without a known extremal instance (equality or nearly)."""
+"""A search budget for statements without a known instance at which the claimed inequality is an
+equality or nearly one."""
 
 MANY = Budget(samples=128, restarts=0, steps=0, batch=64)
 """A budget of more random instances without gradient search, for widely varying instances."""

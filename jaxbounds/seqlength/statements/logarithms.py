@@ -120,7 +120,7 @@ def _logarithms(instance: Instance, size: Size) -> Sides:
     """Compare the log sizes of the covers of Theorem 4.2 with the bounds of its corollaries.
 
     The log sizes of the covers are exact numbers: they keep their floors and ceilings. The scale
-    epsilon is a fraction of the largest scale kappa.
+    epsilon of the cover is a fraction of the largest scale kappa.
     """
     (*others, B_x, B), fraction = instance["norms"].tolist(), float(instance["fraction"])
     norms, (d, k, L) = NetworkNorms._make((*others, B_x)), (size[name] for name in "dkL")

@@ -39,7 +39,10 @@ NET = MajorityTransformer(d_k=3, hidden=4)
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def _outputs(params: Any, seed: Array, T: int, d: int) -> tuple[Any, ...]:
-    """Return sequences, and the outputs of the full network and of its short form on them."""
+    """Return random sequences, with the outputs of the full network and of its short form.
+
+    The function `reduced_logits` computes the short form.
+    """
     key_task, key_bits = jax.random.split(jax.random.key(seed))
     task = draw_task(key_task, Embedding(d=d), T=T, sparsity=3)
     bits = draw_bits(key_bits, n=5, T=T)
@@ -163,7 +166,7 @@ TASK = identity_on_host(
 def _trend(instance: Instance, size: Size) -> Sides:
     """Compare trends of two rows with one run each.
 
-    Exchanging the rows only flips the sign of the slope, so the p-value is 1.
+    If one exchanges the two rows of data, only the sign of the slope changes, so the p-value is 1.
     """
     (step,) = numbers(instance, "step")
     x, keep = np.array([1.0, 3.0]), np.ones((2, 1), bool)

@@ -101,7 +101,10 @@ def _operator_norm(instance: Instance, size: Size) -> Sides:
 
 
 def _operator_cases(size: Size) -> Instance:
-    """Return matrices W, each with all vertices x of the l_1 ball: one x attains ||W||_{1->p}."""
+    """Return matrices W, each with all vertices x of the l_1 ball.
+
+    One of these vertices attains ||W||_{1->p}.
+    """
     drawn = np.random.default_rng(0).normal(size=(8, size["k"], size["d"]))
     return draw.stacked([{"W": W, "x": x} for W in drawn for x in draw.signed_vertices(size["d"])])
 

@@ -14,9 +14,10 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 class _Found(NamedTuple):
-    """The least sample size m* at which a bound is informative, and bound / trivial value at m*.
+    """The least sample size m* at which a bound is below the trivial value.
 
-    The field `before` has this ratio at the sample size 0.995 m*.
+    The tuple also holds the ratio of bound and trivial value at m*. The field `before` holds the
+    ratio of bound and trivial value at the sample size 0.995 m*.
     """
 
     there: float

@@ -71,7 +71,10 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at(d: int, ratio: float, largest: int = 1024) -> Counterexample:
-    """Return the counterexample in R^d; its packing's log size is `ratio` times the bound."""
+    """Return the counterexample in R^d.
+
+    The log size of its packing is `ratio` times the printed bound.
+    """
     size = {"largest": largest}
     return Counterexample(instance={"d": d}, size=size, ratio=ratio, meets=_in_the_class)
 

@@ -197,7 +197,7 @@ def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, di
 def signs(instance: Instance, sign: float, p: int) -> tuple[Any, dict[str, Any], Any]:
     """Build networks whose row 0 of W_QK is s / (d - 2), s in {-1, 1}^(d-2).
 
-    The tokens are +-B_x 2^(-1/p) (e_1 + e_i).
+    The tokens of the counterexample are +-B_x 2^(-1/p) (e_1 + e_i).
     """
     d, B_x = draw.numbers(instance, "d", "B_x")
     xp = array_module(d, B_x)

@@ -1,4 +1,4 @@
-"""Appendix C: the removal of w, W_c, the sign, the activation and W_v."""
+"""Appendix C: the proof removes w, W_c, the sign, the activation and W_v from the complexity."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""The paper's citation, the edition that was read, and functions that no statement tests."""
+"""The paper's citation, the edition that we read, and functions that no statement tests."""
 
 EDITION = (
     "AISTATS 2024, PMLR volume 238, pages 1405 to 1413, with Appendices A to G; not v1 of the"

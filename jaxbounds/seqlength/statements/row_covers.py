@@ -159,7 +159,7 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _spread(k: int, ratio: float) -> Counterexample:
-    """Return the counterexample of matrices v e_1^T in R^{k x 2} with 1 / x = eps = 1 / 2.
+    """Return the counterexample: the matrices v e_1^T in R^{k x 2}, with 1 / x = eps = 1 / 2.
 
     `ratio` is the ratio of the packing's log size to the bound.
     """

@@ -31,7 +31,10 @@ from jaxbounds.seqlength.statements import instances as draw
 
 @functools.cache
 def _both_norms(m: int, d: int) -> tuple[float, float]:
-    """Estimate Rad of two classes: W_v has a norm bound over rows, or a norm bound over columns."""
+    """Estimate the Rademacher complexities of two classes.
+
+    The first class bounds a norm of W_v over rows, the second a norm of W_v over columns.
+    """
     rng = np.random.default_rng(d)
     x = rng.normal(size=(m, d))
     x /= 2.0 * np.linalg.norm(x, axis=1, keepdims=True)
@@ -155,7 +158,10 @@ def class_sample(key: Array, size: Size, p: float = 2.0) -> Instance:
 
 @jax.jit
 def _at_ends(X: Array, maps: Array, ends: Array) -> Array:
-    """Evaluate networks on all inputs: the given W_QK, and extreme points W_v and w."""
+    """Evaluate networks on all inputs.
+
+    The networks have the given W_QK, and W_v and w are extreme points of their norm balls.
+    """
     d = X.shape[-1]
     W_c, w = jnp.eye(1, d), ends[jnp.array([0, d])]
     run = lambda W_QK, v: head_at(X, W_QK, v[:, None], W_c, 0, activation=jax.nn.relu) @ w.T

@@ -23,8 +23,9 @@ def at_once() -> Iterator[Callable[..., Future]]:
     """Open a block in which `submit(call, *args)` runs calls in threads, in the caller's precision.
 
     An exception that leaves the block, for example Ctrl-C, ends the calls. Each call ends as soon
-    as XLA has finished the work in progress for the call. If there are several processes, `submit`
-    runs the call itself, because all processes must start their collective operations in one order.
+    as XLA has finished the work that this call had already begun. If there are several processes,
+    `submit` runs the call itself, because all processes must start their collective operations in
+    one order.
     """
     threads: list[Thread] = []
     wide = jnp.result_type(float) == jnp.float64

@@ -1,11 +1,11 @@
 """Networks compiled from machines and then learned from accept bits (not in the paper).
 
 Gradient descent learns from n random words. An accept bit tells, for each word, whether the machine
-accepts the word. There are two experiments. The first experiment learns the next states in a
-machine's transition table inside the compiled network, from random logits. The second experiment
-trains all weights of the network, from the compiled weights plus noise. Test errors are exact,
-because every word up to the training length is tested. The claims compare the number of samples
-needed with the growth that Lemma 2.4 gives.
+accepts the word. The module contains two experiments. The first experiment learns the next states
+in a machine's transition table inside the compiled network, from random logits. The second
+experiment trains all weights of the network, from the compiled weights plus noise. Test errors are
+exact, because every word up to the training length is tested. The claims compare the number of
+samples needed with the growth that Lemma 2.4 gives.
 """
 
 from typing import Any
@@ -230,7 +230,10 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
-    """Draw the learned tables' errors against n, and the noisy networks' against the noise size."""
+    """Plot the learned tables' errors against the sample size n.
+
+    Plot also the noisy networks' errors against the size of the noise.
+    """
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(9, 4.2), layout="constrained")

@@ -47,12 +47,13 @@ announced running time.
 
 @dataclass(frozen=True)
 class Learn:
-    """The configuration: the machines to learn, and the number of samples.
+    """The configuration of the experiment: the machines to learn, and the number of samples.
 
     Attributes:
         machines: the names of machines in the library; the machines' writes and moves do not depend
             on the state.
-        length: the largest length of training words, drawn uniformly from all words up to it.
+        length: the largest length of training words; the words are drawn uniformly from all words
+            of at most this length.
         longer: the largest length of further test words. Learned tables are also tested on all
             words of lengths `length` + 1 .. `longer`.
         samples: the numbers n of training words, in increasing order.
@@ -182,8 +183,8 @@ def learned_tables(
 ) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
     """Return the errors of learned tables on words up to the trained length, and on longer words.
 
-    Each number n of samples has a row in both results. The last row is for tables that use a
-    straight-through derivative, at the largest n.
+    Each number n of samples has a row in both results. The last row of the result is for tables
+    that were learned with a straight-through derivative, at the largest n.
 
     Args:
         config: the experiment.
@@ -256,7 +257,7 @@ def trained_weights(
     Args:
         config: the experiment.
         key: the random key of all samples and all noise.
-        radii: the norms of the noise.
+        radii: the norms of the noise that the function adds to the weights.
         corrected: whether the compiled network has corrections.
         count: a function that the training calls with the amount of work of each chunk of steps.
     """

@@ -151,8 +151,8 @@ def machine_margins(
 ) -> tuple[Float[np.ndarray, "2 T"], Float[np.ndarray, "T"]]:
     """Bound margins of a compiled machine over T, from above and below.
 
-    The upper bounds are for networks with and without corrections. The compiled weights do not
-    depend on T. So the function tries a perturbation that it found at one T at all other T too.
+    The upper bounds are for networks with and without corrections. The compiled weights are the
+    same for all T. The function tries each perturbation that it found at one T at all other T too.
 
     Args:
         machine: the machine.

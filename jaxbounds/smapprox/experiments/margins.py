@@ -123,8 +123,8 @@ CONTROLS: dict[str, Control] = {
 }
 """Changes of the data after which the paper's claims must fail.
 
-The changed data have constant uncorrected margins, decaying corrected margins, or a lower bound
-above the attacks' upper estimates.
+The changed data contain one of three faults: constant uncorrected margins, decaying corrected
+margins, or a lower bound above the attacks' upper estimates.
 """
 
 

@@ -27,7 +27,7 @@ def _machine(states: int, symbols: int) -> TuringMachine:
 
 
 def _sizes(size: Size) -> Instance:
-    """Return all triples (|Z| states, |A| symbols, w_pos position bits) of three values each."""
+    """Return 27 triples (|Z| states, |A| symbols, w_pos position bits), from three values each."""
     return every(states=(3, 8, 20), symbols=(2, 5, 12), bits=(2, 6, 20))
 
 

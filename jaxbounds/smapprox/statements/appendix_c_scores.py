@@ -11,7 +11,7 @@ from jaxbounds.smapprox.statements.margin_cases import every
 
 
 def _bit(i: Instance, t: str, size: Size) -> Any:
-    """Return bit j + 1 of Bin(t)."""
+    """Return bit j + 1 of Bin(t), the binary code of the timestep t."""
     return Layout((), (), size["bits"]).binary(i[t])[i["j"]]
 
 

@@ -25,7 +25,10 @@ def _heads(i: Instance) -> Array:
 
 
 def _last_visit(i: Instance) -> tuple[Array, Array]:
-    """Return i', the last step <= i at the cell of step i + 1, and the symbol written at i'."""
+    """Return i', the last step <= i at which the head was on the cell of step i + 1.
+
+    Return also the symbol written at step i'.
+    """
     steps, heads = jnp.arange(1, WALK + 1), _heads(i)
     visits = (steps <= i["step"]) & (heads[:-1] == heads[i["step"]])
     last = jnp.where(visits, steps, 0).max()
@@ -52,7 +55,7 @@ class Search(NamedTuple):
 
 
 def searched(i: Instance) -> Search:
-    """Run Lemma C.3's layers on one step of a walk."""
+    """Run the layers of Lemma C.3 on the data of one step of a random walk of the head."""
     layout, heads = two_states(WALK.bit_length()), _heads(i)
     place = lambda name: np.array(layout.groups[name])
     binary = jax.vmap(layout.binary)

@@ -134,7 +134,8 @@ LONGEST = 7
 """The number T of steps that the network simulates; larger T allows longer runs. Here w_pos = 3."""
 
 HEADS = np.array([1, 2, 1, 2, 1])
-"""l_0 .. l_4, the head's cells: at step 4 the head is on cell 1, which steps 1 and 3 wrote."""
+"""The cells l_0 .. l_4 of the head. At step 4 the head is on cell 1, on which the machine wrote at
+steps 1 and 3."""
 
 STEPS = (("b", "0"), ("a", "0"), ("b", "1"), ("a", "1"))
 """The machine's state z_t and the symbol u_t that the machine writes, for t = 1 .. 4."""
@@ -157,10 +158,11 @@ def _claim_c4() -> tuple[Layout, Any]:
 
 
 def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
-    """Run the layer with perturbed weights and h_1; return scores, attention weights and output.
+    """Run the layer with perturbed weights on the state h_1.
 
-    The function perturbs the key weight of the bit of pos1 that distinguishes step 3 from step 1.
-    The function also perturbs the value map: its weights of the three bits of pos1, and its bias.
+    Return the scores, the attention weights and the output. The function perturbs the key weight of
+    the bit of pos1 that distinguishes step 3 from step 1. The function also perturbs the value map:
+    its weights of the three bits of pos1, and its bias.
     """
     layout, (weights, H) = _claim_c4()
     bit = layout.low_bit("pos1", 1)

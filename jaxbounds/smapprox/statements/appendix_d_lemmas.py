@@ -53,9 +53,9 @@ TRUST = {"theta_0": 0.12, "the others": 0.05}
 
 @functools.cache
 def _radii() -> tuple[Radii, float]:
-    """Compute the right sides of (D.6) to (D.8) for the random circuit, and its allowed error.
+    """Compute the right sides of (D.6) to (D.8), and the error that a layer's state may have.
 
-    The allowed error of a layer's state is min(lambda, sigma_zeta).
+    The error that a layer's state may have is min(lambda, sigma_zeta).
     """
     with ensure_compile_time_eval():
         params = jax.tree.map(np.asarray, _mixed()[0])
@@ -73,7 +73,7 @@ def _radii() -> tuple[Radii, float]:
 
 
 def _scaled(direction: Any, factor: float, later: float) -> Any:
-    """Scale each part of a direction to `factor` times the length that (D.6) to (D.8) allow.
+    """Scale each parameter group's perturbation to `factor` times the length of (D.6) to (D.8).
 
     The weights of hidden layers 4i and 4i + 1 are part of theta_i; those of 4i + 2 and 4i + 3 are
     xi_i. The parameters theta_d are the weights of the network's head. The function also multiplies

@@ -234,7 +234,10 @@ def _description(machine: TuringMachine) -> dict[str, Any]:
 
 
 def _read_back(i: Instance, size: Size) -> Sides:
-    """Count states, heads and symbols that differ between the machine and its re-read copies."""
+    """Write machines to text and read them again.
+
+    Count the states, heads and symbols in which the runs of the machine and of its copies differ.
+    """
     example = EXAMPLES[i["machine"]]
     machine, text = example.machine, json.dumps(_description(example.machine))
     compact = "1RB1LB_1LA1RH" if machine.name == "busy_beaver" else None
@@ -293,7 +296,10 @@ DESCRIPTIONS = by_machine(
 
 
 def _stepped(machine: TuringMachine, word: str, T: int) -> list[int]:
-    """Run T steps with the transition table; return states, heads, and the symbols read."""
+    """Run T steps of the machine with its transition table.
+
+    Return the states, the head positions, and the symbols read.
+    """
     tape, state, head = dict(enumerate(word, 1)), machine.start, 1
     states, heads, symbols = [state], [head], list[str]()
     for _ in range(T):

@@ -65,7 +65,7 @@ def _normal(seed: Array, count: int) -> Array:
 
 @functools.cache
 def _mover(T: int) -> Any:
-    """Return a function that perturbs all weights along a direction, with each of two norms.
+    """Return a function that perturbs all weights along a direction, by given norms.
 
     The function returns the network's outputs at the perturbed weights.
     """

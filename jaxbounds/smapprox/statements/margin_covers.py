@@ -23,7 +23,7 @@ from jaxbounds.smapprox.all_layer_margin import ramp_loss
 PRINTED_COVER, PRINTED_RADEMACHER = 4.0, 15.0
 """The values that replace the constants hidden in the paper's O().
 
-The notes of the forms "as printed" derive these values.
+The notes of the forms "as printed" derive the values of these constants.
 """
 ALPHA, GAMMA = 1.0, 0.25
 

@@ -1,7 +1,8 @@
 """Lemma 2.4 with its constants: risks and sample sizes.
 
-The class is F = theta . x on unit vectors with |theta|_1 <= 1; its margin is |theta . x|. The
-statements also use a class of coupons: inputs that each have exactly one parameter at which F errs.
+The class is F = theta . x on unit vectors x with |theta|_1 <= 1; the all-layer margin of F
+is |theta . x|. The statements also use a class of coupons: inputs that each have exactly one
+parameter at which F errs.
 """
 
 import math
@@ -76,7 +77,10 @@ def _realizable_sample(key: Array, size: Size) -> Instance:
 
 
 def outputs_of(angle: Any, xp: Any) -> Any:
-    """Compute outputs y F(x) of models on the l_1 sphere, where margins are largest."""
+    """Compute the outputs y F(x) of models on the l_1 sphere.
+
+    On this sphere the margins are largest.
+    """
     turn = xp.linspace(0.0, 2.0 * math.pi, GRID, endpoint=False)
     on = lambda a: xp.stack([xp.cos(a), xp.sin(a)], axis=1)
     return on(turn) / xp.abs(on(turn)).sum(axis=1, keepdims=True) @ on(angle).T

@@ -28,8 +28,8 @@ LOSSES = np.array(
 """The surrogate losses of the finite class.
 
 The evaluation loss is 1 if the surrogate loss is 1, and 0 otherwise. The first three models have
-nearly equal risks, so the sample decides which one is chosen. Two of the first three models are
-wrong on the rarest point.
+nearly equal risks, so random chance decides which of these models has the smallest error on the
+sample. Two of the first three models are wrong only on the rarest point.
 """
 DEVIATION_LEVEL, ERM_LEVEL = 0.1, 0.01
 THREE_POINTS = np.array([0.5, 0.3, 0.2])
@@ -67,7 +67,10 @@ WRONG = np.array([[0.0, 1.0], [1.0, 0.0]])
 
 
 def _with_coins(key: Array, size: Size) -> Instance:
-    """Draw n samples from the three points, and n fair coins as the losses of one more model."""
+    """Draw n samples from the three points.
+
+    Draw also n fair coins, which are the losses of one more model.
+    """
     own, coins = jax.random.split(key)
     sample = finite.draw(own, jnp.asarray(THREE_POINTS), size["n"])
     return {"sample": sample, "coins": jax.random.bernoulli(coins, shape=(size["n"],))}

@@ -74,7 +74,10 @@ def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
 
 
 def _negated(circuit: Circuit) -> Circuit:
-    """Return a copy of the circuit; its last layer has AND and OR, and ID and NOT, exchanged."""
+    """Return a copy of the circuit with changed gates.
+
+    In its last layer, AND and OR are exchanged, and ID and NOT are exchanged.
+    """
     swap = {"AND": "OR", "OR": "AND", "NOT": "ID", "ID": "NOT"}
     last = tuple(gate._replace(op=swap[gate.op]) for gate in circuit.layers[-1])
     return Circuit(circuit.inputs, (*circuit.layers[:-1], last))
