@@ -3,15 +3,17 @@
 J. Trauger, A. Tewari: Sequence Length Independent Norm-Based Generalization Bounds for Transformers
 (AISTATS 2024, PMLR 238, arXiv:2310.13088).
 
-- Section 2: `norms`, `rademacher`, `generalization`, `covering_numbers`, `dudley`, `model`.
+- Section 2 of the paper: `norms`, `rademacher`, `generalization`, `covering_numbers`, `dudley`,
+  `model`.
 - Section 3: `sparsification`, `counting`, `linear_covers` (explicit covers), `linear_bounds` (cover
   sizes).
-- Section 4: `single_layer`, `multi_layer`, `perturbation`. `attention_search` estimates the
-  complexity from below.
+- Section 4: `single_layer`, `multi_layer`, `perturbation`. The module `attention_search` estimates
+  the attention's complexity from below.
 - The module `masking` is about Section 5.
 - Section 6: `sparse_majority`, `majority_model`, `trends`, and the folder `experiments`.
 - The module `comparisons` holds bounds from other papers.
-- A trained network: `extract_norms`, `network_bound`, `certificate`. The modules `parameters` and
+- The modules `extract_norms`, `network_bound` and `certificate` are about trained networks. The
+  modules `parameters` and
   `fold` and the function `certificate.applicable` apply the bounds to a network of any library.
 
 All modules use these conventions. ||W||_{q,p} is the l_p norm of the l_q norms of the *columns*;

@@ -2,8 +2,8 @@
 
 The norms of a trained network depend on the data. A certificate therefore rounds each norm up to
 the next number of the grid 2^j B_0 (j = 0, 1, ..). The certificate divides the failure probability
-delta among all j (a union bound). Without a union bound over the possible norms, the computed value
-is not a certified bound, only a diagnostic.
+delta among all grid points j (a union bound). Without a union bound over the possible norms, the
+computed value is not a certified bound, only a diagnostic.
 """
 
 import math
@@ -92,8 +92,8 @@ def generalization_bound(
 ) -> float:
     """Bound the generalization gap of all networks of this shape with norms at most `norms`.
 
-    The bound is for m samples. The bound holds with probability 1 - `delta` for one choice of norms
-    that does not depend on the data. The bound is not clipped at `loss_range`.
+    The bound holds for m samples. The bound holds with probability 1 - `delta` for one choice of
+    norms that does not depend on the data. The bound is not clipped at `loss_range`.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).
@@ -172,7 +172,7 @@ def generalization_certificate(
 
 
 def certificate_text(certificate: GeneralizationCertificate, /) -> str:
-    """Return a table of the bound, its parts, the trivial value, the sample size m* and norms."""
+    """Return a table of the bound, its terms, the trivial value, the sample size m* and norms."""
     c = certificate
     certified, diagnostic = "certified (norms rounded up, union paid)", "diagnostic, not certified"
     says = "says something" if c.ratio < 1 else "vacuous"
@@ -212,7 +212,10 @@ class Applicability(NamedTuple):
     unseen: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return a text: the reasons against a bound, or the bound and norms, and unseen parts."""
+        """Return a text.
+
+        The text lists the reasons against a bound, or the bound, the norms, and the unseen parts.
+        """
         shown = ["does not apply:"] if self.reasons else ["applies"]
         shown += map(str, self.reasons)
         if self.certificate:
@@ -252,19 +255,20 @@ def applicable(
             `num_heads`.
         cls: the index of the token whose output the network uses.
         outputs: the model's own outputs on `X`, before the loss. The outputs show whether the model
-            has parts that parameters do not show (a residual connection, a mask, activations).
-            Without outputs, the result's `unseen` names the parts that the model may have.
+            has parts that its parameters do not show, such as a residual connection or a mask. They
+            also show the activations. If no outputs are given, the result's field `unseen` names
+            the parts that the model may have.
         readout: a vector with one entry per output; the loss depends on the outputs only through
-            the scalar readout . outputs. The default is [1] for one output and [-1, 1] for two
-            outputs.
+            the scalar readout . outputs. The default read-out is [1] for one output and [-1, 1] for
+            two outputs.
         loss_range: the length of an interval that contains the loss; clip an unbounded loss.
         lipschitz: the Lipschitz constant of the loss as a function of readout . outputs.
         delta: the allowed probability of failure.
 
     Raises:
         Refused: if the sample is empty or not finite, has no token `cls`, the loss range is not
-            positive, or delta is outside (0, 1). A model that does not fit causes no error, only
-            reasons in the result.
+            positive, or delta is outside (0, 1). For a model that does not fit, the function
+            returns reasons and raises no error.
     """
     array = lambda given: None if given is None else np.asarray(given, np.float64)
     inputs, reads = array(X), array(readout)

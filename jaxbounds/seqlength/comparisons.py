@@ -1,9 +1,10 @@
 """A comparison of the paper's single-layer bounds with a log(T) bound and parameter counting.
 
 The log(T) bound is by Edelman et al. and grows with the logarithm of the sequence length T. All
-bounds are for the same class of networks. All bounds remove the outer matrices by the same argument
-(peeling), and chain covers in the same way. The bounds differ only in the covering number of the
-attention map x -> W_QK^T x. The comparison therefore shows the effect of the covering number alone.
+bounds of the comparison hold for one class of networks. All bounds remove the outer matrices by the
+same argument (peeling), and chain covers in the same way. The bounds differ only in the covering
+number of the attention map x -> W_QK^T x. The comparison therefore shows the effect of the covering
+number alone.
 """
 
 import bisect
@@ -37,11 +38,11 @@ if TYPE_CHECKING:  # slow to import, and needed for tables only
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """A class of single-layer Transformers and a sample.
+    """The norms, dimensions and sample size of a class of single-layer Transformers.
 
     Attributes:
         m: the number of samples.
-        T: the sequence length; only the log(T) bound depends on it.
+        T: the sequence length T; only the log(T) bound depends on T.
         d: the embedding dimension.
         B_x: the largest l_2 norm of a token.
         B_QK: the bound on ||W_QK||_{1,1}. In the log(T) bound, B_QK bounds ||W_QK||_{2,1} over
@@ -70,8 +71,8 @@ class Setting:
 def theorem_bound(setting: Setting, /) -> float:
     """Compute the bound of the corrected Theorem 4.1, capped at the trivial value.
 
-    Lemma 3.6 gives the cover of W_QK, and Dudley's integral has the factor c = 12. The bound is
-    certified: a proof exists, with every constant explicit.
+    Lemma 3.6 gives the cover of W_QK, and Dudley's integral has the factor c = 12. The bound of the
+    corrected Theorem 4.1 is certified: a proof exists, with every constant explicit.
     """
     s = setting
     C = lemma_3_6(s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -90,7 +91,7 @@ def sharpened_bound(setting: Setting, /) -> float:
     """Compute this library's sharpened bound, which is certified.
 
     The bound uses Lemma 3.6 with an exact count of the cover's members, and the Lipschitz constant
-    1 of softmax. The bound also uses chaining, and Massart's lemma for uniform attention.
+    1 of softmax. The sharpened bound also uses chaining, and Massart's lemma for uniform attention.
     """
     s = setting
     covering = at_scale(lemma_3_6_sharp, s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -122,7 +123,7 @@ def log_length_bound(setting: Setting, /) -> float:
 
 
 def parameter_counting_bound(setting: Setting, /) -> float:
-    """Compute the bound from a volumetric cover of W_QK in the Frobenius ball (parameter counting).
+    """Compute the bound by parameter counting, from a volumetric cover of W_QK's Frobenius ball.
 
     The log size of the cover is proportional to d^2, the number of parameters. The bound is
     certified.
@@ -146,7 +147,7 @@ BOUNDS = {
     "log_length": Bound(log_length_bound, False, "Edelman et al., leading term"),
     "parameter_counting": Bound(parameter_counting_bound, True, "parameter counting"),
 }
-"""The compared bounds, by name.
+"""The bounds that the comparison evaluates, as a dictionary from names to functions.
 
 All bounds but the first use chaining and the Lipschitz constant 1 of softmax.
 """
@@ -197,11 +198,11 @@ def compare(
 
 
 def covering_crossover(parameters: int, /) -> float:
-    """Compute the x = B_w B_x / epsilon at which x^2 ln(2n + 1) = n ln(1 + 2x).
+    """Compute the value x = B_w B_x / epsilon at which x^2 ln(2n + 1) = n ln(1 + 2x).
 
     Here n is the number of parameters.
 
-    Below this x, Lemma 3.6 gives the smaller cover. Above this x, parameter counting gives the
+    If x is smaller, Lemma 3.6 gives the smaller cover. Above this x, parameter counting gives the
     smaller cover.
 
     Raises:
@@ -217,7 +218,7 @@ def covering_crossover(parameters: int, /) -> float:
 def first_informative(
     bound: Callable[[int], float], trivial: float, /, *, largest: int = 2**60
 ) -> int | None:
-    """Return m*, the least sample size (to 0.1%) at which a bound is below `trivial`.
+    """Return m*, the least sample size at which a bound is below `trivial`, up to an error of 0.1%.
 
     The bound must not increase with the sample size. None means that m* is above `largest`.
 

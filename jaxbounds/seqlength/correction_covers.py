@@ -5,14 +5,14 @@ Let x = B B_x / epsilon and q > 1. Zhang (2002) proves such a bound with the con
 proof, the code of W lists the corrections of a perceptron that starts at 0 and approaches W.
 
 Row j has norm r_j. Its level is l_j = ceil(log_q(B / r_j)), and its weight rho_j = B q^{-l_j} is in
-(r_j / q, r_j]. Its resolution epsilon_j has epsilon_j^2 = epsilon^2 rho_j / B, so that sum_j
-epsilon_j^2 <= epsilon^2. The algorithm starts at V = 0. While ||(W - V) x_i||_2 >= epsilon for some
-point x_i, some row j has |e_j| >= epsilon_j, where e_j = (w_j - v_j) . x_i. Add sign(e_j)
-(epsilon_j / B_x^2) x_i to v_j. Then project V onto the class in the norm F(V) = sum_j ||v_j||^2 /
-rho_j, where rho_j is the weight of row j. The addition lowers F(W - V) by at least epsilon_j^2 /
-(B_x^2 rho_j) = epsilon^2 / (B B_x^2). The projection onto the class does not increase F(W - V),
-because W is in the class. At the start F(W) <= q sum_j r_j <= q B, so there are at most q x^2
-corrections.
+(r_j / q, r_j]. The resolution epsilon_j of row j satisfies epsilon_j^2 = epsilon^2 rho_j / B, so
+that sum_j epsilon_j^2 <= epsilon^2. The algorithm starts at V = 0. While ||(W - V) x_i||_2 >=
+epsilon for some point x_i, some row j has |e_j| >= epsilon_j, where e_j = (w_j - v_j) . x_i. The
+correction adds sign(e_j) (epsilon_j / B_x^2) x_i to the row v_j of V. Then project V onto the class
+in the norm F(V) = sum_j ||v_j||^2 / rho_j, where rho_j is the weight of row j. The correction
+lowers F(W - V) by at least epsilon_j^2 / (B_x^2 rho_j) = epsilon^2 / (B B_x^2). The projection onto
+the class does not increase F(W - V), because W is in the class. At the start F(W) <= q sum_j r_j <=
+q B, so there are at most q x^2 corrections.
 
 The code has one letter for each correction: a row, a point, a sign and the row's level. A corrected
 row has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 for a corrected row j, and the row's level l_j
@@ -45,10 +45,11 @@ class Letter(NamedTuple):
 
 
 def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Matrix:
-    """Project V onto {||V^T||_{2,1} <= B} in the norm sum_j ||v_j||^2 / weights_j.
+    """Project V onto {||V^T||_{2,1} <= B}; distances are measured by sum_j ||v_j||^2 / weights_j.
 
-    The projection shortens row j by t weights_j, or to zero. Here weights_j is the weight of row j,
-    and t >= 0 is the least number at which the result is in the class.
+    The projection shortens row j by t weights_j, or to zero. The argument `weights` holds
+    weights_j, the weight of row j. The number t >= 0 is the least at which the result is in the
+    class.
     """
     lengths = np.linalg.norm(V, axis=1)
     if lengths.sum() <= B:
@@ -83,7 +84,7 @@ def decode_corrections(
     *,
     ratio: float = 2.0,
 ) -> Matrix:
-    """Compute a member of the cover from its code (its list of corrections) alone."""
+    """Compute a member of the cover from its code (list of corrections), without W."""
     V, weights = np.zeros((k, X.shape[1])), np.ones(k)
     step = epsilon / (np.linalg.norm(X, axis=1).max() ** 2 or 1.0)
     for letter in letters:
@@ -96,13 +97,13 @@ def encode_corrections(
 ) -> tuple[Letter, ...]:
     """Compute the code of a member of the cover that is near W.
 
-    At every point, the values of W and of this member are less than `epsilon` apart in the l_2
-    norm.
+    At every point, the outputs of W and of the member with this code differ by less than `epsilon`
+    in the l_2 norm.
 
     Args:
         W: the matrix to approximate; its rows' norms satisfy ||W^T||_{2,1} <= B.
         X: the points, as rows.
-        B: the bound on the sum of the rows' norms.
+        B: the bound B on the sum of the rows' l_2 norms.
         epsilon: the resolution, the radius of the cover.
         ratio: q, the ratio of neighbouring levels.
 

@@ -83,7 +83,10 @@ def _log_counts(n: int, K: np.ndarray, terms: int) -> np.ndarray:
 
 
 def _log_counts_traced(n: Array, K: Array) -> Array:
-    """Compute `log_counts_signed` term by term, because JAX tracing hides the number of terms."""
+    """Compute `log_counts_signed` by a loop over its terms.
+
+    A JAX trace needs the loop, because the trace hides the number of terms.
+    """
 
     def add(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         j, term, total = state

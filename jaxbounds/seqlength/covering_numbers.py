@@ -16,7 +16,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import traced
 
 LARGEST_CLASS = 16
-"""Exact covering numbers allow at most this many functions.
+"""The function computes exact covering numbers of at most this many functions.
 
 A larger number takes more time: each additional function doubles it.
 """

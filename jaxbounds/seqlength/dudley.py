@@ -1,10 +1,10 @@
 """Dudley's entropy integral: exact for step functions, closed forms, and sharpened variants.
 
 For classes with values in [-B, B], the Rademacher complexity is at most c inf_delta (delta +
-int_delta^B sqrt(ln N(epsilon) / m) d epsilon). The paper does not state the constant c. The bound
-is certified (proved, with explicit constants) for c = 12. The variant 4 delta + 12 int, with the
-same integral, is also certified, and it is smaller. A function without an argument for c returns
-the bound with c = 1 (the bracket).
+int_delta^B sqrt(ln N(epsilon) / m) d epsilon). The paper does not state the constant c of Dudley's
+bound. The bound is certified (proved, with explicit constants) for c = 12. The variant 4 delta + 12
+int, with the integral of Dudley's bound, is also certified, and it is smaller. A function without
+an argument for c returns the bound with c = 1 (the bracket in Dudley's bound).
 """
 
 import functools
@@ -21,7 +21,8 @@ from jaxbounds.seqlength.covering_numbers import Staircase
 from jaxbounds.seqlength.linear_bounds import Values
 
 CERTIFIED = 12.0
-"""A factor c with which Dudley's bound is proved; a larger factor gives a weaker bound."""
+"""A factor c such that a proof of Dudley's bound with this factor exists; a larger factor gives a
+weaker bound."""
 
 
 def staircase_dudley(

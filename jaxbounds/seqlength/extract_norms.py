@@ -2,8 +2,8 @@
 
 The module folds biases into weights. The conversion turns the bias of the queries into a constant
 coordinate of the CLS token. A key bias shifts all scores of a head equally, so the module drops it.
-The value and output biases become one offset. The factor 1 / sqrt(d_k) becomes part of the
-attention map. The module refuses every other parameter; the error names the parameter.
+The value and output biases become one offset. The conversion multiplies the attention map by the
+factor 1 / sqrt(d_k). The module refuses every other parameter; the error names the parameter.
 """
 
 import math
@@ -45,7 +45,7 @@ class AttentionNetwork:
     """A network that the bounds cover: the attention's output at the CLS token, then dense layers.
 
     The attention's output is sum_h (X^T softmax(X maps[h] (x_cls, 1)))^T values[h] + offset. The
-    dense layers follow in order.
+    dense layers follow the attention, in the order of the network.
 
     Attributes:
         maps: for each head, W_K (W_Q^T, b_Q) / sqrt(d_k), which acts on the CLS token with a 1

@@ -1,9 +1,10 @@
 """Convert a model's layers, from any library, to a network that the bounds cover.
 
-If the model does not fit, this module lists every reason. Parameters do not show residual
-connections, masks and activations. If the caller gives the model's outputs, the module finds out
-whether the model has parts that the parameters do not show. Without the model's outputs, the module
-lists skip connections and other parts that it cannot see, because the model may have them.
+If the model does not fit, this module lists every reason. A model's parameters do not show its
+residual connections, masks and activations. If the caller gives the model's outputs, the module
+finds out whether the model has parts that the parameters do not show. Without the model's outputs,
+the module lists skip connections and other parts that it cannot see, because the model may have
+them.
 """
 
 import itertools
@@ -33,8 +34,8 @@ MOST = 243
 """To identify activations, the module compares at most this many combinations of activations with
 the model's outputs.
 
-Three activations for each of five layers give 243 combinations. A larger number tries deeper
-networks and takes more time.
+Three activations for each of five layers give 243 combinations. A larger number allows the
+identification of deeper networks, and takes more time.
 """
 
 DEEPEST = 12
@@ -52,7 +53,7 @@ A larger number accepts more networks that are no copy of the model.
 
 
 class Folded(NamedTuple):
-    """The result of `fold`.
+    """The result of `fold`: the network, or the reasons against a bound.
 
     Attributes:
         network: the network, or None if the model does not fit.
@@ -67,7 +68,7 @@ class Folded(NamedTuple):
 
 
 def _heads(model: Any, path: str) -> int | None:
-    """Return the `num_heads` of the module at a path, or None if there is none."""
+    """Return the attribute `num_heads` of the module at a path, or None if it is missing."""
     for name in filter(None, path.split("/")):
         try:
             model = model[int(name)] if name.isdigit() else getattr(model, name)
@@ -78,7 +79,7 @@ def _heads(model: Any, path: str) -> int | None:
 
 
 def _by_head(parts: dict[str, Leaves], heads: int) -> dict[str, Leaves]:
-    """Cut projection matrices into heads: kernels become (d, heads, d_k) and (heads, d_k, d)."""
+    """Split projection matrices into heads, with shapes (d, heads, d_k) and (heads, d_k, d)."""
     cut = {}
     for name, part in parts.items():
         kernel, bias = part["kernel"], part.get("bias")
@@ -119,7 +120,7 @@ def _axes(parts: dict[str, Leaves]) -> int:
 
 
 def _blocks(layers: Layers) -> list[Reason]:
-    """List the reasons why the model's numbers of attention and dense layers do not fit."""
+    """List the reasons why no bound covers the model's numbers of attention and dense layers."""
     paths, reasons = tuple(layers.attention), []
     stacked = any(_axes(parts) > 3 for parts in layers.attention.values())
     if len(paths) > 1 or stacked:
@@ -140,7 +141,7 @@ def _blocks(layers: Layers) -> list[Reason]:
 
 
 def _traceless(layers: Layers, cls: int) -> tuple[str, ...]:
-    """List the parts that parameters cannot show.
+    """List the parts of a model that its parameters cannot show.
 
     The list says whether the widths allow residual connections.
     """

@@ -3,8 +3,8 @@
 The argument x of every function in this module is B_w B_x / epsilon, where epsilon is the radius of
 the cover. Each function computes on the host in float64, or in JAX if x or a dimension is a traced
 value. The docstring of a function names the norms that B_w and B_x bound. If the log size is C /
-epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value at x = B_w B_x. `at_scale`
-turns a bound into a function of epsilon for Dudley's integral.
+epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value at x = B_w B_x. The function
+`at_scale` turns a bound into a function of epsilon, which Dudley's integral needs.
 """
 
 import math
@@ -96,7 +96,8 @@ def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array
 
     The result bounds the log covering number for the argument x = B_w B_x / epsilon,
     if ||W^T||_{2,1} <= B_w (rows) and inputs have l_1 norm at most B_x.
-    `linear_covers.cover_by_truncation` builds another cover for Lemma 3.4, without Lemma 3.5.
+    The function `linear_covers.cover_by_truncation` builds another cover for Lemma 3.4, without
+    Lemma 3.5.
     """
     return lemma_3_5_explicit(x, k=k, points=d)
 
@@ -121,13 +122,14 @@ def lemma_3_5_explicit(
 RATIOS = (2.0, 1.5, 1.25, 1.1, 1.05, 1.02)
 """The ratios q of neighbouring levels (ranges of the rows' norms) that `lemma_3_5_sharp` tries.
 
-A smaller q needs fewer corrections, and the bound is proportional to the number of corrections. A
-smaller q also needs more levels, and the bound grows with the logarithm of the number of levels.
+A smaller ratio q needs fewer corrections, and the bound is proportional to the number of
+corrections. A smaller ratio q also needs more levels, and the bound grows with the logarithm of the
+number of levels.
 """
 
 
 def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Array:
-    """Return the minimum of `lemma_3_5_explicit` over q in `RATIOS`."""
+    """Return the least value of `lemma_3_5_explicit` for the ratios q in `RATIOS`."""
     sizes = [lemma_3_5_explicit(x, k=k, points=points, ratio=q) for q in RATIOS]
     return array_module(x, k, points).stack(sizes).min(axis=0)
 
@@ -151,12 +153,13 @@ def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
 def lemma_3_5_corrected_leading(
     x: ArrayLike, /, *, k: Count, points: Count, hidden_constant: float = 1.0
 ) -> Values | Array:
-    """Compute hidden_constant x^2 ln(k N), the bound of Edelman et al. for N = m T tokens.
+    """Compute hidden_constant x^2 ln(k N), the bound of Edelman et al. on a sample's N = m T
+    tokens.
 
     The result bounds the log covering number for the argument x = B_w B_x / epsilon,
     if ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. It grows with the
-    sequence length T. The paper does not state the hidden constant. The default 1 gives the leading
-    term, which is not certified.
+    sequence length T. The paper does not state the hidden constant. The default value 1 of the
+    hidden constant gives the leading term, which is not certified.
     """
     return hidden_constant * _checked(x, k=k, points=points) ** 2 * log(k * points, x)
 
@@ -220,7 +223,7 @@ def volumetric_lower_cube(x: ArrayLike, /, *, k: Count) -> Values | Array:
 def at_scale(log_size: Callable[..., Any], B: float, /, **dimensions: float) -> LogCovering:
     """Turn a bound into a function of epsilon, epsilon -> log_size(B / epsilon, **dimensions).
 
-    The returned function caches its values, because Dudley's integral evaluates it on one grid for
+    The returned function stores its values. Dudley's integral evaluates it on the same grid for
     every sample size.
 
     Raises:

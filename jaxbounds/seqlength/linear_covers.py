@@ -68,7 +68,8 @@ def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
 def cover_entries(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace the flattened W by a member of the l_1 ball's cover (Lemma 3.6).
 
-    W has ||W||_{1,1} <= B. The result is within B / (1 + sqrt K) of W in the Frobenius norm.
+    The matrix W has ||W||_{1,1} <= B. The result is within B / (1 + sqrt K) of W in the Frobenius
+    norm.
     """
     require_norm(column_norm(W, 1, 1), B, of="||W||_{1,1}")
     return cover_l1_ball(W.ravel(), B, K).reshape(W.shape)
@@ -77,8 +78,9 @@ def cover_entries(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
 def cover_each_row(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace every row of W by a member of a cover of scalar linear functions (Appendix A).
 
-    Every row has ||W_j||_1 <= B. For ||x||_2 <= B_x, every output changes by at most B_x B / (1 +
-    sqrt K). The l_q norm of the change of all k outputs is at most k^(1/q) times this bound.
+    Every row of W has l_1 norm ||W_j||_1 <= B. For ||x||_2 <= B_x, every output changes by at most
+    B_x B / (1 + sqrt K). The l_q norm of the change of all k outputs is at most k^(1/q) times this
+    bound.
     """
     require_norm(row_norm(W, 1, math.inf), B, of="the largest l_1 norm of a row")
     return jax.vmap(cover_l1_ball, (0, None, None))(W, B, K)

@@ -1,4 +1,4 @@
-"""Corollaries D.0.2 and F.0.2 with their logarithms: Dudley's integral in closed form.
+"""Corollaries D.0.2 and F.0.2 with their logarithms: a closed form of Dudley's integral.
 
 Lemma 3.4 with constants (`linear_bounds.lemma_3_4_explicit`) is at most
 
@@ -12,9 +12,9 @@ then
     int sqrt(ln s) ds = G(s) = s (sqrt(ln s) - D(sqrt(ln s))),
 
 so int_delta^U sqrt(ln N / m) d epsilon = sqrt(A / m) (ln 2 / (2 letters)) (G(s(delta)) - G(s(U))).
-In a network, kappa is the largest x epsilon of its matrices (x as in `linear_bounds`), and
-`letters` is the largest 2 d k. The logarithm ln s(epsilon) is then at least the logarithm of every
-matrix, and A = 2 gamma^3 by Lemma E.1.
+In a network, kappa is the largest value of x epsilon over its matrices (x as in `linear_bounds`),
+and `letters` is the largest value of 2 d k. The logarithm ln s(epsilon) is then at least the
+logarithm in each matrix's bound, and A = 2 gamma^3 by Lemma E.1.
 """
 
 import math
@@ -105,8 +105,8 @@ def entropy_D_0_2(
 ) -> LogarithmicEntropy:
     """Return the entropy of {X -> e_j^T X^T softmax(X W_QK^T x_cls)} for ||W_QK||_{2,1} <= B_QK.
 
-    The norm is over columns of W_QK; the columns are the rows of the map x -> W_QK^T x (erratum
-    E3). CLS tokens have ||x||_1 <= B_x.
+    The norm B_QK is over the columns of W_QK. These columns are the rows of the map x -> W_QK^T x
+    (erratum E3). The CLS tokens have l_1 norm at most B_x.
     """
     kappa = float(attention_lipschitz(B_x, B_inf, softmax_constant=softmax_constant)) * B_QK * B_x
     return LogarithmicEntropy(2.0 * kappa**2, kappa, 2.0 * d**2)
@@ -117,9 +117,9 @@ def corollary_D_0_2_explicit(
 ) -> float:
     """Compute 2 B min(B_x, 12 E), Corollary D.0.2 with its logarithms.
 
-    E is the minimum in Dudley's bound with c = 1, in closed form (`logarithmic_dudley`). The
-    argument `product` is B = B_w B_Wc L_sigma B_Wv, with the norms of B over columns (erratum E4).
-    The value is certified, and all constants are explicit.
+    The bound on E is the minimum of Dudley's bound with c = 1, in closed form
+    (`logarithmic_dudley`). The argument `product` is B = B_w B_Wc L_sigma B_Wv, with the norms of B
+    over columns (erratum E4). The value is certified, and all constants are explicit.
     """
     entropy = entropy_D_0_2(B_x, B_QK, d, softmax_constant=softmax_constant)
     E = logarithmic_dudley(entropy, m, B_x, signs=2 * d)
@@ -132,8 +132,9 @@ def entropy_F_0_2(
     """Return the entropy of the multi-layer network by Lemma E.1, for row norms at most B.
 
     For each map, the sum of the norms of its matrix's rows is at most B. Tokens have l_1 norm at
-    most 1 after every layer and at most B_x before the first layer (erratum E18). Matrix i has
-    x_i = (gamma / epsilon) sqrt(w_i), with w_i = C_i^{1/3} beta_i^{2/3} and gamma = sum w_i.
+    most 1 after every layer and at most B_x before the first layer (erratum E18). The cover of
+    matrix i has the argument x_i = (gamma / epsilon) sqrt(w_i), with w_i = C_i^{1/3} beta_i^{2/3}
+    and gamma = sum w_i.
     """
     constants = Constants(*[B**2] * 4)
     listed = terms_corrected(norms, constants, layers, softmax_constant=softmax_constant)
@@ -154,12 +155,12 @@ def corollary_F_0_2_explicit(
     *,
     softmax_constant: float = 2.0,
 ) -> float:
-    """Compute Corollary F.0.2 with its logarithms: 12 times the minimum in Dudley's bound.
+    """Compute Corollary F.0.2 with its logarithms: 12 times the minimum of Dudley's bound.
 
     The largest certified norm is at most B_w.
 
-    Here B_w bounds ||w||_2 and is a field of `norms`. The output tokens of every layer are in the
-    l_1 unit ball. The value is certified, and all constants are explicit.
+    The field B_w of `norms` bounds ||w||_2. The output tokens of every layer are in the l_1 unit
+    ball. The computed bound is certified, and all its constants are explicit.
     """
     entropy = entropy_F_0_2(norms, B, d, k, layers, softmax_constant=softmax_constant)
     B_w = float(np.asarray(norms.B_w))

@@ -3,10 +3,10 @@
 The public code's network is multi-head attention with all biases, a ReLU and a dense layer, and a
 linear map on the CLS token to two logits. The paper does not mention the ReLU and the dense layer.
 
-Only the CLS row is used, and its query is equal for all sequences. One vector u for each head
-therefore gives the scores base @ u + bits (difference . u). If a are the attention weights, the
-mixed token is a @ base + (a . bits) difference. The short form needs no (n, T, d) array, and
-hundreds of times fewer operations at T = 200.
+The output depends only on the CLS row, and the CLS row's query is equal for all sequences. For each
+head, a single vector u therefore gives the scores base @ u + bits (difference . u). If a are the
+attention weights, the mixed token is a @ base + (a . bits) difference. The short form needs no
+array of shape (n, T, d). At T = 200 it needs hundreds of times fewer operations.
 """
 
 import math
@@ -80,9 +80,10 @@ class MajorityTransformer(nn.Module):
 
 
 def reduced_logits(params: Parameters, task: Task, bits: Bool[Array, "n T"], /) -> Array:
-    """Compute `MajorityTransformer`'s logits on `embed(task, bits)` without the embedding.
+    """Compute the logits of `MajorityTransformer` on `embed(task, bits)`, without the embedding.
 
-    `params` is `variables["params"]`. The result is exact up to rounding.
+    The argument `params` is the entry `variables["params"]` of the model's variables. The result is
+    exact up to rounding.
     """
     attention = params["attention"]
     kernel = lambda name: attention[name]["kernel"]
@@ -111,7 +112,7 @@ def softmax_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Flo
 def sigmoid_loss(logits: Float[Array, "n 2"], labels: Int[Array, "n"], /) -> Float[Array, "n"]:
     """Compute the public code's loss: the mean binary cross entropy against the one-hot label.
 
-    The loss is 1-Lipschitz in l_infinity.
+    The loss function is 1-Lipschitz in the l_infinity norm.
     """
     target = jax.nn.one_hot(labels, 2, dtype=logits.dtype)
     return jnp.mean(jax.nn.softplus(logits) - target * logits, axis=1)

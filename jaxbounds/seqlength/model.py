@@ -137,7 +137,7 @@ class MultiLayer(nn.Module):
 
     Attributes:
         hidden: the number k of columns of W_v.
-        layers: L, the number of blocks.
+        layers: the number L of blocks.
         cls: the index of the CLS token.
         activation: the activation sigma, with sigma(0) = 0.
     """

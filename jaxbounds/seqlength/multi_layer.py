@@ -1,9 +1,9 @@
 """Covering numbers of the multi-layer Transformer: Lemma E.1, Theorem 4.2 and its corollaries.
 
 Each matrix i of the network has a cover at scale epsilon_i, with log size C_i / epsilon_i^2. A
-chain of perturbation bounds turns these covers into one cover of the network at scale sum_i beta_i
-epsilon_i. Lemma E.1 chooses the scales epsilon_i. A bound of this module is therefore a list of
-pairs (C_i, beta_i). No bound depends on the sequence length.
+chain of perturbation bounds turns the covers of the matrices into one cover of the network at scale
+sum_i beta_i epsilon_i. The choice of the scales epsilon_i is that of Lemma E.1. Every bound in this
+module is therefore a list of pairs (C_i, beta_i). No bound depends on the sequence length.
 """
 
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def covering_constant(C: PerTerm, beta: PerTerm, /) -> Values | Array:
     """Compute (sum C_i^{1/3} beta_i^{2/3})^3, the constant of Lemma E.1.
 
     The constant is the minimum of sum C_i / epsilon_i^2 over positive epsilon_i with sum beta_i
-    epsilon_i = 1. The paper omits that the epsilon_i must be positive (erratum E8).
+    epsilon_i = 1. The paper does not say that the scales epsilon_i must be positive (erratum E8).
     """
     return _weights(C, beta).sum() ** 3
 
@@ -109,10 +109,11 @@ def divide_scale(
 ) -> Budget:
     """Divide epsilon among the terms so that the total log size is least (Lemma E.1).
 
-    The minimum is gamma^3 / epsilon^2 with gamma = sum C_i^{1/3} beta_i^{2/3}. The minimiser is
-    epsilon_i = (epsilon / gamma) (C_i / beta_i)^{1/3}. A term with C_i = 0 needs no cover, so
-    epsilon_i = 0. A term with beta_i = 0 needs no accuracy, so epsilon_i = infinity. Term i uses
-    the share C_i^{1/3} beta_i^{2/3} / gamma of epsilon and of the log size.
+    The minimum of the total log size is gamma^3 / epsilon^2 with gamma = sum C_i^{1/3}
+    beta_i^{2/3}. The minimiser is epsilon_i = (epsilon / gamma) (C_i / beta_i)^{1/3}. A term with
+    C_i = 0 needs no cover, so epsilon_i = 0. A term with beta_i = 0 needs no accuracy, so
+    epsilon_i = infinity. Term i has the share C_i^{1/3} beta_i^{2/3} / gamma of epsilon and of the
+    total log size.
     """
     xp = array_module(C, beta, epsilon)
     epsilon = xp.asarray(epsilon, C.dtype)
@@ -162,7 +163,7 @@ def theorem_4_2(
     """Compute (gamma + eta)^3, Theorem 4.2's printed value of epsilon^2 ln N.
 
     The paper's proof does not give this value (erratum E10). The printed value may be larger or
-    smaller than the proof's value.
+    smaller than the value that the proof gives.
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -206,12 +207,12 @@ def terms_corrected(
     """List the pairs (C_i, beta_i) that a correct proof of Theorem 4.2 gives.
 
     Each matrix has its own constant C for the log size of its cover. The inputs of layer 1 have
-    norm at most B_x, and the inputs of W_c have norm at most L_sigma. The W_QK term of layer i uses
-    a cover for inputs of norm r_i. The beta_i of this W_QK term also has the factor r_i^2: the keys
-    contribute r_i, and the values contribute r_i. Here r_1 = B_x, and r_i = 1 in later layers.
-    The argument `softmax_constant=1.0` gives a list with smaller constants. If a layer has H heads,
-    each matrix exists H times. The perturbation of the layer's output is then a sum over the H
-    heads.
+    norm at most B_x, and the inputs of W_c have norm at most L_sigma. The cover for the W_QK term
+    of layer i is for inputs of norm r_i. The beta_i of this W_QK term also has the factor r_i^2:
+    the keys contribute r_i, and the values contribute r_i. The norms are r_1 = B_x for the first
+    layer, and r_i = 1 for later layers. The argument `softmax_constant=1.0` gives a list with
+    smaller constants. If a layer has H heads, each matrix exists H times. The perturbation of the
+    layer's output is then a sum over the H heads.
 
     Raises:
         Refused: if there is no layer or no head.
@@ -260,11 +261,11 @@ def constants_4_2_1_corrected(
 def constants_F_0_1_corrected(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     """Compute the constants C of Corollary F.0.1, corrected.
 
-    Every map has ||.||_{1,infinity} at most B (Lemma 3.3). The paper uses d B^2 ln(2k + 1) for
-    every map. The constant of W_c must be k B^2 ln(2d + 1) (erratum E11). The constants hold only
-    if tokens have l_1 norm at most 1 in every layer, for example after a projection on the l_1
-    ball. For the l_2 ball of Theorem 4.2, C is too small by the dimension of the map's inputs
-    (erratum E18).
+    Every map has ||.||_{1,infinity} at most B (Lemma 3.3). The paper's formula d B^2 ln(2k + 1) is
+    the same for every matrix. The constant of W_c must be k B^2 ln(2d + 1) (erratum E11). The
+    constants hold only if tokens have l_1 norm at most 1 in every layer, for example after a
+    projection on the l_1 ball. For the l_2 ball of Theorem 4.2, C is too small by the dimension of
+    the map's inputs (erratum E18).
     """
     return _per_matrix(lemma_3_3, B, d, k)
 
@@ -279,7 +280,7 @@ def constants_F_0_2_corrected_leading(B: ArrayLike, d: Count, k: Count, /) -> Co
 
 
 def rademacher_multi_layer(A: ArrayLike, m: ArrayLike, B_w: ArrayLike, /) -> Values | Array:
-    """Bound the network's complexity by 12 times Dudley's integral of ln N = A / epsilon^2.
+    """Bound a network's complexity by 12 times Dudley's minimum for ln N = A / epsilon^2.
 
     B_w bounds ||w||_2. The output tokens of the last layer are in the l_2 unit ball. The outputs of
     the network are therefore in [-B_w, B_w], and the bound is at most B_w. The bound is certified

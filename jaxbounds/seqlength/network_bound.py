@@ -1,15 +1,15 @@
 """The complexity of a trained network from its norms: the peeling of Appendix C, layer by layer.
 
-For each unit of a layer, consider the class of the unit's outputs and their negatives. U is the
-largest Rademacher complexity of the classes of the layer's units. A dense layer whose columns have
-l_1 norm at most B turns U into
+For each unit of a layer, consider the class that contains the unit's outputs and their negatives. U
+is the largest Rademacher complexity of the classes of the layer's units. A dense layer whose
+columns have l_1 norm at most B turns U into
 
     U' = B L_sigma U + max|bias| / sqrt m.
 
 The first term of the network's bound U', B L_sigma U, doubles unless the activation sigma is odd.
-For the attention layer, U = sum_h B_{V,h} E_h + max|offset| / sqrt m, where h runs over the heads.
-Here B_{V,h} is the largest l_1 norm of a column of the values, and E_h is the complexity of the
-attention.
+For the attention layer, the complexity is U = sum_h B_{V,h} E_h + max|offset| / sqrt m, where h
+runs over the heads. Here B_{V,h} is the largest l_1 norm of a column of the values, and E_h is the
+complexity of the attention.
 """
 
 import math
@@ -32,7 +32,10 @@ from jaxbounds.seqlength.single_layer import attention_bound, residual_range
 
 
 class TokenNorms(NamedTuple):
-    """The largest l_2 norm and entry of a sample's tokens, and the largest norms of (x_cls, 1)."""
+    """The largest l_2 norm and the largest entry of a sample's tokens.
+
+    Two further fields hold the largest norms of (x_cls, 1).
+    """
 
     l2: float
     entry: float
@@ -117,7 +120,7 @@ def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> di
 
 
 def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /) -> LogCovering:
-    """Return a function that maps epsilon to the log size of the smallest known cover.
+    """Return a function from epsilon to the log size of this library's smallest cover.
 
     The cover is a cover of the attention map of head h. The outputs of this map lie in R^d.
     """
@@ -134,7 +137,10 @@ def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /)
 
 
 def _contraction(activation: str) -> float:
-    """Return L_sigma if sigma is odd, else 2 L_sigma, because the proof removes the sign first."""
+    """Return L_sigma if sigma is odd, else 2 L_sigma.
+
+    The factor 2 comes from the proof's removal of the sign.
+    """
     fact = ACTIVATIONS[activation]
     return fact.lipschitz * (1.0 if fact.odd else 2.0)
 
@@ -142,7 +148,10 @@ def _contraction(activation: str) -> float:
 def map_coverings(
     network: AttentionNetwork, norms: dict[str, float], tokens: TokenNorms, /
 ) -> list[LogCovering]:
-    """Return, for each head, the function that `map_covering` gives for its attention map."""
+    """Return, for each head, a function from epsilon to the log size of a cover.
+
+    `map_covering` supplies it for the head's attention map.
+    """
     heads, d, _ = network.maps.shape
     return [map_covering(norms, h, d, tokens) for h in range(heads)]
 
@@ -156,10 +165,10 @@ def network_rademacher(
     *,
     coverings: Sequence[LogCovering] = (),
 ) -> float:
-    """Bound the complexity U of the output units layer by layer, as in this module's docstring.
+    """Bound the complexity U of the output units layer by layer, as the module's docstring does.
 
-    The bound is certified for all networks of this shape with norms at most `norms`, on samples
-    with token norms at most `tokens`. `coverings` is a result of `map_coverings`; this result does
+    The bound is certified for all networks of this shape with norms at most `norms`. Its samples
+    have token norms at most `tokens`. `coverings` is a result of `map_coverings`; this result does
     not depend on the sample size.
     """
     heads, d, _ = network.maps.shape
@@ -185,7 +194,7 @@ def network_rademacher(
 
 
 def norm_product(network: AttentionNetwork, norms: dict[str, float], /) -> float:
-    """Compute sum_h of the factors of E_h in the bound on the complexity of the output.
+    """Compute the sum, over the heads h, of E_h's factors in the output's complexity bound.
 
     E_h is the complexity of the attention of head h.
     """

@@ -45,7 +45,7 @@ class Onset(NamedTuple):
     Attributes:
         printed: a function that computes the paper's bound. If the paper prints O(.), the bound has
             the constants of the paper's proof, and Dudley's constant c = 12.
-        sharpened: a function that computes the smallest of this library's certified bounds.
+        sharpened: a function of the sample size: the smallest of this library's certified bounds.
         trivial: a value that the complexity never exceeds.
     """
 
@@ -147,8 +147,9 @@ def smallest_samples(
 ) -> dict[str, tuple[int | None, int | None]]:
     """Compute the least sample sizes at which each bound is below its trivial value.
 
-    Each value of the result is a pair of sample sizes, for the printed and for the sharpened bound.
-    `theorems` names the theorems to compute; the default computes all theorems of `onsets`.
+    Each value of the result is a pair of sample sizes: the first for the printed bound, the second
+    for the sharpened bound. `theorems` names the theorems to compute; the default computes all
+    theorems of `onsets`.
     """
     found = onsets(setting or Setting(), layers=layers, words=words)
     return {theorem: found[theorem].samples for theorem in theorems or found}

@@ -18,8 +18,8 @@ def softmax_distance(half_range: ArrayLike, /) -> Array:
     """Compute 2 tanh(h / 2), a sharp bound on ||softmax(theta_1) - softmax(theta_2)||_1.
 
     Here h is half the range (maximum minus minimum) of theta_1 - theta_2. Lemma C.1 prints the
-    bound 2 ||theta_1 - theta_2||_infinity. The sharp bound is at most half of the printed bound.
-    The two entries theta_2 = -theta_1 = (h/2, -h/2) attain the bound.
+    bound 2 ||theta_1 - theta_2||_infinity. The sharp bound of this function is at most half of the
+    printed bound. The two vectors of two entries theta_2 = -theta_1 = (h/2, -h/2) attain the bound.
     """
     return 2.0 * jnp.tanh(jnp.asarray(half_range, float) / 2.0)
 
@@ -30,7 +30,7 @@ class BlockPerturbation(NamedTuple):
     Here dW is the perturbation of a weight, and ghat is the input of the perturbed block.
 
     Attributes:
-        output: the change of the block's output.
+        output: the norm of the change of the block's output.
         c: the norm ||dW_c^T sigma(Pi(f(ghat)))^T||, the effect of W_c's perturbation.
         v: the term ||dW_v^T ghat^T|| of W_v.
         QK: the term ||dW_QK^T ghat^T|| of W_QK.
@@ -63,7 +63,9 @@ def block_perturbation(
 
 
 class SpectralNorms(NamedTuple):
-    """B_c2, B_v2 and B_QK2: the larger spectral norm of each matrix and its perturbed copy."""
+    """The norms B_c2, B_v2 and B_QK2: each is the larger of a matrix's and its copy's spectral
+    norm.
+    """
 
     c: Scalar
     v: Scalar
@@ -140,11 +142,11 @@ def chain_perturbation(
 ) -> ChainPerturbation:
     """Measure |g_scalar(X; W, w) - g_scalar(X; What, what)|, and bound it by Lemmas E.2 and E.3.
 
-    The bounds apply Lemma E.2 once for each layer. Spectral norms are the largest over all layers
-    of both networks, as in Theorem 4.2. The errors of the covers are measured on the states of the
-    perturbed network. The corrected bound multiplies the QK term of layer 1 by r^2. Here r =
-    `radius`, or max_t ||x_t||_2 if `radius` is None. The sharpened bound also uses 1 as the
-    Lipschitz constant of softmax.
+    The bounds apply Lemma E.2 once for each layer. Each spectral norm is the largest over all
+    layers of both networks, as in Theorem 4.2. The function measures the errors of the covers on
+    the states of the perturbed network. The corrected bound multiplies the QK term of layer 1 by
+    r^2. Here r = `radius`, or max_t ||x_t||_2 if `radius` is None. The sharpened bound also uses 1
+    as the Lipschitz constant of softmax.
     """
     steps = layers["W_c"].shape[0]
     exact = blocks(X, layers, activation=activation)[-1]

@@ -30,14 +30,14 @@ from jaxbounds.seqlength.linear_bounds import LogCovering, Values
 
 @dataclass(frozen=True, kw_only=True)
 class OuterNorms:
-    """The norms of the matrices around the attention weights.
+    """The norms of all matrices except W_QK, which gives the attention weights.
 
     Attributes:
         B_w: ||w||_1, the l_1 norm of the read-out.
         B_Wc: ||W_c||_{1,infinity}, the largest l_1 norm of a column of W_c in R^{k x d}.
         B_Wv: ||W_v||_{1,infinity}, the largest l_1 norm of a column of W_v in R^{d x k}.
         L_sigma: the Lipschitz constant of the activation.
-        odd: whether sigma(-z) = -sigma(z). For an odd sigma, the proof does not need its factor 2.
+        odd: whether sigma(-z) = -sigma(z). The proof's factor 2 is unnecessary for an odd sigma.
     """
 
     B_w: float = 1.0
@@ -72,8 +72,8 @@ def attention_lipschitz(
     """Compute softmax_constant B_inf B_x, the Lipschitz constant of the attention in W x_cls.
 
     For f_W = e_j^T X^T softmax(X W x_cls), |f_W - f_What| is at most the computed constant
-    times ||(W - What) x_cls||_2. Tokens have ||x||_2 <= B_x and entries at most B_inf. The paper
-    uses `softmax_constant` 2 and B_inf = B_x; the constant 1 suffices.
+    times ||(W - What) x_cls||_2. Tokens have l_2 norm at most B_x, and entries of absolute value at
+    most B_inf. The paper uses `softmax_constant` 2 and B_inf = B_x; the constant 1 suffices.
     """
     return softmax_constant * (B_x if B_inf is None else B_inf) * B_x
 
@@ -90,9 +90,9 @@ def entropy_terms(
 ) -> tuple[Any, Any, Any]:
     """Return (a, b, range) of Appendix C's bracket delta + (range - delta) a + b ln(range / delta).
 
-    The term a = sqrt(ln 2d / m) comes from the 2d signs and coordinates. The term b =
-    `attention_lipschitz` sqrt(C / m) comes from the cover of W_QK. The third value, `range`, is
-    B_inf.
+    The term a = sqrt(ln 2d / m) comes from the 2d signs and coordinates. The summand b =
+    `attention_lipschitz` sqrt(C / m) of the bound comes from the cover of W_QK. The third value of
+    the result, `range`, is the bound B_inf on the class.
     """
     xp = array_module(B_x, C, m, d, B_inf, softmax_constant)
     C, m, d = (xp.asarray(value, float) for value in (C, m, d))
@@ -159,7 +159,7 @@ def theorem_4_1_corrected(
     """Compute 2 B min(B_inf, 12 E), the certified correction of Theorem 4.1 with every constant.
 
     Here E is `attention_expectation_corrected`, and `product` is B = B_w B_Wc L_sigma B_Wv.
-    `softmax_constant=1.0` and B_inf = max |X_tj| sharpen the bound.
+    The arguments `softmax_constant=1.0` and B_inf = max |X_tj| make the bound smaller.
     """
     E = attention_expectation_corrected(
         B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf
@@ -204,7 +204,7 @@ def alpha_D_0_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
 def alpha_D_0_2_leading(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
     """Compute the leading term 2 B_QK sqrt(2 ln d) of Corollary D.0.2's alpha.
 
-    B_QK bounds the sum of the l_2 norms of the map's rows.
+    The number B_QK bounds the sum of the l_2 norms of the rows of the map x -> W_QK^T x.
     """
     xp = array_module(B_QK, d)
     return 2.0 * xp.asarray(B_QK, float) * xp.sqrt(2.0 * xp.log(xp.asarray(d, float)))
@@ -223,9 +223,10 @@ def corollary(
 ) -> Values | Array:
     """Compute the bound of Corollaries 4.1.1, D.0.1 and D.0.2, with the constant 1 for O(.).
 
-    The value is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Each
-    corollary has its own formula for alpha. Here r = sqrt m. If `exact_argument` is true, r = sqrt
-    m - sqrt ln 2d, as in the proof. The value is not clipped.
+    The value is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Each of
+    the three corollaries has its own formula for alpha. Here r = sqrt m. If `exact_argument` is
+    true, r = sqrt m - sqrt ln 2d, as in the proof. The computed value is not clipped at the trivial
+    value.
     """
     xp = array_module(product, B_x, alpha, m, d)
     product, B_x, alpha, m, d = (xp.asarray(v, float) for v in (product, B_x, alpha, m, d))
@@ -236,7 +237,7 @@ def corollary(
 
 
 def attention_log_covering(map_covering: LogCovering, factor: float, d: int, /) -> LogCovering:
-    """Return epsilon -> ln 2d + ln N(epsilon / factor), the log size of the cover S of Appendix C.
+    """Return epsilon -> ln 2d + ln N(epsilon / factor), the log size of Appendix C's cover S.
 
     The term ln 2d is the logarithm of the number of signs and coordinates. `map_covering` is the
     log size of a cover of x -> W_QK^T x at the CLS tokens in l_2. The outputs f_W and f_What differ
@@ -265,15 +266,15 @@ def attention_bound(
     softmax_constant: float = 1.0,
     residual: float | None = None,
 ) -> float:
-    """Compute the smallest of this library's certified bounds on E, from a cover of x -> W_QK^T x.
+    """Compute the smallest of this library's certified bounds on E.
 
-    E is the Rademacher complexity of the attention class.
+    The argument is a cover of x -> W_QK^T x. E is the Rademacher complexity of the attention class.
 
-    The bound is the minimum of the range B_inf and of three bounds: 12 times the minimum in
-    Dudley's bound, chaining, and a single cover with Massart's lemma. If `residual` bounds |f_W -
-    f_0| (see `residual_range`), the minimum has a further candidate. This bound adds Massart's
-    bound for uniform attention f_0 to the least of the three bounds for f_W - f_0. All constants
-    are explicit; no O(.) hides any of them.
+    The bound is the minimum of four numbers: the range B_inf, 12 times the minimum of Dudley's
+    bound, a chaining bound, and the bound by a single cover with Massart's lemma. If `residual`
+    bounds |f_W - f_0| (see `residual_range`), the minimum has a further candidate. This bound adds
+    Massart's bound for uniform attention f_0 to the least of the three bounds for f_W - f_0. All
+    constants are explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if m < 1 or a norm is negative or not finite.
@@ -319,9 +320,9 @@ def single_layer_bound(
 ) -> float:
     """Bound the complexity of a single layer with H heads of equal norms (Section 4.2).
 
-    The bound is H times the bound of one head. If all heads have equal norm bounds, the complexity
-    itself is H times the complexity of one head. The bound is certified and at most the trivial
-    value H B_w B_Wc L_sigma B_Wv B_inf.
+    The bound is H (the number of heads) times the bound of one head. If all heads have equal norm
+    bounds, the complexity itself is H times the complexity of one head. The bound is certified and
+    at most the trivial value H B_w B_Wc L_sigma B_Wv B_inf.
 
     Raises:
         Refused: if m < 1, heads < 1 or a norm is negative or not finite.

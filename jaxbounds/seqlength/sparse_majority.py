@@ -23,12 +23,12 @@ class Embedding:
     Attributes:
         d: the dimension of a token.
         symbols: "l1" divides the three symbol vectors by their l_1 norms, as the public code does.
-            The symbol vectors' l_2 norms are then near 0.15, a 39th of the positional code's norm.
-            "l2" makes the symbol vectors unit vectors.
+            The symbol vectors' l_2 norms are then near 0.15; the positional code's norm is 39 times
+            as large. "l2" makes the symbol vectors unit vectors.
         symbol_scale: the factor that multiplies the symbol vectors.
         position_scale: the factor that multiplies the positional code.
         position: "code" has cos(j / 10000^(i/d)) at odd coordinates i, which is an error of the
-            public code. "vaswani" has the original exponent (i - 1) / d.
+            public code. The embedding "vaswani" has the exponent (i - 1) / d of Vaswani et al.
     """
 
     d: int = 64
@@ -42,7 +42,7 @@ class Task(NamedTuple):
     """One random instance of the task: its token vectors and hidden indices, without the bits.
 
     Attributes:
-        base: the token of a 0 at each position; the [CLS] token comes last.
+        base: the token of a bit 0 at each position; the [CLS] token comes last.
         difference: the vector that is added to a token if the token's bit is 1.
         relevant: the hidden indices I.
     """

@@ -63,7 +63,7 @@ def sparsify(
         weights: the numbers a_i >= 0; their sum gamma is at most 1.
         k: the number k of random draws.
         scale: the factor s in the approximation (s/k) sum k_i V_i.
-        use_all: whether all k draws choose one of the vectors and no draw chooses zero; the
+        use_all: whether all k random choices choose one of the vectors and never zero; the
             approximation is then (s gamma/k) sum k_i V_i.
 
     Raises:
@@ -113,7 +113,7 @@ def best_squared_error(
     scale: float = 1.0,
     use_all: bool = False,
 ) -> Scalar:
-    """Minimise ||f - (scale/k) sum k_i V_i||^2 over all k_i >= 0 with sum <= k, by enumeration.
+    """Minimise ||f - (scale/k) sum k_i V_i||^2 over all whole k_i >= 0 with sum k_i <= k.
 
     If `use_all` is set, the sum equals k and the approximation has the extra factor gamma, as in
     `sparsify`.
@@ -132,8 +132,8 @@ def best_squared_error(
 def maurey(gamma: ArrayLike, b: ArrayLike, f: Float[Array, "dim"], k: int, /) -> Array:
     """Compute the printed bound of Lemma 3.1, (gamma^2 b^2 - ||f||^2) / k.
 
-    The bound is false for gamma < 1 (erratum E1). The bound is true for (gamma/k) sum k_i V_i with
-    sum k_i = k.
+    The bound is false for gamma < 1 (erratum E1). The printed bound is true for (gamma/k) sum k_i
+    V_i with sum k_i = k.
     """
     return (jnp.asarray(gamma) ** 2 * jnp.asarray(b) ** 2 - jnp.sum(f**2)) / k
 
@@ -143,7 +143,7 @@ def maurey_corrected(
 ) -> Array:
     """Compute (gamma b^2 - ||f||^2) / k, the corrected bound of Lemma 3.1.
 
-    The bound is on the squared error of (1/k) sum k_i V_i with sum k_i <= k. For (s/k) sum k_i V_i
+    The bound limits the squared error of (1/k) sum k_i V_i with sum k_i <= k. For (s/k) sum k_i V_i
     with s = `scale`, the bound becomes s^2 gamma b^2 / k + ||f||^2 ((1 - s)^2 - s^2 / k).
     """
     drawn = scale**2 * jnp.asarray(gamma) * jnp.asarray(b) ** 2 / k

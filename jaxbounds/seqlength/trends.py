@@ -40,8 +40,8 @@ def trend(
     Args:
         x: the abscissa of each row of `values`, for example T or ln T.
         values: the measured value of each run; a row has the runs at one x.
-        keep: a mask of the runs that count. Other runs are neither summarised nor permuted, and the
-            function omits a row in which no run counts.
+        keep: a mask of the runs that count. The function ignores all other runs, and it omits a row
+            in which no run counts.
         kind: the summary of the runs of one row, "mean" or "max".
         permutations: the number of permutations; the p-value is at least 1 / (permutations + 1).
         seed: the seed of the permutations.

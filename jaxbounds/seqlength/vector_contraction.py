@@ -1,19 +1,19 @@
 """Theorem 5.1 with explicit constants: scalar complexities bound the cross entropy's complexity.
 
-*In l_2.* Maurer (2016) proves, for h_i that are L-Lipschitz in l_2, the inequality E sup sum_i
-sigma_i h_i(f(x_i)) <= sqrt(2) L E sup sum_{i,s} sigma_{is} f_s(x_i). The cross entropy is
+*In l_2.* Maurer (2016) proves E sup sum_i sigma_i h_i(f(x_i)) <= sqrt(2) L E sup sum_{i,s}
+sigma_{is} f_s(x_i), for functions h_i that are L-Lipschitz in l_2. The cross entropy is
 sqrt(2)-Lipschitz in l_2. The Rademacher complexity of the cross entropy is therefore at most 2
 sum_s Rad(F_s) <= 2 K max_s Rad(F_s), without a logarithm.
 
-*In l_infinity*, Foster and Rakhlin (2019) prove an inequality without stating its constant. Three
-steps make this constant explicit. The number R is the largest Rademacher complexity of any scalar
-class F_s on any m points. All values of the functions f_s lie in [-B, B].
+*In l_infinity*, Foster and Rakhlin (2019) prove an inequality without stating its constant. The
+proof with an explicit constant has three steps. The number R is the largest Rademacher complexity
+of any scalar class F_s on any m points. All values of the functions f_s lie in [-B, B].
 
 1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: if more than m
   points were shattered with margin g, then R >= g. Repeat each point q = floor(m / n) >= m / (2n)
   times or once
-   more. The random signs of one point's copies add up to S with E|S| >= sqrt(q / 2) (Szarek). So m
-   R >= n g sqrt(q / 2) >= (g / 2) sqrt(m n).
+   more. The random signs of one point's copies add up to S with E|S| >= sqrt(q / 2) (Szarek). It
+   follows that m R >= n g sqrt(q / 2) >= (g / 2) sqrt(m n).
 2. Let M be a 2-separated set of functions from n points to b integer levels: any two functions of M
   differ by at least 2 at some point. Let M shatter at most d
    points, with values at least 1 above or below integer levels. Then |M| < 2 (n (b-1)(b-2))^r for
@@ -22,13 +22,13 @@ class F_s on any m points. All values of the functions f_s lie in [-B, B].
    two values u and v >= u + 2 at the same point x. The p functions with u and the p functions with
    v are 2-separated on the other n-1 points. If both halves (the functions with u, the functions
    with v) shatter a set of these points, all functions shatter this set and x. Each step therefore
-   doubles the number of shattered pairs (A, z) of points A and levels z. Two functions shatter at
-   least one pair (A, z), and at most y pairs exist.
+   doubles the number of shattered pairs (A, z) of points A and levels z. Each pair of functions
+   shatters at least one pair (A, z), and at most y pairs (A, z) exist.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
-   2-separated functions. Values become b = floor(4B / epsilon) + 1 levels, and a level between two
-   values becomes a margin epsilon / 4. The loss is 2-Lipschitz in l_infinity, so covers of the K
-   classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral turns these covers
-   into the bound.
+   2-separated functions. Values become b = floor(4B / epsilon) + 1 levels. A threshold between two
+   values is then at least epsilon / 4 from the values. The loss is 2-Lipschitz in l_infinity, so
+   covers of the K classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral
+   turns these covers into the bound.
 """
 
 import math
@@ -45,11 +45,12 @@ from jaxbounds.seqlength.multi_layer import Terms
 
 
 def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
-    """Compute 2 sum_s Rad(F_s), a bound on the complexity Rad of the cross entropy.
+    """Compute 2 sum_s Rad(F_s), a bound on the cross entropy's Rademacher complexity.
 
-    The factor 2 is Maurer's sqrt 2 times the l_2 Lipschitz constant sqrt 2. The sum runs over the
-    last axis of the argument. The complexities are taken on the sample itself; the bound holds for
-    any K. All constants are explicit; no O(.) hides any of them.
+    The factor 2 is the product of Maurer's factor sqrt 2 and the l_2 Lipschitz constant sqrt 2 of
+    the cross entropy. The sum over s runs over the last axis of the argument. The complexities are
+    taken on the sample itself; the bound holds for any K. All constants are explicit; no O(.) hides
+    any of them.
     """
     xp = array_module(scalar_rademachers)
     return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
@@ -66,11 +67,12 @@ def shattered_points(R: ArrayLike, m: int, margin: ArrayLike, /) -> Values:
 
 
 def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
-    """Compute ln(2 (n (b-1)(b-2))^r), r the least with 2^r > sum_{i=1}^d C(n,i) (b-2)^i (step 2).
+    """Compute ln(2 (n (b-1)(b-2))^r) for step 2's r: the least with 2^r > y.
 
     This is the bound on the log size of a 2-separated set in the module's docstring, with b =
     `levels` and d = `shattered`. The bound on the log size is 0 if b <= 2 or d = 0, and infinite if
-    d is infinite. For d above 1000, (e n (b-2) / d)^d bounds the sum over i.
+    d is infinite. For d above 1000, the function uses the upper bound (e n (b-2) / d)^d on the sum
+    over i.
     """
     b, d = np.broadcast_arrays(np.asarray(levels, float), np.asarray(shattered, float))
     some = (b > 2) & (d > 0)
@@ -129,10 +131,10 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 def terms_word_masking(terms: Terms, K: int, /) -> Terms:
     """List the pairs (C_i, beta_i) of Theorem 4.2 for the cross entropy of K scores.
 
-    The list has K covers of w, and every beta is doubled. The reason is the inequality |CE(W g) -
-    CE(What ghat)| <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). The bound that
-    Theorem 4.2 computes from these pairs has neither Theorem 5.1's factor sqrt(K) nor its
-    logarithms. K multiplies only the term of the read-out w.
+    The list has K covers of w, and every beta is doubled. The proof uses the inequality |CE(W g) -
+    CE(What ghat)| <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). Theorem 4.2 with
+    these pairs gives a bound without Theorem 5.1's factor sqrt(K) and without its logarithms. The
+    number K multiplies only the term of the read-out w.
 
     Raises:
         Refused: if K < 2.

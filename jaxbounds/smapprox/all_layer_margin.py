@@ -1,8 +1,8 @@
 """The all-layer margin in parameter space (2.1), its ramp loss (2.2), and its closed forms.
 
-rho(theta, x, y) is the norm of the smallest perturbation delta of all parameters with (y - 0.5)
-F(x, theta + delta) <= 0. The all-layer margins of some simple functions in this module have closed
-forms. For networks, `attack` gives upper estimates and `certified` gives lower bounds.
+The margin rho(theta, x, y) is the norm of the smallest perturbation delta of all parameters with
+(y - 0.5) F(x, theta + delta) <= 0. The all-layer margins of some simple functions in this module
+have closed forms. For networks, `attack` gives upper estimates and `certified` gives lower bounds.
 """
 
 import jax.numpy as jnp

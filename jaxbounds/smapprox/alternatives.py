@@ -28,7 +28,8 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
     them.
 
     Args:
-        parameters: the number of parameters of each layer, without the earlier layers.
+        parameters: the number of parameters of each layer; the parameters of earlier layers do not
+            count.
         units: the number of units of each layer.
         n: the number of inputs.
 
@@ -50,7 +51,7 @@ def sign_patterns_log_bound(parameters: Sequence[int], units: Sequence[int], n: 
 def vc_sample_complexity_explicit(
     parameters: Sequence[int], units: Sequence[int], epsilon: float, /, *, delta: float = 0.01
 ) -> float:
-    """Return a sample size n at which zero training error gives risk <= epsilon.
+    """Return a sample size n at which every model without training error has risk <= epsilon.
 
     The risk bound holds with probability 1 - delta.
 

@@ -23,12 +23,13 @@ from jaxbounds.ground.exceptions import Refused
 PROBES = (1.0, 0.7, 0.4)
 """Before the bisection of a ray, the search tries these radii.
 
-The radii are multiples of the smallest known radius that flips the decision.
+The attack tries multiples of the smallest known radius that flips the decision.
 """
 BISECTIONS = 24
 """The number of bisections of a ray; a larger number finds the flipping radius more exactly."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
-"""The step lengths of a refinement, as fractions of the way to the linearised decision boundary."""
+"""The lengths of the steps that a refinement tries, as fractions of the distance to the linearised
+decision boundary."""
 
 
 class UpperEstimate(NamedTuple):
@@ -56,8 +57,8 @@ class OnRay(NamedTuple):
         radius: the smallest radius found at which the decision flips; inf if no probe flips it.
         perturbation: the perturbation with norm `radius`, as a flat array; it is zero if no tried
             perturbation changes the output's sign.
-        signed_output: the signed output at this perturbation, or at the first probe if no probe
-            flips.
+        signed_output: the signed output at this perturbation, or at the first tried perturbation if
+            no tried perturbation flips the decision.
     """
 
     radius: Float[Array, ""]
@@ -75,8 +76,8 @@ def along_ray(
     """Probe a ray at radii up to `best`, and bisect below the least radius that flips the decision.
 
     The network's decision may flip more than once along a ray of perturbations, so the function
-    tests several points of the ray. One loop does both probing and bisection, so the network is
-    compiled only once.
+    tests several points of the ray. A single loop does both the probing and the bisection, so JAX
+    compiles the network only once.
     """
     unit = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-300)
     probes = best * jnp.array(PROBES, theta.dtype)

@@ -2,8 +2,8 @@
 
 All constants are explicit; no O(.) hides any of them. The Lipschitz constants come from measured
 spectral norms of the weights, and from measured norms of the states on the given inputs. The
-paper's Lipschitz constants hold near theta; here they hold within a trust radius r of theta. The
-bound is the maximum over the trust radius r.
+paper's Lipschitz constants hold near theta. The constants in this module hold at all parameters at
+distance at most r (the trust radius) from theta. The bound is the maximum over the trust radius r.
 """
 
 import math
@@ -27,8 +27,8 @@ class NiceConstants(NamedTuple):
         kappa_xi: the Lipschitz constant of the corrections in their parameters, relative to
             max(|h|, 1).
         mu: the Lipschitz constant of the layer f_i in its input h, at perturbed parameters theta_i.
-        mu_0: the Lipschitz constant of the first layer f_0 in theta_0.
-        sigma_h: the radius around the exact h within which the Lipschitz constant mu holds.
+        mu_0: the Lipschitz constant of the first layer f_0 in its parameters theta_0.
+        sigma_h: the radius around the exact state h within which the Lipschitz constant mu holds.
         sigma_zeta: the radius around an exact state within which the corrections restore the state.
         norm: lambda, a bound on every state's norm, at least 1.
         trust: the radius sigma_theta = sigma_xi of the ball in which the constants hold.
@@ -72,7 +72,7 @@ class Radii(NamedTuple):
 
     Attributes:
         first: the radius for the first layer's parameters theta_0, from (D.6).
-        layer: the radius for the parameters theta_i of each later layer, from (D.7).
+        layer: the radius for the parameters theta_i of each layer after the first, from (D.7).
         correction: the radius for the parameters xi_i of each correction, from (D.8).
     """
 
@@ -101,9 +101,9 @@ def without_halvings(c: NiceConstants, /) -> float:
     """Compute a larger bound than Theorem D.6, without the factors 1/2 of the theorem's proof.
 
     A perturbation of a layer's parameters causes the error E2 <= kappa_theta lambda r. The
-    perturbed correction before this layer causes the error E1 <= mu kappa_xi (lambda + sigma_zeta)
-    r. The sum of the errors E1 and E2 must stay below sigma_zeta. The error of the first layer
-    alone must stay below sigma_zeta too.
+    perturbed correction before the perturbed layer causes the error E1 <= mu kappa_xi (lambda +
+    sigma_zeta) r. The sum of the errors E1 and E2 must stay below sigma_zeta. The error of the
+    first layer alone must stay below sigma_zeta too.
     """
     per_unit = c.kappa_theta * c.norm + c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -114,8 +114,8 @@ def joint_budget(c: NiceConstants, /) -> float:
     """Compute a larger bound than `without_halvings` does.
 
     This bound uses one joint norm for theta_i and xi_{i-1}. The perturbations of theta_i and
-    xi_{i-1} are parts of one perturbation. The bound therefore adds the squares of the errors E1
-    and E2 of `without_halvings`.
+    xi_{i-1} are parts of a single perturbation, so their squared norms add up. The bound therefore
+    adds the squares of the errors E1 and E2 that `without_halvings` describes.
     """
     second = c.mu * c.kappa_xi * (c.norm + c.sigma_zeta)
     in_h = c.sigma_h / (c.kappa_xi * (c.norm + c.sigma_zeta))
@@ -126,8 +126,8 @@ def joint_budget(c: NiceConstants, /) -> float:
 def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array, ""]:
     """Compute |tau_i(delta)|, the norm of the parameters that one layer reads (Definition D.5).
 
-    The norm is at most |delta| for every layer, even if several layers read one parameter (Lemma
-    D.9).
+    The norm of the parameters of each layer is at most |delta|, even if several layers read one
+    parameter (Lemma D.9).
 
     Raises:
         Refused: if the layer reads a parameter twice, because the norm could then exceed |delta|.
@@ -143,9 +143,9 @@ def layer_norm(delta: Float[Array, "p"], reads: Sequence[int], /) -> Float[Array
 def best_over_trust(
     bound: Callable[[NiceConstants], float], constants: Callable[[float], NiceConstants], /
 ) -> float:
-    """Return the largest bound over a grid of trust radii from 1e-5 to 1.
+    """Return the largest of the bounds for trust radii on a grid from 1e-5 to 1.
 
-    The bound of every trust radius is valid, so the largest bound is valid too.
+    The bound with any trust radius is valid, so the largest of these bounds is valid too.
     """
     return max(bound(constants(float(r))) for r in np.geomspace(1e-5, 1.0, 241))
 
@@ -156,13 +156,13 @@ def circuit_constants(
     """Return the constants of a compiled, corrected circuit on the inputs with these hidden states.
 
     Here f_i is the two ReLU layers of Lemma B.1, f_q is the head, and zeta_i is the correction
-    after f_i. For f = f_i, f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2 with a = relu(W1
-    h + b1). So kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| + r |(h,1)|)^2 + 1), where r is
-    the trust radius.
+    after f_i. A layer f = f_i satisfies f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2
+    with a = relu(W1 h + b1). So kappa_theta comes from sqrt((|W2| |(h,1)|)^2 + (|a| +
+    r |(h,1)|)^2 + 1), where r is the trust radius.
 
     Args:
         params: the parameters of a corrected circuit from `feedforward.compile_circuit`.
-        states: all hidden states on each input, in the order of the network's layers.
+        states: all hidden states on each input, in the order of the layers.
         correction: the correction of the circuit.
 
     Raises:

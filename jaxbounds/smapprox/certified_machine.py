@@ -1,10 +1,10 @@
 """A certified lower bound on the all-layer margin of a compiled Turing machine (Theorem 4.1).
 
-Condition D.3 fails for hard-max layers with ties, because a perturbed tie can break either way, and
-the output jumps. This module bounds only the quantity that Lemma D.8 uses: the distance between the
-layer at perturbed parameters and a nearby input, and the unperturbed layer at the exact input. A
-perturbation that breaks a tie does not change this distance, because tied keys have equal values at
-the exact input.
+Condition D.3 fails for hard-max layers with ties, because a perturbation can decide the tie for
+either key, and then the output jumps. This module bounds only the quantity that Lemma D.8 uses. It
+is the distance between two outputs: of the layer at perturbed parameters and a nearby input, and of
+the unperturbed layer at the exact input. A perturbation that breaks a tie does not change this
+distance, because tied keys have equal values at the exact input.
 """
 
 import math
@@ -66,14 +66,14 @@ def state_norm(bits: float, /) -> float:
     """Compute lambda = sqrt(4 w_pos + 5), which bounds every state before and after every layer.
 
     At most four one-hot groups of a `Layout` are nonzero at once. If fewer one-hot groups are
-    nonzero, at most three coordinates of the group scr4 are 1 too. The groups of coordinates pos1,
-    pos2, pos3 and scr3 have w_pos bits each.
+    nonzero, at most three coordinates of the group scr4 may equal 1. The groups of coordinates
+    pos1, pos2, pos3 and scr3 have w_pos bits each.
     """
     return math.sqrt(4 * bits + 5)
 
 
 def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float, /) -> float:
-    """Compute the smallest slack (right side minus left side) of one layer's conditions.
+    """Compute the smallest slack (right side minus left side) over the conditions of one layer.
 
     The perturbation of the parameters has a norm of at most r.
 
@@ -117,7 +117,7 @@ def state_error(bits: float, slope: float, radius: float, r: float, /) -> float:
 
 
 def machine_margin_lower(compiled: Compiled, /) -> float:
-    """Bound the all-layer margin from below at every input on which the machine halts within T.
+    """Bound the margin from below at every input on which the machine halts within T steps.
 
     Raises:
         Refused: if the network has no correction, because there is no bound without corrections.
@@ -132,17 +132,17 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
 
 
 def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[LayerNorms]:
-    """Bound `layer_norms` of a layer that computes, and of a layer that attends.
+    """Bound `layer_norms` of two kinds of layers: layers that compute, and layers that attend.
 
     The machine is compiled with the lookahead adder and has k states, the compiler's own state
     included. The squared norm |W1|^2 is at most the largest row sum times the largest column sum
     of |W1|. These two sums are k|A| and 3 in the layer of the transition, and w_pos and 2 w_pos - 1
     in the layer that computes the carries of the addition. For the halves of the XOR, the largest
-    row sum and the largest column sum are 3. In all other layers, the row sums and column sums of
-    |W1| are smaller. Layers with attention do not use their feed-forward part, except for copying
-    coordinates. The query and key matrices of these layers are twice a partial permutation; the
-    value matrices are a partial permutation. The null keys have norms of at most 2 w_pos - 1 in the
-    decoder and w_pos - 1 in the encoder. All constants are explicit; no O(.) hides any of them.
+    row sum and the largest column sum are 3. In all layers except these, the row sums and column
+    sums of |W1| are smaller. Layers with attention do not use their feed-forward part, except for
+    copying coordinates. The query and key matrices of these layers are twice a partial permutation;
+    the value matrices are a partial permutation. The null keys have norms of at most 2 w_pos - 1 in
+    the decoder and w_pos - 1 in the encoder. All constants are explicit; no O(.) hides any of them.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)
@@ -154,8 +154,9 @@ def machine_margin_by_counts(
 ) -> float:
     """Compute `machine_margin_lower` from counts alone, for every machine with these counts.
 
-    The function `norms_by_counts` bounds the norms of the layers. The head has at most one entry of
-    absolute value 1 for each state. All constants are explicit; no O(.) hides any of them.
+    The function `norms_by_counts` bounds the norms of the layers. The weights of the head contain
+    at most one entry of absolute value 1 for each state of the machine. All constants are explicit;
+    no O(.) hides any of them.
     """
     norms = norms_by_counts(states, symbols, bits)
     return _largest_safe(norms, bits, math.sqrt(states), correction)

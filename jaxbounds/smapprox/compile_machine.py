@@ -67,7 +67,10 @@ class Compiled:
 
     @property
     def full(self) -> tuple[Segment, ...]:
-        """The network with both attentions in every layer; the margin refers to this network."""
+        """The network as the paper defines it, with both attentions in every layer.
+
+        The margin refers to this network.
+        """
         return (Segment(0, self.depth, True, True),)
 
     @property
@@ -80,9 +83,9 @@ class Compiled:
 
     @cached_property
     def structure(self) -> Structure | None:
-        """The weights without their zeros, for `look_up.run`, or None.
+        """The weights without their zeros, in the form that `look_up.run` needs, or None.
 
-        The value is None if `structure.read` does not recognise the weights.
+        The field is None if `structure.read` does not recognise the weights.
         """
         return read(self.params, self.layout, self.correction, T=self.T)
 
@@ -96,10 +99,10 @@ class Compiled:
 def position_bits(T: int, /, *, tape: str = "two_way") -> int:
     """Return a number w_pos >= 2 of bits that can distinguish all cells reachable in T steps.
 
-    On a two-way tape these cells are 1-T..1+T, and 2T + 1 consecutive integers need ceil(log2(2T +
-    1)) bits. On a one-way tape the network can reach the cells 1..T+1. Cell T + 1 may have the code
-    of cell 0, because the head never reaches cell 0. So the bit length of T is enough, also for the
-    timesteps 1..T.
+    On a two-way tape the network can reach the cells 1-T..1+T, and 2T + 1 consecutive integers need
+    ceil(log2(2T + 1)) bits. On a one-way tape the network can reach the cells 1..T+1. Cell T + 1
+    may have the code of cell 0, because the head never reaches cell 0. So the bit length of T is
+    enough, also for the timesteps 1..T.
     """
     return max(2, (2 * T).bit_length() if tape == "two_way" else T.bit_length())
 
@@ -130,7 +133,8 @@ def compile_machine(
         padding: the number of extra coordinates with zero weights (over-parameterisation).
 
     Raises:
-        Refused: if T < 1, there are fewer than 2 bits, or the adder or tape is unknown.
+        Refused: if T < 1, if there are fewer than 2 position bits, or if the adder or the tape is
+            unknown.
     """
     if T < 1:
         raise Refused(f"T={T}, expected at least 1 step. Try T=10")

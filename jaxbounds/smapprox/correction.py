@@ -61,7 +61,7 @@ class Correction:
     def weights(self, width: int, live: int, /) -> dict[str, np.ndarray]:
         """Return W2, b2, W3, b3 with zeta(h) = relu(W3 relu(W2 h + b2) + b3) on `live` coordinates.
 
-        The number `live` counts the first coordinates, which the correction rounds; the other
+        The argument `live` is the number of coordinates that the correction rounds; the other
         coordinates (padding) become zero. W2 has shape (2 width, width).
         """
         on = np.zeros(width)
@@ -74,11 +74,12 @@ class Correction:
         }
 
     def parameter_lipschitz(self, r: float | Array, /) -> Any:
-        """Compute kappa_xi of Condition D.3 on the ball of radius r around the parameters.
+        """Compute the constant kappa_xi of Condition D.3 on a ball of radius r around the
+        parameters.
 
-        Let a be the hidden layer. Then zeta(h, xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3
-        with |W3| = slope sqrt 2. Here |a' - a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1
-        + r) max(|h|, 1).
+        In the following formulas, a is the hidden layer of the rounding network. Then zeta(h,
+        xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with |W3| = slope sqrt 2. Here |a' -
+        a| <= |d(W2, b2)| sqrt(|h|^2 + 1) and |a'| <= sqrt 2 (1 + r) max(|h|, 1).
         """
         return (4.0 * self.slope**2 + 2.0 * (1.0 + r) ** 2 + 1.0) ** 0.5
 

@@ -1,4 +1,4 @@
-"""Run a compiled machine on inputs and read its states back as a machine's trace."""
+"""Run a compiled machine on inputs, and decode the network's states to a machine's trace."""
 
 import warnings
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class Decoded(NamedTuple):
     Attributes:
         states: the index of the state z_i in the machine's states, from 0; -1 is the compiler's own
             state.
-        heads: the head's cell l_i modulo 2^w_pos.
+        heads: the number l_i of the head's cell, modulo 2^w_pos.
         symbols: the index of a_i, the symbol under the head.
         error: the largest distance between a coordinate of the network's output and the same
             coordinate of the exact binary state.
@@ -149,11 +149,11 @@ def execute(
 
     A look-up replaces hard attention: it finds the position directly instead of scoring all keys.
 
-    Compiled weights with hard attention run by their structure (`look_up.run`), in time linear in
-    T. The dense network runs the few words that look-ups cannot decide. The dense network also runs
-    every call with other weights, with soft attention or with `record`. The look-ups are compiled
-    once for each machine, T and padded length. The dense network is compiled once for each shape of
-    weights, T and padded length.
+    The function runs compiled weights with hard attention by look-ups (`look_up.run`), in a time
+    linear in T. The dense network runs the few words that look-ups cannot decide. The function uses
+    the dense network also for other weights, for soft attention, and with `record`. The look-ups
+    are compiled once for each machine, T and padded length. The dense network is compiled once for
+    each shape of weights, T and padded length.
 
     Args:
         compiled: the machine, compiled to a network.
@@ -163,8 +163,9 @@ def execute(
         inverse_temperature: the inverse temperature of softmax attention; see
             `softmax.inverse_temperature`.
         record: whether to return hidden states, scores and attention weights too.
-        params: weights that replace the compiled weights, for example perturbed weights. The run
-            then computes both attentions in every layer, even those with zero compiled weights.
+        params: weights that replace the compiled weights, for example perturbed weights. A run with
+            these options computes both attentions in every layer, even attentions with zero
+            compiled weights.
         length: the length to which words are padded, so that batches share one compilation.
         memory_limit: the largest number of bytes that a run may need; `memory_needed` computes the
             need.
@@ -202,10 +203,10 @@ def execute(
 
 
 def decode(compiled: Compiled, result: Run, /) -> Decoded:
-    """Read o_0 .. o_T as states, head positions and symbols.
+    """Decode the outputs o_0 .. o_T to states, head positions and symbols.
 
     The field `error` is the largest distance between the network's outputs and the exact binary
-    states of the decoded values.
+    codes of the decoded states.
     """
     layout, outputs = compiled.layout, np.asarray(result.outputs)
     part = lambda group: outputs[..., layout.groups[group].start : layout.groups[group].stop]

@@ -39,10 +39,10 @@ def feedforward(
 def straight_through_feedforward(
     params: Params, x: Float[Array, "m"], /, *, corrected: bool | Bool[Array, ""]
 ) -> Float[Array, ""]:
-    """Compute F_{w,d}(x, theta) with a useful derivative: every ReLU has derivative one.
+    """Compute F_{w,d}(x, theta) with a surrogate derivative: every ReLU has the derivative one.
 
-    In corrected networks the rounding as a whole has derivative one, because the derivatives of its
-    own two ReLUs would cancel.
+    In corrected networks, the rounding function as a whole gets derivative one, because the
+    derivatives of its own two ReLUs would cancel.
     """
     stop = jax.lax.stop_gradient
     first, hidden, head = params["first"], params["hidden"], params["head"]
@@ -92,9 +92,9 @@ class FeedforwardNet(nn.Module):
 def gate_rows(gate: Gate, below: int, /) -> tuple[np.ndarray, float, float, float]:
     """Return (row, b, c, e) so that the gate's value is relu(c relu(row . h + b) + e).
 
-    The formulas are those of Lemma B.1 and Proposition B.2. AND is relu(x1 + x2 - 1). OR is 1 -
-    relu(1 - x1 - x2). NOT is relu(1 - x). ID is relu(x). If a gate has one parent twice, their
-    weights add up, so AND(x, x) = relu(2x - 1) = x.
+    The formulas for the gates are those of Lemma B.1 and Proposition B.2. AND is relu(x1 + x2 - 1).
+    OR is 1 - relu(1 - x1 - x2). NOT is relu(1 - x). ID is relu(x). If a gate has one parent twice,
+    their weights add up, so AND(x, x) = relu(2x - 1) = x.
     """
     row = np.zeros(below)
     sign = {"AND": 1.0, "OR": -1.0, "NOT": -1.0, "ID": 1.0}[gate.op]
@@ -143,7 +143,7 @@ def compile_circuit(
             number of gates in a layer. The additional coordinates of a wider network have zero
             weights.
         depth: the number d of hidden layers. If d exceeds `network_depth`, identity gates fill the
-            layers before the head.
+            additional layers before the head.
 
     Raises:
         Refused: if the width or depth is too small, or the extra depth is not a multiple of the

@@ -67,7 +67,7 @@ def empirical_rademacher(
 def exact_rademacher(
     losses: Float[np.ndarray, "F X"], distribution: Float[np.ndarray, "X"], n: int, /
 ) -> float:
-    """Compute Rad_{n,P}, the mean of `empirical_rademacher` over all X^n samples, up to rounding.
+    """Compute Rad_{n,P}, the mean of `empirical_rademacher` over samples of n points.
 
     For n random points with random signs, the sums of signs at the points of X form a random walk
     on Z^X. Each step of this walk adds e_x or subtracts e_x, each with probability P(x)/2. The

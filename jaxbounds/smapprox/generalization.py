@@ -1,11 +1,11 @@
 """Lemma 2.4 and Corollary A.1 with every constant: certified sample sizes from all-layer margins.
 
-The all-layer margin is 1-Lipschitz in the parameters, so a cover of {|theta|_1 <= alpha} in l_2
-covers all losses at once. The paper chains covers at all scales to bound a Rademacher complexity.
-The proof by chaining needs a number of samples of order 1/epsilon^2. A shorter proof uses a single
-cover, finer than half of the margin, and Chernoff's bound. If (2.3) has epsilon = 0, as in Theorems
-3.1 and 4.1, the shorter proof gives order 1/epsilon, without a logarithm of n. All constants are
-explicit; no O(.) hides any of them.
+The all-layer margin is 1-Lipschitz in the parameters. A cover of {|theta|_1 <= alpha} in l_2
+therefore covers the losses of all these parameters. The paper bounds a Rademacher complexity by
+chaining covers at all scales. The proof by chaining needs a number of samples of order 1/epsilon^2.
+A shorter proof uses a single cover, finer than half of the margin, and Chernoff's bound. If (2.3)
+has epsilon = 0, as in Theorems 3.1 and 4.1, the shorter proof gives order 1/epsilon, without a
+logarithm of n. All constants are explicit; no O(.) hides any of them.
 """
 
 import math
@@ -25,8 +25,8 @@ RATIO = 4.0
 The ratio 4 nearly minimises the constant if the log covering number is log N(e) = A/e^2.
 """
 PER_SCALE = (1.0 + RATIO) * math.sqrt(2.0 * (1.0 + RATIO**-2))
-"""The term that each scale of the chaining adds to the bound on the Rademacher complexity. Its unit
-is sqrt(A/n), if the log covering number is log N(e) <= A/e^2.
+"""The term that each scale of the chaining adds to the bound on the Rademacher complexity. The unit
+of the constant is sqrt(A/n), if the log covering number is log N(e) <= A/e^2.
 """
 WEIGHT = math.pi**2 / 3.0 - 1.0
 """The sum of (1 + |k|)^-2 over all integers k.
@@ -70,8 +70,8 @@ def l1_log_covering(
     strict: all distances are < r. All constants are explicit; no O(.) hides any of them.
 
     Raises:
-        Refused: if scale or p is not positive. The other bounds of this module check their
-            arguments in this way too.
+        Refused: if scale or p is not positive. The other bounds of this module also refuse
+            arguments that are not positive.
     """
     _positive(p=p, scale=float(np.min(scale)))
     scale = np.asarray(scale, float)
@@ -81,11 +81,11 @@ def l1_log_covering(
 
 
 def rademacher_by_chaining(alpha: float, p: float, gamma: float, n: float, /) -> float:
-    """Bound Lemma 2.4's Rad_n(L_G) by `chaining`, certified.
+    """Bound the Rademacher complexity Rad_n(L_G) of Lemma 2.4 by `chaining`.
 
-    Losses lie within 1/2 of the constant 1/2. A change of the parameters by gamma e changes a loss
-    by at most e. Covers of the parameters at scale gamma e are therefore enough. All constants are
-    explicit; no O(.) hides any of them.
+    The bound is certified. The losses differ from the constant 1/2 by at most 1/2. A change of the
+    parameters by gamma e changes a loss by at most e. Covers of the parameters at scale gamma e are
+    therefore enough. All constants are explicit; no O(.) hides any of them.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     return chaining(lambda e: l1_log_covering(alpha / (gamma * e), p), n, 0.5)
@@ -97,8 +97,8 @@ def rademacher_explicit(alpha: float, p: float, gamma: float, n: float, /) -> fl
     The bound is sqrt(A/n) (7.8 + 2.63 log(n/A)) with A = (alpha/gamma)^2 log 2p, and 1/2 for n < A.
     At scale e_j = 4^-j of the chaining, the log covering number is at most A / e_j^2. Every scale
     of the chaining therefore adds `PER_SCALE` sqrt(A/n) = 7.29 sqrt(A/n) to the bound. The chaining
-    ends at the least J with 4^-J <= sqrt(A/n), and J < 1 + log_16(n/A). All constants are explicit;
-    no O(.) hides any of them.
+    ends at the least J with 4^-J <= sqrt(A/n); this J satisfies J < 1 + log_16(n/A). All constants
+    are explicit; no O(.) hides any of them.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     A = (alpha / gamma) ** 2 * math.log(2 * p)
@@ -159,9 +159,9 @@ def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: flo
 
     Consider exp(log_size) events. Every event that contains at most a fraction q = `fraction` of
     the samples has a probability of at most P. This bound holds for all events at once with
-    probability 1 - delta. Proof: if an event has probability P >= q, Chernoff's bound gives Pr(at
-    most q n samples are in it) <= exp(-n kl(q, P)). For q = 0 the bound is an equality: P = 1 -
-    exp(-(log_size + log(1/delta)) / n). All constants are explicit; no O(.) hides any of them.
+    probability 1 - delta. Proof: If an event has probability P >= q, Chernoff's bound gives Pr(at
+    most q n samples are in the event) <= exp(-n kl(q, P)). For q = 0 the bound is an equality: P =
+    1 - exp(-(log_size + log(1/delta)) / n). All constants are explicit; no O(.) hides any of them.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
@@ -186,12 +186,13 @@ def realizable_sample_complexity(
 ) -> float:
     """Return the number of samples n that Lemma 2.4 needs if (2.3) has epsilon = 0.
 
-    n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of a gamma/2 cover. The
-    order of n is alpha^2 log p / (gamma^2 epsilon). Proof: let theta have margin gamma on all
-    samples, and let theta' in the cover be nearer than gamma/2 to theta. Then rho(theta') > gamma/2
-    on all samples, and rho(theta') < gamma/2 at all inputs at which theta errs. If the event
-    rho(theta') < gamma/2 has a probability above epsilon, the probability that no sample is in this
-    event is below (1-epsilon)^n. All constants are explicit; no O(.) hides any of them.
+    The number of samples is n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of
+    a gamma/2 cover. The order of n is alpha^2 log p / (gamma^2 epsilon). Proof: let theta have
+    margin gamma on all samples, and let theta' in the cover be nearer than gamma/2 to theta. Then
+    rho(theta') > gamma/2 on all samples, and rho(theta') < gamma/2 at all inputs at which theta
+    errs. If the event rho(theta') < gamma/2 has a probability above epsilon, the probability that
+    no sample is in this event is below (1-epsilon)^n. All constants are explicit; no O(.) hides any
+    of them.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, delta=delta)
     log_size = float(l1_log_covering(2.0 * alpha / gamma, p))
@@ -232,7 +233,8 @@ def corollary_a1_explicit(
     the cover has log N / n <= B / gamma^2. The inequality kl(q, P) >= (P - q)^2 / (2P) gives P <=
     q + sqrt(2 q v) + 2v for v = B/gamma^2 + l/n, so
 
-        P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M l / n) + 2 l / n.
+        The resulting inequality is P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M
+        l / n) + 2 l / n.
 
     If gamma^2 = sqrt(2B/M), the first three terms of the bound are 3 sqrt(2 B M). The nearest grid
     value gamma_k^2 differs from gamma^2 by at most a factor sqrt 2. The factor 3 becomes 1 + sqrt

@@ -1,9 +1,9 @@
 """The layers of Appendix C, each as weights on a `Layout` (Lemmas C.1-C.8).
 
-Every function returns its layers in order. If a coordinate's row of W1 is zero, the layer sets the
-coordinate to zero. The method `keep` makes the layer copy coordinates, and the method `row` makes
-the layer compute one coordinate. Attention values are added to the state, so their target
-coordinates are zero before the layer.
+Every function of this module returns a list of layers, in the order in which the network applies
+them. If a coordinate's row of W1 is zero, the layer sets the coordinate to zero. The method `keep`
+makes the layer copy coordinates, and the method `row` makes the layer compute one coordinate.
+Attention values are added to the state, so their target coordinates are zero before the layer.
 """
 
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ class Layer:
         return {"dec": self.dec, "enc": self.enc, "W1": self.W1, "b1": self.b1}
 
     def keep(self, *groups: str) -> "Layer":
-        """Copy whole groups of coordinates."""
+        """Make the layer copy whole groups of coordinates."""
         for group in groups:
             for i in self.layout.groups[group]:
                 self.W1[i, i] = 1.0
@@ -81,9 +81,9 @@ class Layer:
         return self
 
     def match(self, kind: str, query: list[int], key: list[int], null: float) -> Weights:
-        """Set the weights that give a key the score sum_b (2 query_b - 1)(2 key_b - 1).
+        """Set the weights such that a key gets the score sum_b (2 query_b - 1)(2 key_b - 1).
 
-        The null key gets the score `null`.
+        The null key has the score `null`.
         """
         weights, n = getattr(self, kind), len(key)
         for b, source in enumerate(query):
@@ -99,8 +99,8 @@ class Layer:
 def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[Layer]:
     """Build the two ReLU layers of Lemma C.1: next state, written symbol and move of the head.
 
-    The argument `start` is the extra state of timestep 0. In this state, for every symbol that it
-    reads, the network changes to the machine's initial state, writes a blank and moves to cell 1.
+    The argument `start` is the extra state of timestep 0. In the extra state the network reads any
+    symbol, changes to the machine's initial state, writes a blank and moves to cell 1.
     """
     first = Layer("C.1 pair", "za = one-hot of (state, symbol read)", layout).keep("pos1", "pos2")
     second = Layer("C.1 act", "st = next state, sym2 = symbol written, scr4 = move", layout)
@@ -184,10 +184,10 @@ def lookahead_adder(layout: Layout, /) -> list[Layer]:
 def find_last_visit(layout: Layout, /) -> list[Layer]:
     """Build the layers of Lemma C.3, which find a cell's last visit i' and the symbol written then.
 
-    One layer decides whether there was a visit (Claim C.4). Then w_pos layers find the bits of i'
-    by binary search (Claim C.5). The last of these layers copies the symbol that the machine wrote
-    at step i' (Claim C.6). The last layer also reads the input symbol of the cell from the encoder
-    (Lemma C.7).
+    One layer decides whether the head visited the cell before (Claim C.4). After this decision,
+    w_pos layers find the bits of i' by binary search (Claim C.5). The last of these layers copies
+    the symbol that the machine wrote at step i' (Claim C.6). The last layer also reads the input
+    symbol of the cell from the encoder (Lemma C.7).
     """
     wp = layout.bits
     group = lambda name: list(layout.groups[name])
@@ -228,10 +228,10 @@ def find_last_visit(layout: Layout, /) -> list[Layer]:
 def combine(layout: Layout, blank: str, /) -> list[Layer]:
     """Build the layers of Lemma C.8, which compute the symbol now under the head.
 
-    The layers keep state and head, and clear all other groups. Three flags distinguish three cases:
-    the head visited the cell before; it did not, but the cell is in the input; or neither holds.
-    The symbol under the head is then, in this order, the last symbol written in the cell, the
-    cell's input symbol, or the blank.
+    The layers copy the state and the head's position, and clear all other groups. Three flags
+    distinguish three cases: the head visited the cell before; it did not, but the cell is in the
+    input; or neither holds. The symbol under the head is then, in this order, the last symbol
+    written in the cell, the cell's input symbol, or the blank.
     """
     flag = lambda name: layout.at("scr4", name)
     choose = Layer("C.8 choose", "scr4 = visited / input / blank, exactly one", layout)

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 FLAGS = ("left", "right", "third")
-"""The names of the coordinates of the scratch group scr4. These coordinates hold the bits of the
-direction first, and later the flags of the search.
+"""The names of the coordinates of the scratch group scr4. These coordinates first hold the bits of
+the head's direction, and later the flags of the search.
 """
 
 

@@ -1,12 +1,12 @@
 """A machine's transitions learned from accept bits, inside the compiled network.
 
-The compiled network stays as it is except the layer of Lemma C.1 that holds the transition table.
-In this layer, the next state of each pair (state, symbol) becomes a probability vector, the softmax
-of learned logits. The network's states are then mixtures of the machine's states. The symbols and
-moves stay exact if writes and moves do not depend on the state. The network without corrections
-carries the probabilities of states from step to step exactly. The network with a learned transition
-table therefore computes the acceptance probability of a probabilistic automaton. A correction would
-round these probabilities and have zero gradient.
+Training changes only the layer of Lemma C.1 that holds the transition table; all other compiled
+weights stay fixed. In this layer, the next state of each pair (state, symbol) becomes a probability
+vector, the softmax of learned logits. The network's states are then mixtures of the machine's
+states. The symbols and moves stay exact if writes and moves do not depend on the state. The network
+without corrections carries the probabilities of states from step to step exactly. The network with
+a learned transition table therefore computes the acceptance probability of a probabilistic
+automaton. A correction would round these probabilities and have zero gradient.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,10 @@ from jaxbounds.smapprox.structure import Structure
 from jaxbounds.smapprox.transformer import HARD, Attention, Segment, run
 
 ACT = 1
-"""The index of the layer with the transition table ("C.1 act"); a larger index means a later layer.
+"""The index of the layer with the transition table ("C.1 act"); a larger index means a layer closer
+to the output.
 
-Layers are counted from 0.
+The index counts layers from 0.
 """
 
 
@@ -135,10 +136,10 @@ def soft_table(
     *,
     straight_through: bool | Bool[Array, ""],
 ) -> Any:
-    """Replace the next states in the network's weights by probabilities, the softmax of logits.
+    """Replace each next state in the network's weights by a softmax of logits over the states.
 
-    If `straight_through` is true, each row is one-hot at the largest logit, but has the derivative
-    of softmax.
+    If `straight_through` is true, each row is one-hot at the largest logit; its surrogate
+    derivative is that of softmax.
     """
     rows = jax.nn.softmax(logits, axis=-1)
     hard = jax.nn.one_hot(logits.argmax(axis=-1), logits.shape[-1], dtype=rows.dtype)

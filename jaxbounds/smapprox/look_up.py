@@ -1,14 +1,15 @@
 """Run a compiled network by its structure: by small products, and by look-ups for hard attention.
 
 The result of `run` equals the result of `transformer.run` with the dense weights. The products of
-weights and states omit only zero weights. Each attention head finds its position by comparing
-position codes. All search layers look for the last visit to a cell, so the run stores a single
-table of last visits. The table holds, for each cell, the last step at which the head was on the
-cell. A key with the leading timestep bits p exists if the last visit has the leading bits p. No key
-with these bits exists if the last visit's leading bits are smaller. If the last visit's leading
-bits are larger than p, the table cannot decide whether the key exists. If the table cannot decide
-or a position code is not binary, the result is not `certain`, and the dense network has to run the
-word. The last axis of each array has one entry for each word.
+weights and states omit only zero weights. Each attention head finds a position by comparing its
+binary code with the codes of all positions. All search layers look for the last visit to a cell, so
+the run stores a single table of last visits. The table holds, for each cell, the last step at which
+the head was on the cell. Some key has the leading timestep bits p if and only if the last visit's
+timestep has the leading bits p. No key with these bits exists if the last visit's leading bits are
+smaller. If the last visit's leading bits are larger than p, the table cannot decide whether the key
+exists. If the table cannot decide or a position code is not binary, `certain` is false in the
+result. The dense network must then run the word. The last axis of each array of the look-ups has
+one entry for each word.
 """
 
 import math
@@ -75,7 +76,7 @@ def matches(
     """Tell whether some past step matches a look-up, and whether the last visit decides this.
 
     `last` is the step of the last visit to the wanted cell, 0 if there was no visit. Timesteps have
-    `bits` bits.
+    the binary codes of `bits` bits.
     """
     asked, binary = jnp.zeros_like(last), jnp.ones(last.shape, bool)
     if look_up.known:
@@ -110,7 +111,7 @@ def through(
 
     Args:
         structure: the network.
-        weights: the `structure.blocks` of the network.
+        weights: the blocks of the network's weights, from `structure.blocks`.
         h: the state before the first layer, one coordinate per row, with any number of trailing
             axes.
         inputs: the result of `input_table` for the words; the last axis of each array h has one
@@ -165,7 +166,7 @@ class Memory(NamedTuple):
 
     Attributes:
         last: the last step at which the head was on each cell; 0 if the head was never on the cell.
-        copied: for each past step, the values that a look-up of this step copies.
+        copied: for each past step, the values that a look-up copies if it finds this step.
         certain: whether every look-up so far certainly found its position.
     """
 
@@ -177,10 +178,10 @@ class Memory(NamedTuple):
 def run(
     structure: Structure, params: Any, tokens: Float[Array, "n m na"], present: Array, T: int, /
 ) -> Found:
-    """Make T + 1 passes over a batch of words; time and memory grow linearly with T.
+    """Run T + 1 steps on a batch of words; time and memory grow linearly with T.
 
     Args:
-        structure: the structure of the weights, from `structure.read`.
+        structure: the structure of the network's weights, as `structure.read` returns it.
         params: weights of the dense network. Weights that do not compute positions may differ from
             the compiled weights. `structure` alone decides which keys the attentions choose.
         tokens: one-hot input symbols, padded to one length.

@@ -18,7 +18,7 @@ LONGEST = 100
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 100
 _shown = _SHORT.repr
-"""A function that quotes a value in shortened form for a message."""
+"""The type of a function that quotes a value for a message, and shortens it if it is long."""
 MOVES = {"L": -1, "R": 1, "S": 0}
 ACCEPTING = ("accept", "yes", "halt", "done")
 REJECTING = ("reject", "no", "error")
@@ -134,20 +134,20 @@ def from_description(
 
     The table maps a state to its row. A row maps a symbol (or several: "0,1" or "[0, 1]") to "L" or
     "R", or to {"write": symbol, "L": next state}. Without "write", the symbol does not change.
-    Without a next state, the state does not change. States without a row are terminal. A terminal
-    state rejects if "reject" names the state, and accepts otherwise. Without "reject", the states
-    with the names reject, no and error reject.
+    Without a next state, the state does not change. States without an entry in the table are
+    terminal. A terminal state rejects if "reject" names the state, and accepts otherwise. Without
+    "reject", the states with the names reject, no and error reject.
 
     The function refuses a next state that has no transitions of its own, as a probable typing
     error, unless one of three conditions holds. The next state has an entry in the table (empty for
-    a terminal state), or "accept" or "reject" names the next state, or the next state has a common
-    name. The common names of terminal states are accept, yes, halt, done, reject, no and error.
+    a terminal state), or is listed under "accept" or "reject", or has a common name of a terminal
+    state. The common names of terminal states are accept, yes, halt, done, reject, no and error.
 
     Args:
         data: the machine's description, as a parsed YAML or JSON object.
         name: the name of the machine in messages.
-        missing: the treatment of pairs (state, symbol) without a transition. "error" refuses the
-            machine, and "reject" makes the machine reject.
+        missing: how the function treats pairs (state, symbol) without a transition. "error" refuses
+            the machine, and "reject" makes the machine reject.
 
     Raises:
         Refused: if the description is incomplete or ill formed.

@@ -53,7 +53,10 @@ def parity() -> Example:
 
 
 def equal_blocks() -> Example:
-    """Return a machine that accepts a^n b^n; each round crosses off one a and one b."""
+    """Return a machine that accepts a^n b^n.
+
+    In each round the machine crosses off one a and one b.
+    """
     table: dict[str, dict[str, Action]] = {
         "take": {"a": ("seek", "X", R), "Y": ("rest", "Y", R), "_": ("accept", "_", R)},
         "seek": {"a": ("seek", "a", R), "Y": ("seek", "Y", R), "b": ("back", "Y", L)},
@@ -66,7 +69,10 @@ def equal_blocks() -> Example:
 
 
 def palindrome() -> Example:
-    """Return a machine that accepts the binary palindromes; each round erases both ends."""
+    """Return a machine that accepts the binary palindromes.
+
+    In each round the machine erases both end symbols.
+    """
     table: dict[str, dict[str, Action]] = {
         "start": {"0": ("had0", "_", R), "1": ("had1", "_", R), "_": ("accept", "_", R)},
         "had0": {"0": ("had0", "0", R), "1": ("had0", "1", R), "_": ("last0", "_", L)},
@@ -127,7 +133,8 @@ def divisible_by_three() -> Example:
 def balanced_parentheses() -> Example:
     """Return a machine that accepts the balanced words over ( and ).
 
-    The machine crosses off innermost pairs of parentheses. The machine's head also visits cell 0.
+    The machine repeatedly crosses off an innermost pair of parentheses. The machine's head also
+    visits cell 0.
     """
     table: dict[str, dict[str, Action]] = {
         "right": {

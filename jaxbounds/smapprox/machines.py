@@ -143,7 +143,11 @@ def total(
     terminal: Sequence[str],
     to: str = "reject",
 ) -> dict[tuple[str, str], Action]:
-    """Add the missing transitions: a pair (z, a) goes to `to`, keeps a and moves right."""
+    """Add the missing transitions.
+
+    At a pair (z, a) without a transition, the machine goes to the state `to`, keeps a and moves
+    right.
+    """
     return {
         (z, a): transitions.get((z, a), (to, a, 1))
         for z in states
@@ -156,13 +160,13 @@ class Trace(NamedTuple):
     """The behaviour of a machine in steps 0..T.
 
     Attributes:
-        states: the index of z_i in `machine.states`.
-        heads: l_i, the head's cell, counted from 1; the cell may be zero or negative on a two-way
-            tape.
+        states: the index of the state z_i in `machine.states`.
+        heads: the number l_i of the head's cell, counted from 1; on a two-way tape the number may
+            be zero or negative.
         symbols: the index in `machine.alphabet` of a_i, the symbol under the head.
-        written: the index of u_i, the symbol written.
+        written: the index of the symbol u_i that the machine writes at step i.
         tape: the symbols, after T steps, in all cells that were written or held input.
-        verdict: "accept", "reject" or "undecided" at step T.
+        verdict: the state of the run after step T: "accept", "reject" or "undecided".
     """
 
     states: Int[np.ndarray, "T1"]

@@ -14,9 +14,9 @@ from jaxbounds.smapprox.machines import simulate
 from jaxbounds.smapprox.transformer import Attention
 
 TIES_SHOWN = Attention(tie_tolerance=1e-4)
-"""Hard attention that counts nearly equal scores as ties.
+"""Hard attention that treats nearly equal scores as ties.
 
-Because of such ties, rounding errors of float32 do not change the attention maps.
+If nearly equal scores count as ties, rounding errors of float32 do not change the attention maps.
 """
 
 
@@ -72,7 +72,7 @@ def _attentions(layer: Layer) -> list[str]:
 def layer_equations(layer: Layer, /) -> list[str]:
     """Return a line "target = relu(terms)" for each computed coordinate, and a line of all copies.
 
-    If the layer copies a whole group, the line contains the group's name.
+    If the layer copies a whole group, the listing names the group.
     """
     names = layer.layout.names
     copied, computed = [], []
@@ -105,10 +105,11 @@ class Read(NamedTuple):
     Attributes:
         step: the number i of the step.
         cell: the head's cell l_i modulo 2^w_pos.
-        source: the kind of the symbol's source: a past "step", the "input", or a "blank" cell.
-        index: the past timestep i' (numbered from 1, as in the paper) or the input position; 0 for
-            a blank.
-        symbol: the symbol under the head, as its source contains it.
+        source: the type of the place that holds the symbol: a past "step", the "input", or a
+            "blank" cell.
+        index: the past timestep i' (counted from 1, as in the paper) or the input position that
+            holds the symbol; 0 for a blank.
+        symbol: the symbol under the head, read from the step or input position that holds it.
     """
 
     step: int
@@ -123,10 +124,10 @@ class Attended(NamedTuple):
 
     Attributes:
         decoder: the attention weights of each search layer, with axes (layers, steps, keys). The
-            keys are the null key and the timesteps 1..T.
+            keys of the attention are the null key and the timesteps 1..T.
         encoder: the attention weights to the input, with axes (steps, keys). The keys are the null
             key and the input positions.
-        layers: the purpose of each search layer, in words.
+        layers: a description in words of the purpose of each search layer.
         reads: the source of the symbol under the head, one `Read` for each step.
     """
 

@@ -1,8 +1,9 @@
 """Sample sizes and generalization bounds from all-layer margins (Section 2.1, Appendix A).
 
-The paper leaves absolute constants open. In this module the absolute constants of the paper's
-bounds are arguments; their default is 1. The values therefore show the shape of a bound and are no
-certificates. Ratios of two such values, and invariances, do not depend on the constants.
+The paper does not state the absolute constants. In this module the absolute constants of the
+paper's bounds are arguments; their default is 1. The values therefore show the shape of a bound and
+are no certificates. Ratios of two values of a bound do not depend on the constants. Neither do the
+invariances of a bound.
 """
 
 import math
@@ -22,8 +23,8 @@ def log_covering_number(
 ) -> float:
     """Bound log N_inf(epsilon, L_G) <= log N_2(gamma epsilon, Theta) (proof of Lemma 2.4).
 
-    The bound is constant * floor(alpha^2 log p / (gamma epsilon)^2), for a cover of an l1 ball of
-    radius alpha in p dimensions. The paper hides the constant factor of this bound.
+    The bound is constant * floor(alpha^2 log p / (gamma epsilon)^2). It is for a cover of an l1
+    ball of radius alpha in p dimensions. The paper hides the constant factor of this bound.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, p=p)
     return constant * math.floor(alpha**2 * math.log(p) / (gamma * epsilon) ** 2)
@@ -63,15 +64,15 @@ def sample_complexity(
 
 
 def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
-    """Compute (1 - difference)^n / 2, which bounds a rule's failure probability from below.
+    """Compute (1 - difference)^n / 2, a lower bound on the failure probability of a learning rule.
 
     Two targets differ on points of mass `difference` (a probability), and no model is good enough
     for both. As long as no sample falls on a point where the two targets differ, the labelled data
-    are equal for both targets. Every learning rule then returns the same model for both targets,
-    and this model is wrong for one of the targets. The data cannot distinguish the two targets. For
-    one of the targets, every learning rule is therefore wrong with probability at least (1 -
-    difference)^n / 2. (Definition 2.2 allows any surrogate loss, so an argument about one loss
-    would not refute the claim.)
+    are equal for both targets. On equal data, every learning rule returns the same model for both
+    targets, and this model is wrong for one of the targets. The data cannot distinguish the two
+    targets. For one of the targets, every learning rule is therefore wrong with probability at
+    least (1 - difference)^n / 2. (Definition 2.2 allows any surrogate loss. An argument about a
+    single loss would therefore not refute the definition's claim.)
 
     Raises:
         Refused: if the mass is not in [0, 1].
@@ -89,8 +90,8 @@ def solve_sample_complexity(
 ) -> float:
     """Return the n at which the Rademacher bound, with its factor log n, equals epsilon.
 
-    log n / sqrt n decreases for n >= e^2, so the function seeks n in this range. The result is e^2
-    if the bound is below epsilon at n = e^2.
+    log n / sqrt n decreases for n >= e^2, so the function searches for n above e^2. The result is
+    e^2 if the bound is below epsilon at n = e^2.
     """
     excess = lambda log_n: math.log(
         rademacher_bound(alpha, p, gamma, math.exp(log_n), constant=constant) / epsilon

@@ -1,12 +1,12 @@
 """Softmax attention in place of hard-max, and the inverse temperature that makes rounding exact.
 
 All values are binary, so an output coordinate is off by at most the attention mass outside the
-maximisers (the off-mass). The best score exceeds the next best score by 1. If a key matches, the
-null key's score is one below the match, and all other scores are at least two below. The off-mass
-is then at most e^-b + T e^-2b, where b is the inverse temperature. If no key matches, up to T
-scores are one below the null key's score. The off-mass is then at most T e^-b / (1 + T e^-b), which
-is tight. A correction of radius s restores the state exactly when the attention mass outside the
-maximisers is below s.
+maximisers (the off-mass). The best score exceeds the next best score by 1. If a key matches the
+query, the null key's score is 1 less than the matching key's score. All other scores are at least 2
+less. The off-mass (mass outside the maximisers) is then at most e^-b + T e^-2b, where b is the
+inverse temperature. If no key matches, up to T scores are one below the null key's score. The
+off-mass is then at most T e^-b / (1 + T e^-b), which is tight. A correction of radius s restores
+the state exactly if the attention mass outside the maximisers is below s.
 """
 
 import math
@@ -27,7 +27,7 @@ def inverse_temperature(T: int, correction: Correction, /) -> float:
 
 
 def least_inverse_temperature(T: int, correction: Correction, /) -> float:
-    """Compute ln(T (1 - s)/s), the least inverse temperature at which corrections of radius s work.
+    """Compute ln(T (1 - s)/s), the least inverse temperature for corrections of radius s.
 
     At any lower inverse temperature, there is a memory of T keys for which the correction fails.
     """
@@ -37,7 +37,7 @@ def least_inverse_temperature(T: int, correction: Correction, /) -> float:
 def off_mass(
     gaps: Float[Array, "n"], inverse_temperature: float | Float[Array, ""], /
 ) -> Float[Array, ""]:
-    """Compute the softmax mass of all keys but the best, from their score gaps (at least 1)."""
+    """Compute the softmax mass of all keys except the best, from their score gaps to the best."""
     weights = jnp.exp(-inverse_temperature * gaps)
     return weights.sum() / (1.0 + weights.sum())
 
@@ -45,7 +45,7 @@ def off_mass(
 def off_mass_bound(
     T: int, inverse_temperature: float | Float[Array, ""], /, *, match: bool
 ) -> Float[Array, ""]:
-    """Compute the largest softmax mass outside the maximisers, with or without a matching key."""
+    """Compute the largest softmax mass outside the maximisers, with and without a matching key."""
     unit = jnp.exp(-jnp.asarray(inverse_temperature))
     rest = unit + T * unit**2 if match else T * unit
     return rest / (1.0 + rest)

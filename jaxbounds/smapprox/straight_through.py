@@ -1,8 +1,9 @@
 """Activations with a surrogate derivative.
 
-An attack needs this derivative on a network whose gradient is zero. Rounding saturates, hard-max is
-piecewise constant, and many pre-activations are exactly 0. The true gradient of a compiled network
-therefore vanishes. A straight-through function has the true value and a useful derivative.
+An attack needs this derivative on a network whose gradient is zero. Rounding is constant outside a
+short interval, hard-max is piecewise constant, and many pre-activations are exactly 0. The true
+gradient of a compiled network therefore vanishes. A straight-through function has the true value
+and a useful derivative.
 """
 
 import jax

@@ -51,7 +51,7 @@ class SparseLayer(NamedTuple):
     """The nonzero parts of a layer; a group that the layer neither copies nor computes becomes 0.
 
     Attributes:
-        look_ups: the attentions of the layer, in order.
+        look_ups: the attentions of the layer, in the order in which the layer applies them.
         copies: the coordinate groups that the layer copies without change.
         computed: the groups that the layer computes together, as relu(W h + b) and a correction.
         sources: the coordinate groups that form the vector h of the formula relu(W h + b).
@@ -78,7 +78,7 @@ class Structure(NamedTuple):
 
 
 class _Unlike(Exception):
-    """Raised if the weights do not have the structure that the compiler builds."""
+    """An error inside `read`: the weights do not have the structure that the compiler builds."""
 
 
 def read(
@@ -122,7 +122,10 @@ def read(
 
 
 def blocks(structure: Structure, params: Any, /) -> list[tuple[Any, Any]]:
-    """Return each layer's blocks W (computed, sources) and b (computed, 1) of the dense weights."""
+    """Return each layer's blocks of the dense weights.
+
+    W has the axes (computed, sources), and b has the axes (computed, 1).
+    """
     groups = structure.layout.groups
     places = lambda names: np.array([i for name in names for i in groups[name]], int)
     W1, b1 = params["layers"]["W1"], params["layers"]["b1"]
@@ -141,7 +144,7 @@ def _require(condition: bool | np.bool_) -> None:
 
 
 def _groups(layout: Layout, vector: np.ndarray) -> set[str]:
-    """Return the groups in which a vector is not zero."""
+    """Return the names of the coordinate groups in which a vector has a nonzero entry."""
     _require(not vector[layout.live :].any())
     return {g for g, at in layout.groups.items() if vector[at.start : at.stop].any()}
 
@@ -157,7 +160,7 @@ def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseL
 
     Return this structure, and the coordinate groups that are nonzero after the layer.
 
-    `live` names the groups that are nonzero before the layer.
+    The argument `live` names the groups that are nonzero before the layer.
     """
     found = [
         _look_up(layout, kind, {n: w[i] for n, w in layers[kind].items()})
@@ -187,7 +190,7 @@ def _layer(layout: Layout, layers: Any, i: int, live: set[str]) -> tuple[SparseL
 
 
 def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookUp | None:
-    """Describe one attention as a look-up; return None if all its weights are zero.
+    """Describe the weights of an attention as a look-up; return None if all these weights are zero.
 
     The function rebuilds the weights from the look-up that it recognised, and compares these
     weights with the given weights.
@@ -217,7 +220,10 @@ def _look_up(layout: Layout, kind: str, weights: dict[str, np.ndarray]) -> LookU
 
 
 def _group_at(layout: Layout, places: list[int]) -> str:
-    """Return the group that begins with the coordinates `places`, in order; "" for no places."""
+    """Return the name of the group whose first coordinates are `places`, in order.
+
+    "" for no places.
+    """
     if not places:
         return ""
     for group, at in layout.groups.items():

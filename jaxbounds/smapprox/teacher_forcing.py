@@ -1,10 +1,11 @@
 """Compute all steps of a run at once: the computation of step i + 1 uses step i of a given trace.
 
 The network's input at step i + 1 is its output at step i, so a run executes the steps one after the
-other. If a trace of the outputs is known, for example from a simulation of the machine, every step
-can start from the trace. The network can then compute all T + 1 steps as one batch. Timestep 0
-starts from the network's own start state. If every step gives the trace's next state, the network's
-own run equals the trace, by induction over the steps.
+other. If a trace of the outputs is known, for example from a simulation of the machine, the
+computation of each step can start from it. The network can then compute all T + 1 steps in
+parallel, as one batch. At timestep 0, the computation starts from the network's own start state. If
+every step gives the trace's next state, the network's own run equals the trace, by induction over
+the steps.
 """
 
 from collections.abc import Sequence
@@ -86,9 +87,9 @@ def every_step_by_look_up(
     states: dict[str, Float[Array, "T1 size n"]],
     /,
 ) -> look_up.Found:
-    """Compute `every_step` with the weights' nonzero structure, for a batch of words.
+    """Compute `every_step` for a batch of words, by look-ups with the weights' nonzero structure.
 
-    `look_up.run` explains the structure.
+    The docstring of `look_up.run` explains the structure of the weights.
     """
     layout, weights = structure.layout, blocks(structure, params)
     groups, (steps, _, n) = layout.groups, states["st"].shape
@@ -118,7 +119,7 @@ COLUMNS = 2**14
 """The number of states that go through the layers at once; a larger number may need more memory
 than the processor's cache holds.
 
-A batch with more states runs in chunks of words.
+If a batch has more states, the function runs it in chunks of words.
 """
 
 

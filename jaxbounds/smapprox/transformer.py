@@ -5,8 +5,8 @@ One layer maps h in four steps:
     h + Attn_dec(h, (h_1 .. h_i)),  then  h + Attn_enc(h, (e_1 .. e_m)),
     then  relu(W1 h + b1),  and, with corrections,  relu(W3 relu(W2 h + b2) + b3).
 
-Every timestep i = 0..T runs these layers; timestep 0 has an empty decoder memory. The input of step
-i+1 is the output of step i plus the position code of i+1.
+Every timestep i = 0..T applies all layers; at timestep 0 the decoder's memory is empty. The input
+of step i+1 is the output of step i plus the position code of i+1.
 
 Parameters are {"embedding" (w, na), "start" (w,), "head" (w,), "layers": {name: (D, ...)}}.
 `layers` has "dec" and "enc" (each with Wq, bq, Wk, bk, K0, Wv, bv, V0), W1 and b1. Corrected
@@ -83,8 +83,8 @@ class Attention:
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
         """Return an unnormalised attention weight (mass) for each key, and the sum of all masses.
 
-        A forbidden key has the mass zero. The attention weight of a key is its mass divided by the
-        sum of all masses.
+        A forbidden key has the mass zero. Each key has a mass. The attention weight of a key is its
+        mass divided by the sum of all masses.
         """
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)
@@ -169,7 +169,9 @@ def attend(
     own: tuple[Float[Array, "k"], Float[Array, "v"]] | None = None,
     targets: tuple[int, ...] | None = None,
 ) -> tuple[Float[Array, "w"], tuple[Float[Array, "n1"], Float[Array, "n1"]]]:
-    """Add attention over the null key and a memory to h (Section 4); return scores and weights too.
+    """Add to h the attention over the null key and given keys (Section 4).
+
+    Return also the scores and weights.
 
     Args:
         p: the parameters of one attention: Wq, bq, K0, V0.
@@ -232,7 +234,8 @@ def run(
             scores.
 
     Raises:
-        Refused: if `record` is true, and `stop` is given or a segment omits an attention.
+        Refused: if `record` is true, and `stop` is given or some segment lacks one of the
+            attentions.
     """
     if record and (stop is not None or not all(s.decoder and s.encoder for s in segments)):
         raise Refused(
@@ -311,7 +314,7 @@ def run(
 
 
 def _own_column(table: Float[Array, "T1 D n"], T: int, /) -> Float[Array, "T1 D T1"]:
-    """Move each current step's entry, the last of its row, to the column of this step."""
+    """Move the entry of each current step (the last of its row) to the column of this step."""
     here = (jnp.eye(T + 1) > 0) & (jnp.arange(T + 1) > 0)[None, :]
     past = jnp.concatenate([table[..., :1], table[..., 2:-1]], axis=-1)
     return jnp.where(here[:, None, :], table[..., -1:], past)

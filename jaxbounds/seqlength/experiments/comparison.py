@@ -47,7 +47,8 @@ class Comparison:
         setting: the setting that all three lines contain.
         T: the sequence lengths of the line along which T varies.
         m: the sample sizes m that the experiment tries while it keeps the other settings fixed.
-        B_QK: the norm bounds on W_QK of the line along which B_QK varies.
+        B_QK: the norm bounds B_QK that the experiment tries while it keeps the other settings
+            fixed.
     """
 
     setting: Setting = field(default_factory=lambda: _POINT)
@@ -191,8 +192,8 @@ CONTROLS: dict[str, Control] = {
 }
 """False variants of the data; the claims must reject all of them.
 
-In these variants, bounds that should be constant grow, growing bounds are constant, or other bounds
-are the least.
+In the false variants, bounds that should be constant grow, growing bounds are constant, or another
+bound is the least.
 """
 
 

@@ -25,11 +25,12 @@ class SparseMajority:
         train: the number of training samples.
         validation: the number of validation samples; the paper also calls them the test set.
         epochs: the largest number of epochs.
-        every: the number of epochs between validations. Training does not depend on `every`, so the
-            validation after an epoch gives equal numbers at any `every`. A larger number takes less
-            time and finds the best epoch among fewer epochs.
+        every: the number of epochs between validations. The training of a run is the same for each
+            value of `every`. The validation after an epoch therefore gives equal numbers for each
+            value of `every`. A larger number takes less time and finds the best epoch among fewer
+            epochs.
         chunk: the number of validations between two checkpoints. Training at one length stops early
-            only at a checkpoint.
+            only at an epoch with a checkpoint.
         group: the number of runs trained side by side on a device.
         batch: the batch size; the last batch of an epoch may be smaller.
         loss: "sigmoid" (the public code's mean of two binary cross entropies) or "softmax" (the
@@ -37,8 +38,8 @@ class SparseMajority:
         rule: the optimiser: "adam", or "momentum" (SGD with momentum 0.9, which the public code
             uses). The paper names no optimiser.
         rate: the learning rate.
-        decay: the factor of the learning rate per epoch.
-        floor: the least learning rate.
+        decay: the factor by which the learning rate is multiplied after each epoch.
+        floor: the least learning rate; the decay stops there.
         stop: whether to stop a run after the first epoch with training accuracy 1. The public code
             stops the run at training accuracy 1; the paper does not mention such a stop.
         hidden: the width of the dense layer that the paper does not mention; 0 omits the layer.

@@ -16,9 +16,9 @@ class Decision(NamedTuple):
             change that the caller of `decide` asks about. False if the slope is not significant
             with the sign of `change`, and the test excludes a slope as large as that of `change`.
             None otherwise.
-        runs: the estimated number of runs at each x that would decide the question. The estimate is
-            a multiple of the present number of runs. None if more than 16 times the present number
-            of runs would be needed.
+        runs: the estimated number of runs at each x that would decide the question. The estimated
+            number of runs is a multiple of the present number of runs. None if the decision would
+            need more than 16 times the present number of runs.
     """
 
     present: bool | None
@@ -35,13 +35,13 @@ def decide(
     change: float,
     level: float,
 ) -> Decision:
-    """Decide whether values change along x with the sign of `change`, or by less than `change`.
+    """Decide whether values change along x in the direction of `change`, or by less than it.
 
     `trend` tests the values, and then the values minus a straight line with the slope of `change`.
     The second test excludes the slope of `change` if the remaining slope is significant and has the
     other sign. If neither test is significant, the function copies every run 2, 4, ... times and
-    repeats the tests. The first number of copies with a significant test estimates the number of
-    runs that would decide.
+    repeats the tests. The first number of copies at which a test is significant estimates the
+    number of runs that would decide the question.
 
     Args:
         x: the value of x (for example the sequence length) for each row of `values`. The docstring
@@ -49,8 +49,8 @@ def decide(
         values: the measured value of each run; a row has the runs at one x.
         keep: a boolean mask; True marks the runs that enter the tests.
         kind: the summary of the runs at one x, "mean" or "max".
-        change: the change in the values, from the least x to the largest x, that the function looks
-            for.
+        change: the change that the test asks about: the values at the largest x minus the values at
+            the least x.
         level: the significance level of both tests.
     """
     ramp = (change / np.ptp(x) * (x - x.min()))[:, None]

@@ -39,7 +39,10 @@ DELTA = 0.05
 def _network(
     trained: Trained, seed: int, config: SparseMajority
 ) -> tuple[AttentionNetwork, dict[str, float], TokenNorms]:
-    """Return a run's best network with a scalar output, its norms, and the norms of its tokens."""
+    """Return a run's best network as a network with a scalar output.
+
+    Return also its norms and the norms of its tokens.
+    """
     pick = lambda tree: jax.tree.map(lambda leaf: leaf[seed], tree)
     dense = [("hidden", "relu")] if config.hidden else []
     dense.append(("readout", "identity"))
@@ -88,14 +91,16 @@ def run(
     Three variables have the axis T and describe the run with the largest gap. `bound` bounds the
     gap of the cross entropy, clipped to [0, 1], with the run's own norms and delta = 0.05. The
     variable `bound` is only a diagnostic and no valid bound, because the norms are measured after
-    training. The variable `bound_fixed` uses the norms of the run at the first length instead.
-    `norm_product` is the product of the norms of the maps around the attention.
+    training. The variable `bound_fixed` uses the norms that the run at the first length has,
+    instead of each run's own norms. `norm_product` is the product of the norms of the maps around
+    the attention.
 
     Args:
         config: the settings of the experiment.
         key: the random key of all draws; the key of a run depends on its length and number only.
         folder: the folder of the checkpoints of every length.
-        resume: whether to continue from the folder's checkpoints instead of clearing them.
+        resume: whether to continue from the checkpoints in the folder; if not, the run deletes
+            these checkpoints.
 
     Raises:
         Refused: if a length does not exceed the number of hidden indices, or if the folder to

@@ -1,4 +1,4 @@
-"""The claims of Section 6 about Figures 1 to 3, decided on the data of `seqlength.majority`.
+"""A test of Section 6's claims about Figures 1 to 3, on the data of `seqlength.majority`.
 
 Only runs that learned count, because an untrained network has no gap at any length. Four of the
 experiment's claims are about trends. The joint significance level of the four tests is 5%, so the

@@ -1,10 +1,10 @@
 """Resumable training on the sparse majority task.
 
-One program trains all runs of one sequence length together. One step of the sweep consists of
-several epochs and one validation. One compiled program trains all runs of a length, although each
-run (lane of the sweep) has its own learning rates and data. Training uses the network's short form
-in `majority_model`. The short form computes equal outputs directly from the bits, without embedding
-the tokens.
+One program trains all runs of one sequence length together. In one step of the sweep, each run
+trains for several epochs and validates once. One compiled program trains all runs of a length,
+although each run (lane of the sweep) has its own learning rates and data. The training uses the
+short form of the network, from the module `majority_model`. The short form of the network computes
+equal outputs directly from the bits, without the embedded tokens.
 """
 
 from dataclasses import replace
@@ -105,7 +105,7 @@ _draw_data = jax.jit(jax.vmap(draw_data, (0, None, None)), static_argnums=(1, 2)
 
 
 def lanes(config: SparseMajority, key: Array, T: int, /) -> Lane:
-    """Return the runs of one length, stacked.
+    """Return the inputs of all runs of one length, stacked along a leading axis.
 
     The key of a run depends only on T and the run's number. The key does not depend on the other
     lengths or on the number of runs.
@@ -169,7 +169,10 @@ def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
 
 
 def validate(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
-    """Measure the losses; keep the state as the best if its validation loss is the least so far."""
+    """Measure the losses of a run.
+
+    Store the state as the best if its validation loss is the least so far.
+    """
     data, params, loss = lane.data, run.training.params, LOSSES[config.loss]
     logits = reduced_logits(params, data.task, data.validation_bits)
     held_out = jnp.mean(loss(logits, data.validation_labels))

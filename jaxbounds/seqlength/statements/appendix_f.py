@@ -5,8 +5,8 @@ ball. The networks have one layer and a constant [CLS] token, and they differ on
 as in the module `packings`. Every other matrix has one row or one column, short enough for the
 printed norms of both orientations. All tokens are in the l_1 ball. All tokens lie in both balls, so
 the projection Pi_norm on either ball changes no row. Two faults of the corollary cause the
-disproof. The first layer's cover of W_QK lacks a factor B_x^2 (E9), and the first layer's cover of
-W_v is for inputs of norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar
+disproof. The first layer's cover of W_QK lacks a factor B_x^2 (E9). The first layer's cover of W_v
+holds only for inputs of norm 1 (E10). `appendix_f_levels` refutes Corollary F.0.1 with similar
 networks.
 """
 

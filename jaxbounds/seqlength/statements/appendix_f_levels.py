@@ -35,7 +35,7 @@ from jaxbounds.seqlength.statements.packings import (
 
 
 def _levels(instance: Instance, side: float) -> tuple[Any, dict[str, Any], Any]:
-    """Build the network in which row 0 of W_QK is 1 / d at index 2 and l_i / d at i > 2.
+    """Build the network whose row 0 of W_QK is 1 / d at index 2 and l_i / d at i > 2.
 
     Each l_i is one of M equally spaced levels in [-1, 1]. The tokens +-B_x (15 e_1 + (e_i - t e_2)
     / 2) / 16 compare l_i with a threshold t. Here t is the middle between two neighbouring levels,
@@ -69,7 +69,10 @@ def _corollary_F_0_1(instance: Instance, size: Size) -> Sides:
 
 
 def _whole(instance: Instance, size: Size) -> Instance:
-    """Project a search's instance: M becomes a whole number >= 2, and levels lie in [-1, 1]."""
+    """Project an instance of the search.
+
+    M becomes a whole number >= 2, and the levels are clipped to [-1, 1].
+    """
     scales = draw.positive("B_x", "epsilon")(instance, size)
     M = np.maximum(np.round(np.abs(instance["M"])), 2.0)
     most = 1.0 - 1.0 / (M - 1.0)

@@ -79,7 +79,10 @@ LEMMA_C_1 = draw.gradient_search(
 
 
 def _scores_step(instance: Instance) -> Array:
-    """Compute the largest change of any attention score of the [CLS] token under the step of W."""
+    """Compute how much the given step of W changes the attention scores of the [CLS] token.
+
+    Return the largest change.
+    """
     return jnp.max(vector_norm(instance["X"])) * vector_norm(instance["step"].T @ instance["X"][0])
 
 

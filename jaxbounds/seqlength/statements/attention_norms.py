@@ -15,7 +15,10 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _longest(size: Size) -> Instance:
-    """Return instances of equality: v selects the longest column of P, and u is this column."""
+    """Return instances at which the inequality is an equality.
+
+    In these instances, v selects the longest column of P, and u is this column.
+    """
     P = np.random.default_rng(0).normal(size=(8, size["d"], size["T"]))
     at = np.linalg.norm(P, axis=1).argmax(axis=1)
     columns = P[np.arange(8), :, at]

@@ -28,7 +28,7 @@ _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
 def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
     """Check the assumptions of Theorem 4.2 and Appendix E for `LAYER` and its copy `MOVED`.
 
-    Here B_x = 4, w = e_1 and the activation is tanh.
+    In this instance, B_x = 4, w = e_1 and the activation is tanh.
     """
     named = {"layer": instance.get("layer", instance.get("layers")), "moved": instance["moved"]}
     bounds = {"W_QK": 0.0005, "W_v": 0.25, "W_c": 1.0}
@@ -62,7 +62,7 @@ def weights_and_step(key: Array, size: Size) -> tuple[Instance, Instance]:
 
 
 def moved_enough(weights: Instance, moved: Instance) -> dict[str, Array]:
-    """Return the hypothesis that the weights change by at least 1e-5, far above rounding."""
+    """Return the hypothesis that the weights change by at least 1e-5, far more than by rounding."""
     steps = [jnp.max(jnp.abs(weights[name] - moved[name])) for name in weights]
     return {"weights moved by 1e-5": jnp.max(jnp.stack(steps)) >= 1e-5}
 
@@ -273,7 +273,7 @@ def _lemma_e_3(instance: Instance, size: Size) -> Sides:
 
 
 def _along(size: Size) -> Instance:
-    """Choose w along g - ghat and w - what along ghat, so that both terms are positive."""
+    """Choose w parallel to g - ghat, and w - what parallel to ghat; then both terms are positive."""
     g, ghat = np.random.default_rng(0).normal(size=(2, 8, size["d"]))
     return {"w": g - ghat, "what": g - 1.5 * ghat, "g": g, "ghat": ghat}
 

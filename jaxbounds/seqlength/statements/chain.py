@@ -49,7 +49,8 @@ def _network_sample(key: Array, size: Size) -> Instance:
 def _one_moves(size: Size) -> Iterator[dict]:
     """Return networks and perturbed copies that differ only in w or in the last layer's W_c.
 
-    All tokens are equal and parallel to e_1, and every map keeps the tokens parallel to e_1.
+    All tokens are equal and parallel to e_1. Every map of the network sends these tokens to tokens
+    parallel to e_1.
     """
     L, d, k = size["L"], size["d"], size["k"]
     e_1, stack = np.eye(d)[0], lambda W: np.stack([W] * L)
@@ -66,7 +67,10 @@ def _one_moves(size: Size) -> Iterator[dict]:
 
 
 def _network_cases(size: Size) -> Instance:
-    """Return networks and perturbed copies: Lemma E.2's counterexample, and one changed matrix."""
+    """Return networks and perturbed copies.
+
+    They are Lemma E.2's counterexample, and pairs that differ in one matrix.
+    """
     rng, d, k = np.random.default_rng(1), size["d"], size["k"]
     w, rows = np.eye(d)[0], list(_one_moves(size))
     for case in opposite_tokens(size):
@@ -187,9 +191,10 @@ CHAIN = on_networks(
 
 
 def _resolutions(instance: Instance, size: Size) -> tuple[NetworkNorms, Any]:
-    """Compute the norms of a network and its perturbed copy, and sum_i beta_i eps_i.
+    """Compute the norms of a network and of its perturbed copy.
 
-    Here eps_i is the distance between map i of the network and the perturbed copy of map i.
+    Compute also the bound sum_i beta_i eps_i. Here eps_i is the distance between map i of the
+    network and the perturbed copy of map i.
     """
     X, layers, moved = (instance[n] for n in ("X", "layers", "moved"))
     B_x = max_row_norm(X)

@@ -31,11 +31,11 @@ def _subsets(points: int) -> Iterator[tuple[int, ...]]:
 
 
 def _largest_shattered(values: np.ndarray, levels: list[np.ndarray], gap: float) -> int:
-    """Return the largest number of points that the functions shatter with margin `gap`.
+    """Return the largest number of points that the functions shatter with the margin `gap`.
 
     A set of points is shattered if each point has a level with the following property. For every
-    choice of sides (above or below), some function is at least `gap` from all levels, on the chosen
-    sides.
+    choice of sides (above or below a point's level), some function is at least `gap` from the
+    levels of all points, on the chosen sides.
     """
     # The functions above, and the functions below, as bits of one whole number.
     bits = lambda flags: int.from_bytes(np.packbits(flags).tobytes(), "big")
@@ -99,7 +99,7 @@ def _largest_separated(G: np.ndarray) -> int:
 
 
 def _class(key: Array, size: Size) -> Instance:
-    """Draw functions (repeated to fill the class), a margin in units of Rad, and integer levels."""
+    """Draw functions (repeated to fill the class), a margin in multiples of Rad, and whole levels."""
     keys, shape = jax.random.split(key, 5), (2 ** size["points"], size["points"])
     which = jnp.arange(shape[0]) % jax.random.randint(keys[0], (), 2, shape[0] + 1)
     F, power = jax.random.uniform(keys[1], shape, minval=-1.0), jax.random.uniform(keys[2])

@@ -31,10 +31,10 @@ corrections, but needs more levels.
 
 
 def _cases(size: Size) -> Instance:
-    """Return the maps that need the most corrections, the steps of the cover's approximation.
+    """Return the maps that need the most corrections (steps of the cover's approximation).
 
-    On orthonormal points, the errors of these maps are only slightly above the threshold for a
-    correction.
+    On orthonormal points, the maps of this instance have errors only slightly above the threshold
+    at which the code corrects a map.
     """
     k, d, N = size["k"], size["d"], size["N"]
     rows = []
@@ -120,7 +120,7 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
 
 
 def log_codes(x: float, k: int, n: int, q: float, signs: tuple[int, ...] = (1, -1)) -> float:
-    """Compute ln of the number of codes of floor(q x^2) letters.
+    """Compute the logarithm of the number of codes of floor(q x^2) letters.
 
     A letter of the code is empty, or names a matrix entry with a sign and a level.
     """

@@ -1,4 +1,4 @@
-"""Sections 2.2 and 2.3: from Rademacher complexities to the generalization gap."""
+"""Sections 2.2 and 2.3: bounds on the generalization gap from Rademacher complexities."""
 
 import math
 

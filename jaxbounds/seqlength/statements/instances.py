@@ -1,8 +1,8 @@
 """The samplers of instances, and settings that many statements share.
 
 The samplers draw the parts of an instance: random positive factors (scales), points of norm balls,
-and extreme points of norm balls. NumPy builds the extremal instances (a statement's `cases`,
-written by hand), which need no compiled sampler.
+and extreme points of norm balls. NumPy builds the extremal instances (`cases`, which a statement
+lists). They need no compiled program.
 """
 
 import functools
@@ -21,7 +21,8 @@ from jaxbounds.claims.statements import Budget, Instance, Size, Statement
 from jaxbounds.numerics.arrays import number
 
 FEW = Budget(samples=64, restarts=0, steps=0, batch=64)
-"""A budget without gradient search, for statements that random and extremal instances decide."""
+"""A budget without gradient search, for statements that random and extremal instances suffice to
+decide."""
 
 SEARCHED = Budget(samples=128, restarts=6, steps=100, batch=64)
 """A search budget for statements without a known instance at which the claimed inequality is an
@@ -55,7 +56,8 @@ greedy choice.
 """
 
 FEWER = Budget(samples=16, restarts=0, steps=0)
-"""A budget for statements evaluated on the host, where more random instances help little."""
+"""A budget for statements that run on the host; for such statements, more random instances help
+little."""
 
 on_host = functools.partial(Statement, kind="inequality", host=True, budget=FEWER)
 random_search_on_host = functools.partial(
@@ -83,7 +85,10 @@ def log_uniform(
 
 
 def l1_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
-    """Draw points with l_1 norm 1 along the last axis; the directions are often nearly sparse."""
+    """Draw points with l_1 norm 1 along the last axis.
+
+    Many of these points have only a few large entries.
+    """
     size_key, sign_key, power_key = jax.random.split(key, 3)
     power = jax.random.uniform(power_key, (*shape[:-1], 1), minval=1.0, maxval=6.0)
     sizes = jax.random.exponential(size_key, shape) ** power
@@ -92,7 +97,7 @@ def l1_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
 
 
 def l2_sphere(key: Array, shape: tuple[int, ...], /) -> Array:
-    """Draw uniform directions along the last axis."""
+    """Draw vectors with uniform directions; each vector lies along the last axis."""
     return unit(jax.random.normal(key, shape))
 
 

@@ -174,7 +174,10 @@ WITH_LOGARITHMS = draw.random_search_on_host(
 
 
 def _class(instance: Instance, size: Size) -> Sides:
-    """Estimate Rad of networks with W_QK = v e_i^T, ||v||_2 = 1; each point occurs 2^26 times."""
+    """Estimate Rad of networks with W_QK = v e_i^T, ||v||_2 = 1.
+
+    The sample contains each point 2^26 times.
+    """
     m, d = 2**26 * len(instance["X"]), size["d"]
     turns = np.linspace(0.0, 2.0 * np.pi, 16, endpoint=False)
     circle = np.stack([np.cos(turns), np.sin(turns)], axis=1)
@@ -233,7 +236,10 @@ COROLLARY_CLASS = Statement(
 
 
 def _orders(instance: Instance, size: Size) -> Sides:
-    """Compute eps^2 ln N with one quantity of the bound equal to g and the others equal to 1."""
+    """Compute eps^2 ln N.
+
+    One quantity of the bound equals the argument g, and all others equal 1.
+    """
     (g,) = draw.numbers(instance, "g")
     ones = NetworkNorms(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
     log = math.log(9.0)

@@ -1,4 +1,4 @@
-"""The least sample sizes at which the main theorems are informative."""
+"""The least sample sizes at which the main theorems' bounds are below their trivial values."""
 
 import functools
 import math

@@ -191,9 +191,9 @@ def _meets_F_0_1(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def _at_n(n: int, ratio: float) -> Counterexample:
-    """Return the counterexample whose images fill a cube of side 2 in R^n.
+    """Return the counterexample; the images of its maps fill a cube of side 2 in R^n.
 
-    The log size of the packing is `ratio` times the bound.
+    The log size of the packing is `ratio` times the printed bound.
     """
     size = {"largest": 256}
     return Counterexample(instance={"n": n}, size=size, ratio=ratio, meets=_meets_F_0_1)

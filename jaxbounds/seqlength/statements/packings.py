@@ -44,7 +44,7 @@ def linear(z: Any) -> Any:
 
 
 def sigma_is_allowed() -> bool:
-    """Check sigma(0) = 0 and L_sigma = 1 (Section 2.6) on a grid."""
+    """Check on a grid of points that sigma(0) = 0 and that sigma is 1-Lipschitz (Section 2.6)."""
     z = np.linspace(-3.0, 3.0, 61)
     return linear(0.0) == 0 and bool(np.all(np.abs(np.diff(linear(z))) <= np.diff(z)))
 
@@ -56,7 +56,7 @@ def outputs(X: Any, layer: dict[str, Any], w: Any) -> Array:
 
 
 def derived_size(norms: NetworkNorms, C_1: Any, C_Bx: Any, layers: int) -> Any:
-    """Compute epsilon^2 ln N (N: the cover's size) with the proof's printed list (C_i, beta_i)."""
+    """Compute epsilon^2 ln N (N: the cover's size) from the printed proof's pairs (C_i, beta_i)."""
     listed = terms_derived(norms, C_1, C_Bx, layers)
     return covering_constant(listed.C, listed.beta)
 
@@ -183,8 +183,8 @@ def one_row(entries: Any, direction: Any, share: Any, B_x: Any) -> tuple[Any, di
     Tokens, weights and readout are nonzero only on the coordinates 0, 1, 2 and i of R^d. Row 0 of
     W_QK has the two numbers `entries` in the coordinates 2 and i. The token [CLS] is B_x e_0. The
     other two tokens are +-B_x (share e_1 + direction), with `direction` in the coordinates 2 and i.
-    The query of [CLS] distinguishes the two tokens other than [CLS] by the sign of entries .
-    direction. The readout w is nonzero only at coordinate 1.
+    The query of [CLS] distinguishes the two other tokens by the sign of entries . direction. The
+    readout w is nonzero only at coordinate 1.
     """
     xp = array_module(entries, direction, share, B_x)
     e = xp.eye(4)

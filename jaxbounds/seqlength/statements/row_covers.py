@@ -33,7 +33,7 @@ from jaxbounds.seqlength.statements.corrections import log_codes
 
 
 def _row_cases(size: Size) -> Instance:
-    """Return matrices with one nonzero row, and matrices at the limits of Lemma 3.4's code."""
+    """Return matrices with a single nonzero row, and matrices with the longest codes of Lemma 3.4."""
     rng, rows, k, d = np.random.default_rng(0), [], size["k"], size["d"]
     for _ in range(16):
         row, x = rng.normal(size=d), np.exp(rng.uniform(0.0, 2.0))
@@ -143,7 +143,10 @@ def _row_sizes(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the norms of the packing's matrices v e_1^T, ||v||_2 <= 1, and of the inputs."""
+    """Check the norms of the matrices v e_1^T, ||v||_2 <= 1, in the packing.
+
+    Check also the norms of the inputs.
+    """
     k, d = int(instance["k"]), int(instance["d"])
     v = np.ones(k) / math.sqrt(k)
     columns = np.array([np.linalg.norm(v), *[0.0] * (d - 1)])

@@ -16,7 +16,7 @@ TERMS = dict.fromkeys(("C", "beta"), Box(1e-3, math.inf, "n"))
 
 
 def _scale_cases(size: Size) -> Instance:
-    """Return the minimising scales, and scales with one negative entry but eps > 0."""
+    """Return the minimising scales, and scales with one negative entry although eps > 0."""
     rng, rows, n = np.random.default_rng(0), [], size["n"]
     for _ in range(16):
         C, beta = 10.0 ** rng.uniform(-1.0, 1.0, size=(2, n))

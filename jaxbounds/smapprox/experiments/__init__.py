@@ -1,4 +1,4 @@
-"""Experiments: each module has a frozen config, `run`, `figure` and `claims`."""
+"""The paper's experiments; each module has a configuration, `run`, `figure` and `claims`."""
 
 from jaxbounds.smapprox.experiments import learn, machine, margins
 

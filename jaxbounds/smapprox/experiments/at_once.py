@@ -1,6 +1,6 @@
 """Run independent calls in parallel threads: XLA compiles and computes outside Python's lock.
 
-`counted` reports the progress of all calls together.
+The function `counted` reports the progress of all calls as a single number.
 """
 
 import ctypes
@@ -22,10 +22,10 @@ from jaxbounds.ground.jax_internals import enable_x64
 def at_once() -> Iterator[Callable[..., Future]]:
     """Open a block in which `submit(call, *args)` runs calls in threads, in the caller's precision.
 
-    An exception that leaves the block, for example Ctrl-C, ends the calls. Each call ends as soon
+    An exception inside the block, for example by Ctrl-C, cancels the calls. Each call ends as soon
     as XLA has finished the work that this call had already begun. If there are several processes,
-    `submit` runs the call itself, because all processes must start their collective operations in
-    one order.
+    `submit` runs the call in the caller's thread. All processes must start their collective
+    operations in the same order.
     """
     threads: list[Thread] = []
     wide = jnp.result_type(float) == jnp.float64
@@ -59,10 +59,10 @@ def at_once() -> Iterator[Callable[..., Future]]:
 
 
 Count = Callable[[float, str], None]
-"""A function that reports progress.
+"""The type of a function that reports the progress of a run.
 
-The function has two arguments: the amount of work done since the function's last call, and a text
-about this work.
+The function has two arguments: the number of units of work since its last call, and a text about
+this work.
 """
 CHUNKS = 20
 """The number of progress reports for the whole work. A larger number gives the first estimate of
@@ -77,7 +77,7 @@ def counted(total: float, unit: str, /) -> Iterator[Count]:
     time, because the work before the first report includes compiling.
 
     Args:
-        total: the total amount of work that all threads do.
+        total: the total number of units of work in all threads.
         unit: the plural noun that names the unit of the work, for example "rays".
     """
     lock = Lock()

@@ -1,11 +1,11 @@
-"""Networks compiled from machines and then learned from accept bits (not in the paper).
+"""Networks are compiled from machines, and then learn from accept bits (not in the paper).
 
 Gradient descent learns from n random words. An accept bit tells, for each word, whether the machine
 accepts the word. The module contains two experiments. The first experiment learns the next states
 in a machine's transition table inside the compiled network, from random logits. The second
 experiment trains all weights of the network, from the compiled weights plus noise. Test errors are
-exact, because every word up to the training length is tested. The claims compare the number of
-samples needed with the growth that Lemma 2.4 gives.
+exact, because the experiment tests every word up to the training length. The claims compare the
+number of samples needed with the growth that Lemma 2.4 gives.
 """
 
 from typing import Any
@@ -33,9 +33,9 @@ from jaxbounds.smapprox.feedforward import l1_norm, parameter_count
 from jaxbounds.smapprox.sample_complexity import sample_complexity
 
 EPSILON = 0.1
-"""The error for which the claims compute sample sizes, as a fraction of misjudged words.
+"""The error for which the claims compute sample sizes, as a fraction of the words.
 
-A larger error needs fewer samples.
+A larger error needs fewer samples in Lemma 2.4.
 """
 
 
@@ -51,7 +51,7 @@ SETTINGS = default_settings(
     others="The experiment is not in the paper. Standard errors over the samples decide, so that "
     "few seeds leave a claim open; claims name their machines and norms.",
 )
-"""The training settings to which the claims refer."""
+"""The settings of the training that the claims of the experiment are about."""
 
 _FIRST = lambda sizes: sizes == sizes.min()
 
@@ -86,7 +86,10 @@ way.
 
 
 def run(config: Learn, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Learn all transition tables and all weights of the first machine; compute sample sizes."""
+    """Run the experiment: learn all transition tables, and all weights of the first machine.
+
+    Compute also the sample sizes.
+    """
     table_key, weight_key = jax.random.split(key)
     kinds = ((config.radii, True), (config.bare_radii, False))
     plans = [table_plan(config)] * len(config.machines)
@@ -138,10 +141,10 @@ def _calculator(config: Learn, name: str) -> float:
 
 
 def _below(values: np.ndarray, limit: float) -> tuple[bool | None, str]:
-    """Decide whether a mean over samples is below a limit; return words about the decision too.
+    """Decide whether a mean over samples is below a limit. Return also a text about the decision.
 
-    The claim stays open if fewer than two standard errors are between the mean and the limit, or if
-    there are fewer than three samples.
+    The claim stays open if the mean is less than two standard errors from the limit, or if there
+    are fewer than three samples.
     """
     count, mean = len(values), float(values.mean())
     error = float(values.std(ddof=1)) / count**0.5 if count > 1 else float("inf")

@@ -1,4 +1,7 @@
-"""The learning runs of `smapprox.learn`: softmax tables, and all weights after added noise."""
+"""The training runs of `smapprox.learn`.
+
+Some runs train softmax tables, others train all weights after added noise.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,10 +37,11 @@ from jaxbounds.smapprox.machines import TuringMachine, simulate, words
 CHUNKS = 10
 """The number of parts of a sweep; the sweep reports its progress after each part.
 
-The sweep reports its progress more often if this number is larger.
+A larger number makes the sweep report its progress more often.
 """
 WEIGHTS = 100.0
-"""The processor time of a training step on all weights, divided by that of a step on a table.
+"""The processor time of a training step on all weights, as a multiple of the time of a step on a
+table.
 
 For one training run at the default settings, two cores took 28 ms for a step on all weights and 0.3
 ms for a step on a table. A larger number gives the training of all weights a larger part of the
@@ -50,24 +54,24 @@ class Learn:
     """The configuration of the experiment: the machines to learn, and the number of samples.
 
     Attributes:
-        machines: the names of machines in the library; the machines' writes and moves do not depend
-            on the state.
+        machines: the names of machines in the library. Each machine must write and move in a way
+            that does not depend on its state.
         length: the largest length of training words; the words are drawn uniformly from all words
             of at most this length.
-        longer: the largest length of further test words. Learned tables are also tested on all
+        longer: the largest length of additional test words. Learned tables are also tested on all
             words of lengths `length` + 1 .. `longer`.
         samples: the numbers n of training words, in increasing order.
-        seeds: the number of independent samples for each n.
-        restarts: the number of random initial tables for each sample. Only the table with the
-            smallest training loss after training counts.
+        seeds: the number of independent random samples for each sample size n.
+        restarts: the number of random initial tables for each sample. The run evaluates only the
+            table with the smallest training loss after training.
         table_steps: the number of Adam steps on a table.
         table_step_size: the step size of Adam.
         radii: the norms of the noise that is added to the weights of the corrected network.
         bare_radii: the norms of the noise that is added to the weights without corrections.
         weight_samples: the numbers n of words for the training of all weights.
         weight_steps: the number of gradient steps on all weights.
-        weight_step_size: the largest length of one step on all weights, divided by the noise's
-            norm.
+        weight_step_size: the largest norm of a single training step on all weights, as a multiple
+            of the noise's norm.
     """
 
     machines: tuple[str, ...] = ("parity", "divisible_by_three")
@@ -119,8 +123,8 @@ class Plan(NamedTuple):
     """The amount of work of a sweep whose steps run in chunks; the first chunk also compiles.
 
     Attributes:
-        steps: the number of training steps, and one more step, because each step measures the state
-            after the step before.
+        steps: the number of training steps plus one. The additional step measures the state after
+            the last training step.
         chunk: the number of steps between two reports of progress.
         each: the number of units of work in one step of all training runs that `jax.vmap` trains
             side by side.
@@ -132,7 +136,7 @@ class Plan(NamedTuple):
 
     @property
     def counted(self) -> float:
-        """Return the amount of work after the first chunk."""
+        """Return the number of units of work that remain after the first chunk."""
         return (self.steps - self.chunk) * self.each
 
     def telling(self, count: Count, words: str, /) -> Callable[[int, Any], None]:
@@ -183,14 +187,15 @@ def learned_tables(
 ) -> tuple[Float[np.ndarray, "n1 seed"], Float[np.ndarray, "n1 seed"]]:
     """Return the errors of learned tables on words up to the trained length, and on longer words.
 
-    Each number n of samples has a row in both results. The last row of the result is for tables
+    Both results have one row for each number n of samples. The last row of the result is for tables
     that were learned with a straight-through derivative, at the largest n.
 
     Args:
         config: the experiment.
         name: the name of a machine of the library.
         key: the random key of all samples.
-        count: a function that the training calls with the amount of work of each chunk of steps.
+        count: a function that the training calls after each chunk of steps, with the number of
+            units of work in the chunk.
     """
     compiled = compiled_for(config, name, corrected=False)
     machine, where, structure = compiled.machine, places(compiled), compiled.structure
@@ -259,7 +264,8 @@ def trained_weights(
         key: the random key of all samples and all noise.
         radii: the norms of the noise that the function adds to the weights.
         corrected: whether the compiled network has corrections.
-        count: a function that the training calls with the amount of work of each chunk of steps.
+        count: a function that the training calls after each chunk of steps, with the number of
+            units of work in the chunk.
     """
     compiled = compiled_for(config, config.machines[0], corrected=corrected)
     problem = task(compiled, words(compiled.machine, config.length))

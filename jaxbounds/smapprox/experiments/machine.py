@@ -93,9 +93,10 @@ def _find(name: str, missing: str) -> TuringMachine:
 
 
 def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
-    """Return network and simulator at every step, the attention maps, and the recovered tape.
+    """Return the states of the network and of the simulator at every step.
 
-    The run is deterministic. It ignores the argument `key`, which every experiment has.
+    Return also the attention maps and the recovered tape. The run is deterministic. It ignores the
+    argument `key`, which every experiment has.
     """
     del key
     compiled = build(config)
@@ -166,7 +167,7 @@ CONTROLS: dict[str, Control] = {
 }
 """Changes of the data after which the paper's claims must fail.
 
-The changed data have another symbol, another decision, or an entry between 0 and 1.
+The changed data contain a wrong symbol, a wrong decision, or an entry between 0 and 1.
 """
 
 LEGIBLE = 60

@@ -1,7 +1,7 @@
 """Upper estimates and certified lower bounds on margins, for several circuit depths and times T.
 
-One network of fixed shape serves all depths, and another network serves all T. Each attack is
-therefore compiled only once.
+One network of fixed shape represents the circuits of all depths, and another network represents the
+machine for all T. Each attack is therefore compiled only once.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ KINDS = {"uncorrected": None, "corrected": THIRDS}
 def chain_margins(
     depths: Sequence[int], refinements: int, /
 ) -> tuple[Float[np.ndarray, "2 depths"], Float[np.ndarray, "depths"]]:
-    """Bound margins of chains of identity gates at input 1, from above and below.
+    """Bound the margins of chains of identity gates, from above and from below, at the input 1.
 
     The upper bounds are for networks with and without corrections. The layers of a shallow chain
     are also the last layers of the deepest chain. The states in these layers are equal in both
@@ -96,7 +96,10 @@ class Attack(NamedTuple):
 
 
 def _side_by_side(attacks: Sequence[Sequence[Attack]], about: str) -> list[list[UpperEstimate]]:
-    """Run all attacks in parallel; an attack also starts from its row's earlier perturbations."""
+    """Run all attacks in parallel.
+
+    Each attack also starts from the perturbations that earlier attacks of the same network found.
+    """
     found: list[list[Any]] = []
     total = sum(attack.rays(starts) for row in attacks for starts, attack in enumerate(row))
 
@@ -124,7 +127,7 @@ def _chain_surrogate(params: Any, x: Array, corrected: Array) -> Array:
 
 
 def _last_layers(params: Any, count: int) -> list[Any]:
-    """Return the blocks of parameters of the head and the last `count` hidden layers."""
+    """Return the parameter blocks of the head and of the last `count` hidden layers."""
     hidden = params["hidden"]["b"].shape[0]
     last = (np.arange(hidden) >= hidden + 1 - count).astype(float)
     whole = float(count == hidden + 1)
@@ -149,7 +152,7 @@ def machine_margins(
     refinements: int,
     /,
 ) -> tuple[Float[np.ndarray, "2 T"], Float[np.ndarray, "T"]]:
-    """Bound margins of a compiled machine over T, from above and below.
+    """Bound the margins of a compiled machine for several T, from above and from below.
 
     The upper bounds are for networks with and without corrections. The compiled weights are the
     same for all T. The function tries each perturbation that it found at one T at all other T too.
@@ -196,7 +199,7 @@ def machine_margins(
 def _case(
     machine: TuringMachine, word: str, T: int, longest_T: int, longest: int, bits: int
 ) -> tuple[Array, ...]:
-    """Return the data of a run on a word, as arguments of `_output_at`."""
+    """Return the data of a run on a word, in the order of the arguments of `_output_at`."""
     halting_time(machine, word, T)
     sign = 1.0 if simulate(machine, word, T).verdict == "accept" else -1.0
     compiled = compile_machine(machine, longest_T, correction=None, bits=bits)
@@ -217,7 +220,7 @@ def _output_at(
     segments: tuple[Segment, ...],
     straight_through: bool,
 ) -> Array:
-    """Compute (2y - 1) F from the output after T steps; the run itself may make more steps."""
+    """Compute (2y - 1) F from the output after T steps, although the run may contain more steps."""
     attention = Attention(straight_through=straight_through)
     inputs = (tokens, present, encoder_codes, decoder_codes)
     # a loop that gradients pass through needs a number of steps known beforehand

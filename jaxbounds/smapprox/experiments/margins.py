@@ -59,7 +59,7 @@ class Margins:
 def run(config: Margins, key: PRNGKeyArray, /) -> xr.Dataset:
     """Compute upper estimates and certified lower bounds of margins, over depth and over T.
 
-    The run is not random and ignores the key, an argument that all experiments have.
+    The run is deterministic. It ignores the argument `key`, which every experiment has.
     """
     del key
     with enable_x64(True):
@@ -108,7 +108,7 @@ TIME = default_settings(
     least={"times": 25, "refinements": 2},
     others=_OTHERS,
 )
-"""The settings that a run needs to decide the claims on whether margins decay."""
+"""The settings at which a run can decide the claims about the decay of margins."""
 
 _LAST = lambda sizes: sizes == sizes.max()
 _BARE, _CORRECTED = {"correction": "uncorrected"}, {"correction": "corrected"}

@@ -1,9 +1,9 @@
 """The paper's statements in its order: `SECTIONS` maps sections to modules.
 
 The module `margin_cases` holds functions that several modules of statements use. `errata.toml`
-lists the paper's errors, and suspected errors that proved to be correct. `items` lists every
-numbered item of the paper. `reference` holds the edition, the citation, and the functions that no
-statement tests.
+lists the paper's errors, and suspected errors that proved to be correct. The module `items` lists
+every numbered item of the paper. `reference` holds the edition, the citation, and the functions
+that no statement tests.
 """
 
 from pathlib import Path

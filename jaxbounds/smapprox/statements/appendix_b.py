@@ -40,7 +40,7 @@ def _states(params: Any, x: Array) -> Array:
 
 
 def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarray:
-    """Compute the gates of one layer with the compiled network.
+    """Compute the gates of one circuit layer with the compiled network.
 
     The option `misplaced` makes wrong weights: it shifts each column of W1 one to the left.
     """
@@ -51,7 +51,7 @@ def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarra
 
 
 OWN, OTHER = Gate("NOT", (0,)), Gate("NOT", (1,))
-"""Two variants of a circuit layer with one NOT gate, gate 0.
+"""Two variants of a circuit layer that contains one NOT gate, gate 0.
 
 In `OWN` the gate negates the value at its own coordinate 0. In the changed circuit `OTHER` the gate
 negates the value at coordinate 1.

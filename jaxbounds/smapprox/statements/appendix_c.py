@@ -33,7 +33,7 @@ def two_states(bits: int) -> Layout:
 
 
 def _state(layout: Layout, **groups: Any) -> np.ndarray:
-    """Return a state from the values of its groups; the other groups are zero."""
+    """Return a state vector from the values of its coordinate groups; the other groups are zero."""
     h = np.zeros(layout.width)
     for name, values in groups.items():
         h[list(layout.groups[name])] = values
@@ -143,8 +143,8 @@ LEMMA_C2 = in_c2(
 )
 
 LONGEST = 5
-"""The length, in symbols, of the longest input that the check looks up. A larger number tries more
-inputs.
+"""The length, in symbols, of the longest input that the check looks up. A larger number lets the
+check try more inputs.
 """
 
 

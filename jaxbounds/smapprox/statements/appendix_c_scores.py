@@ -35,10 +35,10 @@ def _same_prefix(i: Instance, size: Size) -> dict[str, Any]:
 
 
 def _claim_c5(i: Instance, size: Size) -> dict[str, Any]:
-    """Check Case 2 of Claim C.5 for any i' >= 1.
+    """Check Case 2 of Claim C.5 for each i' >= 1.
 
-    Every i' >= 1 is the last visit of a cell in some walk of the head. For example, the head visits
-    a cell at step i', leaves it and returns at once, so that i = i' + 1.
+    For every i' >= 1, some walk of the head visits a cell for the last time at step i'. For
+    example, the head visits a cell at step i', leaves it and returns at once, so that i = i' + 1.
     """
     bits = size["bits"]
     return {

@@ -42,8 +42,8 @@ class Search(NamedTuple):
     Attributes:
         layout: the named coordinates.
         start: the state before the layers, in the form (C.5).
-        scores: the scores of every layer.
-        attended: the states after each attention.
+        scores: the attention scores in every layer.
+        attended: the states after each attention of each layer.
         states: the states after each layer.
     """
 
@@ -80,7 +80,10 @@ def searched(i: Instance) -> Search:
 
 
 def _with(run: Search, **groups: Any) -> Array:
-    """Return the state (C.5) with some groups changed; all other coordinates stay as in (C.5)."""
+    """Return the state (C.5) with some coordinate groups changed.
+
+    All other coordinates have their values in (C.5).
+    """
     h = run.start
     for name, values in groups.items():
         h = h.at[np.array(run.layout.groups[name])].set(values)
@@ -164,7 +167,7 @@ CLAIM_C4 = on_search_steps(
 
 
 def _c5(i: Instance, size: Size) -> Sides:
-    """Compare the search's states with (C.10), (C.11) and (C.14), for every bit j."""
+    """Compare the search layers' states with (C.10), (C.11) and (C.14), for every bit j."""
     run = searched(i)
     bits, (last, _) = run.layout.bits, _last_visit(i)
     code = run.layout.binary(last.astype(int))

@@ -131,7 +131,8 @@ MACHINE = TuringMachine(
 """A machine that moves between cells 1 and 2 of the empty tape and halts at step 5."""
 
 LONGEST = 7
-"""The number T of steps that the network simulates; larger T allows longer runs. Here w_pos = 3."""
+"""The number T of steps that the network simulates; larger T allows longer runs. The number w_pos
+of position bits is 3."""
 
 HEADS = np.array([1, 2, 1, 2, 1])
 """The cells l_0 .. l_4 of the head. At step 4 the head is on cell 1, on which the machine wrote at
@@ -162,7 +163,7 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
     Return the scores, the attention weights and the output. The function perturbs the key weight of
     the bit of pos1 that distinguishes step 3 from step 1. The function also perturbs the value map:
-    its weights of the three bits of pos1, and its bias.
+    the weights of the three bits of pos1, and the bias.
     """
     layout, (weights, H) = _claim_c4()
     bit = layout.low_bit("pos1", 1)

@@ -1,4 +1,4 @@
-"""Lemmas D.7 and D.8: a network corrects perturbations of the size that (D.6) to (D.8) allow."""
+"""Lemmas D.7 and D.8: corrections undo perturbations whose sizes satisfy (D.6) to (D.8)."""
 
 import functools
 from typing import Any
@@ -106,7 +106,7 @@ def _run(i: Instance, factor: float, later: float = 1.0) -> tuple[Array, Array]:
 
 
 def _off(i: Instance, factor: float, later: float = 1.0) -> Array:
-    """Compute the errors |g_i - h_i| at every layer, and |F-hat - F|."""
+    """Compute the error |g_i - h_i| of the perturbed state g_i at every layer, and |F-hat - F|."""
     (g, F), (h, exact) = _run(i, factor, later), _run(i, 0.0)
     off = ((g - h) ** 2).sum(axis=1)
     return jnp.sqrt(jnp.maximum(jnp.append(off, (F - exact) ** 2), 1e-300))

@@ -33,7 +33,7 @@ def _one_layer(key: Array, size: Size) -> Instance:
 
 
 def _sharing(i: Instance, size: Size) -> Sides:
-    """Compute the margin rho of F = 1 - sum_i <c_i, tau_i(delta)>, if layers share parameters.
+    """Compute the margin rho of F = 1 - sum_i <c_i, tau_i(delta)> for layers that share parameters.
 
     Layer i reads the parameters tau_i(delta). The vectors c_i are scaled such that sum_i
     a_i |c_i| = 1. Then |F-hat - F| < 1 whenever all |delta_i| < a_i, and rho = 1 / |sum_i tau_i^T

@@ -22,7 +22,7 @@ from jaxbounds.smapprox.statements.explicit_samples import CONFIDENCE, WIDER
 from jaxbounds.smapprox.statements.margin_cases import every
 
 LENGTHS = (4, 19)
-"""The values of log2(T + 1) at which the statements run: T = 15 and T = 524287 steps."""
+"""The values of log2(T + 1) for which the statements are checked: T = 15 and T = 524287 steps."""
 ANY: dict[str, Any] = {"k": Box(3, 1e4), "symbols": Box(2, 1e3), "w_pos": Box(2, 64)}
 """The ranges of the numbers k of states, |A| of symbols and w_pos of position bits that the
 statements check.
@@ -41,7 +41,8 @@ def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[i
     """Return a machine's norm alpha, parameter count p, two margin bounds and its counts.
 
     The counts are the numbers k of states, |A| of symbols and w_pos of position bits. The first
-    margin bound uses measured norms, and the second uses only the machine's counts.
+    margin bound uses measured norms. The second uses only the numbers of states, symbols and
+    position bits of the machine.
     """
     machine = [*LIBRARY.values()][number]().machine
     compiled = compile_machine(machine, 2**log_T - 1, correction=THIRDS)

@@ -1,4 +1,4 @@
-"""Theorem 3.1 and Section 3's comparison: certified sample sizes of compiled circuits."""
+"""Theorem 3.1 and the comparison in Section 3: certified sample sizes of compiled circuits."""
 
 import functools
 import math

@@ -224,7 +224,7 @@ MAPS = by_machine(
 
 
 def _description(machine: TuringMachine) -> dict[str, Any]:
-    """Return the machine as a dictionary, in the format that `from_description` reads."""
+    """Return the machine as a dictionary, in the input format of `from_description`."""
     table: dict[str, Any] = {z: {} for z in machine.states}
     for (z, a), (after, write, move) in machine.transitions.items():
         table[z][a] = {"write": write, "L" if move < 0 else "R": after}

@@ -30,7 +30,8 @@ def _parity_network(T: int) -> tuple[Any, Any, float]:
 
 
 PARTS = ("inputs", "attention", "W1", "b1", "W2", "b2", "W3", "b3")
-"""The names of the kinds of weights; "inputs" is the embedding, the start state and the head."""
+"""The names of the groups of weights. The group "inputs" contains the embedding, the start state
+and the head."""
 
 
 def _one_kind(size: Size) -> Instance:
@@ -128,7 +129,10 @@ MARGIN = Statement(
 
 
 def _lengths(size: Size) -> Instance:
-    """Return instances with growing numbers T of steps, then with growing numbers of states."""
+    """Return two series of instances.
+
+    In the first the number T of steps grows, in the second the number of states.
+    """
     lengths, cycles = [3, 4, 5, 6, 7, 8, 10, 12, 16, 20], [2, 3, 4, 6, 8, 12, 16, 24, 72]
     return {
         "log_T": np.array([*lengths, *(5 for _ in cycles)]),
@@ -137,7 +141,7 @@ def _lengths(size: Size) -> Instance:
 
 
 def _cycle(states: int) -> TuringMachine:
-    """Return a machine that moves right and changes its state in a cycle.
+    """Return a machine that moves right in every step and runs through its states in a cycle.
 
     The machine rejects if it reads a 1, and accepts at the end of the input.
     """

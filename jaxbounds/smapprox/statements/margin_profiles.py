@@ -16,13 +16,13 @@ from jaxbounds.smapprox.statements.margin_covers import ALPHA
 from jaxbounds.smapprox.statements.margin_samples import LEVEL, law, outputs_of, points
 
 PRINTED_A1, PRINTED_XI = 12.5, 16.0
-"""The values that replace the constants hidden in the paper's O(). The note of the printed version
-of the claim derives these values.
+"""The values that replace the constants hidden in the paper's O(). The note of the printed form of
+the statement derives these values.
 """
 
 
 def _profile(i: Instance, size: Size) -> Sides:
-    """Compare the bounds at equal margins, and at margins spread over orders of magnitude."""
+    """Compare the bounds at equal margins, and at margins that differ by orders of magnitude."""
     alpha, p, delta = 1.0, 50, 0.05
     first, others = i["log_margins"][:1], i["log_margins"]
     margins = np.exp(first + i["width"] * (others - first))

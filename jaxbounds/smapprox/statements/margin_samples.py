@@ -27,7 +27,7 @@ RARE = np.array([2.0, 1.0, 0.5])
 GRID = 180
 """The number of models (angles) on the l_1 sphere; a larger number finds worse models."""
 COUPONS, COUPON_SAMPLES = 21, 200
-"""The number of coupons (inputs of one kind), and the number of samples.
+"""The number of coupons (inputs at which the models are tested), and the number of samples.
 
 A coupon of the coupon collector's problem is an input at which exactly one parameter makes F err.
 The parameters of the coupons lie in [-1, 1], at distances of gamma = 1/10.
@@ -37,7 +37,7 @@ The parameters of the coupons lie in [-1, 1], at distances of gamma = 1/10.
 def _coupon_mass(log_size: float) -> float:
     """Return the probability of one coupon (input): 1.001 times the risk that the bound allows.
 
-    The bound is for a cover with the given log size, and for COUPON_SAMPLES samples without
+    The risk bound is for a cover of the given log size, and for COUPON_SAMPLES samples without
     training error.
     """
     return 1.001 * general.risk_from_cover(0.0, log_size, COUPON_SAMPLES, delta=LEVEL)

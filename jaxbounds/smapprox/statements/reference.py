@@ -1,4 +1,4 @@
-"""The paper's edition that was checked, and the functions that no statement tests."""
+"""The edition of the paper that we read, and the functions that no statement tests."""
 
 CITATION = "Wei, Chen, Ma, NeurIPS 2022 (arXiv 2021)"
 

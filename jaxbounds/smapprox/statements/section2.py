@@ -54,7 +54,7 @@ def _rademacher(n: int) -> float:
 
 
 def _largest_deviation() -> float:
-    """Return the largest deviation of any sample mean from its expectation.
+    """Return the largest deviation of a mean over a sample from its expectation.
 
     The claim (A.1) is about this deviation; the function does not use (A.1).
     """
@@ -77,7 +77,7 @@ def _with_coins(key: Array, size: Size) -> Instance:
 
 
 def _pair(n: int) -> Array:
-    """Return a law on two points under which the sample may choose the worse of two models.
+    """Return a distribution on two points. A sample from it may choose the worse of two models.
 
     Hoeffding's inequality bounds the probability that the sample chooses the worse model by 0.01.
     """
@@ -151,7 +151,10 @@ DEVIATION = Statement(
 
 
 def _tails(i: Instance, size: Size) -> Sides:
-    """Compute McDiarmid's bound on the failure probability of each bound, to compare with delta."""
+    """Compute McDiarmid's bound on the failure probability of each bound.
+
+    The check compares it with delta.
+    """
     n, models = size["n"], size["models"]
     delta, rademacher, best = (float(i[name]) for name in ("delta", "rademacher", "best"))
     printed = finite.uniform_deviation_bound(rademacher, n, delta) - 2 * rademacher

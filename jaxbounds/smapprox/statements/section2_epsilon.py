@@ -28,7 +28,8 @@ from jaxbounds.smapprox.all_layer_margin import ramp_loss
 THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
 """All parameters theta of the class, one in each row; F(x, theta) = theta_1."""
 LEAST = 1e-7
-"""The smallest probability eta at which floats still separate the two sides of the derived claim.
+"""The smallest probability eta at which floating point numbers still separate the two sides of the
+derived claim.
 
 A smaller eta makes the check harder.
 """
@@ -45,7 +46,7 @@ def _losses(target: np.ndarray) -> Array:
     """Compute the ramp loss l-bar_gamma of (2.2) at gamma = 1 for every theta.
 
     The margin (2.1) of a right prediction is |theta_1|, and the margin of a wrong prediction is 0.
-    For the values of theta here, the loss is therefore 0 or 1.
+    For the two parameters theta of this class, the loss is therefore 0 or 1.
     """
     right = (target - 0.5) * THETA[:, :1] > 0
     margins = np.where(right, np.abs(THETA[:, :1]), 0.0)
@@ -106,8 +107,8 @@ def _as_in_lemma_24(i: Instance, size: Size) -> dict[str, Any]:
 
 
 HIDDEN = Over({"eta": Box(1e-12, 0.45), "constant": Box(1, 1e6), "log_power": Box(0, 3)})
-"""The sets from which the search takes the probability eta, the hidden constant and the power of
-the logarithm. The paper's claim leaves these numbers open.
+"""The search's sets of values for the probability eta, the hidden constant and the power of the
+logarithm. The paper's claim does not fix these numbers.
 """
 
 ONE_EPSILON = Statement(

@@ -109,7 +109,7 @@ def _balls(key: Array, size: Size) -> Instance:
 
 
 def _towards_a_ball(key: Array, size: Size) -> Instance:
-    """Draw two models that predict the label, and a gamma above their margins.
+    """Draw two models that predict the label correctly, and a number gamma above their margins.
 
     The second model is half way from the first model to the nearest model that errs.
     """
@@ -154,7 +154,7 @@ on_balls = functools.partial(
     "limit; the margin is then known in closed form",
     sample={"random": _balls, "towards the boundary": _towards_a_ball},
 )
-"""A function that declares statements about any F, given by its set of wrong parameters."""
+"""A function that makes statements about any F. The set of F's wrong parameters defines F."""
 
 SURROGATE = on_balls(
     id="smapprox.eq2.2",
@@ -255,7 +255,10 @@ def _same_sign(i: Instance, size: Size) -> dict[str, Any]:
 
 
 def _predicts(i: Instance, size: Size) -> dict[str, Any]:
-    """Check that F, a hard-max attention (Section 4) with scores as parameters, has an output."""
+    """Check that F has an output.
+
+    F is a hard-max attention (Section 4) with scores as parameters.
+    """
     values = jnp.asarray(i["values"])
     output = hard_attention(jnp.zeros_like(values), values)
     return {

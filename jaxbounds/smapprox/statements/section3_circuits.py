@@ -40,7 +40,10 @@ WIRES = ("operation", "left", "right")
 
 
 def gate_arrays(size: Size) -> Instance:
-    """Return random integers for each gate; `circuit_of` turns them into operation and parents."""
+    """Return random integers for each gate.
+
+    The function `circuit_of` turns them into the gate's operation and parents.
+    """
     shape = (size["circuits"], size["layers"], size["gates"])
     rng = np.random.default_rng(0)
     ends = {"operation": len(OPERATIONS), "left": 60, "right": 60}
@@ -50,7 +53,8 @@ def gate_arrays(size: Size) -> Instance:
 def circuit_of(i: Instance, size: Size) -> Circuit:
     """Build a circuit from the integers of `gate_arrays`; an integer may be too large.
 
-    The operation is the integer modulo 4, a parent the integer modulo the width of the layer below.
+    The operation of a gate is its integer modulo 4. Each parent is an integer modulo the width of
+    the layer below.
     """
     layers, below = [], size["inputs"]
     for row in zip(*(np.asarray(i[name]) for name in WIRES)):

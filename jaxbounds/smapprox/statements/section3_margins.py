@@ -25,11 +25,11 @@ from jaxbounds.smapprox.statements.margin_cases import (
 
 @jax.jit
 def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
-    """Return the lemma's F' = f_{q-1} o zeta_{q-2} o ... o f_1, and an upper bound on its margin.
+    """Return Lemma 3.3's F' = f_{q-1} o zeta_{q-2} o ... o f_1, and an upper bound on its margin.
 
-    If F' errs, the margin is 0. If F' is right, the bound is the norm of the row of weights and the
-    bias that compute the output. A perturbation that makes the row and the bias zero gives F' = 0,
-    and an output of 0 counts as an error.
+    If F' already errs at the given parameters, its margin is 0. If F' is right, the bound is the
+    norm of the row of weights and the bias that compute the output. A perturbation that makes the
+    output's row of weights and its bias zero gives F' = 0, and an output of 0 counts as an error.
     """
     output = feedforward(params, x.astype(float))[1][-3, 0]
     row, bias = params["hidden"]["W"][-3, 0], params["hidden"]["b"][-3, 0]
@@ -128,9 +128,10 @@ LEMMA_33 = on_cases(
 
 
 def _growing(size: Size) -> Instance:
-    """Return depths and widths of circuits: one series of growing depth, one of growing width.
+    """Return depths and widths of two series of circuits.
 
-    Both series contain depth 4 with width 8.
+    In one series the depth grows, in the other the width. The two series have one circuit shape in
+    common: depth 4 and width 8.
     """
     return {
         "depth": np.array([2, 3, 4, 6, 8, 16, 4, 4, 4, 4]),
