@@ -5,9 +5,10 @@ J. Trauger, A. Tewari: Sequence Length Independent Norm-Based Generalization Bou
 
 - Section 2 of the paper: `norms`, `rademacher`, `generalization`, `covering_numbers`, `dudley`,
   `model`.
-- Section 3: `sparsification`, `counting`, `linear_covers` (explicit covers), `linear_bounds` (cover
-  sizes).
-- Section 4: `single_layer`, `multi_layer`, `perturbation`. The module `attention_search` estimates
+- Section 3 of the paper: `sparsification`, `counting`, `linear_covers` (explicit covers),
+  `linear_bounds` (cover sizes).
+- Section 4 of the paper: `single_layer`, `multi_layer`, `perturbation`. The module
+  `attention_search` estimates
   the attention's complexity from below.
 - The module `masking` is about Section 5.
 - Section 6: `sparse_majority`, `majority_model`, `trends`, and the folder `experiments`.

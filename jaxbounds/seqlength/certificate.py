@@ -37,13 +37,14 @@ class GeneralizationCertificate(NamedTuple):
 
     Attributes:
         gap: min(bound, trivial), a bound on |population loss - training loss|.
-        bound: the bound on the gap, not clipped at the trivial value.
+        bound: the bound on the generalization gap; it may exceed the trivial value.
         trivial: the range of the loss; the gap never exceeds the range.
         ratio: bound / trivial; the bound is informative if the ratio is below 1.
         rademacher: the bound on the Rademacher complexity of the network's scalar output.
         tail: the term of the bound that depends on the failure probability delta.
         certified: whether the bound holds for all grid points at once: the norms are rounded up to
-            the grid, and delta is divided among its points. If False, `gap` is only a diagnostic.
+            the grid, and delta is divided among its points. If this field is False, `gap` is only a
+            diagnostic and no valid bound.
         delta: the allowed failure probability.
         smallest_sample: m*, the least sample size at which the bound would be below the trivial
             value with these norms; None if it exceeds 2^60.
@@ -90,10 +91,11 @@ def generalization_bound(
     lipschitz: float = 1.0,
     coverings: Sequence[LogCovering] = (),
 ) -> float:
-    """Bound the generalization gap of all networks of this shape with norms at most `norms`.
+    """Bound the generalization gap of all networks with this shape and with norms at most `norms`.
 
     The bound holds for m samples. The bound holds with probability 1 - `delta` for one choice of
-    norms that does not depend on the data. The bound is not clipped at `loss_range`.
+    norms that does not depend on the data. The returned bound may exceed `loss_range`; it is not
+    clipped.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

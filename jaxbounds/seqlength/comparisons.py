@@ -149,7 +149,7 @@ BOUNDS = {
 }
 """The bounds that the comparison evaluates, as a dictionary from names to functions.
 
-All bounds but the first use chaining and the Lipschitz constant 1 of softmax.
+All bounds except the first use chaining and the Lipschitz constant 1 of softmax.
 """
 
 
@@ -202,7 +202,7 @@ def covering_crossover(parameters: int, /) -> float:
 
     Here n is the number of parameters.
 
-    If x is smaller, Lemma 3.6 gives the smaller cover. Above this x, parameter counting gives the
+    If x is smaller, Lemma 3.6 gives the smaller cover. If x is larger, parameter counting gives the
     smaller cover.
 
     Raises:

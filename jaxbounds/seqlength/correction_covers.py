@@ -1,8 +1,9 @@
 """A cover of linear maps on given points in l_2, by corrections (Lemma 3.5, explicit constants).
 
 The class is W in R^{k x d} with ||W^T||_{2,1} <= B (rows), on x_1, .., x_N with ||x_i||_2 <= B_x.
-Let x = B B_x / epsilon and q > 1. Zhang (2002) proves such a bound with the constant 36. As in his
-proof, the code of W lists the corrections of a perceptron that starts at 0 and approaches W.
+The bound depends on x = B B_x / epsilon and on a ratio q > 1. Zhang (2002) proves such a bound with
+the constant 36. As in his proof, the code of W lists the corrections of a perceptron that starts at
+0 and approaches W.
 
 Row j has norm r_j. Its level is l_j = ceil(log_q(B / r_j)), and its weight rho_j = B q^{-l_j} is in
 (r_j / q, r_j]. The resolution epsilon_j of row j satisfies epsilon_j^2 = epsilon^2 rho_j / B, so
@@ -14,10 +15,11 @@ lowers F(W - V) by at least epsilon_j^2 / (B_x^2 rho_j) = epsilon^2 / (B B_x^2).
 the class does not increase F(W - V), because W is in the class. At the start F(W) <= q sum_j r_j <=
 q B, so there are at most q x^2 corrections.
 
-The code has one letter for each correction: a row, a point, a sign and the row's level. A corrected
-row has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 for a corrected row j, and the row's level l_j
-is at most ceil(log_q(q x^2)). The letters of the code determine the matrix V at which the algorithm
-stops, and this V is in the class. The cover is therefore internal and strict, and
+The code has one letter for each correction. The letter names a row, a point, a sign and the row's
+level. A corrected row has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 for a corrected row j, and
+the row's level l_j is at most ceil(log_q(q x^2)). The letters of the code determine the matrix V at
+which the algorithm stops, and this V is in the class. The cover is therefore internal and strict,
+and
 
     ln N <= floor(q x^2) ln(2 k N (ceil(log_q(q x^2)) + 1) + 1).
 """
@@ -95,7 +97,7 @@ def decode_corrections(
 def encode_corrections(
     W: Matrix, X: Float[np.ndarray, "N d"], B: float, epsilon: float, /, *, ratio: float = 2.0
 ) -> tuple[Letter, ...]:
-    """Compute the code of a member of the cover that is near W.
+    """Compute the code of a member of the cover whose outputs are close to those of W.
 
     At every point, the outputs of W and of the member with this code differ by less than `epsilon`
     in the l_2 norm.
@@ -104,8 +106,8 @@ def encode_corrections(
         W: the matrix to approximate; its rows' norms satisfy ||W^T||_{2,1} <= B.
         X: the points, as rows.
         B: the bound B on the sum of the rows' l_2 norms.
-        epsilon: the resolution, the radius of the cover.
-        ratio: q, the ratio of neighbouring levels.
+        epsilon: the radius epsilon of the cover.
+        ratio: the ratio q > 1 of neighbouring levels.
 
     Raises:
         Refused: if the norm is above B, epsilon is not positive, or q is not above 1.

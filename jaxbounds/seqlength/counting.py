@@ -17,9 +17,11 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.numerics.arrays import Count, traced
 
 LARGEST_LIST = 200_000
-"""A list has at most this many vectors; a larger number allows longer lists and more memory."""
+"""The module lists at most this many vectors; a larger number allows longer lists, which need more
+memory."""
 LARGEST_BLOCK = 2_000_000
-"""One pass sums this many terms. A larger number needs more memory and fewer passes."""
+"""The number of terms that one pass of the summation adds. A larger number needs more memory and
+fewer passes."""
 
 Counts = Float[np.ndarray, "*shape"] | np.float64
 

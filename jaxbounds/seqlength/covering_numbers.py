@@ -61,10 +61,11 @@ def sup_distances(
 def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> int | Array:
     """Compute the least number of rows of the mask `covers` with a True in every column.
 
-    If some column has no True, the result for traced input is the number of rows plus one.
+    If some column has no True and the mask is traced, the result is the number of rows plus one.
 
     Raises:
-        Refused: if there are more than 16 rows, or some column of untraced input has no True.
+        Refused: if there are more than 16 rows, or if a column of a concrete (not traced) mask has
+            no True.
     """
     centres, members = covers.shape
     if centres > LARGEST_CLASS:

@@ -32,7 +32,8 @@ def staircase_dudley(
 
     For a step function N, the objective is piecewise linear in delta. The minimum of the objective
     is therefore at 0, at B, or at a radius where the covering number N jumps. `near=4, far=12`
-    gives the smaller certified bound. `near=far=12` gives the paper's bound with c = 12.
+    gives the smaller of this module's two certified bounds. `near=far=12` gives the paper's bound
+    with c = 12.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -87,8 +88,8 @@ def with_offset(a: ArrayLike, b: ArrayLike, B: ArrayLike, /) -> Values | Array:
 
     For a covering number with ln N = A / epsilon^2 and an offset a (Appendix C), Dudley's bound is
     the minimum of this expression over delta. The minimum is at an interior point, and equals
-    `interior_value`, if the minimiser `best_delta` is below B. Otherwise the minimum is B, at
-    delta = B.
+    `interior_value`, if the minimiser `best_delta` is below B. If the minimiser is not below B, the
+    minimum is B, at delta = B.
     """
     xp = array_module(a, b, B)
     a, b, B = _floats(xp, a, b, B)
@@ -154,8 +155,9 @@ def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 4
 def best_certified(log_covering: LogCovering, m: int, B: float, /) -> float:
     """Return the least of four bounds: Dudley's bound, chaining, the bound with one scale, and B.
 
-    Dudley's bound minimises 4 delta plus 12 times the integral over delta. The one-scale bound uses
-    a single cover and Massart's lemma. The value is certified, and all constants are explicit.
+    Dudley's bound is the minimum over delta of 4 delta plus 12 times the integral. The one-scale
+    bound uses a single cover and Massart's lemma. The value is certified, and all constants are
+    explicit.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.

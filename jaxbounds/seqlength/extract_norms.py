@@ -2,8 +2,9 @@
 
 The module folds biases into weights. The conversion turns the bias of the queries into a constant
 coordinate of the CLS token. A key bias shifts all scores of a head equally, so the module drops it.
-The value and output biases become one offset. The conversion multiplies the attention map by the
-factor 1 / sqrt(d_k). The module refuses every other parameter; the error names the parameter.
+The conversion combines the value and output biases into a single offset. The conversion multiplies
+the attention map by the factor 1 / sqrt(d_k). The module refuses every other parameter; the error
+names the parameter.
 """
 
 import math
@@ -42,7 +43,7 @@ class Dense(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionNetwork:
-    """A network that the bounds cover: the attention's output at the CLS token, then dense layers.
+    """A network that the bounds cover: attention at the CLS token, followed by dense layers.
 
     The attention's output is sum_h (X^T softmax(X maps[h] (x_cls, 1)))^T values[h] + offset. The
     dense layers follow the attention, in the order of the network.
@@ -111,12 +112,12 @@ def _flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, np.ndarray]
 def extract_network(
     params: Mapping[str, Any], /, *, attention: str, dense: Sequence[tuple[str, str]], cls: int = 0
 ) -> AttentionNetwork:
-    """Fold the parameters of attention followed by dense layers into an `AttentionNetwork`.
+    """Convert the parameters of attention followed by dense layers to an `AttentionNetwork`.
 
     A bound that ignored a parameter would be wrong, so the function refuses parameters that belong
     to neither attention nor dense layers. Residual connections and dropout have no parameters, so
-    the function cannot detect them. Compare the outputs of the returned network with your model's
-    outputs.
+    the function cannot detect them. Check the conversion: compare the outputs of the returned
+    network with the outputs of your model.
 
     Args:
         params: `variables["params"]` of a linen model, or `from_nnx(module)`.

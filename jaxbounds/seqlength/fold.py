@@ -203,9 +203,9 @@ def fold(
     Args:
         model: a pytree of parameters, or a module that is a pytree.
         dense: the paths of the dense layers in order, each with the activation before it. If
-            `dense` is empty, the widths decide the order.
-        heads: the number of heads, needed if projections are matrices and no module has
-            `num_heads`.
+            `dense` is empty, the function infers the order of the dense layers from their widths.
+        heads: the number of heads. The function needs it if the projections are matrices and no
+            module has `num_heads`.
         cls: the index of the output token that the network uses (the [CLS] token).
         X: the inputs of the attention layer, with shape (m, T, d).
         outputs: the model's own outputs on `X`. The function chooses the activations with which the

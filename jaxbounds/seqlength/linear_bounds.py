@@ -85,14 +85,15 @@ def lemma_3_4_leading(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
     """Compute x^2 ln(dk), the leading term of Lemma 3.4 with hidden constant 1.
 
     The value is not certified. Let ||W^T||_{2,1} <= B_w (rows), and let inputs have l_1 norm at
-    most B_x. To leading order, the value at x = B_w B_x / epsilon then bounds the log covering
-    number. If the norm is over columns, as printed, the value is no bound (erratum E3).
+    most B_x. To leading order, the computed value at x = B_w B_x / epsilon then bounds the log
+    covering number. If B_w bounds the printed norm over columns, the computed value is no valid
+    bound (erratum E3).
     """
     return _checked(x, k=k, d=d) ** 2 * log(d * k, x)
 
 
 def lemma_3_4_explicit(x: ArrayLike, /, *, k: Count, d: Count) -> Values | Array:
-    """Compute Lemma 3.4 with constants: `lemma_3_5_explicit` at the d points B_x e_i, q = 2.
+    """Compute Lemma 3.4 with constants: `lemma_3_5_explicit` with q = 2 at the d points B_x e_i.
 
     The result bounds the log covering number for the argument x = B_w B_x / epsilon,
     if ||W^T||_{2,1} <= B_w (rows) and inputs have l_1 norm at most B_x.
@@ -135,7 +136,7 @@ def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Arr
 
 
 def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
-    """Compute ln(2^s C(N, s)), s = floor(x^2 / 4), a lower bound on covers of one-row maps.
+    """Compute ln(2^s C(N, s)), s = floor(x^2 / 4), a lower bound on covers of maps with one row.
 
     Every cover of one-row maps on N <= d orthonormal points (B_x = 1, x = B_w / epsilon) has at
     least this log size. The rows of the packing are (B_w / sqrt s) times a sum of s signed points.
@@ -153,8 +154,7 @@ def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
 def lemma_3_5_corrected_leading(
     x: ArrayLike, /, *, k: Count, points: Count, hidden_constant: float = 1.0
 ) -> Values | Array:
-    """Compute hidden_constant x^2 ln(k N), the bound of Edelman et al. on a sample's N = m T
-    tokens.
+    """Compute hidden_constant x^2 ln(k N), Edelman et al.'s bound for a sample of N = m T tokens.
 
     The result bounds the log covering number for the argument x = B_w B_x / epsilon,
     if ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. It grows with the
@@ -198,7 +198,7 @@ def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
 
     Every cover on the inputs of l_1 norm at most B_x has at least this log size, with x = B_w B_x /
     epsilon. The class lies in {||W||_{2,1} <= B_w} with the paper's column norm. For large k, the
-    lower bound therefore exceeds the printed Lemma 3.4, x^2 ln(dk) (erratum E3).
+    computed lower bound therefore exceeds the printed Lemma 3.4, x^2 ln(dk) (erratum E3).
     """
     xp = array_module(x, k)
     return real(k) * xp.log(xp.maximum(_checked(x, k=k), 1.0))

@@ -1,8 +1,8 @@
 """Covers of bounded linear maps, built explicitly (Lemmas 3.3, 3.4, 3.6 and Appendix A).
 
-For each lemma, `cover_*(W, ...)` maps W to a member of its cover near W, at any size.
-`*_cover(...)` returns the whole cover as an array if it is small enough. All covers are internal: a
-member satisfies the norm bound that W satisfies.
+For each lemma, the function `cover_*(W, ...)` returns a member of the lemma's cover that is close
+to W. It works at any size. `*_cover(...)` returns the whole cover as an array if it is small
+enough. All covers are internal: a member satisfies the norm bound that W satisfies.
 """
 
 import itertools
@@ -26,8 +26,8 @@ def cover_l1_ball(
 ) -> Float[Array, "n"]:
     """Map v to a nearby member of {s B z / K : z integer, ||z||_1 <= K}.
 
-    The scale s is `shrinkage(K)`. The l_2 distance is at most B / (1 + sqrt K). If K = 0, the
-    function returns the zero vector.
+    The scale s is `shrinkage(K)`. The l_2 distance of the member from v is at most B / (1 + sqrt
+    K). If K = 0, the function returns the zero vector.
 
     Raises:
         Refused: if v is not traced and ||v||_1 is above B.
@@ -54,8 +54,8 @@ def l1_ball_cover(n: int, B: float, K: int, /) -> Float[np.ndarray, "count n"]:
 def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace every column of W by a member of the l_1 ball's cover (Lemma 3.3).
 
-    W has ||W||_{1,infinity} <= B. Every column of the result is within B / (1 + sqrt K) of the
-    column of W.
+    W has ||W||_{1,infinity} <= B. Every column of the result has a distance of at most B / (1 +
+    sqrt K) from the same column of W.
 
     Raises:
         Refused: if W is not traced and its norm is above B. Every map of this module raises this
@@ -68,8 +68,8 @@ def cover_columns(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
 def cover_entries(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace the flattened W by a member of the l_1 ball's cover (Lemma 3.6).
 
-    The matrix W has ||W||_{1,1} <= B. The result is within B / (1 + sqrt K) of W in the Frobenius
-    norm.
+    The matrix W has ||W||_{1,1} <= B. In the Frobenius norm, the distance of the result from W is
+    at most B / (1 + sqrt K).
     """
     require_norm(column_norm(W, 1, 1), B, of="||W||_{1,1}")
     return cover_l1_ball(W.ravel(), B, K).reshape(W.shape)
@@ -79,8 +79,8 @@ def cover_each_row(W: Matrix, B: float | Float[Array, ""], K: int, /) -> Matrix:
     """Replace every row of W by a member of a cover of scalar linear functions (Appendix A).
 
     Every row of W has l_1 norm ||W_j||_1 <= B. For ||x||_2 <= B_x, every output changes by at most
-    B_x B / (1 + sqrt K). The l_q norm of the change of all k outputs is at most k^(1/q) times this
-    bound.
+    B_x B / (1 + sqrt K). For all k outputs together, the l_q norm of the change is at most k^(1/q)
+    times this bound.
     """
     require_norm(row_norm(W, 1, math.inf), B, of="the largest l_1 norm of a row")
     return jax.vmap(cover_l1_ball, (0, None, None))(W, B, K)
@@ -91,11 +91,11 @@ def cover_by_truncation(
 ) -> tuple[Matrix, Float[Array, "k d"]]:
     """Truncate the entries of W, and return What and its integer code Z (Lemma 3.4 for row norms).
 
-    If ||W^T||_{2,1} <= B, every column of What is less than `radius` from the column of W. Row j of
-    norm r_j has level l_j = ceil(log2(B / r_j)) and step eta_j = radius 2^(-l_j / 2). Truncation
-    rounds the entries of row j towards zero to multiples of eta_j, so row j of What is eta_j times
-    row j of the integer matrix Z. Then sum_j eta_j^2 <= radius^2 and sum |Z| <= sum r_j^2 /
-    eta_j^2 <= 2 (B / radius)^2.
+    If ||W^T||_{2,1} <= B, the l_2 distance of every column of What from the same column of W is
+    less than `radius`. Row j of norm r_j has level l_j = ceil(log2(B / r_j)) and step eta_j =
+    radius 2^(-l_j / 2). Truncation rounds the entries of row j towards zero to multiples of eta_j,
+    so row j of What is eta_j times row j of the integer matrix Z. Then sum_j eta_j^2 <= radius^2
+    and sum |Z| <= sum r_j^2 / eta_j^2 <= 2 (B / radius)^2.
     """
     require_norm(row_norm(W, 2, 1), B, of="||W^T||_{2,1}")
     lengths = jnp.linalg.norm(W, axis=1)

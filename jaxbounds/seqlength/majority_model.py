@@ -1,4 +1,4 @@
-"""The network of the sparse majority experiment, in full and in an exact form without embeddings.
+"""The network of the sparse majority experiment, and an equal formula that needs no embeddings.
 
 The public code's network is multi-head attention with all biases, a ReLU and a dense layer, and a
 linear map on the CLS token to two logits. The paper does not mention the ReLU and the dense layer.

@@ -104,7 +104,7 @@ class SingleLayer(nn.Module):
     """A layer of H heads with the output w . sum_h Y_h at the CLS index (Sections 4.1 and 4.2).
 
     Attributes:
-        hidden: k, the number of columns of W_v.
+        hidden: the number k of columns of W_v.
         heads: H, the number of heads.
         cls: the index of the CLS token.
         activation: the activation sigma, with sigma(0) = 0.

@@ -43,7 +43,7 @@ class Terms(NamedTuple):
     Attributes:
         names: the name of each matrix.
         C: C_i, the log size of the cover of matrix i times epsilon_i^2.
-        beta: beta_i, the effect on the output of an error of matrix i.
+        beta: the factor beta_i by which an error of matrix i changes the output.
     """
 
     names: tuple[str, ...]
@@ -126,7 +126,7 @@ def divide_scale(
 
 
 def _layers_after(layers: int, xp: Any) -> Float[Array | np.ndarray, "layers"]:
-    """Return for each of the L layers the number of layers that follow."""
+    """For each of the L layers, return the number of layers after it."""
     return xp.arange(layers - 1, -1, -1).astype(float)
 
 
@@ -162,8 +162,8 @@ def theorem_4_2(
 ) -> Values | Array:
     """Compute (gamma + eta)^3, Theorem 4.2's printed value of epsilon^2 ln N.
 
-    The paper's proof does not give this value (erratum E10). The printed value may be larger or
-    smaller than the value that the proof gives.
+    The proof in the paper gives another value than the printed one (erratum E10). The printed value
+    may be larger or smaller than the value that the proof gives.
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -181,8 +181,8 @@ def terms_derived(norms: NetworkNorms, C_1: ArrayLike, C_Bx: ArrayLike, layers: 
     """List the pairs (C_i, beta_i) of the last display in the proof of Theorem 4.2.
 
     The list of pairs (C_i, beta_i) inherits two faults of the paper's proof. Lemma E.2 is false at
-    i = 1 (erratum E9). The covers of W_c and of the first W_v are for inputs of norm 1 (erratum
-    E10).
+    i = 1 (erratum E9). In the printed list, the covers of W_c and of the first W_v are for inputs
+    of norm 1 (erratum E10).
     """
     xp = array_module(norms, C_1, C_Bx)
     B_w, B_c, B_v, _, L, _ = (xp.asarray(v, float) for v in norms)
@@ -208,8 +208,8 @@ def terms_corrected(
 
     Each matrix has its own constant C for the log size of its cover. The inputs of layer 1 have
     norm at most B_x, and the inputs of W_c have norm at most L_sigma. The cover for the W_QK term
-    of layer i is for inputs of norm r_i. The beta_i of this W_QK term also has the factor r_i^2:
-    the keys contribute r_i, and the values contribute r_i. The norms are r_1 = B_x for the first
+    of layer i is for inputs of norm r_i. The beta_i of the W_QK term also has the factor r_i^2: the
+    norms of the keys and of the values are each at most r_i. The norms are r_1 = B_x for the first
     layer, and r_i = 1 for later layers. The argument `softmax_constant=1.0` gives a list with
     smaller constants. If a layer has H heads, each matrix exists H times. The perturbation of the
     layer's output is then a sum over the H heads.
@@ -249,10 +249,10 @@ def constants_4_2_1_corrected(
 ) -> Constants:
     """Compute the constants C of Corollary 4.2.1 for inputs of l_2 norm 1, corrected.
 
-    Every matrix has ||.||_{1,1} at most B (Lemma 3.6). The paper uses ln(2dk + 1) for every matrix.
-    The constant of W_QK needs the logarithm ln(2d^2 + 1), which is larger than the printed
-    logarithm for k < d (erratum E11). The number `B_w_1` bounds ||w||_1, if this bound differs from
-    B.
+    Every matrix has entrywise norm ||.||_{1,1} at most B (Lemma 3.6). The paper uses ln(2dk + 1)
+    for every matrix. The constant of W_QK needs the logarithm ln(2d^2 + 1), which is larger than
+    the printed logarithm for k < d (erratum E11). The number `B_w_1` bounds ||w||_1, if this bound
+    differs from B.
     """
     constants = _per_matrix(lemma_3_6, B, d, k)
     return constants if B_w_1 is None else constants._replace(w=lemma_3_6(B_w_1, k=1, d=d))
@@ -261,11 +261,11 @@ def constants_4_2_1_corrected(
 def constants_F_0_1_corrected(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     """Compute the constants C of Corollary F.0.1, corrected.
 
-    Every map has ||.||_{1,infinity} at most B (Lemma 3.3). The paper's formula d B^2 ln(2k + 1) is
-    the same for every matrix. The constant of W_c must be k B^2 ln(2d + 1) (erratum E11). The
-    constants hold only if tokens have l_1 norm at most 1 in every layer, for example after a
-    projection on the l_1 ball. For the l_2 ball of Theorem 4.2, C is too small by the dimension of
-    the map's inputs (erratum E18).
+    Every linear map of the network has ||.||_{1,infinity} at most B (Lemma 3.3). The paper's
+    formula d B^2 ln(2k + 1) is the same for every matrix. The constant of W_c must be k B^2 ln(2d +
+    1) (erratum E11). The constants hold only if tokens have l_1 norm at most 1 in every layer, for
+    example after a projection on the l_1 ball. For the l_2 ball of Theorem 4.2, C is too small by
+    the dimension of the map's inputs (erratum E18).
     """
     return _per_matrix(lemma_3_3, B, d, k)
 

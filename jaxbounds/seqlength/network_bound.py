@@ -1,8 +1,8 @@
 """The complexity of a trained network from its norms: the peeling of Appendix C, layer by layer.
 
-For each unit of a layer, consider the class that contains the unit's outputs and their negatives. U
-is the largest Rademacher complexity of the classes of the layer's units. A dense layer whose
-columns have l_1 norm at most B turns U into
+For each unit of a layer, consider the class that contains the unit's outputs and their negatives.
+The number U is the largest Rademacher complexity of the classes of the layer's units. A dense layer
+whose columns have l_1 norm at most B turns U into
 
     U' = B L_sigma U + max|bias| / sqrt m.
 
@@ -98,8 +98,8 @@ def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> Attention
 def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> dict[str, float]:
     """Return a dictionary of the norms of the network's matrices that the bound needs.
 
-    The function uses only the CLS tokens of `X`. If the CLS tokens are all equal, the result also
-    has the l_1 norm of each head's map applied to this token.
+    From `X`, the function uses only the CLS tokens. If the CLS tokens are all equal, the result
+    also has the l_1 norm of each head's map applied to this token.
     """
     norms: dict[str, float] = {}
     constant = bool(np.all(X[:, network.cls] == X[:1, network.cls]))
@@ -122,7 +122,7 @@ def map_norms(network: AttentionNetwork, X: Float[np.ndarray, "m T d"], /) -> di
 def map_covering(norms: dict[str, float], h: int, d: int, tokens: TokenNorms, /) -> LogCovering:
     """Return a function from epsilon to the log size of this library's smallest cover.
 
-    The cover is a cover of the attention map of head h. The outputs of this map lie in R^d.
+    The cover is for the attention map of head h. The outputs of this map lie in R^d.
     """
     e = d + 1
     options = [

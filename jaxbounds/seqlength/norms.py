@@ -1,8 +1,8 @@
 """Matrix norms of Section 2.1 with the orientation in the name, and norms of a token sequence.
 
 The paper's subscripts are entrywise: ||W||_{q,p} is the l_p norm of the l_q norms of the columns of
-W. Several of the paper's results need this norm of W^T instead. No function of this module is
-therefore called only "norm".
+W. Several of the paper's results need this norm of W^T instead. For this reason, the name of each
+function in this module states which norm it computes.
 """
 
 import math

@@ -55,7 +55,10 @@ class Onset(NamedTuple):
 
     @property
     def samples(self) -> tuple[int | None, int | None]:
-        """The least sample size at which each bound is informative, to 0.1%; None above 2^80."""
+        """The least sample size at which each bound is below its trivial value, to 0.1%.
+
+        The value is None above 2^80.
+        """
         at = lambda bound: first_informative(bound, self.trivial, largest=2**80)
         return at(self.printed), at(self.sharpened)
 
@@ -69,8 +72,8 @@ def onsets(setting: Setting, /, *, layers: int = 2, words: int = 10) -> dict[str
 
     All bounds have the same norms and dimensions. Norms that `setting` does not contain are 1; k =
     d, and K = `words`. The bound that Theorem 4.2 prints is false (erratum E10). For Theorem 5.1,
-    the printed bound has the factor sqrt(K) without its logarithms. The sharpened bounds are
-    certified.
+    the bound labelled as printed has the factor sqrt(K), but not the theorem's logarithms. The
+    sharpened bounds are certified.
     """
     return _onsets(setting, layers, words)
 
@@ -148,8 +151,8 @@ def smallest_samples(
     """Compute the least sample sizes at which each bound is below its trivial value.
 
     Each value of the result is a pair of sample sizes: the first for the printed bound, the second
-    for the sharpened bound. `theorems` names the theorems to compute; the default computes all
-    theorems of `onsets`.
+    for the sharpened bound. The argument `theorems` lists the theorems to compute; the default
+    lists all theorems of `onsets`.
     """
     found = onsets(setting or Setting(), layers=layers, words=words)
     return {theorem: found[theorem].samples for theorem in theorems or found}

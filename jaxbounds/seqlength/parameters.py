@@ -1,8 +1,8 @@
 """Parameters of any library, sorted into attention, dense layers, and parameters without a bound.
 
 The model may be any pytree: variables of linen, a module or state of nnx, an Equinox module, or
-nested dicts. Names and shapes of leaves identify the layers. An attention has four projections:
-query, key, value and output. A dense layer has a matrix, and may have a bias.
+nested dicts. The module recognises each layer from the names and shapes of its arrays. An attention
+has four projections: query, key, value and output. A dense layer has a matrix, and may have a bias.
 """
 
 from collections.abc import Iterator, Mapping

@@ -32,8 +32,8 @@ class BlockPerturbation(NamedTuple):
     Attributes:
         output: the norm of the change of the block's output.
         c: the norm ||dW_c^T sigma(Pi(f(ghat)))^T||, the effect of W_c's perturbation.
-        v: the term ||dW_v^T ghat^T|| of W_v.
-        QK: the term ||dW_QK^T ghat^T|| of W_QK.
+        v: the norm ||dW_v^T ghat^T||, the effect of W_v's perturbation.
+        QK: the norm ||dW_QK^T ghat^T||, the effect of W_QK's perturbation.
         input: the norm of the change of the block's input.
         radius: the largest norm of a token in the two inputs g and ghat.
     """
@@ -63,9 +63,7 @@ def block_perturbation(
 
 
 class SpectralNorms(NamedTuple):
-    """The norms B_c2, B_v2 and B_QK2: each is the larger of a matrix's and its copy's spectral
-    norm.
-    """
+    """B_c2, B_v2 and B_QK2: the larger of each matrix's and its copy's spectral norms."""
 
     c: Scalar
     v: Scalar
@@ -73,7 +71,7 @@ class SpectralNorms(NamedTuple):
 
 
 def spectral_norms(layer: LayerWeights, moved: LayerWeights, /) -> SpectralNorms:
-    """Compute for each matrix the larger spectral norm of the matrix and of its perturbed copy."""
+    """For each matrix, compute the larger of its own and its perturbed copy's spectral norm."""
     larger = lambda name: jnp.maximum(spectral_norm(layer[name]), spectral_norm(moved[name]))
     return SpectralNorms(larger("W_c"), larger("W_v"), larger("W_QK"))
 
@@ -90,12 +88,12 @@ def lemma_e_2(
     """Compute the right-hand side of Lemma E.2.
 
     The right-hand side of Lemma E.2 is c + L B_c B_v (1 + 2 s r^2 B_QK) input + s r^2 L B_c B_v
-    QK + L B_c v. Here c, input, QK and v are the fields of `parts`, and L = `L_sigma`. The factor s
-    = `softmax_constant` is 2 in the paper and 1 in the sharpened version. The radius r = `radius`
-    is the largest token norm of the inputs. The paper sets the token norm r to 1. This value is
-    false for the first block if the inputs are longer than 1 (erratum E9). All constants are
-    explicit; no O(.) hides any of them. The fields of `parts` and `radius` may have a leading axis
-    for the layers.
+    QK + L B_c v. Here c, input, QK and v are the fields of the argument `parts`, and L = `L_sigma`.
+    The factor s = `softmax_constant` is 2 in the paper and 1 in the sharpened version. The radius
+    r = `radius` is the largest token norm of the inputs. The paper sets the token norm r to 1. This
+    value is false for the first block if the inputs are longer than 1 (erratum E9). All constants
+    are explicit; no O(.) hides any of them. The fields of `parts` and `radius` may have a leading
+    axis for the layers.
     """
     L, s, r = (jnp.asarray(v, float) for v in (L_sigma, softmax_constant, radius))
     through = L * norms.c * norms.v
@@ -140,7 +138,7 @@ def chain_perturbation(
     L_sigma: float,
     radius: ArrayLike | None = None,
 ) -> ChainPerturbation:
-    """Measure |g_scalar(X; W, w) - g_scalar(X; What, what)|, and bound it by Lemmas E.2 and E.3.
+    """Measure |g_scalar(X; W, w) - g_scalar(X; What, what)|. Bound it by Lemmas E.2 and E.3.
 
     The bounds apply Lemma E.2 once for each layer. Each spectral norm is the largest over all
     layers of both networks, as in Theorem 4.2. The function measures the errors of the covers on

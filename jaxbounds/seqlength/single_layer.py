@@ -73,7 +73,8 @@ def attention_lipschitz(
 
     For f_W = e_j^T X^T softmax(X W x_cls), |f_W - f_What| is at most the computed constant
     times ||(W - What) x_cls||_2. Tokens have l_2 norm at most B_x, and entries of absolute value at
-    most B_inf. The paper uses `softmax_constant` 2 and B_inf = B_x; the constant 1 suffices.
+    most B_inf. The paper uses `softmax_constant` 2 and B_inf = B_x; in fact the constant 1 is
+    enough.
     """
     return softmax_constant * (B_x if B_inf is None else B_inf) * B_x
 
@@ -90,9 +91,9 @@ def entropy_terms(
 ) -> tuple[Any, Any, Any]:
     """Return (a, b, range) of Appendix C's bracket delta + (range - delta) a + b ln(range / delta).
 
-    The term a = sqrt(ln 2d / m) comes from the 2d signs and coordinates. The summand b =
-    `attention_lipschitz` sqrt(C / m) of the bound comes from the cover of W_QK. The third value of
-    the result, `range`, is the bound B_inf on the class.
+    The summand a = sqrt(ln 2d / m) of the bound comes from the 2d choices of a sign and a
+    coordinate. The summand b = `attention_lipschitz` sqrt(C / m) of the bound comes from the cover
+    of W_QK. The third value of the result, `range`, is the bound B_inf on the class.
     """
     xp = array_module(B_x, C, m, d, B_inf, softmax_constant)
     C, m, d = (xp.asarray(value, float) for value in (C, m, d))
@@ -137,9 +138,9 @@ def theorem_4_1(
 ) -> Values | Array:
     """Compute the printed bound B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)).
 
-    `product` is B = B_w B_Wc L_sigma B_Wv. The O(.) of the paper hides a constant, which is 1 here.
-    The value is not clipped and may be negative (erratum E5). Earlier versions of the library gave
-    this name to `theorem_4_1_corrected`.
+    The argument `product` is B = B_w B_Wc L_sigma B_Wv. The O(.) of the paper hides a constant,
+    which is 1 here. The value is not clipped and may be negative (erratum E5). In earlier versions
+    of the library, this name meant `theorem_4_1_corrected`.
     """
     (a, b, B), xp = entropy_terms(B_x, C, m, d), array_module(product, B_x, C, m, d)
     return xp.asarray(product, float) * (b * (1.0 + xp.log(B / b)) + B * a)
@@ -223,7 +224,7 @@ def corollary(
 ) -> Values | Array:
     """Compute the bound of Corollaries 4.1.1, D.0.1 and D.0.2, with the constant 1 for O(.).
 
-    The value is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Each of
+    The bound is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Each of
     the three corollaries has its own formula for alpha. Here r = sqrt m. If `exact_argument` is
     true, r = sqrt m - sqrt ln 2d, as in the proof. The computed value is not clipped at the trivial
     value.

@@ -24,7 +24,7 @@ class Embedding:
         d: the dimension of a token.
         symbols: "l1" divides the three symbol vectors by their l_1 norms, as the public code does.
             The symbol vectors' l_2 norms are then near 0.15; the positional code's norm is 39 times
-            as large. "l2" makes the symbol vectors unit vectors.
+            as large. "l2" gives the symbol vectors the l_2 norm 1.
         symbol_scale: the factor that multiplies the symbol vectors.
         position_scale: the factor that multiplies the positional code.
         position: "code" has cos(j / 10000^(i/d)) at odd coordinates i, which is an error of the

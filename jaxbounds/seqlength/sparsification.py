@@ -54,7 +54,7 @@ def sparsify(
     scale: float = 1.0,
     use_all: bool = False,
 ) -> Sparsification:
-    """Choose the k_i of Lemma 3.1 by conditional expectations.
+    """Choose the whole numbers k_i of Lemma 3.1 by conditional expectations, without randomness.
 
     The sum of the k_i is at most k, or equal to k with `use_all`.
 
@@ -115,8 +115,8 @@ def best_squared_error(
 ) -> Scalar:
     """Minimise ||f - (scale/k) sum k_i V_i||^2 over all whole k_i >= 0 with sum k_i <= k.
 
-    If `use_all` is set, the sum equals k and the approximation has the extra factor gamma, as in
-    `sparsify`.
+    If `use_all` is true, the sum of the k_i equals k, and the approximation has the extra factor
+    gamma, as in `sparsify`.
 
     Raises:
         Refused: if there are more than 200000 choices.

@@ -38,7 +38,7 @@ def trend(
     """Compute the slope of the mean or maximum over runs, and its permutation p-value.
 
     Args:
-        x: the abscissa of each row of `values`, for example T or ln T.
+        x: the value of x (for example T or ln T) for each row of `values`.
         values: the measured value of each run; a row has the runs at one x.
         keep: a mask of the runs that count. The function ignores all other runs, and it omits a row
             in which no run counts.

@@ -19,16 +19,17 @@ of any scalar class F_s on any m points. All values of the functions f_s lie in 
    points, with values at least 1 above or below integer levels. Then |M| < 2 (n (b-1)(b-2))^r for
    the least r with 2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). The proof divides p n
    (b-1)(b-2) functions of M into pairs. In some p of these pairs, the two functions have the same
-   two values u and v >= u + 2 at the same point x. The p functions with u and the p functions with
-   v are 2-separated on the other n-1 points. If both halves (the functions with u, the functions
-   with v) shatter a set of these points, all functions shatter this set and x. Each step therefore
-   doubles the number of shattered pairs (A, z) of points A and levels z. Each pair of functions
-   shatters at least one pair (A, z), and at most y pairs (A, z) exist.
+   two values u and v >= u + 2 at the same point x. In these pairs, p functions have the value u at
+   x, and p functions have the value v. On the other n-1 points, each of these two sets is
+   2-separated. If both halves (the functions with u, the functions with v) shatter a set of these
+   points, all functions shatter this set and x. Each step therefore doubles the number of shattered
+   pairs (A, z) of points A and levels z. Each pair of functions shatters at least one pair (A, z),
+   and at most y pairs (A, z) exist.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
    2-separated functions. Values become b = floor(4B / epsilon) + 1 levels. A threshold between two
    values is then at least epsilon / 4 from the values. The loss is 2-Lipschitz in l_infinity, so
-   covers of the K classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral
-   turns these covers into the bound.
+   covers of the K classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral of
+   the log sizes of these covers gives the bound.
 """
 
 import math
@@ -110,8 +111,8 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 
     The log size of the cover of the loss is K times `scalar_entropy`, and Dudley's integral of this
     log size gives the bound. The value is at most 2 B, because the loss differs from ln K by at
-    most 2 B. The bound has the order sqrt(K) R log^2(m). `theorem_5_1_l2` is smaller unless K is
-    very large. The value is certified, and all constants are explicit.
+    most 2 B. The bound of Theorem 5.1 has the order sqrt(K) R log^2(m). `theorem_5_1_l2` is smaller
+    unless K is very large. The value is certified, and all constants are explicit.
 
     Args:
         R: the largest Rademacher complexity of a class F_s of scores on any m points.

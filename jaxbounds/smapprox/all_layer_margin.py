@@ -2,7 +2,8 @@
 
 The margin rho(theta, x, y) is the norm of the smallest perturbation delta of all parameters with
 (y - 0.5) F(x, theta + delta) <= 0. The all-layer margins of some simple functions in this module
-have closed forms. For networks, `attack` gives upper estimates and `certified` gives lower bounds.
+have closed forms. For networks without a closed form, the module `attack` computes upper estimates,
+and the module `certified` computes lower bounds.
 """
 
 import jax.numpy as jnp
@@ -55,7 +56,7 @@ def balls_margin(
 def naive_chain_margin(depth: int | Array, /) -> Float[Array, ""]:
     """Compute sqrt(d) (1 - 2^(-1/d)), the margin of F(x) = w_d ... w_1 x - 0.5 (Claim 3.5).
 
-    The computed margin is that of the weights w_i = 1 at the input x = 1 with label y = 1. The
+    The margin is computed for the weights w_i = 1, at the input x = 1 with label y = 1. The
     smallest perturbation that changes the sign of F changes every factor w_i by the same amount.
     The margin is at most ln 2 / sqrt(d).
     """

@@ -170,13 +170,15 @@ def margin_upper(
         surrogate: a function with the values of `signed_output`, whose derivatives are surrogates
             that do not vanish (straight-through).
         params: the parameters theta, preferably in float64.
-        blocks: masks: pytrees of 0/1 arrays with the structure of `params`. The search tries, for
-            each mask, one ray along the surrogate's gradient times the mask.
+        blocks: masks: pytrees of 0/1 arrays with the structure of `params`. For each mask, the
+            search tries one ray. The ray has the direction of the surrogate's gradient times the
+            mask.
         data: further arguments of `signed_output` and `surrogate`, for example an input and its
             label.
         starts: further perturbations to try, for example those found at other depths. The search
             tries these perturbations after the blocks of parameters.
-        refinements: the number of rounds of steps along the boundary from the best perturbation.
+        refinements: the number of refinements, which move along the decision boundary from the best
+            perturbation.
         largest: the largest norm of a perturbation that the search tries.
         tried: a function that is called after each ray.
 

@@ -22,8 +22,8 @@ class NiceConstants(NamedTuple):
     """The constants of Conditions D.3 and D.4, on a ball of radius `trust` around the parameters.
 
     Attributes:
-        kappa_theta: the Lipschitz constant of layer f_i in its parameters theta_i, i >= 1, relative
-            to max(|h|, 1), where h is the layer's input.
+        kappa_theta: the Lipschitz constant of layer f_i, i >= 1, in its parameters theta_i. It is
+            relative to max(|h|, 1), where h is the layer's input.
         kappa_xi: the Lipschitz constant of the corrections in their parameters, relative to
             max(|h|, 1).
         mu: the Lipschitz constant of the layer f_i in its input h, at perturbed parameters theta_i.
@@ -68,7 +68,7 @@ def theorem_d6_terms(c: NiceConstants, /) -> dict[str, float]:
 
 
 class Radii(NamedTuple):
-    """The radii by which the parts of the parameters may move, for any number of layers.
+    """The allowed sizes of perturbations of each group of parameters, for any number of layers.
 
     Attributes:
         first: the radius for the first layer's parameters theta_0, from (D.6).
@@ -210,5 +210,5 @@ def circuit_margin_lower(
     *,
     form: Callable[[NiceConstants], float] = joint_budget,
 ) -> float:
-    """Bound the all-layer margin of a compiled circuit at every given input from below."""
+    """Compute a lower bound on the all-layer margin of a compiled circuit at each given input."""
     return best_over_trust(form, circuit_constants(params, states, correction))

@@ -152,11 +152,11 @@ def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[Layer
 def machine_margin_by_counts(
     states: float, symbols: float, bits: float, correction: Correction, /
 ) -> float:
-    """Compute `machine_margin_lower` from counts alone, for every machine with these counts.
+    """Compute `machine_margin_lower` from the numbers of states, symbols and bits alone.
 
-    The function `norms_by_counts` bounds the norms of the layers. The weights of the head contain
-    at most one entry of absolute value 1 for each state of the machine. All constants are explicit;
-    no O(.) hides any of them.
+    The result holds for every machine with these numbers. The function `norms_by_counts` bounds the
+    norms of the layers. The weights of the head contain at most one entry of absolute value 1 for
+    each state of the machine. All constants are explicit; no O(.) hides any of them.
     """
     norms = norms_by_counts(states, symbols, bits)
     return _largest_safe(norms, bits, math.sqrt(states), correction)

@@ -48,7 +48,7 @@ class Compiled:
         correction: the rounding after every layer, or None.
         tape: the kind of tape, "two_way" or "one_way".
         together: whether `compile_together` built the network. Machines that are built together
-            share one compiled run, which may not depend on the coordinates of one machine.
+            share one compiled run. This run may not depend on the coordinates of a single machine.
     """
 
     machine: TuringMachine
@@ -75,7 +75,7 @@ class Compiled:
 
     @property
     def used(self) -> tuple[Segment, ...]:
-        """The compiled network without the attentions and values that have only zero weights."""
+        """The compiled network without attentions and values whose weights are all zero."""
         uses = [("dec" in layer.attends, "enc" in layer.attends) for layer in self.layers]
         bounds = [0, *(i for i in range(1, self.depth) if uses[i] != uses[i - 1]), self.depth]
         targets = lambda i, j: None if self.together else self._targets(i, j)
@@ -90,7 +90,9 @@ class Compiled:
         return read(self.params, self.layout, self.correction, T=self.T)
 
     def _targets(self, start: int, stop: int) -> tuple[int, ...]:
-        """Return the coordinates that decoder values of layers `start` to `stop` - 1 can change."""
+        """Return the coordinates that decoder values can change in the layers `start` to `stop` -
+        1.
+        """
         maps = [layer.dec for layer in self.layers[start:stop]]
         changed = [np.any(p["Wv"], axis=1) | (p["bv"] != 0) for p in maps]
         return tuple(np.flatnonzero(np.any(changed, axis=0)).tolist())
@@ -100,9 +102,9 @@ def position_bits(T: int, /, *, tape: str = "two_way") -> int:
     """Return a number w_pos >= 2 of bits that can distinguish all cells reachable in T steps.
 
     On a two-way tape the network can reach the cells 1-T..1+T, and 2T + 1 consecutive integers need
-    ceil(log2(2T + 1)) bits. On a one-way tape the network can reach the cells 1..T+1. Cell T + 1
-    may have the code of cell 0, because the head never reaches cell 0. So the bit length of T is
-    enough, also for the timesteps 1..T.
+    ceil(log2(2T + 1)) bits. On a one-way tape the network can reach the cells 1..T+1. On a one-way
+    tape, cell T + 1 may share the code of cell 0, because the head never reaches cell 0. So the bit
+    length of T is a sufficient number of bits, also for the timesteps 1..T.
     """
     return max(2, (2 * T).bit_length() if tape == "two_way" else T.bit_length())
 

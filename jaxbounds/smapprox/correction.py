@@ -74,8 +74,7 @@ class Correction:
         }
 
     def parameter_lipschitz(self, r: float | Array, /) -> Any:
-        """Compute the constant kappa_xi of Condition D.3 on a ball of radius r around the
-        parameters.
+        """Compute Condition D.3's constant kappa_xi on a ball of radius r around the parameters.
 
         In the following formulas, a is the hidden layer of the rounding network. Then zeta(h,
         xi') - zeta(h, xi) = W3 (a' - a) + dW3 a' + db3 with |W3| = slope sqrt 2. Here |a' -

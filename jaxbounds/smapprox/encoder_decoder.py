@@ -1,4 +1,4 @@
-"""The Transformer of Section 4 as a Flax module, with all attention in every layer."""
+"""The Transformer of Section 4 as a Flax module, with both attentions in every layer."""
 
 import math
 from typing import Any

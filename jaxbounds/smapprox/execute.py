@@ -150,10 +150,10 @@ def execute(
     A look-up replaces hard attention: it finds the position directly instead of scoring all keys.
 
     The function runs compiled weights with hard attention by look-ups (`look_up.run`), in a time
-    linear in T. The dense network runs the few words that look-ups cannot decide. The function uses
-    the dense network also for other weights, for soft attention, and with `record`. The look-ups
-    are compiled once for each machine, T and padded length. The dense network is compiled once for
-    each shape of weights, T and padded length.
+    linear in T. The look-ups cannot decide a few words; for these words the function uses the dense
+    network. The function uses the dense network also for other weights, for soft attention, and
+    with `record`. The look-ups are compiled once for each machine, T and padded length. The dense
+    network is compiled once for each shape of weights, T and padded length.
 
     Args:
         compiled: the machine, compiled to a network.
@@ -262,7 +262,7 @@ def decide(
     """Decide each word by the network: "accept", "reject" or "undecided".
 
     A word is undecided if the machine did not halt within T steps; a warning names these words.
-    `execute` explains the arguments and raises the errors.
+    The docstring of `execute` explains the arguments and lists the errors.
     """
     outputs = execute(
         compiled,

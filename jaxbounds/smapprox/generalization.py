@@ -4,8 +4,8 @@ The all-layer margin is 1-Lipschitz in the parameters. A cover of {|theta|_1 <= 
 therefore covers the losses of all these parameters. The paper bounds a Rademacher complexity by
 chaining covers at all scales. The proof by chaining needs a number of samples of order 1/epsilon^2.
 A shorter proof uses a single cover, finer than half of the margin, and Chernoff's bound. If (2.3)
-has epsilon = 0, as in Theorems 3.1 and 4.1, the shorter proof gives order 1/epsilon, without a
-logarithm of n. All constants are explicit; no O(.) hides any of them.
+has epsilon = 0, as in Theorems 3.1 and 4.1, the shorter proof needs a number of samples of order
+1/epsilon, without a logarithm of n. All constants are explicit; no O(.) hides any of them.
 """
 
 import math
@@ -84,8 +84,9 @@ def rademacher_by_chaining(alpha: float, p: float, gamma: float, n: float, /) ->
     """Bound the Rademacher complexity Rad_n(L_G) of Lemma 2.4 by `chaining`.
 
     The bound is certified. The losses differ from the constant 1/2 by at most 1/2. A change of the
-    parameters by gamma e changes a loss by at most e. Covers of the parameters at scale gamma e are
-    therefore enough. All constants are explicit; no O(.) hides any of them.
+    parameters by gamma e changes a loss by at most e. Covers of the parameters at scale gamma e
+    therefore give covers of the losses at scale e. All constants are explicit; no O(.) hides any of
+    them.
     """
     _positive(alpha=alpha, p=p, gamma=gamma, n=n)
     return chaining(lambda e: l1_log_covering(alpha / (gamma * e), p), n, 0.5)
@@ -113,9 +114,10 @@ def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
 
     The bound holds with probability 1 - delta.
 
-    The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints 4 Rad instead of 2 Rad.
-    The factor 2 suffices, because L(F-hat) - L(F*) involves only the one-sided supremum of L -
-    L-hat, and L-hat - L of a single model. All constants are explicit; no O(.) hides any of them.
+    The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints the larger term 4 Rad
+    instead of 2 Rad. The factor 2 suffices: L(F-hat) - L(F*) depends only on the one-sided supremum
+    of L - L-hat, and on L-hat - L of the single model F*. All constants are explicit; no O(.) hides
+    any of them.
     """
     _positive(n=n, delta=delta)
     return 2.0 * rademacher + math.sqrt(2.0 * math.log(2.0 / delta) / n)
@@ -155,13 +157,14 @@ def chained_sample_complexity(
 
 
 def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: float) -> float:
-    """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta); q = `fraction`.
+    """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta).
 
-    Consider exp(log_size) events. Every event that contains at most a fraction q = `fraction` of
-    the samples has a probability of at most P. This bound holds for all events at once with
-    probability 1 - delta. Proof: If an event has probability P >= q, Chernoff's bound gives Pr(at
-    most q n samples are in the event) <= exp(-n kl(q, P)). For q = 0 the bound is an equality: P =
-    1 - exp(-(log_size + log(1/delta)) / n). All constants are explicit; no O(.) hides any of them.
+    Here q is the argument `fraction`. Consider exp(log_size) events. Every event that contains at
+    most a fraction q = `fraction` of the samples has a probability of at most P. This bound holds
+    for all events at once with probability 1 - delta. Proof: If an event has probability P >= q,
+    Chernoff's bound gives Pr(at most q n samples are in the event) <= exp(-n kl(q, P)). For q = 0
+    the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All constants are
+    explicit; no O(.) hides any of them.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
@@ -189,10 +192,10 @@ def realizable_sample_complexity(
     The number of samples is n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of
     a gamma/2 cover. The order of n is alpha^2 log p / (gamma^2 epsilon). Proof: let theta have
     margin gamma on all samples, and let theta' in the cover be nearer than gamma/2 to theta. Then
-    rho(theta') > gamma/2 on all samples, and rho(theta') < gamma/2 at all inputs at which theta
-    errs. If the event rho(theta') < gamma/2 has a probability above epsilon, the probability that
-    no sample is in this event is below (1-epsilon)^n. All constants are explicit; no O(.) hides any
-    of them.
+    rho(theta') > gamma/2 on all samples. The margin rho(theta') is below gamma/2 at all inputs at
+    which theta errs. If the event rho(theta') < gamma/2 has a probability above epsilon, all n
+    samples miss this event with a probability below (1-epsilon)^n. All constants are explicit; no
+    O(.) hides any of them.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, delta=delta)
     log_size = float(l1_log_covering(2.0 * alpha / gamma, p))
@@ -227,20 +230,20 @@ def corollary_a1_explicit(
 ) -> float:
     """Compute Corollary A.1, 8.83 alpha sqrt(log(2p)/n) sqrt(mean 1/rho^2) + xi, with constants.
 
-    xi = sqrt(2 l/n) + 2 l/n with l = log(`WEIGHT` (1 + |k|)^2 / delta), and |k| is of the order of
-    log n. Let M = mean 1/rho^2, B = 4 alpha^2 log(2p)/n, and gamma = gamma_k of
-    `margin_profile_bound`. A fraction q <= gamma^2 M of the sample's margins is below gamma, and
-    the cover has log N / n <= B / gamma^2. The inequality kl(q, P) >= (P - q)^2 / (2P) gives P <=
-    q + sqrt(2 q v) + 2v for v = B/gamma^2 + l/n, so
+    The term xi of Corollary A.1 is sqrt(2 l/n) + 2 l/n with l = log(`WEIGHT` (1 + |k|)^2 / delta),
+    and |k| is of the order of log n. Let M = mean 1/rho^2 over the sample, B = 4 alpha^2 log(2p)/n,
+    and gamma = gamma_k of `margin_profile_bound`. A fraction q <= gamma^2 M of the sample's margins
+    is below gamma, and the cover has log N / n <= B / gamma^2. The inequality kl(q, P) >= (P -
+    q)^2 / (2P) gives P <= q + sqrt(2 q v) + 2v for v = B/gamma^2 + l/n, so
 
         The resulting inequality is P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M
         l / n) + 2 l / n.
 
     If gamma^2 = sqrt(2B/M), the first three terms of the bound are 3 sqrt(2 B M). The nearest grid
-    value gamma_k^2 differs from gamma^2 by at most a factor sqrt 2. The factor 3 becomes 1 + sqrt
-    2 + 1/sqrt 2 = 3.122. The constant of the bound is therefore 3.122 sqrt 8 = 8.83. If gamma^2 M >
-    1, the bound exceeds one. The training error must be zero. All constants are explicit; no O(.)
-    hides any of them.
+    value gamma_k^2 differs from gamma^2 by at most a factor sqrt 2. The constant 3 of this bound
+    then becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122. The constant of the bound is therefore 3.122 sqrt
+    8 = 8.83. If gamma^2 M > 1, the bound exceeds one and is trivial. The training error must be
+    zero. All constants are explicit; no O(.) hides any of them.
     """
     margins = np.asarray(margins, float)
     n = len(margins)

@@ -226,7 +226,7 @@ def find_last_visit(layout: Layout, /) -> list[Layer]:
 
 
 def combine(layout: Layout, blank: str, /) -> list[Layer]:
-    """Build the layers of Lemma C.8, which compute the symbol now under the head.
+    """Build the layers of Lemma C.8, which compute the symbol under the head after the move.
 
     The layers copy the state and the head's position, and clear all other groups. Three flags
     distinguish three cases: the head visited the cell before; it did not, but the cell is in the

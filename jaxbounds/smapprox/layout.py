@@ -26,7 +26,7 @@ the head's direction, and later the flags of the search.
 
 @dataclass(frozen=True)
 class Layout:
-    """The positions of all groups of coordinates in the hidden state.
+    """The positions of all coordinate groups in the hidden state.
 
     Attributes:
         states: the names of the states; each state has one coordinate of the group st.
@@ -54,7 +54,7 @@ class Layout:
     def live(self) -> int:
         """The number of coordinates in use.
 
-        The number is nz + 4 na + 4 w_pos + 3 + nz na for nz states and na symbols.
+        The number of coordinates is nz + 4 na + 4 w_pos + 3 + nz na for nz states and na symbols.
         """
         return self.groups["za"].stop
 

@@ -3,10 +3,11 @@
 Training changes only the layer of Lemma C.1 that holds the transition table; all other compiled
 weights stay fixed. In this layer, the next state of each pair (state, symbol) becomes a probability
 vector, the softmax of learned logits. The network's states are then mixtures of the machine's
-states. The symbols and moves stay exact if writes and moves do not depend on the state. The network
-without corrections carries the probabilities of states from step to step exactly. The network with
-a learned transition table therefore computes the acceptance probability of a probabilistic
-automaton. A correction would round these probabilities and have zero gradient.
+states. The symbols and moves in the network stay exact if the machine's writes and moves do not
+depend on its state. In the network without corrections, the states at each step contain the exact
+probabilities of the machine's states. The network with a learned transition table therefore
+computes the acceptance probability of a probabilistic automaton. A correction would round these
+probabilities and have zero gradient.
 """
 
 from collections.abc import Sequence
@@ -122,7 +123,10 @@ class Places(NamedTuple):
 
 
 def places(compiled: Compiled, /) -> Places:
-    """Return the rows and columns of a machine's table; the compiler's own state is not learned."""
+    """Return the rows and columns of a machine's transition table.
+
+    The state that the compiler adds is not learned.
+    """
     layout, machine = compiled.layout, compiled.machine
     pairs = tuple(layout.pair(z, a) for z, a in machine.transitions)
     return Places(pairs, tuple(layout.at("st", z) for z in machine.states))

@@ -28,10 +28,10 @@ State = dict[str, Array]
 LastVisit = Callable[[Array], Array]
 """A function from cells to the last step at which the head was on the cell; 0 means never."""
 Recall = Callable[[Array, Array], tuple[Array, Any]]
-"""A function that returns the values of a coordinate group at earlier steps.
+"""A function with two arguments that returns the values of a coordinate group at earlier steps.
 
-The two arguments of the function are the group's present value and the earlier steps. The
-function's second result is a value that the run carries to the next step.
+The two arguments of the function are the group's present value and the earlier steps. The second
+result of the function is a value that the run stores for the next step.
 """
 
 POSITIONS = ("pos1", "pos2", "pos3", "scr3")
@@ -42,13 +42,13 @@ BINARY_WITHIN = 1e-3
 
 A larger distance accepts more states.
 
-The distance has the unit of a bit's value. Distinct scores differ by at least 1, so deviations
-below this distance do not change the order of scores.
+The distance is measured in units of a bit's value. Distinct scores differ by at least 1. Deviations
+of the bits below this distance therefore do not change the order of scores.
 """
 
 
 class Found(NamedTuple):
-    """The result of a run by look-ups.
+    """The states and the output of a run by look-ups.
 
     Attributes:
         states: the groups of o_0 .. o_T that are not zero.
@@ -63,7 +63,10 @@ class Found(NamedTuple):
 
 
 def number(bits: Float[Array, "b *n"], /) -> tuple[Int[Array, "*n"], Bool[Array, "*n"]]:
-    """Return the integer that position bits encode (highest first), and whether all are binary."""
+    """Return the integer that position bits encode (highest first).
+
+    Return also whether all bits are binary.
+    """
     powers = 2 ** np.arange(bits.shape[0])[::-1].reshape(-1, *(1,) * (bits.ndim - 1))
     one = bits > 0.5
     code = jnp.where(one, powers, 0).sum(axis=0, dtype=jnp.int32)
@@ -121,8 +124,8 @@ def through(
             that a coordinate group had at these steps.
 
     Returns:
-        The state after the last layer; whether every look-up certainly found its position; and the
-        second value that `recall` returned.
+        Three results: the state after the last layer; whether every look-up certainly found its
+        position; and the second value that `recall` returned.
     """
     zeta, layout, memory = structure.correction, structure.layout, None
     relu = lambda a: jnp.maximum(a, 0.0)

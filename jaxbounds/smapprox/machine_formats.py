@@ -28,7 +28,7 @@ or "reject" need not list it.
 
 
 def load_machine(path: str, /, *, missing: str = "error") -> TuringMachine:
-    """Load the machine in a file: .json, .yaml or .yml, or a text file with one compact string.
+    """Load a machine from a file: .json, .yaml, .yml, or a text file with one compact string.
 
     Raises:
         Refused: if there is no such file or it describes no machine.
@@ -93,7 +93,7 @@ _PLAIN = [f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str", "null")]
 class _Loader(yaml.SafeLoader):
     """A loader of mappings, lists, strings and empty values; it refuses repeated keys.
 
-    No value is read as a number.
+    The loader never converts a value to a number.
     """
 
     yaml_implicit_resolvers = {"": [(_PLAIN[-1], re.compile("^$"))]}  # noqa: RUF012
@@ -132,11 +132,11 @@ def from_description(
 ) -> TuringMachine:
     """Build a machine from {"blank", "start state", "table"} and optional "accept", "reject".
 
-    The table maps a state to its row. A row maps a symbol (or several: "0,1" or "[0, 1]") to "L" or
-    "R", or to {"write": symbol, "L": next state}. Without "write", the symbol does not change.
-    Without a next state, the state does not change. States without an entry in the table are
-    terminal. A terminal state rejects if "reject" names the state, and accepts otherwise. Without
-    "reject", the states with the names reject, no and error reject.
+    The table maps a state to its row. The row of a state maps a symbol (or several: "0,1" or "[0,
+    1]") to "L" or "R", or to {"write": symbol, "L": next state}. Without "write", the symbol does
+    not change. Without a next state, the state does not change. States without an entry in the
+    table are terminal. A terminal state rejects if "reject" names the state, and accepts otherwise.
+    Without "reject", the states with the names reject, no and error reject.
 
     The function refuses a next state that has no transitions of its own, as a probable typing
     error, unless one of three conditions holds. The next state has an entry in the table (empty for
@@ -147,7 +147,8 @@ def from_description(
         data: the machine's description, as a parsed YAML or JSON object.
         name: the name of the machine in messages.
         missing: how the function treats pairs (state, symbol) without a transition. "error" refuses
-            the machine, and "reject" makes the machine reject.
+            a machine with missing transitions. "reject" makes the machine reject at a missing
+            transition.
 
     Raises:
         Refused: if the description is incomplete or ill formed.

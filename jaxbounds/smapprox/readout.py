@@ -70,9 +70,10 @@ def _attentions(layer: Layer) -> list[str]:
 
 
 def layer_equations(layer: Layer, /) -> list[str]:
-    """Return a line "target = relu(terms)" for each computed coordinate, and a line of all copies.
+    """Return a line "target = relu(terms)" for each computed coordinate.
 
-    If the layer copies a whole group, the listing names the group.
+    A further line lists all copied coordinates. If the layer copies a whole group, the listing
+    names the group.
     """
     names = layer.layout.names
     copied, computed = [], []
@@ -125,8 +126,8 @@ class Attended(NamedTuple):
     Attributes:
         decoder: the attention weights of each search layer, with axes (layers, steps, keys). The
             keys of the attention are the null key and the timesteps 1..T.
-        encoder: the attention weights to the input, with axes (steps, keys). The keys are the null
-            key and the input positions.
+        encoder: the attention weights to the input, with axes (steps, keys). The keys of this
+            attention are the null key and the input positions.
         layers: a description in words of the purpose of each search layer.
         reads: the source of the symbol under the head, one `Read` for each step.
     """

@@ -21,7 +21,7 @@ from jaxbounds.numerics.arrays import array_module, log, traced
 def log_covering_number(
     alpha: float, p: int, gamma: float, epsilon: float, /, *, constant: float = 1.0
 ) -> float:
-    """Bound log N_inf(epsilon, L_G) <= log N_2(gamma epsilon, Theta) (proof of Lemma 2.4).
+    """Bound log N_inf(epsilon, L_G) by log N_2(gamma epsilon, Theta), as in the proof of Lemma 2.4.
 
     The bound is constant * floor(alpha^2 log p / (gamma epsilon)^2). It is for a cover of an l1
     ball of radius alpha in p dimensions. The paper hides the constant factor of this bound.
@@ -66,13 +66,13 @@ def sample_complexity(
 def unseen_difference(difference: Any, n: ArrayLike, /) -> Any:
     """Compute (1 - difference)^n / 2, a lower bound on the failure probability of a learning rule.
 
-    Two targets differ on points of mass `difference` (a probability), and no model is good enough
-    for both. As long as no sample falls on a point where the two targets differ, the labelled data
-    are equal for both targets. On equal data, every learning rule returns the same model for both
-    targets, and this model is wrong for one of the targets. The data cannot distinguish the two
-    targets. For one of the targets, every learning rule is therefore wrong with probability at
-    least (1 - difference)^n / 2. (Definition 2.2 allows any surrogate loss. An argument about a
-    single loss would therefore not refute the definition's claim.)
+    The two targets differ on points of total probability `difference`, and no model has a small
+    enough error for both targets. As long as no sample falls on a point where the two targets
+    differ, the labelled data are equal for both targets. On equal data, every learning rule returns
+    the same model for both targets, and this model is wrong for one of the targets. The data cannot
+    distinguish the two targets. For one of the targets, every learning rule is therefore wrong with
+    probability at least (1 - difference)^n / 2. (Definition 2.2 allows any surrogate loss. An
+    argument about a single loss would therefore not refute the definition's claim.)
 
     Raises:
         Refused: if the mass is not in [0, 1].
@@ -116,9 +116,9 @@ def margin_generalization_bound(
 ) -> Float[Array, ""]:
     """Compute Corollary A.1: C alpha sqrt(log p / n) sqrt(mean 1/rho_i^2) + xi.
 
-    Here xi = C' (log(1/delta) + log n)/sqrt n. The paper hides the constants C and C'. The bound is
-    valid (for suitable constants) with the margins themselves or certified lower bounds on them. If
-    the margins are upper estimates from an attack, the result may be too small.
+    Here xi = C' (log(1/delta) + log n)/sqrt n. The paper does not state the constants C and C'. The
+    bound is valid (for suitable constants) with the margins themselves or certified lower bounds on
+    them. If the margins are upper estimates from an attack, the result may be too small.
     """
     n = margins.shape[0]
     _positive(alpha=alpha, p=p, delta=delta)

@@ -21,7 +21,8 @@ from jaxbounds.smapprox.straight_through import hard_attention, soft_max
 def inverse_temperature(T: int, correction: Correction, /) -> float:
     """Compute ln((T + 1)(1 - radius)/radius), an inverse temperature at which rounding is exact.
 
-    The value is ln(2T + 2) for `THIRDS` and ln(3T + 3) for `DYADIC`.
+    The computed inverse temperature is ln(2T + 2) for the correction `THIRDS` and ln(3T + 3) for
+    `DYADIC`.
     """
     return math.log((T + 1) * (1.0 - correction.radius) / correction.radius)
 

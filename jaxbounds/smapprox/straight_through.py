@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 
 def relu(z: Float[Array, "*s"], /, *, straight_through: bool) -> Float[Array, "*s"]:
-    """Compute the ReLU of z, with derivative 1 everywhere if `straight_through`."""
+    """Compute the ReLU of z; if `straight_through` is true, the derivative is 1 everywhere."""
     value = jnp.maximum(z, 0.0)
     return z + jax.lax.stop_gradient(value - z) if straight_through else value
 
@@ -35,9 +35,9 @@ def hard_max(
 ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
     """Return an array (1 at each maximiser, 0 elsewhere) and the number of maximisers.
 
-    The function does not divide the array by the number, because a mean of k equal values must be
-    exact. Rounding makes k (1/k) differ from 1 for k = 41, 49, ..., but a sum divided by k is
-    exact. The option `straight_through` gives the derivative of softmax.
+    The function does not divide the array by the number of maximisers, because rounding would then
+    change the mean of k equal values. Rounding makes k (1/k) differ from 1 for k = 41, 49, ..., but
+    a sum divided by k is exact. The option `straight_through` gives the derivative of softmax.
     """
     best = maximisers(scores, allowed, tie_tolerance=tie_tolerance).astype(scores.dtype)
     best, count = jax.lax.stop_gradient((best, best.sum()))

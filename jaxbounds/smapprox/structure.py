@@ -3,10 +3,10 @@
 Almost all weights of the construction are zero. A layer copies most groups of coordinates without
 change, and computes a few groups from a few other groups. The attention of a layer compares
 position codes. If a code has n bits, the score of a key is n if the key equals the query, and at
-most n - 2 otherwise. The null key has score n - 1. Hard attention therefore finds the keys that
-equal the query. If no key equals the query, it finds the null key. `read` recognises this structure
-in the weights and returns None for any other structure. The module `look_up` runs networks with
-this structure.
+most n - 2 otherwise. The null key has the score n - 1. Hard attention therefore finds the keys that
+equal the query. If no key equals the query, it finds the null key. The function `read` recognises
+this structure in the weights. For any other structure it returns None. The module `look_up` runs
+networks with this structure.
 """
 
 from typing import Any, NamedTuple
@@ -48,7 +48,9 @@ class LookUp(NamedTuple):
 
 
 class SparseLayer(NamedTuple):
-    """The nonzero parts of a layer; a group that the layer neither copies nor computes becomes 0.
+    """The nonzero parts of a layer.
+
+    If the layer neither copies nor computes a group, the group becomes 0.
 
     Attributes:
         look_ups: the attentions of the layer, in the order in which the layer applies them.

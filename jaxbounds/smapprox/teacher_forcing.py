@@ -39,8 +39,8 @@ def every_step(
     """Compute the outputs o_0 .. o_T of all steps, each from given outputs o_0 .. o_(T-1).
 
     The outputs of the sequential run (`transformer.run` with these arguments) are a fixed point of
-    the map from a trace to the next trace. If the map is applied k times to any outputs, the first
-    k outputs equal those of the run.
+    the map from a trace to the next trace. If one applies the map k times to any outputs, the first
+    k outputs equal those of the sequential run.
     """
     T = outputs.shape[0] - 1
     encoded = tokens @ params["embedding"].T + encoder_codes
@@ -63,9 +63,9 @@ def every_step(
 
 
 def last_visits(here: Array, asked: Array, cells: int, /) -> Array:
-    """Return for each step the last step so far at which the head was on the cell `asked`, or 0.
+    """For each step, return the last step so far at which the head was on the cell in `asked`.
 
-    Arrays have the shape (T1, n) for T1 steps of n words.
+    The result is 0 if there is no such step. Arrays have the shape (T1, n) for T1 steps of n words.
     """
     word = jnp.arange(here.shape[1])
 

@@ -9,8 +9,8 @@ Every timestep i = 0..T applies all layers; at timestep 0 the decoder's memory i
 of step i+1 is the output of step i plus the position code of i+1.
 
 Parameters are {"embedding" (w, na), "start" (w,), "head" (w,), "layers": {name: (D, ...)}}.
-`layers` has "dec" and "enc" (each with Wq, bq, Wk, bk, K0, Wv, bv, V0), W1 and b1. Corrected
-networks also have W2, b2, W3, b3.
+The dictionary `layers` contains "dec" and "enc" (each with Wq, bq, Wk, bk, K0, Wv, bv, V0), W1 and
+b1. The parameters of corrected networks also contain W2, b2, W3, b3.
 """
 
 from collections.abc import Mapping
@@ -108,7 +108,7 @@ class Record(NamedTuple):
     Attributes:
         hidden: the state after every layer of every timestep.
         decoder_scores: for each step and layer, the scores of the null key and timesteps 1 .. T.
-        decoder_weights: the attention weights for `decoder_scores`.
+        decoder_weights: the attention weights that belong to the scores `decoder_scores`.
         encoder_scores: for each step and layer, the scores of the null key and input positions
             1 .. m.
         encoder_weights: the attention weights for `encoder_scores`.
@@ -228,7 +228,7 @@ def run(
             attention to the input.
         attention: the rule, hard or soft, that turns scores into weights.
         inverse_temperature: the inverse temperature of softmax attention.
-        record: whether to return the states and scores inside the run (`Record`) too.
+        record: whether to return also the states and attention scores inside the run (`Record`).
         stop: the last step to compute, T by default; later outputs are zero. JAX cannot
             differentiate a run with `stop` in reverse mode, and such a run returns no states and
             scores.

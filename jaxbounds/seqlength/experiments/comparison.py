@@ -45,7 +45,7 @@ class Comparison:
 
     Attributes:
         setting: the setting that all three lines contain.
-        T: the sequence lengths of the line along which T varies.
+        T: the sequence lengths T that the experiment tries while it keeps the other settings fixed.
         m: the sample sizes m that the experiment tries while it keeps the other settings fixed.
         B_QK: the norm bounds B_QK that the experiment tries while it keeps the other settings
             fixed.
@@ -104,7 +104,10 @@ def run(config: Comparison, key: Array, /) -> xr.Dataset:
 
 
 def _words(winners: np.ndarray, line: np.ndarray) -> str:
-    """Name the smallest bound along a line of settings: "trivial, sharpened from 1e+04"."""
+    """Name the smallest bound at each value of the varied setting.
+
+    An example is "trivial, sharpened from 1e+04".
+    """
     label = lambda name: BOUNDS[name].label if name in BOUNDS else name
     changes = [i for i in range(1, len(line)) if winners[i] != winners[i - 1]]
     parts = [f"{label(winners[i])} from {line[i]:.3g}" for i in changes]
@@ -243,8 +246,8 @@ def figure(data: xr.Dataset, /) -> Any:
     """Draw the bounds over T, over m and over B_QK side by side.
 
     A dashed curve is a bound with hidden constants. The dotted curve is the trivial value. A curve
-    is faint where the bound is clipped at the trivial value and gives no information. A title names
-    the bounds that are clipped everywhere.
+    is faint where the bound is clipped at the trivial value and gives no information. The title of
+    a plot names the bounds that are clipped everywhere on the plot.
     """
     import matplotlib.pyplot as plt
 

@@ -86,7 +86,8 @@ class SparseMajority:
 REDUCED = SparseMajority()
 """The default preset, which is smaller than the paper's experiment.
 
-The preset has Adam, 600 epochs, symbol vectors of norm 3, and half the positional code.
+The preset uses Adam, 600 epochs, symbol vectors of norm 3, and a positional code with the factor
+1/2.
 """
 
 QUICK = replace(REDUCED, lengths=(20, 80), seeds=2, epochs=200)

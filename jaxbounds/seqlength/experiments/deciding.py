@@ -39,9 +39,9 @@ def decide(
 
     `trend` tests the values, and then the values minus a straight line with the slope of `change`.
     The second test excludes the slope of `change` if the remaining slope is significant and has the
-    other sign. If neither test is significant, the function copies every run 2, 4, ... times and
-    repeats the tests. The first number of copies at which a test is significant estimates the
-    number of runs that would decide the question.
+    other sign. If neither test is significant, the function repeats the tests with 2, 4, ... copies
+    of every run. The first number of copies at which a test is significant estimates the number of
+    runs that would decide the question.
 
     Args:
         x: the value of x (for example the sequence length) for each row of `values`. The docstring

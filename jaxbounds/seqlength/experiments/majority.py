@@ -55,7 +55,7 @@ def _network(
 
 
 def row(trained: Trained) -> dict[str, Any]:
-    """Return the quantities of the figures for the runs of one length, each of shape (seeds,)."""
+    """Return the quantities that the figures show for one length, each of shape (seeds,)."""
     runs, best = trained.runs, trained.runs.best
     return {
         "gap": best.validation_loss - best.train_loss,
@@ -82,11 +82,11 @@ def run(
 ) -> xr.Dataset:
     """Train at every length; return one value per length and seed of each quantity in the figures.
 
-    The following variables have the axes (T, seed). Values at the best epoch are: gap (validation
-    minus training loss), validation_loss, train_loss, accuracy, l1, l1_increase (since the start),
-    epoch, and `learned` (training loss below 0.6). At the end of a run, the data hold: epochs_run,
-    train_accuracy (the running accuracy of the last epoch), and diverged (the epoch of the
-    divergence, or -1).
+    The following variables have the axes (T, seed). The values at the best epoch are: gap
+    (validation minus training loss), validation_loss, train_loss, accuracy, l1, l1_increase (since
+    the start), epoch, and `learned` (training loss below 0.6). At the end of a run, the data hold:
+    epochs_run, train_accuracy (the running accuracy of the last epoch), and diverged (the epoch of
+    the divergence, or -1).
 
     Three variables have the axis T and describe the run with the largest gap. `bound` bounds the
     gap of the cross entropy, clipped to [0, 1], with the run's own norms and delta = 0.05. The
@@ -97,7 +97,8 @@ def run(
 
     Args:
         config: the settings of the experiment.
-        key: the random key of all draws; the key of a run depends on its length and number only.
+        key: the random key of all random choices; the key of a run depends only on the run's length
+            and number.
         folder: the folder of the checkpoints of every length.
         resume: whether to continue from the checkpoints in the folder; if not, the run deletes
             these checkpoints.

@@ -1,13 +1,14 @@
 """A test of Section 6's claims about Figures 1 to 3, on the data of `seqlength.majority`.
 
-Only runs that learned count, because an untrained network has no gap at any length. Four of the
-experiment's claims are about trends. The joint significance level of the four tests is 5%, so the
-level of each test is 1.25%. The experiment reports a trend if the trend's slope is significant. A
-trend is absent if the test excludes a trend that is large enough to see in the figure. A trend is
-large enough if it doubles the values, or changes the accuracy by 0.1. If a trend is neither present
-nor absent, the claim is open. The experiment then estimates how many runs would decide the claim.
-As in the paper, the tests use the maximum over the runs. For the accuracy, another test uses the
-mean over the runs. The output also lists the mean over runs, and the slopes against ln T.
+The claims use only runs that learned, because an untrained network has no generalization gap at any
+length. Four of the experiment's claims are about trends. The joint significance level of the four
+tests is 5%, so the level of each test is 1.25%. The experiment reports a trend if the trend's slope
+is significant. The experiment reports no trend if the test excludes every trend that is large
+enough to see in the figure. A trend is large enough if it doubles the values, or changes the
+accuracy by 0.1. If a trend is neither present nor absent, the claim is open. The experiment then
+estimates how many runs would decide the claim. As in the paper, the tests use the maximum over the
+runs. For the accuracy, another test uses the mean over the runs. The output also lists the mean
+over runs, and the slopes against ln T.
 
 If the settings differ from the paper's settings, the claims about the figures stay open. Section
 4's bounds hold for every trained network, so each run decides whether its own gap is below its

@@ -38,8 +38,8 @@ def figure(data: xr.Dataset, /) -> Any:
     """Draw Figures 1 to 3 side by side.
 
     Each figure shows every run, and the maximum and the mean over the runs that learned. The title
-    of each panel says whether the data confirm the figure's claims. The top line gives the number
-    of runs and the settings.
+    of each panel says whether the data confirm the figure's claims. The first line of the figure
+    states the number of runs and the settings.
     """
     import matplotlib.pyplot as plt
 

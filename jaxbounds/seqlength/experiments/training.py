@@ -127,7 +127,7 @@ def start(config: SparseMajority, lane: Lane, /) -> Run:
 
 
 def epoch(config: SparseMajority, lane: Lane, run: Run, /) -> Run:
-    """Make one pass over the data in random order.
+    """Train for one epoch, with the data in random order.
 
     The loss of the last batch is the mean over the examples of this batch. The last batch may be
     smaller than the others.
@@ -189,7 +189,8 @@ def round_(config: SparseMajority, lane: Lane, run: Run, every: Int[Array, ""], 
     """Run the next `every` epochs (fewer at the end of the run), and then validate.
 
     The number of epochs is an argument of the compiled program, so another number of epochs needs
-    no new compilation. The results after each epoch do not depend on this number, bit for bit.
+    no new compilation. The number does not change the results after each epoch, not even in the
+    last bit.
     """
 
     def live(_: Array, run: Run) -> Run:
@@ -212,7 +213,7 @@ def train_length(
 
     Args:
         config: the settings of the experiment.
-        key: the random key of all draws.
+        key: the random key of all random choices.
         T: the sequence length.
         folder: the folder of this length's checkpoints; None writes no checkpoint.
         resume: whether to continue from the folder's checkpoints instead of clearing them.

@@ -1,6 +1,6 @@
 """A disproof of Corollary F.0.1's bound, by networks whose weights differ in magnitude and in sign.
 
-The networks are otherwise as in `appendix_f`.
+Except for these levels, the networks are those of `appendix_f`.
 
 The printed bound on the cover's size grows with d. Networks that differ only in signs are too few
 to refute it. Networks that differ in levels refute the bound: the first layer distinguishes a
@@ -37,9 +37,9 @@ from jaxbounds.seqlength.statements.packings import (
 def _levels(instance: Instance, side: float) -> tuple[Any, dict[str, Any], Any]:
     """Build the network whose row 0 of W_QK is 1 / d at index 2 and l_i / d at i > 2.
 
-    Each l_i is one of M equally spaced levels in [-1, 1]. The tokens +-B_x (15 e_1 + (e_i - t e_2)
-    / 2) / 16 compare l_i with a threshold t. Here t is the middle between two neighbouring levels,
-    and `side` says which of the two levels is l_i.
+    Each l_i is one of M equally spaced levels in [-1, 1]. The network compares l_i with a threshold
+    t on the tokens +-B_x (15 e_1 + (e_i - t e_2) / 2) / 16. Here t is the middle between two
+    neighbouring levels. The argument `side` chooses which of the two levels is l_i.
     """
     d, B_x, M, t = draw.numbers(instance, "d", "B_x", "M", "t")
     xp = array_module(d, B_x, M, t)

@@ -87,9 +87,10 @@ def _scores_step(instance: Instance) -> Array:
 
 
 def _two_tokens(size: Size) -> Instance:
-    """Return tokens v (CLS) and -v, and a step of W along v from just below 0 to just above 0.
+    """Return tokens v (CLS) and -v.
 
-    The attention's derivative in W is largest at W = 0.
+    Return also a step of W along v, from slightly below 0 to slightly above 0. The attention's
+    derivative in W is largest at W = 0.
     """
     rng, rows = np.random.default_rng(0), []
     for amount in np.geomspace(1e-2, 1.0, 24):

@@ -1,4 +1,4 @@
-"""Appendix C: the norms over columns that its proofs use, and the range of the attention class."""
+"""Appendix C: the column norms that its proofs use, and the range of the attention class."""
 
 import math
 from typing import Any

@@ -61,9 +61,10 @@ def _least(a: Any, b: Any, B: Any) -> Any:
     """Compute the minimum of Dudley's bound over 0 < delta <= B.
 
     The function searches for the minimum, or uses a formula under a JAX trace. The claim is an
-    equality, so an upper bound on the minimum (the value at some delta) is not enough. The traced
-    formula uses the zero of the derivative 1 - a - b / delta, or B if B is less. For b >= 0 the
-    minimised expression is convex, so this value is the minimum. The formula is valid for a < 1.
+    equality, so an upper bound on the minimum (the value at some delta) is not enough. The formula
+    for traced values uses the zero of the derivative 1 - a - b / delta, or B if B is less. For b >=
+    0 the minimised expression is convex, so its value at this zero is the minimum. The formula for
+    traced values is valid for a < 1.
     """
     if traced(a, b, B):
         return _objective(jnp.minimum(b / (1.0 - a), B), a, b, B)

@@ -119,7 +119,7 @@ def signed_vertices(n: int, radius: float = 1.0, /) -> np.ndarray:
 def activation(slopes: Float[Array, "3"], /) -> Callable[[Array], Array]:
     """Return sigma(z) = a z + b tanh(z) + c relu(z), with L_sigma = a + b + c.
 
-    The slopes (a, b, c) are not negative, and sigma(0) = 0.
+    The coefficients (a, b, c) are not negative, and sigma(0) = 0.
     """
     return lambda z: slopes[0] * z + slopes[1] * jnp.tanh(z) + slopes[2] * jax.nn.relu(z)
 

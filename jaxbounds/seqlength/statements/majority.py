@@ -164,7 +164,7 @@ TASK = identity_on_host(
 
 
 def _trend(instance: Instance, size: Size) -> Sides:
-    """Compare trends of two rows with one run each.
+    """Compare the trends of two data sets with one run in each row.
 
     If one exchanges the two rows of data, only the sign of the slope changes, so the p-value is 1.
     """

@@ -27,7 +27,7 @@ class _Found(NamedTuple):
 
 @functools.lru_cache(maxsize=64)  # the searches of all forms start at equal instances
 def _found(theorem: int, setting: Setting) -> tuple[_Found, _Found]:
-    """Find where one theorem's printed bound and its sharpened bound become informative."""
+    """Find the sample sizes at which a theorem's printed and sharpened bounds become nontrivial."""
     name, onset = list(onsets(setting, layers=2, words=3).items())[theorem]
     least = smallest_samples(setting, layers=2, words=3, theorems=(name,))[name]
 

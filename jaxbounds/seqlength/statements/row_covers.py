@@ -164,7 +164,7 @@ def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
 def _spread(k: int, ratio: float) -> Counterexample:
     """Return the counterexample: the matrices v e_1^T in R^{k x 2}, with 1 / x = eps = 1 / 2.
 
-    `ratio` is the ratio of the packing's log size to the bound.
+    The argument `ratio` is the ratio of the packing's log size to the bound.
     """
     instance = {"x": 2.0, "k": k, "d": 2}
     return Counterexample(instance=instance, ratio=ratio, meets=_in_the_class)

@@ -12,7 +12,7 @@ from jaxbounds.seqlength.multi_layer import covering_constant, divide_scale
 from jaxbounds.seqlength.statements import instances as draw
 
 TERMS = dict.fromkeys(("C", "beta"), Box(1e-3, math.inf, "n"))
-"""The sets from which a check takes the lemma's inputs C_i > 0 and beta_i > 0."""
+"""The sets of values for the lemma's inputs C_i > 0 and beta_i > 0 in a check."""
 
 
 def _scale_cases(size: Size) -> Instance:

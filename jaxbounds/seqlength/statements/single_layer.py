@@ -279,7 +279,7 @@ def _constant_tokens(instance: Instance, size: Size) -> Sides:
 
 @functools.lru_cache
 def _all_bounds(s: comparisons.Setting) -> Sides:
-    """Bound Rad for sequences in which every token is B_x e_1.
+    """Bound the Rademacher complexity Rad for sequences in which every token is B_x e_1.
 
     Both heads return B_x s for either sign s, so Rad is E |sum sigma_i| / m times the trivial
     value.

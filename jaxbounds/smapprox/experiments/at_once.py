@@ -20,12 +20,12 @@ from jaxbounds.ground.jax_internals import enable_x64
 
 @contextmanager
 def at_once() -> Iterator[Callable[..., Future]]:
-    """Open a block in which `submit(call, *args)` runs calls in threads, in the caller's precision.
+    """Open a block in which `submit(call, *args)` runs calls in threads.
 
-    An exception inside the block, for example by Ctrl-C, cancels the calls. Each call ends as soon
-    as XLA has finished the work that this call had already begun. If there are several processes,
-    `submit` runs the call in the caller's thread. All processes must start their collective
-    operations in the same order.
+    The threads use the caller's precision. An exception inside the block, for example by Ctrl-C,
+    cancels the calls. Each call ends as soon as XLA has finished the work that this call had
+    already begun. If there are several processes, `submit` runs the call in the caller's thread.
+    All processes must start their collective operations in the same order.
     """
     threads: list[Thread] = []
     wide = jnp.result_type(float) == jnp.float64

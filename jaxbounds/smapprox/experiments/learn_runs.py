@@ -89,7 +89,7 @@ class Learn:
     weight_step_size: float = 0.005
 
     def __post_init__(self) -> None:
-        """Refuse unknown or unsuitable machines, and numbers that leave no data to learn from."""
+        """Refuse unknown or unsuitable machines, and settings that leave no data for learning."""
         unknown = [name for name in self.machines if name not in LIBRARY]
         if unknown:
             raise Refused(
@@ -120,7 +120,9 @@ def compiled_for(config: Learn, name: str, /, *, corrected: bool) -> Compiled:
 
 
 class Plan(NamedTuple):
-    """The amount of work of a sweep whose steps run in chunks; the first chunk also compiles.
+    """The number of units of work in a sweep whose steps run in chunks.
+
+    The first chunk also includes compiling.
 
     Attributes:
         steps: the number of training steps plus one. The additional step measures the state after
@@ -178,7 +180,10 @@ def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
 
 
 def _log_loss(problem: Task, F: Array) -> Array:
-    """Compute -log of the right answer's probability (1 + y F)/2, kept away from zero."""
+    """Compute -log of the right answer's probability (1 + y F)/2.
+
+    The probability is bounded away from zero.
+    """
     return -jnp.log(0.001 + 0.999 * (1 + problem.labels * F) / 2)
 
 
@@ -257,7 +262,9 @@ def trained_weights(
     /,
     count: Count = lambda more, words: None,
 ) -> Float[np.ndarray, "stage radius n seed"]:
-    """Add noise to all weights and train the network; return errors at stages of the training.
+    """Add noise to all weights and train the network.
+
+    Return the errors at several stages of the training.
 
     Args:
         config: the experiment.

@@ -131,7 +131,7 @@ def run(config: Machine, key: PRNGKeyArray, /) -> xr.Dataset:
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide whether the network equals the machine at every step.
+    """Decide whether the network's state equals the machine's state at every step.
 
     Theorem 4.1 claims this equality for every machine, every word and every T. Each run decides the
     experiment's claim for a single machine, word and T.

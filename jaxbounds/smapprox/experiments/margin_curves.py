@@ -82,7 +82,7 @@ class Attack(NamedTuple):
     Attributes:
         search: the function `margin_upper` with all arguments fixed except `starts` and
             `refinements`.
-        blocks: the number of blocks of parameters that the search visits.
+        blocks: the number of parameter blocks on which the search runs.
         refinements: the number of refinements; a refinement moves along the decision boundary.
     """
 
@@ -167,7 +167,7 @@ def machine_margins(
             boundary.
 
     Raises:
-        Refused: if the machine has not halted on a word within its T.
+        Refused: if the machine does not halt within T steps on the word of this T.
     """
     lower = np.zeros(len(times))
     cases = [

@@ -180,7 +180,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def figure(dataset: xr.Dataset, /) -> Any:
-    """Draw margins over depth and over T, on logarithmic axes."""
+    """Plot the margins over depth and over T, on logarithmic axes."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(9, 4), layout="constrained")

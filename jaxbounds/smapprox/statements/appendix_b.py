@@ -31,7 +31,8 @@ on_pairs = functools.partial(
     source="Appendix B",
     enumerates="all pairs of bits",
 )
-"""A function that declares a statement about one kind of gate, checked on all pairs of bits."""
+"""A function that makes a statement about one kind of gate; the statement is checked on all pairs
+of bits."""
 
 
 @jax.jit

@@ -20,7 +20,10 @@ WALK = 31
 
 
 def _heads(i: Instance) -> Array:
-    """Return the head's positions from the moves; walks are too short to wrap around modulo 32."""
+    """Return the head's positions from its moves.
+
+    The walks are too short to leave the 32 codes of positions.
+    """
     return 20 + jnp.append(0, jnp.cumsum(i["moves"].astype(int)))
 
 
@@ -108,7 +111,7 @@ def _flags(last: Array, third: Any = 0.0) -> Array:
 
 
 def _c3(i: Instance, size: Size) -> Sides:
-    """Check every part of (C.6); Claim C.6 adds that the maximiser is unique."""
+    """Check every part of (C.6). By Claim C.6, the maximiser is also unique."""
     run = searched(i)
     last, symbol = _last_visit(i)
     top = run.scores[-1]

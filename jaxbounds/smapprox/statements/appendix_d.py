@@ -147,7 +147,7 @@ FILLED = ("pos1", "pos2", "pos3", "st", "sym2")
 
 @functools.cache
 def _claim_c4() -> tuple[Layout, Any]:
-    """Return the layout, the attention of Claim C.4, and states h_1 .. h_4 of the form (C.5)."""
+    """Return the layout, the attention of Claim C.4, and states h_1 .. h_4 of the form in (C.5)."""
     layout = Layout(tuple(MACHINE.states), tuple(MACHINE.alphabet), 3)
     H = np.zeros((4, layout.width))
     for t in range(1, 5):

@@ -77,7 +77,7 @@ def _scaled(direction: Any, factor: float, later: float) -> Any:
 
     The weights of hidden layers 4i and 4i + 1 are part of theta_i; those of 4i + 2 and 4i + 3 are
     xi_i. The parameters theta_d are the weights of the network's head. The function also multiplies
-    all perturbations but the one of theta_0 by `later`.
+    all perturbations except that of theta_0 by the factor `later`.
     """
     radii, _ = _radii()
     first, hidden, head = direction["first"], direction["hidden"], direction["head"]

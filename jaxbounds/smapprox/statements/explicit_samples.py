@@ -22,7 +22,7 @@ CONFIDENCE = math.log(100.0)
 WIDER = 2.0**30
 """The factor by which zero weights widen the network; only the parameters' norm matters.
 
-A larger factor adds more zero parameters.
+A larger factor adds more parameters that are zero.
 """
 
 

@@ -182,7 +182,7 @@ POSITIONS = by_machine(
 
 
 def _maps(i: Instance, size: Size) -> Sides:
-    """Compare the cells and symbols found by attention, and the final tape, with the simulator."""
+    """Compare the cells and symbols that attention finds, and the last tape, with the simulator."""
     machine = LIBRARY["equal_blocks"]().machine
     compiled = compile_machine(machine, size["T"])
     word = [w for w in words(machine, LENGTH) if len(w) == LENGTH][i["word"]]
@@ -312,7 +312,7 @@ def _stepped(machine: TuringMachine, word: str, T: int) -> list[int]:
 
 
 def _longer_inputs(i: Instance, size: Size) -> Sides:
-    """Compare a run on a long word with `simulate` on the word's first T symbols."""
+    """Compare a run on a word longer than T with `simulate` on the word's first T symbols."""
     machine, T = EXAMPLES[i["machine"]].machine, size["T"]
     long = [word for word in words(machine, T + 2) if len(word) > T]
     told = lambda t: np.concatenate([t.states, t.heads, t.symbols[:-1]])

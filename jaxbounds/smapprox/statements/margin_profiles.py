@@ -1,4 +1,4 @@
-"""Corollary A.1 with its constants.
+"""Corollary A.1 with its constants: bounds on the risk from the margins on the sample.
 
 The class is F = theta . x on unit vectors, |theta|_1 <= 1; the margin of F is |theta . x|.
 """

@@ -30,7 +30,7 @@ COUPONS, COUPON_SAMPLES = 21, 200
 """The number of coupons (inputs at which the models are tested), and the number of samples.
 
 A coupon of the coupon collector's problem is an input at which exactly one parameter makes F err.
-The parameters of the coupons lie in [-1, 1], at distances of gamma = 1/10.
+The parameters that belong to the coupons lie in [-1, 1], at distances of gamma = 1/10.
 """
 
 
@@ -59,7 +59,10 @@ def law(size: Size) -> np.ndarray:
 
 
 def points(key: Array, size: Size) -> Instance:
-    """Draw the points' angles (in a wider range for rare points), and each point's sample count."""
+    """Draw the angle of each point, from a wider range for rare points.
+
+    Draw also the number of times that each point is in the sample.
+    """
     a, b = jax.random.split(key)
     spread = np.append(np.full(size["points"] - len(RARE), 0.6), np.full(len(RARE), 1.2))
     angle = jax.random.uniform(a, spread.shape, minval=-1.0) * spread

@@ -175,9 +175,10 @@ THEOREM_31 = on_circuits(
 
 
 def _of_all_shapes(size: Size) -> Instance:
-    """Return circuits with different numbers of layers, from wide and shallow to narrow and deep.
+    """Return circuits with different numbers of layers.
 
-    In the first circuit, one gate is an AND gate, and all other gates are identity gates.
+    The first are wide and shallow, the last narrow and deep. In the first circuit, one gate is an
+    AND gate, and all other gates are identity gates.
     """
     gates, layers = gate_arrays(size), 1 + np.arange(5, 5 + size["circuits"]) % size["layers"]
     gates["operation"][0] = OPERATIONS.index("ID")

@@ -63,7 +63,7 @@ def _largest_deviation() -> float:
 
 
 WRONG = np.array([[0.0, 1.0], [1.0, 0.0]])
-"""The losses of two models on two points; each model is wrong on one point."""
+"""The losses of two models on two points. Each of the two models is wrong on one point."""
 
 
 def _with_coins(key: Array, size: Size) -> Instance:
@@ -86,7 +86,10 @@ def _pair(n: int) -> Array:
 
 
 def _with_pair(key: Array, size: Size) -> Instance:
-    """Draw n samples from the law on five points (`POINTS`), and n from the law on two points."""
+    """Draw n samples from the distribution on five points (`POINTS`).
+
+    Draw also n samples from the distribution on two points.
+    """
     laws = {"sample": jnp.asarray(POINTS), "pair": _pair(size["n"])}
     keys = jax.random.split(key)
     return {name: finite.draw(own, law, size["n"]) for own, (name, law) in zip(keys, laws.items())}
@@ -218,7 +221,10 @@ TAILS = Statement(
 
 @jax.jit
 def _on_sample(losses: Array, law: Array, sample: Array) -> list[Array]:
-    """Return the smallest risk, and risk and index of the sample's empirical risk minimiser."""
+    """Return the smallest risk.
+
+    Return also the risk and the index of the model with the least empirical risk on the sample.
+    """
     return [
         finite.classical_error(losses, law),
         finite.erm_risk(losses, losses, law, sample),

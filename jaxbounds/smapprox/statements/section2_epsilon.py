@@ -61,14 +61,17 @@ def _of_chosen(losses: Array, samples: Array) -> Array:
 
 @functools.cache
 def _chosen(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return all samples, and for each target the losses of each sample's risk minimiser."""
+    """Return all samples.
+
+    For each target, return the losses of the model with the least empirical risk on each sample.
+    """
     every = np.array(list(itertools.product(range(3), repeat=n)))
     with ensure_compile_time_eval():
         return every, [np.asarray(_of_chosen(_losses(target), every)) for target in TARGETS]
 
 
 def _missed(eta: Any, n: int) -> Any:
-    """Compute, for either target, the probability that the minimiser's risk exceeds 1/2."""
+    """Compute, for each target, the probability that the risk of the chosen model exceeds 1/2."""
     (every, chosen), points = _chosen(n), _law(eta)
     weights = points[every].prod(axis=1)
     return number(sum(weights @ (losses @ points > 0.5).astype(float) for losses in chosen)) / 2

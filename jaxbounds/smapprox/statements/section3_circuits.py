@@ -51,10 +51,10 @@ def gate_arrays(size: Size) -> Instance:
 
 
 def circuit_of(i: Instance, size: Size) -> Circuit:
-    """Build a circuit from the integers of `gate_arrays`; an integer may be too large.
+    """Build a circuit from the integers of `gate_arrays`.
 
-    The operation of a gate is its integer modulo 4. Each parent is an integer modulo the width of
-    the layer below.
+    The integers may exceed the ranges of operations and parents. The operation of a gate is its
+    integer modulo 4. Each parent is an integer modulo the width of the layer below.
     """
     layers, below = [], size["inputs"]
     for row in zip(*(np.asarray(i[name]) for name in WIRES)):

@@ -27,9 +27,10 @@ from jaxbounds.smapprox.statements.margin_cases import (
 def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
     """Return Lemma 3.3's F' = f_{q-1} o zeta_{q-2} o ... o f_1, and an upper bound on its margin.
 
-    If F' already errs at the given parameters, its margin is 0. If F' is right, the bound is the
-    norm of the row of weights and the bias that compute the output. A perturbation that makes the
-    output's row of weights and its bias zero gives F' = 0, and an output of 0 counts as an error.
+    If F' already errs at the given parameters, its margin is 0. If F' predicts correctly, the bound
+    is the norm of the row of weights and the bias that compute the output. A perturbation that
+    makes the output's row of weights and its bias zero gives F' = 0, and an output of 0 counts as
+    an error.
     """
     output = feedforward(params, x.astype(float))[1][-3, 0]
     row, bias = params["hidden"]["W"][-3, 0], params["hidden"]["b"][-3, 0]

@@ -62,7 +62,7 @@ ROUNDING = Statement(
 
 
 def _chain(i: Instance, size: Size) -> Sides:
-    """Perturb the factors of F(x) = w_d ... w_1 x - 0.5 until their product is one half."""
+    """Perturb the factors of F(x) = w_d ... w_1 x - 0.5 until their product is 1/2 (and F is 0)."""
     u, d = i["log_factors"], size["d"]
     delta = jnp.expm1(u - u.mean() - math.log(2) / d)
     root = math.sqrt(d)
