@@ -11,7 +11,8 @@ J. Trauger, A. Tewari: Sequence Length Independent Norm-Based Generalization Bou
   `attention_search` estimates
   the attention's complexity from below.
 - The module `masking` is about Section 5.
-- Section 6: `sparse_majority`, `majority_model`, `trends`, and the folder `experiments`.
+- Section 6 of the paper: `sparse_majority`, `majority_model`, `trends`, and the folder
+  `experiments`.
 - The module `comparisons` holds bounds from other papers.
 - The modules `extract_norms`, `network_bound` and `certificate` are about trained networks. The
   modules `parameters` and

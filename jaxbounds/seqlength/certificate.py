@@ -93,9 +93,8 @@ def generalization_bound(
 ) -> float:
     """Bound the generalization gap of all networks with this shape and with norms at most `norms`.
 
-    The bound holds for m samples. The bound holds with probability 1 - `delta` for one choice of
-    norms that does not depend on the data. The returned bound may exceed `loss_range`; it is not
-    clipped.
+    The bound holds for m samples. The bound holds with probability 1 - `delta` if the norms are
+    chosen independently of the data. The returned bound may exceed `loss_range`; it is not clipped.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

@@ -2,7 +2,7 @@
 
 The log(T) bound is by Edelman et al. and grows with the logarithm of the sequence length T. All
 bounds of the comparison hold for one class of networks. All bounds remove the outer matrices by the
-same argument (peeling), and chain covers in the same way. The bounds differ only in the covering
+same argument (peeling), and use the same chaining of covers. The bounds differ only in the covering
 number of the attention map x -> W_QK^T x. The comparison therefore shows the effect of the covering
 number alone.
 """
@@ -71,8 +71,8 @@ class Setting:
 def theorem_bound(setting: Setting, /) -> float:
     """Compute the bound of the corrected Theorem 4.1, capped at the trivial value.
 
-    Lemma 3.6 gives the cover of W_QK, and Dudley's integral has the factor c = 12. The bound of the
-    corrected Theorem 4.1 is certified: a proof exists, with every constant explicit.
+    The cover of W_QK is that of Lemma 3.6, and Dudley's integral has the factor c = 12. The bound
+    of the corrected Theorem 4.1 is certified: There is a proof with every constant explicit.
     """
     s = setting
     C = lemma_3_6(s.B_QK * s.B_x, k=s.d, d=s.d)
@@ -90,8 +90,9 @@ def _bound(setting: Setting, covering: LogCovering, **sharpenings: float) -> flo
 def sharpened_bound(setting: Setting, /) -> float:
     """Compute this library's sharpened bound, which is certified.
 
-    The bound uses Lemma 3.6 with an exact count of the cover's members, and the Lipschitz constant
-    1 of softmax. The sharpened bound also uses chaining, and Massart's lemma for uniform attention.
+    The sharpened bound uses Lemma 3.6 with an exact count of the cover's members, and the Lipschitz
+    constant 1 of softmax. The sharpened bound also uses chaining, and Massart's lemma for uniform
+    attention.
     """
     s = setting
     covering = at_scale(lemma_3_6_sharp, s.B_QK * s.B_x, k=s.d, d=s.d)

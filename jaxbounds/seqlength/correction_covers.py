@@ -16,10 +16,10 @@ the class does not increase F(W - V), because W is in the class. At the start F(
 q B, so there are at most q x^2 corrections.
 
 The code has one letter for each correction. The letter names a row, a point, a sign and the row's
-level. A corrected row has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 for a corrected row j, and
-the row's level l_j is at most ceil(log_q(q x^2)). The letters of the code determine the matrix V at
-which the algorithm stops, and this V is in the class. The cover is therefore internal and strict,
-and
+level. A row that the algorithm corrects has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 for a
+corrected row j, and the row's level l_j is at most ceil(log_q(q x^2)). The letters of the code
+determine the matrix V at which the algorithm stops, and this V is in the class. The cover is
+therefore internal and strict, and
 
     ln N <= floor(q x^2) ln(2 k N (ceil(log_q(q x^2)) + 1) + 1).
 """
@@ -49,9 +49,9 @@ class Letter(NamedTuple):
 def project_rows(V: Matrix, weights: Float[np.ndarray, " k"], B: float, /) -> Matrix:
     """Project V onto {||V^T||_{2,1} <= B}; distances are measured by sum_j ||v_j||^2 / weights_j.
 
-    The projection shortens row j by t weights_j, or to zero. The argument `weights` holds
-    weights_j, the weight of row j. The number t >= 0 is the least at which the result is in the
-    class.
+    The projection subtracts t weights_j from the length of row j, or makes the row zero. The
+    argument `weights` holds weights_j, the weight of row j. The number t >= 0 is the least at which
+    the result is in the class.
     """
     lengths = np.linalg.norm(V, axis=1)
     if lengths.sum() <= B:

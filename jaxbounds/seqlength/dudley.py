@@ -31,9 +31,9 @@ def staircase_dudley(
     """Minimise `near` delta + `far` int_delta^B sqrt(ln N / m) over delta, exactly.
 
     For a step function N, the objective is piecewise linear in delta. The minimum of the objective
-    is therefore at 0, at B, or at a radius where the covering number N jumps. `near=4, far=12`
-    gives the smaller of this module's two certified bounds. `near=far=12` gives the paper's bound
-    with c = 12.
+    is therefore at delta = 0, at delta = B, or at a radius at which the covering number N jumps.
+    `near=4, far=12` gives the smaller of this module's two certified bounds. `near=far=12` gives
+    the paper's bound with c = 12.
 
     Raises:
         Refused: if m < 1 or B is negative or not finite.
@@ -136,7 +136,7 @@ def dudley(
 
 
 def one_scale(log_covering: LogCovering, m: int, B: float, /, *, points: int = 400) -> float:
-    """Minimise delta + B sqrt(2 ln N(delta) / m) over delta: one cover with Massart's lemma.
+    """Minimise delta + B sqrt(2 ln N(delta) / m) over delta (one cover and Massart's lemma).
 
     The computed bound is at most B. The value is certified, because members of an internal cover
     have values in [-B, B].

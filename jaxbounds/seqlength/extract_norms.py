@@ -1,10 +1,10 @@
 """Convert a trained Flax Transformer block to a network that the bounds cover.
 
-The module folds biases into weights. The conversion turns the bias of the queries into a constant
-coordinate of the CLS token. A key bias shifts all scores of a head equally, so the module drops it.
-The conversion combines the value and output biases into a single offset. The conversion multiplies
-the attention map by the factor 1 / sqrt(d_k). The module refuses every other parameter; the error
-names the parameter.
+The conversion removes the biases: it includes them in the weights. The conversion turns the bias of
+the queries into a constant coordinate of the CLS token. The bias of the keys shifts all scores of a
+head equally and has no effect, so the module ignores it. The conversion combines the value and
+output biases into a single offset. The conversion multiplies the attention map by the factor 1 /
+sqrt(d_k). The module refuses every other parameter; the error names the parameter.
 """
 
 import math
@@ -34,7 +34,10 @@ ACTIVATIONS: Mapping[str, ActivationFact] = {
 
 
 class Dense(NamedTuple):
-    """A dense layer: sigma(input) @ kernel + bias; `activation` names sigma."""
+    """A dense layer computes sigma(input) @ kernel + bias.
+
+    The field `activation` is the name of sigma.
+    """
 
     kernel: Float[np.ndarray, "inputs outputs"]
     bias: Float[np.ndarray, "outputs"]

@@ -41,8 +41,8 @@ def generalization_gap(
 
     L_D is the expected loss and L_S the mean loss on the sample. The bound on the generalization
     gap is 2 `lipschitz` Rad plus the tail. The hypotheses of the class have scalar outputs. The
-    loss has values in [-c, c] and is `lipschitz`-Lipschitz in the output. `sharp=False` uses the
-    printed tail. All constants are explicit; no O(.) hides any of them.
+    loss has values in [-c, c] and is `lipschitz`-Lipschitz in the output. The option `sharp=False`
+    uses the printed tail. All constants are explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

@@ -3,8 +3,9 @@
 The argument x of every function in this module is B_w B_x / epsilon, where epsilon is the radius of
 the cover. Each function computes on the host in float64, or in JAX if x or a dimension is a traced
 value. The docstring of a function names the norms that B_w and B_x bound. If the log size is C /
-epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value at x = B_w B_x. The function
-`at_scale` turns a bound into a function of epsilon, which Dudley's integral needs.
+epsilon^2, as in Theorem 4.1 and Corollary 4.2.1, then C is the value of the function at x = B_w
+B_x. The function `at_scale` turns a bound into a function of epsilon, which Dudley's integral
+needs.
 """
 
 import math
@@ -138,10 +139,10 @@ def lemma_3_5_sharp(x: ArrayLike, /, *, k: Count, points: Count) -> Values | Arr
 def packing_of_points(x: ArrayLike, /, *, points: Count) -> Values | Array:
     """Compute ln(2^s C(N, s)), s = floor(x^2 / 4), a lower bound on covers of maps with one row.
 
-    Every cover of one-row maps on N <= d orthonormal points (B_x = 1, x = B_w / epsilon) has at
-    least this log size. The rows of the packing are (B_w / sqrt s) times a sum of s signed points.
-    Two such rows differ by B_w / sqrt s >= 2 epsilon at some point. Every open ball of radius
-    epsilon therefore contains at most one of the constructed rows.
+    Every cover of maps with one row on N <= d orthonormal points (B_x = 1, x = B_w / epsilon) has
+    at least the computed log size. The rows of the packing are (B_w / sqrt s) times a sum of s
+    signed points. Two such rows differ by B_w / sqrt s >= 2 epsilon at some point. Every open ball
+    of radius epsilon therefore contains at most one of the constructed rows.
     """
     scale, xp = _checked(x, points=points), array_module(x, points)
     log_gamma: Any = jax.scipy.special.gammaln if traced(x, points) else scipy.special.gammaln
@@ -194,11 +195,12 @@ def volumetric(x: ArrayLike, /, *, parameters: Count) -> Values | Array:
 
 
 def volumetric_lower_column(x: ArrayLike, /, *, k: Count) -> Values | Array:
-    """Compute k ln(max(x, 1)), a lower bound on the covers of {v e_1^T : ||v||_2 <= B_w}.
+    """Compute k ln(max(x, 1)), below the log size of any cover of {v e_1^T : ||v||_2 <= B_w}.
 
-    Every cover on the inputs of l_1 norm at most B_x has at least this log size, with x = B_w B_x /
-    epsilon. The class lies in {||W||_{2,1} <= B_w} with the paper's column norm. For large k, the
-    computed lower bound therefore exceeds the printed Lemma 3.4, x^2 ln(dk) (erratum E3).
+    Every cover on the inputs of l_1 norm at most B_x has at least the computed log size, with x =
+    B_w B_x / epsilon. All matrices of the class satisfy ||W||_{2,1} <= B_w with the paper's column
+    norm. For large k, the computed lower bound therefore exceeds the printed Lemma 3.4, x^2 ln(dk)
+    (erratum E3).
     """
     xp = array_module(x, k)
     return real(k) * xp.log(xp.maximum(_checked(x, k=k), 1.0))

@@ -5,8 +5,8 @@ linear map on the CLS token to two logits. The paper does not mention the ReLU a
 
 The output depends only on the CLS row, and the CLS row's query is equal for all sequences. For each
 head, a single vector u therefore gives the scores base @ u + bits (difference . u). If a are the
-attention weights, the mixed token is a @ base + (a . bits) difference. The short form needs no
-array of shape (n, T, d). At T = 200 it needs hundreds of times fewer operations.
+attention weights, the average of the tokens is a @ base + (a . bits) difference. The short form
+needs no array of shape (n, T, d). At T = 200 it needs hundreds of times fewer operations.
 """
 
 import math

@@ -107,7 +107,7 @@ def divide_scale(
     epsilon: ArrayLike,
     /,
 ) -> Budget:
-    """Divide epsilon among the terms so that the total log size is least (Lemma E.1).
+    """Divide epsilon among the terms so that the covers' total log size is least (Lemma E.1).
 
     The minimum of the total log size is gamma^3 / epsilon^2 with gamma = sum C_i^{1/3}
     beta_i^{2/3}. The minimiser is epsilon_i = (epsilon / gamma) (C_i / beta_i)^{1/3}. A term with
@@ -239,7 +239,7 @@ def terms_corrected(
 
 
 def _per_matrix(log_size: Callable[..., ArrayLike], B: ArrayLike, d: Count, k: Count) -> Constants:
-    """Compute C = log_size(B) for each of the shapes of w, W_c^T, W_v^T and W_QK."""
+    """Compute C = log_size(B) for the shape of each of the matrices w, W_c^T, W_v^T and W_QK."""
     shapes = ((1, d), (d, k), (k, d), (d, d))
     return Constants(*(log_size(B, k=outputs, d=inputs) for outputs, inputs in shapes))
 
@@ -264,8 +264,8 @@ def constants_F_0_1_corrected(B: ArrayLike, d: Count, k: Count, /) -> Constants:
     Every linear map of the network has ||.||_{1,infinity} at most B (Lemma 3.3). The paper's
     formula d B^2 ln(2k + 1) is the same for every matrix. The constant of W_c must be k B^2 ln(2d +
     1) (erratum E11). The constants hold only if tokens have l_1 norm at most 1 in every layer, for
-    example after a projection on the l_1 ball. For the l_2 ball of Theorem 4.2, C is too small by
-    the dimension of the map's inputs (erratum E18).
+    example after a projection on the l_1 ball. For inputs in the l_2 ball of Theorem 4.2, the
+    printed C is too small by the dimension of the map's inputs (erratum E18).
     """
     return _per_matrix(lemma_3_3, B, d, k)
 

@@ -71,7 +71,9 @@ def token_norms(X: Float[np.ndarray, "m T d"], cls: int, /) -> TokenNorms:
 
 
 def with_readout(network: AttentionNetwork, readout: np.ndarray, /) -> AttentionNetwork:
-    """Fold `readout` into the last layer, so that the network's one output is `readout` . outputs.
+    """Multiply the last layer by `readout`.
+
+    The network's single output is then `readout` . outputs.
 
     Raises:
         Refused: if there is no dense layer, or `readout` does not have one entry per output.

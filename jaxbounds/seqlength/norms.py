@@ -68,7 +68,7 @@ def project_entries_l1(W: Float[Array, "k d"], radius: float | Scalar, /) -> Flo
 
 
 def _dual_vector(x: Float[Array, "n"], p: float, /) -> Float[Array, "n"]:
-    """Return a v with ||v||_{p*} = 1 and v . x = ||x||_p; v = 0 if x = 0."""
+    """Return a dual vector v of x: ||v||_{p*} = 1 and v . x = ||x||_p. If x = 0, return 0."""
     if p == 1:
         return jnp.sign(x)
     if p == math.inf:

@@ -43,10 +43,10 @@ class Onset(NamedTuple):
     """The bounds of one theorem as functions of the sample size, and the bounds' trivial value.
 
     Attributes:
-        printed: a function that computes the paper's bound. If the paper prints O(.), the bound has
-            the constants of the paper's proof, and Dudley's constant c = 12.
+        printed: a function of the sample size: the paper's bound. If the paper prints O(.), the
+            bound has the constants of the paper's proof, and Dudley's constant c = 12.
         sharpened: a function of the sample size: the smallest of this library's certified bounds.
-        trivial: a value that the complexity never exceeds.
+        trivial: a trivial value that the complexity never exceeds.
     """
 
     printed: Bound
@@ -70,10 +70,10 @@ def _constant(terms: Terms) -> float:
 def onsets(setting: Setting, /, *, layers: int = 2, words: int = 10) -> dict[str, Onset]:
     """Return every main theorem's bounds as functions of the sample size.
 
-    All bounds have the same norms and dimensions. Norms that `setting` does not contain are 1; k =
-    d, and K = `words`. The bound that Theorem 4.2 prints is false (erratum E10). For Theorem 5.1,
-    the bound labelled as printed has the factor sqrt(K), but not the theorem's logarithms. The
-    sharpened bounds are certified.
+    All bounds have the same norms and dimensions. Norms that `setting` does not contain are 1; the
+    dimensions are k = d, and K = `words`. The bound that Theorem 4.2 prints is false (erratum E10).
+    For Theorem 5.1, the bound labelled as printed has the factor sqrt(K), but not the theorem's
+    logarithms. The sharpened bounds are certified.
     """
     return _onsets(setting, layers, words)
 

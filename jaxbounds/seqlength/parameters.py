@@ -16,7 +16,7 @@ from jaxbounds.networks.own_network import Leaves, Reason, holds, leaves_by_path
 
 
 class Layers(NamedTuple):
-    """A model's parameters, sorted into layers.
+    """The parameters of a model, sorted into attention layers, dense layers and other parameters.
 
     Attributes:
         attention: for each path, the four projections "query", "key", "value", "out". Each
@@ -99,7 +99,10 @@ def _attention(modules: Mapping[str, Leaves]) -> Iterator[tuple[str, dict[str, s
 
 
 def read_layers(tree: Any, /) -> Layers:
-    """Sort a model's parameters into layers; each other parameter becomes a reason for no bound."""
+    """Sort a model's parameters into layers.
+
+    For each parameter outside these layers, list a reason why no bound applies.
+    """
     reasons: list[Reason] = []
 
     def refuse(what: str, paths: list[str], change: str) -> None:

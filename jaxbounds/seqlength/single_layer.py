@@ -114,8 +114,8 @@ def attention_expectation_corrected(
 ) -> Values | Array:
     """Compute the corrected bound on E in closed form, without the constant c of Dudley's integral.
 
-    The result is at most B_inf. E is the Rademacher complexity of the attention class. E is at most
-    12 times the computed value (`dudley.CERTIFIED`).
+    The result is at most B_inf. The number E is the Rademacher complexity of the attention class. E
+    is at most 12 times the computed value (`dudley.CERTIFIED`).
     """
     return with_offset(*entropy_terms(B_x, C, m, d, softmax_constant=softmax_constant, B_inf=B_inf))
 
@@ -273,7 +273,7 @@ def attention_bound(
 
     The bound is the minimum of four numbers: the range B_inf, 12 times the minimum of Dudley's
     bound, a chaining bound, and the bound by a single cover with Massart's lemma. If `residual`
-    bounds |f_W - f_0| (see `residual_range`), the minimum has a further candidate. This bound adds
+    bounds |f_W - f_0| (see `residual_range`), the minimum includes a further bound. This bound adds
     Massart's bound for uniform attention f_0 to the least of the three bounds for f_W - f_0. All
     constants are explicit; no O(.) hides any of them.
 
@@ -300,7 +300,8 @@ def attention_bound(
 def residual_range(B_inf: ArrayLike, B_x: ArrayLike, B_u: ArrayLike, /) -> Any:
     """Compute 2 B_inf tanh(B_x B_u / 2) >= |f_W - f_0|, where ||W_QK^T x_cls||_2 <= B_u.
 
-    f_0 is uniform attention, W_QK = 0. If the arguments are floats, the result is a Python float.
+    The function f_0 is attention with W_QK = 0, which has equal weights on all tokens. If the
+    arguments are floats, the result is a Python float.
     """
     half: Any = B_x * B_u / 2.0
     return 2.0 * B_inf * (jnp.tanh(half) if isinstance(half, jax.Array) else math.tanh(half))

@@ -61,7 +61,7 @@ def sparsify(
     Args:
         vectors: the vectors V_i, as rows.
         weights: the numbers a_i >= 0; their sum gamma is at most 1.
-        k: the number k of random draws.
+        k: the number k of random choices.
         scale: the factor s in the approximation (s/k) sum k_i V_i.
         use_all: whether all k random choices choose one of the vectors and never zero; the
             approximation is then (s gamma/k) sum k_i V_i.

@@ -39,7 +39,7 @@ def trend(
 
     Args:
         x: the value of x (for example T or ln T) for each row of `values`.
-        values: the measured value of each run; a row has the runs at one x.
+        values: the measured values of all runs; each row contains the runs at one x.
         keep: a mask of the runs that count. The function ignores all other runs, and it omits a row
             in which no run counts.
         kind: the summary of the runs of one row, "mean" or "max".

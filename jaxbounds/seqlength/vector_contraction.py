@@ -10,9 +10,9 @@ proof with an explicit constant has three steps. The number R is the largest Rad
 of any scalar class F_s on any m points. All values of the functions f_s lie in [-B, B].
 
 1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: if more than m
-  points were shattered with margin g, then R >= g. Repeat each point q = floor(m / n) >= m / (2n)
-  times or once
-   more. The random signs of one point's copies add up to S with E|S| >= sqrt(q / 2) (Szarek). It
+  points were shattered with margin g, then R >= g. Repeat each point q times or q + 1 times, where
+  q = floor(m / n) >= m / (2n). The random signs of the copies of one point have a sum S with
+  E|S| >= sqrt(q / 2) (Szarek). It
    follows that m R >= n g sqrt(q / 2) >= (g / 2) sqrt(m n).
 2. Let M be a 2-separated set of functions from n points to b integer levels: any two functions of M
   differ by at least 2 at some point. Let M shatter at most d
@@ -21,10 +21,10 @@ of any scalar class F_s on any m points. All values of the functions f_s lie in 
    (b-1)(b-2) functions of M into pairs. In some p of these pairs, the two functions have the same
    two values u and v >= u + 2 at the same point x. In these pairs, p functions have the value u at
    x, and p functions have the value v. On the other n-1 points, each of these two sets is
-   2-separated. If both halves (the functions with u, the functions with v) shatter a set of these
-   points, all functions shatter this set and x. Each step therefore doubles the number of shattered
-   pairs (A, z) of points A and levels z. Each pair of functions shatters at least one pair (A, z),
-   and at most y pairs (A, z) exist.
+   2-separated. If both halves (the functions with u, the functions with v) shatter a set of other
+   points, all functions shatter this set together with x. Each step therefore doubles the number of
+   shattered pairs (A, z) of points A and levels z. Each pair of functions shatters at least one
+   pair (A, z), and at most y pairs (A, z) exist.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
    2-separated functions. Values become b = floor(4B / epsilon) + 1 levels. A threshold between two
    values is then at least epsilon / 4 from the values. The loss is 2-Lipschitz in l_infinity, so
@@ -49,9 +49,9 @@ def theorem_5_1_l2(scalar_rademachers: ArrayLike, /) -> Values | Array:
     """Compute 2 sum_s Rad(F_s), a bound on the cross entropy's Rademacher complexity.
 
     The factor 2 is the product of Maurer's factor sqrt 2 and the l_2 Lipschitz constant sqrt 2 of
-    the cross entropy. The sum over s runs over the last axis of the argument. The complexities are
-    taken on the sample itself; the bound holds for any K. All constants are explicit; no O(.) hides
-    any of them.
+    the cross entropy. The sum over s runs over the last axis of the argument. The argument contains
+    the complexities on the sample itself; the bound holds for any K. All constants are explicit; no
+    O(.) hides any of them.
     """
     xp = array_module(scalar_rademachers)
     return 2.0 * xp.sum(xp.asarray(scalar_rademachers, float), axis=-1)
@@ -132,10 +132,11 @@ def theorem_5_1_infinity(R: float, K: int, m: int, B: float, /) -> float:
 def terms_word_masking(terms: Terms, K: int, /) -> Terms:
     """List the pairs (C_i, beta_i) of Theorem 4.2 for the cross entropy of K scores.
 
-    The list has K covers of w, and every beta is doubled. The proof uses the inequality |CE(W g) -
-    CE(What ghat)| <= 2 max_s (|(w_s - what_s) . ghat| + ||w_s|| ||g - ghat||). Theorem 4.2 with
-    these pairs gives a bound without Theorem 5.1's factor sqrt(K) and without its logarithms. The
-    number K multiplies only the term of the read-out w.
+    The list for K scores contains K covers of w. Every beta_i in it is twice as large as for one
+    score. The proof uses the inequality |CE(W g) - CE(What ghat)| <= 2 max_s (|(w_s - what_s) .
+    ghat| + ||w_s|| ||g - ghat||). Theorem 4.2 with these pairs gives a bound without Theorem 5.1's
+    factor sqrt(K) and without its logarithms. The number K multiplies only the term of the read-out
+    w.
 
     Raises:
         Refused: if K < 2.

@@ -44,8 +44,8 @@ def balls_margin(
 ) -> Float[Array, ""]:
     """Compute the margin of a model F that errs exactly on a union of balls of parameters.
 
-    The margin is min_k (|theta - c_k| - r_k), or 0 inside a ball. Definition (2.1) says that the
-    margin is the distance to the parameters at which F errs. For every closed set of wrong
+    The margin is min_k (|theta - c_k| - r_k), or 0 if theta is inside a ball. Definition (2.1) says
+    that the margin is the distance to the parameters at which F errs. For every closed set of wrong
     parameters, unions of balls converge to this set. A statement that holds for unions of balls at
     every p and k therefore holds for every F.
     """

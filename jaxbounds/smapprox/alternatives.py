@@ -1,8 +1,8 @@
 """Two alternatives of Section 3 with constants: bounds by VC dimension and by products of norms.
 
-Both bounds are from the literature. The bound by VC dimension depends on the number of parameters.
-The bound by norms depends on the product of the layers' norms, and this product grows with the
-depth.
+Both bounds are known from the literature. The bound by VC dimension depends on the number of
+parameters. The bound by norms depends on the product of the layers' norms, and this product grows
+with the depth.
 """
 
 import math
@@ -86,9 +86,9 @@ def norm_product_log_samples(
 
     The output margin is 1. Golowich, Rakhlin, Shamir (2018, Theorem 1) prove Rad <= radius (sqrt(2
     L log 2) + 1) prod |W_i|_F / sqrt n for L layers without biases. The function includes a layer's
-    bias b in the layer's weight matrix, as [W b; 0 1]. The inputs are (x, 1), with norm at most
-    `radius`. The function returns log n because n itself would overflow. All constants are
-    explicit; no O(.) hides any of them.
+    bias b in the layer's weight matrix, as [W b; 0 1]. The inputs of the network are (x, 1), with
+    norm at most `radius`. The function returns log n because n itself would overflow. All constants
+    are explicit; no O(.) hides any of them.
     """
     L = len(weights)
     squares = [np.sum(np.square(W)) + np.sum(np.square(b)) for W, b in zip(weights, biases)]

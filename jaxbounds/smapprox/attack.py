@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int
 from jaxbounds.ground.exceptions import Refused
 
 PROBES = (1.0, 0.7, 0.4)
-"""Before the bisection of a ray, the search tries these radii.
+"""The search tries the radii in this list before the bisection of a ray.
 
 The attack tries multiples of the smallest known radius that flips the decision.
 """
@@ -54,7 +54,8 @@ class OnRay(NamedTuple):
     """The result of the search on one ray, that is along one direction of perturbations.
 
     Attributes:
-        radius: the smallest radius found at which the decision flips; inf if no probe flips it.
+        radius: the smallest radius at which a tried perturbation flips the decision; inf if none
+            flips the decision.
         perturbation: the perturbation with norm `radius`, as a flat array; it is zero if no tried
             perturbation changes the output's sign.
         signed_output: the signed output at this perturbation, or at the first tried perturbation if
@@ -73,11 +74,11 @@ def along_ray(
     best: Float[Array, ""],
     /,
 ) -> OnRay:
-    """Probe a ray at radii up to `best`, and bisect below the least radius that flips the decision.
+    """Test perturbations along a ray at radii up to `best`.
 
-    The network's decision may flip more than once along a ray of perturbations, so the function
-    tests several points of the ray. A single loop does both the probing and the bisection, so JAX
-    compiles the network only once.
+    Then bisect below the least radius that flips the decision. The network's decision may flip more
+    than once along a ray of perturbations, so the function tests several points of the ray. A
+    single loop does both the probing and the bisection, so JAX compiles the network only once.
     """
     unit = direction / jnp.maximum(jnp.linalg.norm(direction), 1e-300)
     probes = best * jnp.array(PROBES, theta.dtype)
@@ -110,11 +111,11 @@ def try_rays(
     largest: float,
     /,
 ) -> tuple[Float[Array, ""], Float[Array, "p"], Int[Array, ""]]:
-    """Return the smallest radius at which a ray flips the decision, the perturbation and the ray.
+    """Return the smallest radius at which a perturbation along a ray flips the decision.
 
-    The function is pure and works on flat parameters. The third result is the index of the ray on
-    which the perturbation lies. If no ray flips the decision within `largest`, the radius is inf,
-    the perturbation zero and the index -1.
+    Return also this perturbation and the ray's index. The function is pure, and its parameters are
+    a flat array. The third result is the index of the ray on which the perturbation lies. If no ray
+    flips the decision within `largest`, the radius is inf, the perturbation zero and the index -1.
     """
 
     def visit(carry: Any, ray: Any) -> Any:
@@ -175,8 +176,9 @@ def margin_upper(
             mask.
         data: further arguments of `signed_output` and `surrogate`, for example an input and its
             label.
-        starts: further perturbations to try, for example those found at other depths. The search
-            tries these perturbations after the blocks of parameters.
+        starts: further perturbations to try, for example the perturbations that a search found at
+            other depths. The search tries the perturbations `starts` after the blocks of
+            parameters.
         refinements: the number of refinements, which move along the decision boundary from the best
             perturbation.
         largest: the largest norm of a perturbation that the search tries.
@@ -255,7 +257,8 @@ def recertify(
 def blocks_by_layer(params: Any, layered: Callable[[tuple], bool], /) -> list:
     """Return 0/1 masks: one for all parameters, one for each leaf, and one for each layer.
 
-    A layer's mask selects the layer in all leaves that stack layers on their leading axis.
+    The mask of a layer is 1 on the layer's entries, in all leaves whose leading axis runs over the
+    layers.
 
     Args:
         params: the parameters, a pytree.

@@ -82,7 +82,10 @@ class Radii(NamedTuple):
 
 
 def perturbation_radii(c: NiceConstants, /) -> Radii:
-    """Compute the right sides of (D.6), (D.7), (D.8); the least of them is Theorem D.6's bound."""
+    """Compute the right sides of (D.6), (D.7) and (D.8).
+
+    The least of them is Theorem D.6's bound.
+    """
     t = theorem_d6_terms(c)
     part = lambda *names: min(t[name] for name in names)
     return Radii(
@@ -153,7 +156,7 @@ def best_over_trust(
 def circuit_constants(
     params: Any, states: Float[np.ndarray, "n d w"], correction: Correction, /
 ) -> Callable[[float], NiceConstants]:
-    """Return the constants of a compiled, corrected circuit on the inputs with these hidden states.
+    """Return the constants of a compiled, corrected circuit for inputs with these hidden states.
 
     Here f_i is the two ReLU layers of Lemma B.1, f_q is the head, and zeta_i is the correction
     after f_i. A layer f = f_i satisfies f(h, theta') - f(h, theta) = W2 (a' - a) + dW2 a' + db2

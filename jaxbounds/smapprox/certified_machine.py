@@ -3,8 +3,8 @@
 Condition D.3 fails for hard-max layers with ties, because a perturbation can decide the tie for
 either key, and then the output jumps. This module bounds only the quantity that Lemma D.8 uses. It
 is the distance between two outputs: of the layer at perturbed parameters and a nearby input, and of
-the unperturbed layer at the exact input. A perturbation that breaks a tie does not change this
-distance, because tied keys have equal values at the exact input.
+the unperturbed layer at the exact input. A perturbation that decides a tie does not change the
+bounded distance, because tied keys have equal values at the exact input.
 """
 
 import math
@@ -77,11 +77,12 @@ def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float,
 
     The perturbation of the parameters has a norm of at most r.
 
-    If the slack is not negative, the layer tolerates the perturbation. eta (`state_error`) bounds
-    the error of a corrected state whose correction is perturbed. K and mu are the layer's Lipschitz
-    constants in its parameters and in its state. The layer's output error K r + mu eta must stay
-    within the correction's radius. Two different attention scores in a decoder or an encoder differ
-    by at least 1, and a perturbation must not change their order.
+    If the slack is not negative, the layer tolerates the perturbation. The number eta
+    (`state_error`) bounds the error of a corrected state whose correction is perturbed. The numbers
+    K and mu are the layer's Lipschitz constants in its parameters and in its state. The layer's
+    output error K r + mu eta must stay within the correction's radius. Two different attention
+    scores in a decoder or an encoder differ by at least 1, and a perturbation must not change their
+    order.
     """
     one = lambda v: math.hypot(v, 1.0)
     lam, eta = state_norm(bits), state_error(bits, slope, radius, r)
@@ -110,7 +111,7 @@ def slack(norms: LayerNorms, bits: float, slope: float, radius: float, r: float,
 
 
 def state_error(bits: float, slope: float, radius: float, r: float, /) -> float:
-    """Bound the error eta of a corrected state whose correction has a perturbation of norm r."""
+    """Bound the error eta of a corrected state if the correction has a perturbation of norm r."""
     most = state_norm(bits) + radius
     first = 2 * slope**2 * (most**2 + 1)
     return r * math.sqrt(first + (math.sqrt(2) * most + r * math.hypot(most, 1)) ** 2 + 1)
@@ -140,9 +141,10 @@ def norms_by_counts(states: float, symbols: float, bits: float, /) -> list[Layer
     in the layer that computes the carries of the addition. For the halves of the XOR, the largest
     row sum and the largest column sum are 3. In all layers except these, the row sums and column
     sums of |W1| are smaller. Layers with attention do not use their feed-forward part, except for
-    copying coordinates. The query and key matrices of these layers are twice a partial permutation;
-    the value matrices are a partial permutation. The null keys have norms of at most 2 w_pos - 1 in
-    the decoder and w_pos - 1 in the encoder. All constants are explicit; no O(.) hides any of them.
+    copying coordinates. In the layers with attention, the query and key matrices are twice a
+    partial permutation; the value matrices are a partial permutation. The null keys have norms of
+    at most 2 w_pos - 1 in the decoder and w_pos - 1 in the encoder. All constants are explicit; no
+    O(.) hides any of them.
     """
     content = math.sqrt(max(3.0 * states * symbols, bits * (2.0 * bits - 1.0), 9.0))
     computes = LayerNorms(content, 0.0, 0.0, 0.0, 0.0, 0.0, attends=False)

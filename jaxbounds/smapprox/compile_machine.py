@@ -90,9 +90,7 @@ class Compiled:
         return read(self.params, self.layout, self.correction, T=self.T)
 
     def _targets(self, start: int, stop: int) -> tuple[int, ...]:
-        """Return the coordinates that decoder values can change in the layers `start` to `stop` -
-        1.
-        """
+        """Return the coordinates that decoder values change in the layers `start` to `stop` - 1."""
         maps = [layer.dec for layer in self.layers[start:stop]]
         changed = [np.any(p["Wv"], axis=1) | (p["bv"] != 0) for p in maps]
         return tuple(np.flatnonzero(np.any(changed, axis=0)).tolist())

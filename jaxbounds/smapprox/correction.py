@@ -4,7 +4,7 @@ The network applies a correction after each layer whose intended output lies in 
 
     zeta(h) = slope relu(h - low) - slope relu(h - high) = clip(slope (h - low), 0, 1).
 
-The correction returns the intended output if every coordinate is off by at most `radius`.
+The correction returns the intended output if the error of every coordinate is at most `radius`.
 """
 
 from dataclasses import dataclass

@@ -62,8 +62,8 @@ def encode(
     The arrays are float64 NumPy arrays; `execute` casts them to the precision of the run.
 
     Raises:
-        Refused: if a word has an unknown symbol or is longer than T or `length`, or if the machine
-            leaves its one-way tape (goes left of cell 1).
+        Refused: if a word has an unknown symbol, if it is longer than T or `length`, or if the
+            machine goes left of cell 1 on a one-way tape.
     """
     machine, layout, T = compiled.machine, compiled.layout, compiled.T
     longest = max((len(word) for word in words), default=0)
@@ -162,7 +162,7 @@ def execute(
         attention: the attention rule, hard-max (the paper's) or softmax.
         inverse_temperature: the inverse temperature of softmax attention; see
             `softmax.inverse_temperature`.
-        record: whether to return hidden states, scores and attention weights too.
+        record: whether to return also the hidden states, the scores and the attention weights.
         params: weights that replace the compiled weights, for example perturbed weights. A run with
             these options computes both attentions in every layer, even attentions with zero
             compiled weights.
@@ -234,7 +234,7 @@ def exact_states(
 
 
 def simulated(compiled: Compiled, words: Sequence[Sequence[str]], /) -> Decoded:
-    """Return the expected output of the network on these words, from the step simulator."""
+    """Simulate the machine on these words, and return the output that the network should have."""
     traces = [simulate(compiled.machine, word, compiled.T) for word in words]
     verdicts = {"accept": 1.0, "reject": -1.0, "undecided": 0.0}
     stack = lambda name: np.stack([getattr(trace, name) for trace in traces])

@@ -112,8 +112,8 @@ def uniform_deviation_bound_sharpened(
 ) -> float | Array:
     """Compute (A.1) with McDiarmid's own constant: 2 Rad + sqrt(log(2/delta)/(2n)).
 
-    sup (L - L-hat) and sup (L-hat - L) each exceed their bound with probability at most delta/2. A
-    change of one example changes each supremum by at most 1/n.
+    Each of sup (L - L-hat) and sup (L-hat - L) exceeds its bound with probability at most delta/2.
+    A change of one example changes each supremum by at most 1/n.
     """
     return 2.0 * rademacher + math.sqrt(math.log(2.0 / delta) / (2 * n))
 

@@ -66,8 +66,8 @@ def l1_log_covering(
     and there are C(2p + K - 1, K) <= (2p)^K such means. The distance of some scaled mean c V-bar
     from theta is less than r if K = floor((scale - 1)^2) + 1. This K is at most scale^2, so the
     cover's size N satisfies log N <= scale^2 log 2p. If the volume bound p log(1 + 2 scale) is
-    smaller, the function returns the volume bound. One ball is enough for scale < 1. Covers are
-    strict: all distances are < r. All constants are explicit; no O(.) hides any of them.
+    smaller, the function returns the volume bound. For scale < 1, a single ball covers the set.
+    Covers are strict: all distances are < r. All constants are explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if scale or p is not positive. The other bounds of this module also refuse
@@ -114,10 +114,10 @@ def erm_risk(rademacher: float, n: float, /, *, delta: float = 0.01) -> float:
 
     The bound holds with probability 1 - delta.
 
-    The bound is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints the larger term 4 Rad
-    instead of 2 Rad. The factor 2 suffices: L(F-hat) - L(F*) depends only on the one-sided supremum
-    of L - L-hat, and on L-hat - L of the single model F*. All constants are explicit; no O(.) hides
-    any of them.
+    The bound on the risk is 2 Rad + 2 sqrt(log(2/delta) / (2n)). Proposition 2.3 prints the larger
+    term 4 Rad instead of 2 Rad. The factor 2 suffices: L(F-hat) - L(F*) depends only on the
+    one-sided supremum of L - L-hat, and on L-hat - L of the single model F*. All constants are
+    explicit; no O(.) hides any of them.
     """
     _positive(n=n, delta=delta)
     return 2.0 * rademacher + math.sqrt(2.0 * math.log(2.0 / delta) / n)
@@ -159,12 +159,12 @@ def chained_sample_complexity(
 def risk_from_cover(fraction: float, log_size: float, n: float, /, *, delta: float) -> float:
     """Bound a risk by the P > q that solves n kl(q, P) = log_size + log(1/delta).
 
-    Here q is the argument `fraction`. Consider exp(log_size) events. Every event that contains at
-    most a fraction q = `fraction` of the samples has a probability of at most P. This bound holds
-    for all events at once with probability 1 - delta. Proof: If an event has probability P >= q,
-    Chernoff's bound gives Pr(at most q n samples are in the event) <= exp(-n kl(q, P)). For q = 0
-    the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All constants are
-    explicit; no O(.) hides any of them.
+    Here q is the argument `fraction`. Consider a set of exp(log_size) events. Every event that
+    contains at most a fraction q = `fraction` of the samples has a probability of at most P. This
+    bound holds for all events at once with probability 1 - delta. Proof: If an event has
+    probability P >= q, Chernoff's bound gives Pr(at most q n samples are in the event) <= exp(-n
+    kl(q, P)). For q = 0 the bound is an equality: P = 1 - exp(-(log_size + log(1/delta)) / n). All
+    constants are explicit; no O(.) hides any of them.
     """
     _positive(n=n, delta=delta)
     allowed = (log_size - math.log(delta)) / n
@@ -191,11 +191,11 @@ def realizable_sample_complexity(
 
     The number of samples is n = (log N + log(1/delta)) / log(1/(1-epsilon)), where N is the size of
     a gamma/2 cover. The order of n is alpha^2 log p / (gamma^2 epsilon). Proof: let theta have
-    margin gamma on all samples, and let theta' in the cover be nearer than gamma/2 to theta. Then
-    rho(theta') > gamma/2 on all samples. The margin rho(theta') is below gamma/2 at all inputs at
-    which theta errs. If the event rho(theta') < gamma/2 has a probability above epsilon, all n
-    samples miss this event with a probability below (1-epsilon)^n. All constants are explicit; no
-    O(.) hides any of them.
+    margin gamma on all samples, and let theta' be a member of the cover at distance less than
+    gamma/2 from theta. Then rho(theta') > gamma/2 on all samples. The margin rho(theta') is below
+    gamma/2 at all inputs at which theta errs. If the event rho(theta') < gamma/2 has a probability
+    above epsilon, all n samples miss this event with a probability below (1-epsilon)^n. All
+    constants are explicit; no O(.) hides any of them.
     """
     _positive(alpha=alpha, gamma=gamma, epsilon=epsilon, delta=delta)
     log_size = float(l1_log_covering(2.0 * alpha / gamma, p))
@@ -207,10 +207,10 @@ def margin_profile_bound(
 ) -> float:
     """Bound E l_0-1 from the margins on the samples, for all theta, with probability 1 - delta.
 
-    The bound is the least `risk_from_cover` over gamma_k = alpha 2^{-k/2}. For each k, the bound
-    uses a gamma_k/2 cover, the fraction of margins below gamma_k, and delta / (`WEIGHT` (1
-    + |k|)^2). A sample on which theta errs is allowed and has margin 0. Certified lower bounds may
-    replace the margins. All constants are explicit; no O(.) hides any of them.
+    The bound is the minimum of `risk_from_cover` over gamma_k = alpha 2^{-k/2}. For each k, the
+    bound uses a gamma_k/2 cover, the fraction of margins below gamma_k, and delta / (`WEIGHT`
+    (1 + |k|)^2). A sample on which theta errs is allowed and has margin 0. Certified lower bounds
+    may replace the margins. All constants are explicit; no O(.) hides any of them.
     """
     margins = np.sort(np.asarray(margins, float))
     n = len(margins)

@@ -1,9 +1,10 @@
 """The layers of Appendix C, each as weights on a `Layout` (Lemmas C.1-C.8).
 
 Every function of this module returns a list of layers, in the order in which the network applies
-them. If a coordinate's row of W1 is zero, the layer sets the coordinate to zero. The method `keep`
-makes the layer copy coordinates, and the method `row` makes the layer compute one coordinate.
-Attention values are added to the state, so their target coordinates are zero before the layer.
+them. If a coordinate's row of W1 is zero, the layer's output has a zero in this coordinate. The
+method `keep` makes the layer copy coordinates, and the method `row` makes the layer compute one
+coordinate. The attention adds its values to the state. The coordinates that receive values are
+therefore zero before the layer.
 """
 
 from dataclasses import dataclass, field
@@ -70,7 +71,7 @@ class Layer:
         return self
 
     def row(self, target: int, terms: dict[int, float], bias: float = 0.0) -> "Layer":
-        """Compute target = relu(sum of weight * source + bias).
+        """Make the layer compute the coordinate target = relu(sum of weight * source + bias).
 
         This row of weights replaces the target's former row.
         """
@@ -97,10 +98,11 @@ class Layer:
 
 
 def transition(layout: Layout, machine: TuringMachine, start: str, /) -> list[Layer]:
-    """Build the two ReLU layers of Lemma C.1: next state, written symbol and move of the head.
+    """Build the two ReLU layers of Lemma C.1.
 
-    The argument `start` is the extra state of timestep 0. In the extra state the network reads any
-    symbol, changes to the machine's initial state, writes a blank and moves to cell 1.
+    They compute the next state, the written symbol and the head's move. The argument `start` is the
+    extra state of timestep 0. In the extra state the network reads any symbol, changes to the
+    machine's initial state, writes a blank and moves to cell 1.
     """
     first = Layer("C.1 pair", "za = one-hot of (state, symbol read)", layout).keep("pos1", "pos2")
     second = Layer("C.1 act", "st = next state, sym2 = symbol written, scr4 = move", layout)
@@ -124,8 +126,8 @@ def ripple_adder(layout: Layout, /) -> list[Layer]:
     """Build Lemma C.2 as in the paper: subtract the left bit, then add the right bit, bit by bit.
 
     The XOR of a bit b and a carry c is relu(b - c) + relu(c - b); the next layer adds the two
-    terms. The adder does not use b + c, because b + c can be 2, and a correction rounds every value
-    to 0 or 1. The adder has 2 w_pos + 1 layers.
+    terms. The adder does not compute b + c, because b + c can be 2, and a correction rounds every
+    value to 0 or 1. The adder has 2 w_pos + 1 layers.
     """
     wp, bit = layout.bits, layout.low_bit
     left, right = layout.at("scr4", "left"), layout.at("scr4", "right")

@@ -4,7 +4,7 @@ The paper's groups are:
 
 - st: the state of the machine;
 - sym1 and sym2: the symbol read and the symbol written;
-- pos1: the timestep;
+- pos1: the number of the timestep;
 - pos2 and pos3: the head's position before and after the move;
 - scr1..scr4: four groups of scratch space for intermediate results;
 

@@ -1,15 +1,15 @@
 """Run a compiled network by its structure: by small products, and by look-ups for hard attention.
 
-The result of `run` equals the result of `transformer.run` with the dense weights. The products of
-weights and states omit only zero weights. Each attention head finds a position by comparing its
-binary code with the codes of all positions. All search layers look for the last visit to a cell, so
-the run stores a single table of last visits. The table holds, for each cell, the last step at which
-the head was on the cell. Some key has the leading timestep bits p if and only if the last visit's
-timestep has the leading bits p. No key with these bits exists if the last visit's leading bits are
-smaller. If the last visit's leading bits are larger than p, the table cannot decide whether the key
-exists. If the table cannot decide or a position code is not binary, `certain` is false in the
-result. The dense network must then run the word. The last axis of each array of the look-ups has
-one entry for each word.
+The result of `run` equals the result of `transformer.run` with the dense weights. The look-ups omit
+only products with zero weights. Each attention head finds a position by comparing its binary code
+with the codes of all positions. All search layers look for the last visit to a cell, so the run
+stores a single table of last visits. The table holds, for each cell, the last step at which the
+head was on the cell. Some key has the leading timestep bits p if and only if the last visit's
+timestep has the leading bits p. If the last visit's leading bits are smaller than p, no key with
+the leading bits p exists. If the last visit's leading bits are larger than p, the table cannot
+decide whether the key exists. If the table cannot decide or a position code is not binary,
+`certain` is false in the result. The dense network must then run the word. The last axis of each
+array of the look-ups has one entry for each word.
 """
 
 import math
@@ -40,7 +40,7 @@ POSITIONS = ("pos1", "pos2", "pos3", "scr3")
 BINARY_WITHIN = 1e-3
 """A coordinate counts as a binary position bit if its distance from 0 or 1 is at most this number.
 
-A larger distance accepts more states.
+A larger distance lets more states count as binary.
 
 The distance is measured in units of a bit's value. Distinct scores differ by at least 1. Deviations
 of the bits below this distance therefore do not change the order of scores.
@@ -76,10 +76,11 @@ def number(bits: Float[Array, "b *n"], /) -> tuple[Int[Array, "*n"], Bool[Array,
 def matches(
     look_up: LookUp, bits: int, h: State, last: Int[Array, "*n"], /
 ) -> tuple[Bool[Array, "*n"], Bool[Array, "*n"]]:
-    """Tell whether some past step matches a look-up, and whether the last visit decides this.
+    """Tell whether some past step matches a look-up.
 
-    `last` is the step of the last visit to the wanted cell, 0 if there was no visit. Timesteps have
-    the binary codes of `bits` bits.
+    Tell also whether the step of the last visit is enough to decide this. The argument `last` is
+    the step of the last visit to the wanted cell. It is 0 if there was no visit. Timesteps have the
+    binary codes of `bits` bits.
     """
     asked, binary = jnp.zeros_like(last), jnp.ones(last.shape, bool)
     if look_up.known:
@@ -92,7 +93,10 @@ def matches(
 def input_table(
     structure: Structure, params: Any, tokens: Float[Array, "n m na"], present: Array, /
 ) -> tuple[Float[Array, "m1 na n"], Bool[Array, "m1 n"]]:
-    """Return each cell's embedded symbol, and a mask of cells with a symbol; cell 0 is empty."""
+    """Return each cell's embedded symbol, and a mask of the cells that hold a symbol.
+
+    Cell 0 holds none.
+    """
     at = structure.layout.groups["sym1"]
     embedded = jnp.moveaxis(tokens @ params["embedding"][at.start : at.stop].T, 0, -1)
     return jnp.pad(embedded, ((1, 0), (0, 0), (0, 0))), jnp.pad(present.T, ((1, 0), (0, 0)))
@@ -185,8 +189,9 @@ def run(
 
     Args:
         structure: the structure of the network's weights, as `structure.read` returns it.
-        params: weights of the dense network. Weights that do not compute positions may differ from
-            the compiled weights. `structure` alone decides which keys the attentions choose.
+        params: weights of the dense network. Weights that take no part in computing positions may
+            differ from the compiled weights. Only the argument `structure` decides which keys the
+            attentions choose.
         tokens: one-hot input symbols, padded to one length.
         present: whether each symbol is part of the word and not padding.
         T: the number of steps.

@@ -68,8 +68,8 @@ def from_json(text: str, /, *, name: str = "machine", missing: str = "error") ->
 def from_yaml(text: str, /, *, name: str = "machine", missing: str = "error") -> TuringMachine:
     """Read a machine from turingmachine.io's YAML (see `from_description`).
 
-    Scalars stay strings: a symbol 0 is "0". The function returns None for an empty value. A key of
-    a mapping may be a list, for example [0, 1].
+    Numbers in the file are read as strings: a symbol 0 is "0". The function returns None for an
+    empty value. A key of a mapping may be a list, for example [0, 1].
 
     Raises:
         Refused: if the text is not YAML, repeats a key, holds anything but mappings, lists and
@@ -132,11 +132,12 @@ def from_description(
 ) -> TuringMachine:
     """Build a machine from {"blank", "start state", "table"} and optional "accept", "reject".
 
-    The table maps a state to its row. The row of a state maps a symbol (or several: "0,1" or "[0,
-    1]") to "L" or "R", or to {"write": symbol, "L": next state}. Without "write", the symbol does
-    not change. Without a next state, the state does not change. States without an entry in the
-    table are terminal. A terminal state rejects if "reject" names the state, and accepts otherwise.
-    Without "reject", the states with the names reject, no and error reject.
+    The table is a dictionary from each state to its row of transitions. The row of a state maps a
+    symbol (or several: "0,1" or "[0, 1]") to "L" or "R", or to {"write": symbol, "L": next state}.
+    Without "write", the symbol does not change. Without a next state, the state does not change.
+    States without an entry in the table are terminal. A terminal state rejects if "reject" names
+    the state, and accepts otherwise. Without "reject", the states with the names reject, no and
+    error reject.
 
     The function refuses a next state that has no transitions of its own, as a probable typing
     error, unless one of three conditions holds. The next state has an entry in the table (empty for

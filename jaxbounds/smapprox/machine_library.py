@@ -18,7 +18,7 @@ class Example:
         steps: a function from m to an upper bound on the halting time for inputs of length at most
             m that halt.
         accepts: a function from a word to whether the machine accepts it, computed without a run of
-            the machine. None means that the machine reaches no verdict.
+            the machine. None means that the machine neither accepts nor rejects.
     """
 
     machine: TuringMachine

@@ -1,7 +1,8 @@
 """Turing machines (Section 4) and a step simulator that is independent of the networks.
 
-Cells are numbered from 1. The input occupies cells 1..m, and the head starts on cell 1. Terminal
-states loop and move right, because the paper's machine has no "stay".
+Cells are numbered from 1. The input occupies cells 1..m, and the head starts on cell 1. In terminal
+states the simulator keeps the state and moves right, because the paper's machine cannot stay on a
+cell.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,9 +1,9 @@
 """Sample sizes and generalization bounds from all-layer margins (Section 2.1, Appendix A).
 
 The paper does not state the absolute constants. In this module the absolute constants of the
-paper's bounds are arguments; their default is 1. The values therefore show the shape of a bound and
-are no certificates. Ratios of two values of a bound do not depend on the constants. Neither do the
-invariances of a bound.
+paper's bounds are arguments; their default is 1. The values therefore show how a bound depends on
+its arguments; they are no certificates. Ratios of two values of a bound do not depend on the
+constants. Neither do the invariances of a bound.
 """
 
 import math
@@ -33,7 +33,7 @@ def log_covering_number(
 def rademacher_bound(
     alpha: float, p: int, gamma: float, n: float, /, *, constant: float = 1.0
 ) -> float:
-    """Compute C alpha log n sqrt(log p) / (gamma sqrt n) >= Rad_{n,P}(L_G) (Lemma 2.4).
+    """Compute C alpha log n sqrt(log p) / (gamma sqrt n), Lemma 2.4's bound on Rad_{n,P}(L_G).
 
     The paper does not state the constant C.
     """
@@ -90,8 +90,8 @@ def solve_sample_complexity(
 ) -> float:
     """Return the n at which the Rademacher bound, with its factor log n, equals epsilon.
 
-    log n / sqrt n decreases for n >= e^2, so the function searches for n above e^2. The result is
-    e^2 if the bound is below epsilon at n = e^2.
+    log n / sqrt n decreases for n >= e^2, so the function searches for n above e^2. The function
+    returns n = e^2 if the bound is already below epsilon at n = e^2.
     """
     excess = lambda log_n: math.log(
         rademacher_bound(alpha, p, gamma, math.exp(log_n), constant=constant) / epsilon

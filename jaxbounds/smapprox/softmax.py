@@ -1,12 +1,13 @@
 """Softmax attention in place of hard-max, and the inverse temperature that makes rounding exact.
 
-All values are binary, so an output coordinate is off by at most the attention mass outside the
-maximisers (the off-mass). The best score exceeds the next best score by 1. If a key matches the
-query, the null key's score is 1 less than the matching key's score. All other scores are at least 2
-less. The off-mass (mass outside the maximisers) is then at most e^-b + T e^-2b, where b is the
-inverse temperature. If no key matches, up to T scores are one below the null key's score. The
-off-mass is then at most T e^-b / (1 + T e^-b), which is tight. A correction of radius s restores
-the state exactly if the attention mass outside the maximisers is below s.
+All values are binary. The error of an output coordinate is therefore at most the attention mass
+outside the maximisers (the off-mass). The best score exceeds the next best score by 1. If a key
+matches the query, the null key's score is 1 less than the matching key's score. All other scores
+are at least 2 less. The off-mass (mass outside the maximisers) is then at most e^-b + T e^-2b,
+where b is the inverse temperature. If no key matches the query, the scores of up to T keys are 1
+less than the null key's score. The off-mass is then at most T e^-b / (1 + T e^-b), which is tight.
+A correction of radius s restores the state exactly if the attention mass outside the maximisers is
+below s.
 """
 
 import math

@@ -2,8 +2,8 @@
 
 An attack needs this derivative on a network whose gradient is zero. Rounding is constant outside a
 short interval, hard-max is piecewise constant, and many pre-activations are exactly 0. The true
-gradient of a compiled network therefore vanishes. A straight-through function has the true value
-and a useful derivative.
+gradient of a compiled network therefore vanishes. A straight-through function has the values of the
+original function, and a surrogate derivative that does not vanish.
 """
 
 import jax

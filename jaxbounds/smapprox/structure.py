@@ -66,7 +66,7 @@ class SparseLayer(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """A compiled network without its zeros, as a hashable value.
+    """A compiled network without its zero weights; the object is hashable.
 
     Attributes:
         layout: the named coordinates.
@@ -86,10 +86,10 @@ class _Unlike(Exception):
 def read(
     params: Any, layout: Layout, correction: Correction | None, /, *, T: int
 ) -> Structure | None:
-    """Return the structure of a network's weights, or None if they are not of a compiled network.
+    """Return the structure of a network's weights.
 
-    The result is also None if there are too few position bits, so that position codes repeat within
-    T steps and several keys match.
+    Return None if the weights are not those of a compiled network. The result is also None if there
+    are too few position bits, so that position codes repeat within T steps and several keys match.
 
     Args:
         params: weights for `transformer.run`, as NumPy arrays.

@@ -4,8 +4,8 @@ The network's input at step i + 1 is its output at step i, so a run executes the
 other. If a trace of the outputs is known, for example from a simulation of the machine, the
 computation of each step can start from it. The network can then compute all T + 1 steps in
 parallel, as one batch. At timestep 0, the computation starts from the network's own start state. If
-every step gives the trace's next state, the network's own run equals the trace, by induction over
-the steps.
+every step computes the trace's next state from the trace's state, then by induction the network's
+own run equals the trace.
 """
 
 from collections.abc import Sequence
@@ -166,8 +166,8 @@ def verify(
 ) -> Float[np.ndarray, "n T1"]:
     """Run every step from the trace's state; return the distances from the trace's next states.
 
-    All steps run at once. A distance of 0 means exact equality. If all distances of a word are 0,
-    the network's own run on this word equals the trace.
+    The function computes all steps of the run in parallel. A distance of 0 means exact equality. If
+    all distances of a word are 0, the network's own run on this word equals the trace.
 
     Args:
         compiled: the machine, compiled to a network.

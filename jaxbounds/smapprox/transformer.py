@@ -8,9 +8,9 @@ One layer maps h in four steps:
 Every timestep i = 0..T applies all layers; at timestep 0 the decoder's memory is empty. The input
 of step i+1 is the output of step i plus the position code of i+1.
 
-Parameters are {"embedding" (w, na), "start" (w,), "head" (w,), "layers": {name: (D, ...)}}.
-The dictionary `layers` contains "dec" and "enc" (each with Wq, bq, Wk, bk, K0, Wv, bv, V0), W1 and
-b1. The parameters of corrected networks also contain W2, b2, W3, b3.
+The parameters are {"embedding" (w, na), "start" (w,), "head" (w,), "layers": {name: (D, ...)}}. The
+dictionary `layers` contains "dec" and "enc" (each with Wq, bq, Wk, bk, K0, Wv, bv, V0), W1 and b1.
+The parameters of corrected networks also contain W2, b2, W3, b3.
 """
 
 from collections.abc import Mapping
@@ -81,10 +81,10 @@ class Attention:
         inverse_temperature: float | Array,
         /,
     ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-        """Return an unnormalised attention weight (mass) for each key, and the sum of all masses.
+        """Return an unnormalised attention weight (mass) for each key.
 
-        A forbidden key has the mass zero. Each key has a mass. The attention weight of a key is its
-        mass divided by the sum of all masses.
+        Return also the sum of all masses. A forbidden key has the mass zero. Each key has a mass.
+        The attention weight of a key is its mass divided by the sum of all masses.
         """
         if self.kind == "soft":
             return soft_max(scores, allowed, inverse_temperature), jnp.ones((), scores.dtype)
@@ -111,7 +111,7 @@ class Record(NamedTuple):
         decoder_weights: the attention weights that belong to the scores `decoder_scores`.
         encoder_scores: for each step and layer, the scores of the null key and input positions
             1 .. m.
-        encoder_weights: the attention weights for `encoder_scores`.
+        encoder_weights: the attention weights that belong to the scores `encoder_scores`.
     """
 
     hidden: Float[Array, "T1 D w"]
@@ -214,7 +214,7 @@ def run(
     record: bool = False,
     stop: Int[Array, ""] | None = None,
 ) -> Run:
-    """Make T + 1 passes of the decoder over one input.
+    """Run T + 1 steps of the decoder on one input.
 
     Args:
         params: the parameters, as this module's docstring describes them.

@@ -39,12 +39,12 @@ def _powers(low: float, high: float, count: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A class of single-layer Transformers, and three lines of settings for the comparison.
+    """A class of single-layer Transformers, and three lines of settings (values of T, m and B_QK).
 
     Along a line, one of T, m and B_QK varies, and all other quantities of the class stay fixed.
 
     Attributes:
-        setting: the setting that all three lines contain.
+        setting: the setting that belongs to all three lines of settings.
         T: the sequence lengths T that the experiment tries while it keeps the other settings fixed.
         m: the sample sizes m that the experiment tries while it keeps the other settings fixed.
         B_QK: the norm bounds B_QK that the experiment tries while it keeps the other settings
@@ -78,12 +78,12 @@ def run(config: Comparison, key: Array, /) -> xr.Dataset:
     The experiment uses no random numbers.
 
     Returns:
-        A dataset with the bounds along each line: `over_T` with axes (bound, T), `over_m` and
-        `over_B_QK`. `trivial_over_...` holds the trivial bound, and `winner_over_...` holds the
-        name of the least bound. `certified` and `first_m` have the axis `bound`; `first_m` is the
-        least m at which the bound is below the trivial value, or inf if this m is above 2^60.
-        `crossover` is the value of x = B_QK B_x / eps above which parameter counting gives a
-        smaller cover than Lemma 3.6.
+        The result is a dataset with the bounds along each line: `over_T` with axes (bound, T),
+        `over_m` and `over_B_QK`. `trivial_over_...` holds the trivial bound, and `winner_over_...`
+        holds the name of the least bound. `certified` and `first_m` have the axis `bound`;
+        `first_m` is the least m at which the bound is below the trivial value, or inf if this m is
+        above 2^60. `crossover` is the value of x = B_QK B_x / eps above which parameter counting
+        gives a smaller cover than Lemma 3.6.
     """
     setting, names = config.setting, list(BOUNDS)
     table: dict[str, Any] = {}
@@ -165,7 +165,7 @@ claims stay open."""
 
 
 def _growing(data: xr.Dataset) -> xr.Dataset:
-    """Return false data: the paper's bounds, changed to grow by at most 0.1% along a line.
+    """Return changed data, in which the paper's bounds grow by at most 0.1% along a line.
 
     The claims must reject these data, which shows that the claims can fail.
     """
@@ -243,7 +243,7 @@ def _setting(data: xr.Dataset) -> str:
 
 
 def figure(data: xr.Dataset, /) -> Any:
-    """Draw the bounds over T, over m and over B_QK side by side.
+    """Plot the bounds as functions of T, of m and of B_QK, side by side.
 
     A dashed curve is a bound with hidden constants. The dotted curve is the trivial value. A curve
     is faint where the bound is clipped at the trivial value and gives no information. The title of

@@ -27,8 +27,8 @@ class SparseMajority:
         epochs: the largest number of epochs.
         every: the number of epochs between validations. The training of a run is the same for each
             value of `every`. The validation after an epoch therefore gives equal numbers for each
-            value of `every`. A larger number takes less time and finds the best epoch among fewer
-            epochs.
+            value of `every`. A larger number of epochs between validations takes less time, and
+            finds the best epoch among fewer epochs.
         chunk: the number of validations between two checkpoints. Training at one length stops early
             only at an epoch with a checkpoint.
         group: the number of runs trained side by side on a device.

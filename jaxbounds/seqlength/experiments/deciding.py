@@ -38,15 +38,15 @@ def decide(
     """Decide whether values change along x in the direction of `change`, or by less than it.
 
     `trend` tests the values, and then the values minus a straight line with the slope of `change`.
-    The second test excludes the slope of `change` if the remaining slope is significant and has the
-    other sign. If neither test is significant, the function repeats the tests with 2, 4, ... copies
-    of every run. The first number of copies at which a test is significant estimates the number of
-    runs that would decide the question.
+    The second test excludes the slope of `change` if the slope that remains after the subtraction
+    is significant and has the opposite sign. If neither test is significant, the function repeats
+    the tests with 2, 4, ... copies of every run. The first number of copies at which a test is
+    significant estimates the number of runs that would decide the question.
 
     Args:
         x: the value of x (for example the sequence length) for each row of `values`. The docstring
             of `trend` describes the errors raised.
-        values: the measured value of each run; a row has the runs at one x.
+        values: the measured values of all runs; each row contains the runs at one x.
         keep: a boolean mask; True marks the runs that enter the tests.
         kind: the summary of the runs at one x, "mean" or "max".
         change: the change that the test asks about: the values at the largest x minus the values at

@@ -80,20 +80,21 @@ def run(
     folder: Place | str | None = None,
     resume: bool = False,
 ) -> xr.Dataset:
-    """Train at every length; return one value per length and seed of each quantity in the figures.
+    """Train at every length.
 
-    The following variables have the axes (T, seed). The values at the best epoch are: gap
-    (validation minus training loss), validation_loss, train_loss, accuracy, l1, l1_increase (since
-    the start), epoch, and `learned` (training loss below 0.6). At the end of a run, the data hold:
-    epochs_run, train_accuracy (the running accuracy of the last epoch), and diverged (the epoch of
-    the divergence, or -1).
+    Return each quantity of the figures as an array with one value per length and seed. The
+    following variables have the axes (T, seed). The values at the best epoch are: gap (validation
+    minus training loss), validation_loss, train_loss, accuracy, l1, l1_increase (since the start),
+    epoch, and `learned` (training loss below 0.6). At the end of a run, the data hold: epochs_run,
+    train_accuracy (the running accuracy of the last epoch), and diverged (the epoch of the
+    divergence, or -1).
 
-    Three variables have the axis T and describe the run with the largest gap. `bound` bounds the
-    gap of the cross entropy, clipped to [0, 1], with the run's own norms and delta = 0.05. The
-    variable `bound` is only a diagnostic and no valid bound, because the norms are measured after
-    training. The variable `bound_fixed` uses the norms that the run at the first length has,
-    instead of each run's own norms. `norm_product` is the product of the norms of the maps around
-    the attention.
+    Three variables have the axis T and describe the run with the largest gap. The variable `bound`
+    is a bound on the gap of the cross entropy. It has the run's own norms and delta = 0.05, and is
+    clipped to [0, 1]. The variable `bound` is only a diagnostic and no valid bound, because the
+    norms are measured after training. The variable `bound_fixed` uses the norms that the run at the
+    first length has, instead of each run's own norms. `norm_product` is the product of the norms of
+    the maps around the attention.
 
     Args:
         config: the settings of the experiment.

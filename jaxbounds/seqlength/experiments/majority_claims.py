@@ -10,9 +10,9 @@ estimates how many runs would decide the claim. As in the paper, the tests use t
 runs. For the accuracy, another test uses the mean over the runs. The output also lists the mean
 over runs, and the slopes against ln T.
 
-If the settings differ from the paper's settings, the claims about the figures stay open. Section
-4's bounds hold for every trained network, so each run decides whether its own gap is below its
-bound.
+If the settings differ from the paper's settings, the claims about the figures stay open. The bounds
+of Section 4 hold for every trained network. For each run, the experiment decides whether the run's
+own gap is below its bound.
 """
 
 from collections.abc import Callable, Mapping
@@ -88,7 +88,10 @@ def _in_words(found: dict[str, Trend]) -> str:
 def _absent(
     data: xr.Dataset, name: str, keep: np.ndarray, kind: str, change: float
 ) -> tuple[bool | None, list[str]]:
-    """Decide whether a trend with the sign of `change` is absent, or how many runs would decide."""
+    """Decide whether a trend with the sign of `change` is absent.
+
+    If not, estimate how many runs would decide.
+    """
     T, values = data["T"].values.astype(float), data[name].values.astype(float)
     found = decide(T, values, keep, kind=kind, change=change, level=LEVEL)
     if found.present is not None:
@@ -194,5 +197,5 @@ CONTROLS: dict[str, Control] = {
 }
 """False variants of the data; the claims must reject all of them.
 
-The variants have false trends, runs that have not learned, or a gap above the bound.
+The changed data have wrong trends, runs that have not learned, or a gap above the bound.
 """

@@ -19,7 +19,9 @@ WORDS = {True: "yes", False: "NO", None: "open"}
 
 
 def _settings(data: xr.Dataset) -> str:
-    """Describe the runs, the runs that learned, and the settings that differ from the paper's."""
+    """Describe the numbers of runs and of learned runs, and the settings that differ from the
+    paper.
+    """
     lengths, seeds = data["learned"].shape
     faint = int((~data["learned"].values.astype(bool)).sum())
     runs = f"{seeds} runs at each of {lengths} lengths"

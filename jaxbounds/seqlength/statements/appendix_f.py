@@ -60,8 +60,8 @@ def meets(
 ) -> dict[str, Any]:
     """Check every assumption of Sections 2.6, 4.3 and Appendix F except the lemma's norm of W_QK.
 
-    `columns` and `rows` are norms of the whole matrix W_QK, of which `layer` holds only three
-    coordinates.
+    `columns` and `rows` are norms of the whole matrix W_QK; the dictionary `layer` contains only
+    three coordinates of it.
     """
     one = 1.0 + 1e-12
     narrow = (layer["W_v"], layer["W_c"].T, w[:, None])

@@ -3,8 +3,8 @@
 Except for these levels, the networks are those of `appendix_f`.
 
 The printed bound on the cover's size grows with d. Networks that differ only in signs are too few
-to refute it. Networks that differ in levels refute the bound: the first layer distinguishes a
-number of levels of the order B_x^2 / d.
+to refute it. Networks whose weights differ in magnitude refute the bound. Their first layer
+distinguishes a number of magnitudes (levels) of the order B_x^2 / d.
 """
 
 import functools

@@ -15,7 +15,10 @@ from jaxbounds.seqlength.statements import instances as draw
 
 
 def _two_blocks(size: Size) -> Instance:
-    """Return scores theta_2 = -theta_1; theta_1 is c on half of its entries, else -c."""
+    """Return scores theta_2 = -theta_1.
+
+    The entries of theta_1 are c on one half of the coordinates and -c on the other half.
+    """
     sign = np.where(np.arange(size["p"]) < size["p"] // 2, 0.5, -0.5)
     half = np.geomspace(1e-2, 10.0, 24)[:, None] * sign[None]
     return {"theta": -half, "step": 2.0 * half}

@@ -20,7 +20,7 @@ OPPOSITE = [[4.0, 0.0], [-4.0, 0.0]]
 _KEYS = {"W_v": [[0.25, 0.0], [0.0, 0.25]], "W_c": [[1.0, 0.0], [0.0, 1.0]]}
 LAYER = {"W_QK": [[0.0005, 0.0], [0.0, 0.0]], **_KEYS}
 MOVED = {"W_QK": [[-0.0005, 0.0], [0.0, 0.0]], **_KEYS}
-"""The copy of `LAYER` with a small step of W_QK; inputs are opposite tokens of norm 4."""
+"""The copy of `LAYER` differs in W_QK by a small step. The inputs are opposite tokens of norm 4."""
 
 _ONLY_W_C = "only W_c moves, and the outer projection is inactive"
 
@@ -51,7 +51,10 @@ def meets_appendix_e(instance: Instance, size: Size) -> dict[str, Any]:
 
 
 def weights_and_step(key: Array, size: Size) -> tuple[Instance, Instance]:
-    """Draw a block's weights, each matrix at its own scale, and a copy perturbed by noise."""
+    """Draw the weights of a block and a perturbed copy of them.
+
+    Each matrix has a random scale, and noise perturbs the copy.
+    """
     d, k = size["d"], size["k"]
     entry_key, scale_key = jax.random.split(key)
     drawn = draw.normals(entry_key, {"W_QK": (2, d, d), "W_v": (2, d, k), "W_c": (2, k, d)})
@@ -273,7 +276,10 @@ def _lemma_e_3(instance: Instance, size: Size) -> Sides:
 
 
 def _along(size: Size) -> Instance:
-    """Choose w parallel to g - ghat, and w - what parallel to ghat; then both terms are positive."""
+    """Choose w parallel to g - ghat, and w - what parallel to ghat.
+
+    Then both terms are positive.
+    """
     g, ghat = np.random.default_rng(0).normal(size=(2, 8, size["d"]))
     return {"w": g - ghat, "what": g - 1.5 * ghat, "g": g, "ghat": ghat}
 

@@ -52,7 +52,10 @@ def _orientation(instance: Instance, size: Size) -> Sides:
 
 
 def _in_the_class(instance: Instance, size: Size) -> dict[str, Any]:
-    """Check the printed column norms of matrices whose images are corners of the cube and ball."""
+    """Check the printed column norms of the matrices.
+
+    The images of these matrices are corners of the cube or of the ball.
+    """
     d = int(instance["d"])
     points, e_1 = d + 1, np.zeros(d)  # e_1, .., e_d and 0
     e_1[0] = 1.0

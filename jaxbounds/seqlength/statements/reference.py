@@ -4,7 +4,7 @@ EDITION = (
     "AISTATS 2024, PMLR volume 238, pages 1405 to 1413, with Appendices A to G; not v1 of the"
     " preprint (19 October 2023)"
 )
-"""The edition to which the errata refer.
+"""The edition of the paper that the errata are about.
 
 The abstract distinguishes the two editions: "bounded linear mappings" here, "bounded linear
 transformations" in v1 of the preprint.

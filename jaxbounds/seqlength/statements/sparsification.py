@@ -45,7 +45,10 @@ def _maurey_project(instance: Instance, size: Size) -> Instance:
 
 
 def _maurey_cases(size: Size) -> Instance:
-    """Return three instances: weight 1/2 on V; weights 1/2 on V and -V; weight 1 on V."""
+    """Return three instances of a convex combination: weight 1/2 on V.
+
+    Weights 1/2 on V and -V; weight 1 on V.
+    """
     V = np.eye(1, size["dim"])
     vectors = np.concatenate([V, -V, np.repeat(V, size["n"] - 2, axis=0)])
     weights = np.zeros((3, size["n"]))

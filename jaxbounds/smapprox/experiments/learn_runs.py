@@ -142,7 +142,10 @@ class Plan(NamedTuple):
         return (self.steps - self.chunk) * self.each
 
     def telling(self, count: Count, words: str, /) -> Callable[[int, Any], None]:
-        """Return a function for `on_record` that reports the work of every chunk but the first."""
+        """Return a function for `on_record`.
+
+        It reports the work of every chunk except the first.
+        """
 
         def on_record(step: int, metrics: Any) -> None:
             if step > self.chunk and (step % self.chunk == 0 or step == self.steps):
@@ -164,7 +167,7 @@ def table_plan(config: Learn, /) -> Plan:
 
 
 def weights_plan(config: Learn, radii: tuple[float, ...], /) -> Plan:
-    """Return the amount of work that `trained_weights` does."""
+    """Return the number of units of work that `trained_weights` does."""
     lanes = len(radii) * config.seeds * len(config.weight_samples)
     return _plan(config.weight_steps, WEIGHTS * lanes)
 

@@ -33,7 +33,7 @@ class Machine:
         correction: the rounding after each layer, "dyadic", "thirds" or "none".
         tape: the kind of tape, "two_way" or "one_way".
         limit: the largest number of steps in which the machine may halt.
-        show: whether to print the purpose of every layer too.
+        show: whether to print also the purpose of every layer.
         missing: how the run treats pairs (state, symbol) for which the machine's file states no
             transition. "error" refuses a machine with missing transitions. "reject" makes the
             machine reject at a missing transition.
@@ -218,7 +218,7 @@ def figure(dataset: xr.Dataset, /) -> Any:
 
 
 def _draw_tape(axis: Any, dataset: xr.Dataset) -> None:
-    """Draw the tape at each step as a row: the known symbols, and a box around the head's cell."""
+    """Plot the tape at each step as a row: the known symbols, and a box around the head's cell."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch, Rectangle
 

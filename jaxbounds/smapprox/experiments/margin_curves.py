@@ -47,8 +47,8 @@ def chain_margins(
     The upper bounds are for networks with and without corrections. The layers of a shallow chain
     are also the last layers of the deepest chain. The states in these layers are equal in both
     chains. The deep chain ends with the layers of the shallow chain. A perturbation of the shallow
-    chain is therefore a perturbation of the deep chain's last layers and head. So the search at
-    every larger depth starts from the perturbations of smaller depths.
+    chain is therefore a perturbation of the deep chain's last layers and head. The search at every
+    larger depth therefore starts from the perturbations that were found at smaller depths.
 
     Args:
         depths: the numbers of gates in the chains, in increasing order.

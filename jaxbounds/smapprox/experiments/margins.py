@@ -24,7 +24,7 @@ from jaxbounds.smapprox.machine_library import LIBRARY
 
 @dataclass(frozen=True)
 class Margins:
-    """The configuration: the circuits and machine runs whose margins are measured.
+    """The configuration of the experiment: the circuits and machine runs whose margins it measures.
 
     Attributes:
         depths: the numbers of identity gates in the chains, in increasing order.
@@ -129,7 +129,11 @@ margins, or a lower bound above the attacks' upper estimates.
 
 
 def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
-    """Decide the paper's claims: the margin decays without corrections only."""
+    """Decide the paper's claims.
+
+    The margin decays in networks without corrections, and does not decay in networks with
+    corrections.
+    """
     of = lambda name, kind: dataset[name].sel(correction=kind).values
     ratio = lambda values: float(values[-1] / values[0])
     depth, T = dataset["depth"].values.astype(float), dataset["T"].values.astype(float)

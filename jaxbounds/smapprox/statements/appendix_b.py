@@ -43,7 +43,8 @@ def _states(params: Any, x: Array) -> Array:
 def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarray:
     """Compute the gates of one circuit layer with the compiled network.
 
-    The option `misplaced` makes wrong weights: it shifts each column of W1 one to the left.
+    The option `misplaced` makes weights that are wrong: it shifts each column of W1 by one place to
+    the left.
     """
     params = compile_circuit(Circuit(len(x), (gates,)), correction=None)
     if misplaced:

@@ -44,7 +44,7 @@ class Search(NamedTuple):
 
     Attributes:
         layout: the named coordinates.
-        start: the state before the layers, in the form (C.5).
+        start: the state before the first layer, in the form (C.5).
         scores: the attention scores in every layer.
         attended: the states after each attention of each layer.
         states: the states after each layer.

@@ -179,7 +179,7 @@ def _attention(key: Any, value: Any, move: Any) -> tuple[Array, Array, Array]:
 
 
 MOVED = Over({"value": Ball("exp(-5)", 4), "epsilon": Box("exp(-27)", "exp(-23)")})
-"""The search takes perturbations from these sets; the claim is about all small perturbations."""
+"""The search draws perturbations from these sets. The claim is about all small perturbations."""
 
 
 def _tied_layer(i: Instance, size: Size) -> Sides:

@@ -20,7 +20,8 @@ from jaxbounds.smapprox.statements.section3_circuits import WIRES, circuit_of
 
 CONFIDENCE = math.log(100.0)
 WIDER = 2.0**30
-"""The factor by which zero weights widen the network; only the parameters' norm matters.
+"""The factor by which zero weights make the network wider; the statement depends only on the norm
+of the parameters.
 
 A larger factor adds more parameters that are zero.
 """

@@ -250,7 +250,7 @@ def _read_back(i: Instance, size: Size) -> Sides:
     T = example.steps(size["length"])
 
     def told(m: TuringMachine) -> list[Any]:
-        """Return the names of state and symbol, and the head, at every step on every word."""
+        """Return the machine's state, the symbol under the head and the head, at every step."""
         traces = [simulate(m, word, T) for word in inputs]
         of = lambda t: zip(
             [m.states[z] for z in t.states], t.heads, [m.alphabet[a] for a in t.symbols]

@@ -85,7 +85,10 @@ SIZE = Statement(
 
 
 def _times(size: Size) -> Instance:
-    """Return every machine with every T; the numbers of steps T are random, up to a million."""
+    """Return every combination of a machine with a number T of steps.
+
+    The numbers T are random, up to a million.
+    """
     times = np.exp(np.random.default_rng(0).uniform(0, math.log(1e6), size["times"] - 1))
     return every(T=[1, *times.astype(int)], machine=range(len(LIBRARY)))
 

@@ -35,13 +35,13 @@ and the head."""
 
 
 def _one_kind(size: Size) -> Instance:
-    """Return directions in parameter space; each direction moves only one kind of weights."""
+    """Return directions in parameter space. Each direction changes only one group of weights."""
     return {"seed": np.zeros(len(PARTS), int), "share": np.eye(len(PARTS))}
 
 
 @functools.cache
 def _kinds(T: int) -> np.ndarray:
-    """Return for each weight the index of its kind, in the order of the pytree's leaves."""
+    """For each weight, return the index of its group, in the order of the pytree's leaves."""
     params = _parity_network(T)[0].params
     attention = dict.fromkeys(("dec", "enc"), "attention")
     kind = lambda path: "inputs" if len(path) == 1 else attention.get(path[1].key, path[1].key)
@@ -210,9 +210,10 @@ MARGIN_RATE = Statement(
 
 
 def _memories(size: Size) -> Instance:
-    """Return memories of T keys: the keys' values, and the entry `extra` for their scores.
+    """Return memories of T keys.
 
-    A key's score is 1 + extra below the best score. Keys with equal scores have equal values.
+    Each memory has the values of the keys, and an entry `extra` that changes their scores. A key's
+    score is 1 + extra below the best score. Keys with equal scores have equal values.
     """
     T, below = size["T"], np.arange(3)
     counts = [(a, b, T - a - b) for a in range(T + 1) for b in range(T + 1 - a)]
@@ -225,7 +226,7 @@ def _memories(size: Size) -> Instance:
 
 
 def _softmax(i: Instance, size: Size) -> Sides:
-    """Compute softmax's weight on all keys but the best, and the error of softmax attention.
+    """Compute the softmax weight of all keys except the best, and the error of softmax attention.
 
     The null key has the score 0 and the value 0 or 1. All keys except the matching key have the
     scores -1 - extra.

@@ -90,7 +90,7 @@ def margin_networks() -> Any:
 
 
 def margin_cases(size: Size) -> Instance:
-    """Return the instances: both networks (identity gates, random circuit) on all their inputs."""
+    """Return the instances: the identity chain and the random circuit, each on all inputs."""
     every = circuits.all_inputs(size["inputs"])
     bits = np.concatenate([every[[0, len(every) // 2]], every])
     return {"circuit": np.repeat([0, 1], [2, len(every)]), "x": bits.astype(int)}

@@ -82,7 +82,8 @@ PROFILE = Statement(
 def _all_at_once(i: Instance, size: Size) -> Sides:
     """Compare Corollary A.1's bounds with the risk of the worst model that has no training error.
 
-    The worst model has the largest ratio of its risk to the root of the mean of 1/margin^2.
+    The worst model is the one with the largest ratio of its risk to the root of the mean of
+    1/margin^2.
     """
     counts, n = np.asarray(i["counts"]), 2 ** size["log_n"]
     outputs = outputs_of(np.asarray(i["angle"]), np)

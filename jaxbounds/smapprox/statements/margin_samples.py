@@ -1,8 +1,8 @@
 """Lemma 2.4 with its constants: risks and sample sizes.
 
 The class is F = theta . x on unit vectors x with |theta|_1 <= 1; the all-layer margin of F
-is |theta . x|. The statements also use a class of coupons: inputs that each have exactly one
-parameter at which F errs.
+is |theta . x|. The statements also use a class of coupons. A coupon is an input at which exactly
+one parameter makes F err.
 """
 
 import math
@@ -53,7 +53,7 @@ def _draw_coupons(key: Array, mass: float) -> Array:
 
 
 def law(size: Size) -> np.ndarray:
-    """Return the probability of each point, with the rare points last."""
+    """Return the probability of each point; the rare points are at the end."""
     common, rare = size["points"] - len(RARE), RARE / 2.0 ** size["log_n"]
     return np.append(np.full(common, (1.0 - rare.sum()) / common), rare)
 

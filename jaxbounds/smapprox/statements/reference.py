@@ -88,4 +88,5 @@ UNJUDGED = {
         "learned_table.task",
     ),
 }
-"""For each reason not to test public functions by statements, the names of these functions."""
+"""A dictionary from each reason why statements test no functions of a kind to the names of these
+functions."""

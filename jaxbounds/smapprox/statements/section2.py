@@ -56,7 +56,7 @@ def _rademacher(n: int) -> float:
 def _largest_deviation() -> float:
     """Return the largest deviation of a mean over a sample from its expectation.
 
-    The claim (A.1) is about this deviation; the function does not use (A.1).
+    The claim (A.1) bounds this deviation; the function computes the deviation without (A.1).
     """
     risks = THREE_LOSSES @ THREE_POINTS
     return max(np.max(risks - THREE_LOSSES.min(axis=1)), np.max(THREE_LOSSES.max(axis=1) - risks))

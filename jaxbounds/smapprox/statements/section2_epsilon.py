@@ -78,7 +78,10 @@ def _missed(eta: Any, n: int) -> Any:
 
 
 def _one_epsilon(i: Instance, size: Size) -> Sides:
-    """Compute Lemma 2.4's n at epsilon = 1/2 - eta, with given hidden constant and log power."""
+    """Compute Lemma 2.4's sample size n at epsilon = 1/2 - eta.
+
+    The hidden constant and the power of the logarithm are given.
+    """
     eta, n = number(i["eta"]), size["n"]
     hidden: Any = {name: number(i[name]) for name in ("constant", "log_power")}
     stated = samples.sample_complexity(1.0, 2, 1.0, 0.5 - eta, **hidden)

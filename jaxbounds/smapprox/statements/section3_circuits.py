@@ -68,7 +68,10 @@ def circuit_of(i: Instance, size: Size) -> Circuit:
 
 
 def _gate_table(circuit: Circuit, x: np.ndarray) -> np.ndarray:
-    """Return each layer's gate values, padded with zeros; extra layers repeat the last layer."""
+    """Return each layer's gate values, padded with zeros.
+
+    Layers beyond the circuit's depth repeat the values of the last layer.
+    """
     values = circuit.gate_values(x)
     values += [values[-1]] * (LAYERS - len(values))
     table = np.zeros((LAYERS, len(x), 2 * GATES))
@@ -89,7 +92,10 @@ def _negated(circuit: Circuit) -> Circuit:
 
 @functools.cache
 def _all_gates(corrected: int) -> Any:
-    """Return networks, gate tables and misread gate tables of the sampled circuits, stacked."""
+    """Return the networks and the gate tables of the sampled circuits, stacked.
+
+    Return also gate tables with wrong entries.
+    """
     x = circuits.all_inputs(BITS)
     zeta, depth = (THIRDS, 4 * LAYERS) if corrected else (None, 2 * LAYERS)
     rows = [

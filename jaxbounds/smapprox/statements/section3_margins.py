@@ -39,7 +39,10 @@ def _without_head(params: Any, x: Array) -> tuple[Array, Array]:
 
 @jax.jit
 def _from_above(params: Any, x: Array, value: Array) -> tuple[Array, Array]:
-    """Return upper bounds on the margins of F' and of the whole network, that is F' with a head."""
+    """Return upper bounds on the margins of F' and of the whole network.
+
+    The whole network is F' followed by a head.
+    """
     (output, reach), value = _without_head(params, x), value.astype(float)
     last = jnp.zeros(1).at[0].set(value)
     printed = jnp.where(zero_one_loss(output, value) == 1, 0.0, reach)
