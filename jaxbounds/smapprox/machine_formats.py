@@ -197,8 +197,8 @@ def from_description(
             near = difflib.get_close_matches(state, [*listed, *accept, *reject], 1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise Refused(
-                f"state={state!r} has no row in the table{hint}. Try an empty row for a"
-                " terminal state, or name it in 'accept'"
+                f"state={state!r} has no row in the table{hint}. Try an empty row if the state is "
+                f"terminal, or name it in 'accept'"
             )
     terminal = [z for z in states if z not in rows]
     if "reject" not in data:

@@ -19,9 +19,7 @@ WORDS = {True: "yes", False: "NO", None: "open"}
 
 
 def _settings(data: xr.Dataset) -> str:
-    """Describe the numbers of runs and of learned runs, and the settings that differ from the
-    paper.
-    """
+    """Describe the runs, how many of them learned, and the settings that differ from the paper."""
     lengths, seeds = data["learned"].shape
     faint = int((~data["learned"].values.astype(bool)).sum())
     runs = f"{seeds} runs at each of {lengths} lengths"

@@ -139,7 +139,8 @@ RANGE = draw.inequality(
             name="sharpened S5",
             note=(
                 "The bound on an output entry of the attention is the largest entry max |X_tj| of "
-                "the tokens. This number becomes the upper end of Dudley's integral."
+                "the tokens. The proof uses this largest entry as the upper end of Dudley's "
+                "integral."
             ),
             equality="all tokens B_x s e_j",
         ),

@@ -168,7 +168,8 @@ LEMMA_E_2 = draw.inequality(
         Form(
             name="printed",
             cites="Lemma E.2, its display",
-            note="The inputs of all blocks but the first are in the unit ball. The check uses the "
+            note="Except for the first block, the inputs of all blocks are in the unit ball. The "
+            "check uses the "
             "activation sigma(z) = a z + b tanh(z) + c relu(z) with the Lipschitz constant "
             "L_sigma = a + b + c.",
             equality=_ONLY_W_C,

@@ -227,7 +227,7 @@ CERTIFICATE = random_search_on_host(
         ),
         Form(
             name="derived grid",
-            note="A certificate rounds each norm up to the next power 2^j.",
+            note="A certificate rounds each norm of the network up to the next number 2^j.",
             equality="a norm that is a power of two",
         ),
         Form(

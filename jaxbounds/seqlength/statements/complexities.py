@@ -271,7 +271,7 @@ DUDLEY = draw.random_search_on_host(
         ),
         Form(
             name="sharpened S6 one scale",
-            note="The bound on Rad uses one cover (one scale) and Massart's lemma.",
+            note="The bound on Rad uses a single cover, at a single scale, and Massart's lemma.",
             equality=ALL_SIGNS,
         ),
         Form(

@@ -133,8 +133,8 @@ COROLLARIES_D = draw.identity_on_host(
         Form(
             name="printed (D.0.2)",
             cites="Corollary D.0.2, alpha and the last display",
-            note="The check uses the leading term of Lemma 3.4's bound in Appendix C's last "
-            "display.",
+            note="The check inserts the leading term of Lemma 3.4's bound into the last display of "
+            "Appendix C.",
         ),
     ),
     control="D.0.1 with the alpha of D.0.2",

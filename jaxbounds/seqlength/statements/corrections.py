@@ -82,8 +82,9 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
     forms=(
         Form(
             name="derived",
-            note="The cover sorts the rows into levels by their norms, and neighbouring levels "
-            "have the ratio q = 2. The docstring of `jaxbounds.seqlength.correction_covers` gives "
+            note="The cover sorts the rows into levels (ranges of their norms). The ratio of "
+            "neighbouring levels is q = 2. The docstring of "
+            "`jaxbounds.seqlength.correction_covers` gives "
             "the proof.",
         ),
         Form(
@@ -99,8 +100,8 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
         ),
         Form(
             name="sharpened",
-            note="The cover sorts the rows into levels by their norms, and "
-            "neighbouring levels have the ratio q = 1.1.",
+            note="The cover sorts the rows into levels (ranges of their norms). The ratio of "
+            "neighbouring levels is q = 1.1.",
         ),
         Form(
             name="sharpened, norm",
@@ -160,12 +161,12 @@ LEMMA_3_5_COUNT = draw.identity_on_host(
         Form(
             name="derived",
             note="The cover encodes each matrix as a word. The check lists and counts all letters; "
-            "a letter is an entry of the matrix with a sign and a level.",
+            "a letter names an entry of the matrix, a sign and a level.",
         ),
         Form(
             name="sharpened",
-            note="The cover sorts the rows into levels by their norms. The bound is the smallest "
-            "log size over six ratios q of neighbouring levels.",
+            note="The cover sorts the rows into levels (ranges of their norms). The bound is the "
+            "smallest log size over six ratios q of neighbouring levels.",
         ),
     ),
     control="without signs",
@@ -211,8 +212,8 @@ LEMMA_3_5_SIZE = draw.random_search_on_host(
         ),
         Form(
             name="derived",
-            note="The cover sorts the rows into levels by their norms. The bound uses q = 2 for "
-            "the ratio of neighbouring levels.",
+            note="The cover sorts the rows into levels (ranges of their norms). The bound uses q = "
+            "2 for the ratio of neighbouring levels.",
         ),
         Form(
             name="sharpened",

@@ -116,9 +116,9 @@ COVER_SIZES = draw.on_host(
         Form(
             name="printed (Appendix A)",
             cites="Appendix A, the last display",
-            note="The check uses rows in the l_1 ball and the cover of Lemma 3.1 only, with the "
-            "log size k C. Here C is the log size for one row. The check lists the product of the "
-            "rows' covers if this product is small.",
+            note="The check tests only rows in the l_1 ball with the cover of Lemma 3.1. The log "
+            "size of the cover of all k rows is k C. Here C is the log size for one row. The check "
+            "lists the product of the rows' covers if this product is small.",
             equality="always",
         ),
         Form(

@@ -119,7 +119,8 @@ OPTIMUM = draw.identity_on_host(
             erratum="E5",
             reading="for every m > d",
             note="We take the minimum over delta <= B_x, the range of the integral. Over all delta "
-            "> 0 the display is the true minimum, but no bound on the complexity. The display is "
+            "> 0 the display is the true minimum of Dudley's expression, but this minimum does not "
+            "bound the complexity. The display is "
             "right only for b < B (1 - a). For C = 1000, m = 100, d = 10 and B_x = 1 the display "
             "gives -6.4, and Theorem 4.1's display gives -5.17.",
             counterexample=Counterexample(

@@ -77,7 +77,7 @@ GENERALIZATION = Statement(
         ),
         Form(
             name="derived",
-            note="A quarter of the printed tail, with the whole delta for one event, is "
+            note="A quarter of the printed tail, with all of delta spent on a single event, is "
             "McDiarmid's bound on the mean of fair signs. On some samples the mean exceeds this "
             "bound.",
         ),

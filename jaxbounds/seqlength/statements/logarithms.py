@@ -336,7 +336,7 @@ ORDERS = Statement(
             exponent=(2.8, 3.001),
             expected="inconsistent",
             erratum="E9",
-            note="The corrected proof gives the order B_x^6, where the paper prints B_x^2.",
+            note="The corrected proof gives the order B_x^6, but the paper prints B_x^2.",
         ),
         _rate(
             name="corrected, B_x",

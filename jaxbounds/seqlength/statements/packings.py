@@ -301,8 +301,8 @@ COROLLARY_4_2_1 = draw.random_search_on_host(
         Form(
             name="derived",
             erratum="E9",
-            note="The printed bound is still too small with ln(2 d^2 + 1) for every matrix. E11 "
-            "requires this logarithm for W_QK.",
+            note="Erratum E11 requires the logarithm ln(2 d^2 + 1) for W_QK. The printed bound is "
+            "too small even with this logarithm for every matrix.",
             counterexample=_REFUTED(instance=SIGNS | {"d": 800}, ratio=1.1099162367733775),
         ),
         Form(

@@ -117,7 +117,7 @@ CODES = draw.identity_on_host(
         Form(
             name="sharpened S3",
             note="The cover encodes each matrix as a word. The check lists and counts all letters; "
-            "a letter is an entry of the matrix with a sign and a level.",
+            "a letter names an entry of the matrix, a sign and a level.",
         ),
     ),
     control="without signs",

@@ -258,9 +258,9 @@ HEADS = draw.identity(
         Form(
             name="printed",
             cites="Section 4.2, the display",
-            note="The three heads have their own classes, and w is fixed as in the display. For "
-            "equal classes, the complexity is H times that of one head, and a supremum over "
-            "w changes nothing.",
+            note="Each of the three heads has its own class, and w is fixed as in the display. If "
+            "all classes are equal, the complexity is H times the complexity of one head. A "
+            "supremum over w does not change this complexity.",
         ),
     ),
     control="H times the right side",

@@ -92,7 +92,8 @@ NOT = on_pairs(
         Form(
             name="printed",
             cites="Appendix B, proof of Lemma B.1",
-            note="The check uses gates whose input has the gate's own coordinate j.",
+            note="The check uses gates for which the gate's input has the coordinate j of the gate "
+            "itself.",
         ),
         Form(
             name="printed diagonal",
@@ -105,7 +106,7 @@ NOT = on_pairs(
         ),
         Form(
             name="corrected",
-            note="In the corrected weights the -1 stands in the column of the gate's parent.",
+            note="In the corrected weights, the entry -1 is in the column of the gate's parent.",
         ),
     ),
     control="ID instead of NOT",

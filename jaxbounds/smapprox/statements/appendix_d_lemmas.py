@@ -202,8 +202,8 @@ LEMMA_D8 = on_moved_circuits(
         Form(
             name="printed",
             cites="Lemma D.8, second display; proof of Theorem D.6 for F",
-            note="Each theta_i and each xi_i moves as far as (D.6), (D.7) and (D.8) allow. The "
-            "bound does not depend on the number of layers.",
+            note="The perturbations of each theta_i and each xi_i have the largest norms that "
+            "(D.6), (D.7) and (D.8) allow. The bound does not depend on the number of layers.",
         ),
         Form(
             name="printed restored",
@@ -213,7 +213,7 @@ LEMMA_D8 = on_moved_circuits(
         Form(
             name="sharpened",
             note="The perturbation delta has exactly the largest norm that the proof of Theorem "
-            "D.6 allows if its factors 1/2 are left out.",
+            "D.6 allows without the proof's factors 1/2.",
         ),
         Form(
             name="sharpened joint",

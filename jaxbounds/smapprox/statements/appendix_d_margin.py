@@ -57,8 +57,9 @@ THEOREM_D6 = on_cases(
         Form(
             name="sharpened joint",
             note=(
-                "The perturbations of theta_i and xi_{i-1} are parts of one delta, so the bound "
-                "adds the squares of the two error terms."
+                "The perturbations of theta_i and xi_{i-1} are parts of a single perturbation "
+                "delta. The bound therefore adds the squares of the error terms of theta_i and "
+                "xi_{i-1}."
             ),
         ),
     ),

@@ -78,14 +78,14 @@ LEMMA_D9 = in_appendix_d(
         Form(
             name="printed shared",
             cites="Lemma D.9, last sentence, with (D.4)",
-            note="Each layer reads a parameter at most once, but many layers may read the same "
+            note="Each layer uses a parameter at most once, but several layers may share a "
             "parameter.",
             equality="two layers that read the same parameters alike",
         ),
         Form(
             name="derived",
             note="The lemma holds because |tau_i(delta)| <= |delta| for every layer i, where "
-            "tau_i(delta) is the part of delta that layer i reads.",
+            "tau_i(delta) has the entries of delta for the parameters that layer i uses.",
             equality="delta in the parameters of one layer",
         ),
     ),

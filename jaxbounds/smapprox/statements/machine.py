@@ -164,7 +164,8 @@ POSITIONS = by_machine(
             cites="Appendix C.1: w_pos = ceil(log2 T), with (C.2) for each i",
             erratum="E3",
             note="At T = 4 the position bits of cell 5 equal those of cell 1, since 5 = 1 modulo "
-            "4. The head therefore reads the first input symbol instead of the blank.",
+            "4. The network therefore returns the first input symbol for cell 5 instead of the "
+            "blank.",
             counterexample=Counterexample(instance={"word": 0}, ratio=1.0, meets=_in_class),
         ),
         Form(

@@ -214,7 +214,8 @@ NORMS = Statement(
         ),
         Form(
             name="derived",
-            note="Each one-hot group holds one 1, and each position holds at most w_pos ones.",
+            note="In a hidden state, each one-hot group contains a single 1, and each binary "
+            "position contains at most w_pos ones.",
         ),
         Form(
             name="derived count",

@@ -185,7 +185,7 @@ MARGIN_RATE = Statement(
             cites="Appendix C.2, proof of Theorem 4.1: margin lower bound 1/poly(k, |A|, log T)",
             sense="at most",
             exponent=(0.3, 0.4),
-            note="The check takes one explicit polynomial for poly(k, |A|, log T).",
+            note="The check replaces poly(k, |A|, log T) by an explicit polynomial.",
         ),
         Form(
             name="printed log T",

@@ -81,8 +81,8 @@ L1_COVER = Statement(
         Form(
             name="printed",
             cites="Appendix A: log N_2(gamma eps) <= O(floor(alpha^2 log p / (gamma eps)^2))",
-            note="The hidden constant 4 is enough for p >= 3 parameters. The proof uses log 2p <= "
-            "2 log p, and y <= 2 floor(y) for every y >= 1.",
+            note="The hidden constant of the cover's log size may be 4 for p >= 3 parameters. The "
+            "proof uses log 2p <= 2 log p, and y <= 2 floor(y) for every y >= 1.",
         ),
         Form(
             name="derived",
@@ -178,8 +178,8 @@ RADEMACHER = Statement(
         ),
         Form(
             name="sharpened",
-            note="The bound on Rad is the sum over the scales itself, with the actual sizes of "
-            "the covers.",
+            note="The bound on Rad is the chaining sum over the scales, with the exact sizes of "
+            "the covers and without a closed form.",
         ),
     ),
     control="a tenth of 1/sqrt n",

@@ -235,8 +235,8 @@ CONSTANTS = Statement(
         Form(
             name="derived Rademacher",
             note="Here A = (alpha/gamma)^2 log 2p, for p parameters of l_1 norm alpha and margin "
-            "gamma. Each time n/A grows by a factor 16, the bound "
-            "on Rad gains the term 7.29 sqrt(A/n), with 7.29 = 5 sqrt(2 + 1/8).",
+            "gamma. If n/A grows by a factor 16, the bound on Rad grows by the additional term "
+            "7.29 sqrt(A/n), with 7.29 = 5 sqrt(2 + 1/8).",
         ),
         Form(
             name="sharpened chained",

@@ -67,8 +67,8 @@ LEMMA_24 = Statement(
         ),
         Form(
             name="derived cover",
-            note="Apart from rounding, the sample size is n <= log N(epsilon) + 1 + 1/epsilon^2, "
-            "for covers of size N(epsilon).",
+            note="Without rounding errors, the sample size satisfies n <= log N(epsilon) + 1 + "
+            "1/epsilon^2, for covers of size N(epsilon).",
         ),
         Form(
             name="derived root",

@@ -202,7 +202,8 @@ TAILS = Statement(
         ),
         Form(
             name="sharpened",
-            note="With McDiarmid's own constant, the tail equals the level delta exactly.",
+            note="With the constant of McDiarmid's inequality, the probability bound of the tail "
+            "equals the level delta exactly.",
         ),
         Form(
             name="derived erm",
@@ -273,7 +274,12 @@ DEFINITIONS = Statement(
     | {"sample": Integers(0, "points - 1", "n")},
     budget=Budget(samples=24),
     sizes=({"models": 4, "points": 3, "n": 3},),
-    forms=(Form(name="derived", note="The check enumerates all samples and all signs."),),
+    forms=(
+        Form(
+            name="derived",
+            note="The check computes Rad exactly: it enumerates all samples and all sign vectors.",
+        ),
+    ),
     control="no Rademacher complexity",
     source="Section 2.1",
 )
@@ -317,7 +323,7 @@ MINIMISER = Statement(
         Form(
             name="printed",
             cites="Proposition 2.3, with the constants of its proof (Appendix A, after (A.1))",
-            note="The check sets epsilon = max(Rad, smallest surrogate risk).",
+            note="The check sets epsilon to the larger of Rad and the smallest surrogate risk.",
         ),
         Form(
             name="sharpened",

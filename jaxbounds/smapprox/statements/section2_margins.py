@@ -76,7 +76,8 @@ LEAST = Statement(
         ),
         Form(
             name="derived search",
-            note="The attack, a search over perturbations, finds the margin up to 1e-4.",
+            note="The attack, a search over perturbations, finds the margin with an error of at "
+            "most 1e-4.",
         ),
         Form(
             name="derived again",
@@ -293,8 +294,9 @@ POSITIVE = Statement(
         Form(
             name="corrected",
             hypotheses=_same_sign,
-            note="If all tied values have the same sign, breaking the tie does not change the "
-            "output's sign. Compiled networks tie only equal values.",
+            note="If the values of all tied keys have the same sign, a perturbation that decides "
+            "the tie does not change the output's sign. In compiled networks, tied keys have equal "
+            "values.",
         ),
     ),
     control="the margin is never positive",

@@ -106,8 +106,8 @@ LEMMA_33 = on_cases(
             cites="Lemma 3.3",
             erratum="E2",
             note="The network F' = f_{q-1} o ... o f_1 ends with a ReLU, so F' >= 0 for all "
-            "corrections. If G(x) = 0, then (y - 0.5) F' <= 0. The margin is therefore 0, below "
-            "any 1/poly(s).",
+            "corrections. If G(x) = 0, then (y - 0.5) F' <= 0. The margin is therefore 0, which is "
+            "smaller than 1/poly(s) for every polynomial.",
             counterexample=Counterexample(
                 instance={"circuit": 0, "x": [0, 0, 0, 0]}, ratio=2.0, meets=_simulates
             ),

@@ -44,11 +44,12 @@ ROUNDING = Statement(
         Form(
             name="printed",
             cites="Proposition 3.4",
-            note="The check reads the printed 3x - 1 as 3z - 1 (E14).",
+            note="The check replaces the printed 3x - 1 by 3z - 1, which the paper means (E14).",
         ),
         Form(
             name="derived layers",
-            note="The two ReLU layers of the correction compute the same function.",
+            note="The two ReLU layers of the correction compute the rounding function of "
+            "Proposition 3.4.",
         ),
         Form(
             name="derived dyadic",
