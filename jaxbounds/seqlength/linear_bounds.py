@@ -45,8 +45,8 @@ def _checked(x: ArrayLike, **dimensions: Count) -> Any:
 def sparsity_needed(x: ArrayLike, /) -> Values | Array:
     """Return the least whole K with B / (1 + sqrt K) < epsilon, for x = B / epsilon; 0 if x < 1.
 
-    For x >= 1 the number of terms is K = floor((x - 1)^2) + 1 <= x^2, so x^2 terms suffice in
-    Lemmas 3.3 and 3.6 even without rounding up.
+    For x >= 1 the number of terms is K = floor((x - 1)^2) + 1 <= x^2, so Lemmas 3.3 and 3.6 need no
+    rounding of x^2.
 
     Raises:
         Refused: if x is negative or not finite.
@@ -110,9 +110,9 @@ def lemma_3_5_explicit(
     """Compute Lemma 3.5 with constants: floor(q x^2) ln(2 k N levels + 1), and 0 for x < 1.
 
     The result bounds the log covering number for the argument x = B_w B_x / epsilon,
-    if ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. Here q = `ratio` >
-    1 and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` builds the cover and
-    contains the proof. All constants are explicit; no O(.) hides any of them.
+    if ||W^T||_{2,1} <= B_w (rows). The N input points must have l_2 norm at most B_x. Here q =
+    `ratio` > 1 and levels = ceil(log_q(q x^2)) + 1. The module `correction_covers` builds the cover
+    and contains the proof. All constants are explicit; no O(.) hides any of them.
     """
     scale, xp = _checked(x, k=k, points=points), array_module(x, k, points)
     corrections = ratio * xp.maximum(scale, 1.0) ** 2
@@ -158,8 +158,9 @@ def lemma_3_5_corrected_leading(
     """Compute hidden_constant x^2 ln(k N), Edelman et al.'s bound for a sample of N = m T tokens.
 
     The result bounds the log covering number for the argument x = B_w B_x / epsilon,
-    if ||W^T||_{2,1} <= B_w (rows) and N input points have l_2 norm at most B_x. It grows with the
-    sequence length T. The paper does not state the hidden constant. The default value 1 of the
+    if ||W^T||_{2,1} <= B_w (rows). The N input points must have l_2 norm at most B_x. The bound
+    grows with the sequence length T. The paper does not state the hidden constant. The default
+    value 1 of the
     hidden constant gives the leading term, which is not certified.
     """
     return hidden_constant * _checked(x, k=k, points=points) ** 2 * log(k * points, x)

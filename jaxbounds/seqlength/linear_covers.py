@@ -94,7 +94,7 @@ def cover_by_truncation(
     If ||W^T||_{2,1} <= B, the l_2 distance of every column of What from the same column of W is
     less than `radius`. Row j of norm r_j has level l_j = ceil(log2(B / r_j)) and step eta_j =
     radius 2^(-l_j / 2). Truncation rounds the entries of row j towards zero to multiples of eta_j,
-    so row j of What is eta_j times row j of the integer matrix Z. With these levels, sum_j
+    so row j of What is eta_j times row j of the integer matrix Z. These steps satisfy sum_j
     eta_j^2 <= radius^2 and sum |Z| <= sum r_j^2 / eta_j^2 <= 2 (B / radius)^2.
     """
     require_norm(row_norm(W, 2, 1), B, of="||W^T||_{2,1}")

@@ -271,11 +271,11 @@ def attention_bound(
 
     The argument is a cover of x -> W_QK^T x. E is the Rademacher complexity of the attention class.
 
-    The bound is the minimum of four numbers: the range B_inf, 12 times the minimum of Dudley's
-    bound, a chaining bound, and the bound by a single cover with Massart's lemma. If `residual`
-    bounds |f_W - f_0| (see `residual_range`), the minimum includes a further bound. This bound adds
-    Massart's bound for uniform attention f_0 to the least of the three bounds for f_W - f_0. All
-    constants are explicit; no O(.) hides any of them.
+    The bound is the minimum of the range B_inf and three bounds: 12 times Dudley's minimum,
+    chaining, and a single cover with Massart's lemma. If `residual` bounds |f_W - f_0| (see
+    `residual_range`), the minimum includes a further bound. This bound adds Massart's bound for
+    uniform attention f_0 to the least of the three bounds for f_W - f_0. All constants are
+    explicit; no O(.) hides any of them.
 
     Raises:
         Refused: if m < 1 or a norm is negative or not finite.

@@ -230,14 +230,13 @@ def corollary_a1_explicit(
 ) -> float:
     """Compute Corollary A.1, 8.83 alpha sqrt(log(2p)/n) sqrt(mean 1/rho^2) + xi, with constants.
 
-    The term xi of Corollary A.1 is sqrt(2 l/n) + 2 l/n with l = log(`WEIGHT` (1 + |k|)^2 / delta),
-    and |k| is of the order of log n. Let M = mean 1/rho^2 over the sample, B = 4 alpha^2 log(2p)/n,
-    and gamma = gamma_k of `margin_profile_bound`. A fraction q <= gamma^2 M of the sample's margins
-    is below gamma, and the cover has log N / n <= B / gamma^2. The inequality kl(q, P) >= (P -
-    q)^2 / (2P) gives P <= q + sqrt(2 q v) + 2v for v = B/gamma^2 + l/n, so
+    Here xi = sqrt(2 l/n) + 2 l/n with l = log(`WEIGHT` (1 + |k|)^2 / delta), and |k| is of the
+    order of log n. Let M = mean 1/rho^2 over the sample, B = 4 alpha^2 log(2p)/n, and gamma =
+    gamma_k of `margin_profile_bound`. A fraction q <= gamma^2 M of the sample's margins is below
+    gamma, and the cover has log N / n <= B / gamma^2. The inequality kl(q, P) >= (P - q)^2 / (2P)
+    gives P <= q + sqrt(2 q v) + 2v for v = B/gamma^2 + l/n, so
 
-        The resulting inequality is P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M
-        l / n) + 2 l / n.
+        P <= gamma^2 M + sqrt(2 B M) + 2 B / gamma^2 + sqrt(2 gamma^2 M l / n) + 2 l / n.
 
     If gamma^2 = sqrt(2B/M), the first three terms of the bound are 3 sqrt(2 B M). The nearest grid
     value gamma_k^2 differs from gamma^2 by at most a factor sqrt 2. The constant 3 of this bound

@@ -141,8 +141,8 @@ def from_description(
 
     The function refuses a next state that has no transitions of its own, as a probable typing
     error, unless one of three conditions holds. The next state has an entry in the table (empty for
-    a terminal state), or is listed under "accept" or "reject", or has a common name of a terminal
-    state. The common names of terminal states are accept, yes, halt, done, reject, no and error.
+    a terminal state), is listed under "accept" or "reject", or has a terminal state's common name.
+    The common names of terminal states are accept, yes, halt, done, reject, no and error.
 
     Args:
         data: the machine's description, as a parsed YAML or JSON object.

@@ -111,7 +111,7 @@ def _flags(last: Array, third: Any = 0.0) -> Array:
 
 
 def _c3(i: Instance, size: Size) -> Sides:
-    """Check every part of (C.6). By Claim C.6, the maximiser is also unique."""
+    """Check every part of (C.6). Claim C.6 says that the maximiser is also unique."""
     run = searched(i)
     last, symbol = _last_visit(i)
     top = run.scores[-1]

@@ -59,7 +59,7 @@ NETWORKS: Any = {
     "seqlength.cor4.2.1.packing",
     "derived",
     ("(d - 2) ln 2", "<=", "(gamma + eta)^3 / eps^2 with ln(2 d d + 1)"),
-    text="25f0d220e8b90cca216c3280d8e8e213",
+    text="ba61c441038714c0c80e1387c5681ccb",
     **NETWORKS,
 )
 def saturated_networks(w: Witness) -> Sides:
