@@ -77,7 +77,7 @@ def entries_of_states(w: Witness) -> Sides:
     "printed",
     ("a_0, .., a_T as the network reads them", "=", "a_0, .., a_T"),
     formula="the symbols at steps 0..T are right with w_pos position bits",
-    text="3b7b196410e08eddc44d964d3025eba3",
+    text="465ebfc2870276ac9b604ea862117742",
     size="T=4",
     leaves={"word": "i"},
 )
