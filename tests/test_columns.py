@@ -183,3 +183,16 @@ def test_sides_that_are_not_positive_are_compared_by_their_difference(
     unsure = dataclasses.replace(found, status="inconclusive")
     if words.startswith(("over", "short")):
         assert closeness(unsure) == f"{words.split()[-1]} undecided"
+
+
+WITHOUT_WIDTH = {"form", "largest size"}
+"""Columns of the page that share the width that the other columns leave."""
+
+
+def test_the_page_gives_each_column_its_width_and_its_side():
+    css = (Path(columns.__file__).parent / "page.css").read_text()
+    words = {one.name: one.name.rpartition(" ")[2] for one in COLUMNS}
+    wide = set(re.findall(r"^\.column-(\w+) \{ width:", css, re.MULTILINE))
+    assert wide == {word for name, word in words.items() if name not in WITHOUT_WIDTH}
+    (right,) = re.findall(r"([^}]*)\{\s*text-align: right; font-variant-numeric", css)
+    assert {one.css for one in COLUMNS if one.right} <= set(re.findall(r"\.([\w-]+)", right))

@@ -78,7 +78,9 @@ def test_count_calls_run_at_once_and_none_when_the_block_ends_by_an_exception(
     names = {"processes": kind, "slurm": "slurm:local"}
     if kind == "slurm" and importlib.util.find_spec("submitit") is None:
         pytest.skip("the extra `slurm` is not installed")
-    name = names.get(kind) or _address(request.getfixturevalue("scheduler"))
+    if kind == "dask":
+        names["dask"] = _address(request.getfixturevalue("scheduler"))
+    name = names.get(kind, kind)
     began = lambda: len(list(tmp_path.glob("began-*")))
     with (
         pytest.raises(ZeroDivisionError),

@@ -52,8 +52,8 @@ def test_each_kind_that_no_instance_refutes_has_a_rule_of_its_own(monkeypatch):
 
 
 def test_a_kind_without_a_rule_is_refused():
-    with pytest.raises(NotImplementedError, match=r"kind='median' has no rule .*Try"):
-        decide(SimpleNamespace(kind="median"), PLAIN, column([2.0]))
+    with pytest.raises(NotImplementedError, match=r"kind='no kind' has no rule .*Try"):
+        decide(SimpleNamespace(kind="no kind"), PLAIN, column([2.0]))
 
 
 @pytest.mark.parametrize("form, given, status, ratio", [
