@@ -126,7 +126,7 @@ def attention_expectation(
     """Compute Appendix C's last display, b + B_x a + b ln((sqrt m - sqrt ln 2d) / (2 B_x sqrt C)).
 
     If the minimiser delta is not in (0, B_x), the computed expression can be negative or NaN
-    (erratum E5). In earlier versions of the library, this name meant
+    (erratum E5). Earlier versions of the library gave this name to
     `attention_expectation_corrected`.
     """
     return interior_value(*entropy_terms(B_x, C, m, d))
@@ -139,8 +139,8 @@ def theorem_4_1(
     """Compute the printed bound B (b (1 + ln(sqrt m / (2 B_x sqrt C))) + B_x sqrt(ln 2d / m)).
 
     The argument `product` is B = B_w B_Wc L_sigma B_Wv. The O(.) of the paper hides a constant,
-    which is 1 here. The value is not clipped and may be negative (erratum E5). In earlier versions
-    of the library, this name meant `theorem_4_1_corrected`.
+    which is 1 here. The value is not clipped and may be negative (erratum E5). Earlier versions
+    of the library gave this name to `theorem_4_1_corrected`.
     """
     (a, b, B), xp = entropy_terms(B_x, C, m, d), array_module(product, B_x, C, m, d)
     return xp.asarray(product, float) * (b * (1.0 + xp.log(B / b)) + B * a)
@@ -175,7 +175,7 @@ def alpha_4_1_1(B_QK: ArrayLike, d: ArrayLike, /) -> Values | Array:
 
     The printed alpha is too small by the factor sqrt 2 (erratum E7).
 
-    In earlier versions of the library, this name meant `alpha_4_1_1_corrected`.
+    Earlier versions of the library gave this name to `alpha_4_1_1_corrected`.
     """
     xp = array_module(B_QK, d)
     B_QK, d = xp.asarray(B_QK, float), xp.asarray(d, float)

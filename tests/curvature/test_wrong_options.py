@@ -148,7 +148,7 @@ def test_there_are_sixty():
     "model, data, words",
     [
         (None, PROMPTS, "the model"), ("model", PROMPTS, "the model"), (W, "x", "data"),
-        (W, jnp.ones(3), "data"), (W, PROMPTS * jnp.nan, "not finite"),
+        (W, jnp.ones(3), "data"), (W, PROMPTS * jnp.nan, "NaN or infinite values"),
     ],
 )  # fmt: skip
 def test_no_model_and_no_data_make_bounds_for_raise(model, data, words):

@@ -143,7 +143,7 @@ TARGET = Statement(
             cites="Section 5.3: 'does not yield a target parameter that simultaneously achieves "
             "low empirical loss and allows choosing H large enough as per (3)'",
             erratum="E27",
-            reading="as it is printed",
+            reading="as Theorem 1 prints it",
             note=(
                 "Condition (12) omits the factor ||theta||_{2,inf} of (3), which is of order "
                 "log(n) / S^2 here. At H = S^2 and ||W_h|| of order 1/S^2, the right side of (3) "

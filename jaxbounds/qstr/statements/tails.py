@@ -133,7 +133,7 @@ SMALL_RADIUS = cases_on_host(
             name="printed",
             cites="Lemma 12: 'for any r_x > 0 we have'",
             erratum="E6",
-            reading="with N = 1",
+            reading="N may be 1",
             counterexample=Counterexample(
                 instance={"r": 0.99}, ratio=1.197551816758194, meets=_meets_lemma_12
             ),

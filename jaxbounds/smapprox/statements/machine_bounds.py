@@ -205,7 +205,7 @@ NORMS = Statement(
             cites='Appendix C.2, proof of Theorem 4.1: "sparse binary vectors with at most '
             '|Z| + |A| + log T nonzero entries"',
             erratum="E20",
-            reading="the printed number",
+            reading="has no hidden constant",
             note="By (C.11), each of pos1, pos2, pos3 and scr3 holds w_pos bits. The parity "
             "machine at T = 31 has a state with 15 nonzero entries, but the printed number is 4 + "
             "3 + 5 = 12. Of the 15 entries, 13 are position bits: two copies of Bin(30) have 4 "
