@@ -20,6 +20,7 @@ from jaxbounds.falsification.doubted import (
 )
 from jaxbounds.falsification.fitness import CHANGES
 from jaxbounds.falsification.found_equality import cleared, with_equality
+from jaxbounds.falsification.saturated import saturated
 from jaxbounds.falsification.scales import measured_again
 from jaxbounds.falsification.second_opinion import Asked, no_referee
 from jaxbounds.falsification.small_sides import are_rounding, vanishing
@@ -212,8 +213,14 @@ class FormJudge:
         if self.by_instance and (decision.status == "holds" or decision.reason == UNNAMED):
             hidden = hidden_violation(statement, pool, self.column, form, self.referee)
             decision = unsure(hidden) if hidden else decision
-        if statement.strict and decision.status == "holds" and not self.along:
-            decision = strictly(statement, pool, self.column, form, decision, self.referee)
+        if statement.strict and decision.status == "holds":
+            decision = strictly(
+                statement, pool, self.column, form, decision, self.referee,
+                approached=bool(self.along),
+            )  # fmt: skip
+        if self.by_instance and statement.there_is is not None and decision.status == "holds":
+            flat = saturated(self.bench, pool, self.column, self.index, form, self.referee)
+            decision = unsure(flat) if flat else decision
         if decision.status in ("holds", "consistent"):
             missed = bool(form.equality) and self.by_instance and not self.near
             words = f"no instance came near the named equality case: {form.equality}"

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbounds.claims.statements import ON_AVERAGE, Size
 from jaxbounds.falsification.bench import Bench, Pool, concatenate, take
+from jaxbounds.falsification.decide import edge
 from jaxbounds.falsification.move_search import projected
 from jaxbounds.falsification.moves import Leaf, is_float
 
@@ -52,9 +53,11 @@ def _first_entry(leaf: Leaf) -> Leaf:
 
 
 def look_at_zeros(bench: Bench, pool: Pool, /) -> None:
-    """Add to the pool the instances of the sets with a zero array at which a side is NaN.
+    """Add to the pool the instances of the sets with a zero array that speak against the claim.
 
-    The function sets each array alone to zero, and then all arrays together.
+    An instance speaks against the claim if a side is NaN, if the sides violate the claim, or if
+    they are equal and the claim is strict. The function sets each array alone to zero, and then all
+    arrays together.
     """
     statement = bench.statement
     if statement.over is None or statement.host or statement.there_is is not None:
@@ -78,7 +81,11 @@ def look_at_zeros(bench: Bench, pool: Pool, /) -> None:
         ]
         there = projected(bench, size)(concatenate(near))
         found = bench(there, size)
-        kept = np.flatnonzero(np.any((found.counted & np.isnan(found.value))[:, :-1], axis=1))
+        with np.errstate(invalid="ignore"):
+            against = np.isnan(found.value) | (found.low > edge(statement))
+            if statement.strict:
+                against = against | (found.lhs >= found.rhs)
+        kept = np.flatnonzero(np.any((found.counted & against)[:, :-1], axis=1))
         if len(kept):
             pool.add("search", index, take(there, kept), type(found)(*take(found, kept)))
 

@@ -64,21 +64,27 @@ def strictly(
     decision: Decision,
     asked: Asked,
     /,
+    *,
+    approached: bool = False,
 ) -> Decision:
     """Decide that a strict inequality holds only if the sides differ at every instance.
 
-    The inequality fails if ball arithmetic finds both sides equal at an instance. If a ratio
-    approaches one and no measured instance reaches one, the decision stays unchanged.
+    The inequality fails if ball arithmetic finds both sides equal at an instance. The decision
+    about a ratio that approaches one without reaching one (`approached`) otherwise stays unchanged.
     """
     m = column.measured
     with np.errstate(invalid="ignore"):
         equal = np.flatnonzero(m.counted & (m.lhs >= m.rhs))
     searched = statement.there_is is not None or statement.estimates
-    for row in () if statement.host or searched else map(int, equal[:ASKED]):
+    small = equal[np.argsort(np.abs(m.lhs[equal]), kind="stable")][:ASKED]
+    rows = [int(row) for row in dict.fromkeys([*small, *equal[:ASKED]])]
+    for row in () if statement.host or searched else rows:
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
         if asked(statement, form, instance, size).equal:
             words = f"the inequality is strict, and both sides are equal at {in_words(instance)}"
             return Decision("fails", decision.ratio, words)
+    if approached:
+        return decision
     if len(equal):
         at = in_words(pool.instance(int(equal[0])))
         reason = f"both sides are equal, at least in floats, at {at}"

@@ -88,3 +88,27 @@ def test_a_supremum_is_judged_at_the_points_that_its_search_finds():
                    false={"0.98": lambda p, q: 0.98 * _kl(p, q)})  # fmt: skip
     assert [row.status for row in rows] == ["holds", "fails"], rows[0].reason
     assert rows[0].evidence != "approached"  # the estimate may miss an equality
+
+
+PLANE = {"x": jb.Ball(1, "d")}
+AT_ZERO = {
+    "a small constant": (1e-12, "<=", lambda x: jnp.linalg.norm(x)),
+    "a strict claim": (lambda x: jnp.sum(x**2), "<", lambda x: 2 * jnp.sum(x**2)),
+    "a strict claim whose ratio comes to one": (
+        lambda x: jnp.log1p(jnp.abs(x[0])), "<", lambda x: jnp.abs(x[0])
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_ZERO)
+def test_a_claim_that_is_false_at_zero_alone_fails(name):
+    (row,) = _judged(*AT_ZERO[name], PLANE)
+    assert row.status == "fails", row.reason
+
+
+@pytest.mark.parametrize("below, status", [(1.0, "inconclusive"), (0.999, "holds")])
+def test_floats_that_saturate_are_no_promised_entry(below, status):
+    """In floats tanh(y) is one from y = 20 on."""
+    (row,) = _judged(lambda y: jnp.tanh(y), ">=", below, {}, there_is={"y": jb.Reals(())})
+    assert row.status == status, row.reason
+    assert ("saturate" in row.reason) == (status == "inconclusive")

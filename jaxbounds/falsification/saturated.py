@@ -1,0 +1,79 @@
+"""Notice a promised entry at which the sides agree only because floats saturate, as tanh(40) does.
+
+In floats tanh(y) is one from y = 20 on, so floats satisfy "there is a y with tanh(y) >= 1".
+"""
+
+from dataclasses import replace
+from typing import cast
+
+import jax
+import numpy as np
+
+from jaxbounds.claims.statements import Form, Size
+from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, take
+from jaxbounds.falsification.moves import is_float
+from jaxbounds.falsification.second_opinion import Asked
+from jaxbounds.falsification.wording import in_words
+
+MOVES, BESIDE = 8, 2.0**-4
+"""The function moves the promised entries MOVES times, by about the share BESIDE of their largest
+entry. Larger values find fewer saturated sides."""
+NO_TOLERANCE = 1e-18
+"""The referee (ball arithmetic) looks for a violation above this relative size, which is below the
+rounding of float64. A larger value overlooks smaller violations."""
+
+
+def saturated(
+    bench: Bench, pool: Pool, column: Column, index: int, form: Form, referee: Asked, /
+) -> str:
+    """Return a reason if the sides agree only by saturation at the entries that a search found.
+
+    The reason applies if ball arithmetic does not find the sides equal at the promised entries
+    (`there_is`), while floats find them equal at all moved entries. Near an equality case, the
+    sides differ.
+
+    Args:
+        bench: the bench, an object that measures instances.
+        pool: all instances measured so far.
+        column: the measurements of one form (version of the claim) on all instances.
+        index: the index of the form among the statement's forms (versions of the claim).
+        form: the form, which promises entries.
+        referee: the referee (ball arithmetic).
+    """
+    statement, m = bench.statement, column.measured
+    if statement.host:
+        return ""
+    target = 1.0 if statement.is_bound else 0.0
+    with np.errstate(invalid="ignore"):
+        equal = np.flatnonzero(m.counted & (np.abs(m.value - target) <= statement.tolerance))
+    promised = statement.there_is or {}
+    exact = replace(statement.as_given(), tolerance=NO_TOLERANCE, judges=())
+    for row in dict.fromkeys([*equal[:1], *equal[-1:]]):
+        size = Size(statement.sizes[column.sizes[row]])
+        promises = bench.promises(size)
+        filled = take(promises.filled(batch_of(pool.instance(int(row))), index), 0)
+        said = referee(exact, form, filled, size)
+        if said.clears or said.word == "absent":
+            continue
+        near = {
+            name: jax.tree.map(lambda leaf, moves=name in promised: _moved(leaf, moves), value)
+            for name, value in filled.items()
+        }
+        found = cast(Bench, promises.given)(near, size).column(index)
+        if np.all(np.abs(found.value - target) <= statement.tolerance):
+            entries = in_words({name: filled[name] for name in promised})
+            return (
+                f"both sides agree at {entries} in floats, which may saturate there, and "
+                "ball arithmetic does not find them equal. Try there_is with a bounded set"
+            )
+    return ""
+
+
+def _moved(leaf: np.ndarray, moves: bool) -> np.ndarray:
+    """Return `MOVES` copies of an array, with random changes of floats if `moves` is set."""
+    many = np.repeat(np.asarray(leaf)[None], MOVES, axis=0)
+    if not moves or not is_float(many):
+        return many
+    largest = np.max(np.abs(leaf), initial=0.0)
+    noise = np.random.default_rng(0).normal(size=many.shape)
+    return many + BESIDE * (largest or 1.0) * noise
