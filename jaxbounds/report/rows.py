@@ -198,7 +198,7 @@ def _sides(verdict: Verdict) -> str:
 
 
 def _facts(pairs: Sequence[tuple[str, object]]) -> Html:
-    """Return an HTML list of the facts that have a value."""
+    """Return an HTML list of the pairs (label, value), without pairs whose value is None."""
     rows = [
         element("div", element("dt", name), element("dd", value))
         for name, value in pairs

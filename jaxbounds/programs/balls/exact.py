@@ -120,6 +120,9 @@ class Field:
     def atom(self, key: Any, ball: Callable[[], arb]) -> int:
         """Return the index of a key's atom, and make a new atom for a new key.
 
+        An atom is a subexpression, such as sqrt(2), that the field of exact numbers treats as a
+        new variable; the key identifies the subexpression.
+
         Raises:
             GivenUp: if the field of exact numbers already has `ATOMS` atoms.
         """
