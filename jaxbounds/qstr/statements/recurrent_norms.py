@@ -164,7 +164,7 @@ WIDTH = cases_on_host(
 _SHARE = 0.25
 """A codeword counts as light if its share of ones is at most this number.
 
-With a larger limit, more codewords count as light.
+A larger limit counts more codewords as light.
 """
 
 
