@@ -14,7 +14,7 @@ from jaxbounds.falsification.wording import in_words
 ASKED = 2
 """The referee (ball arithmetic) decides at most this many violations of a form. Each decision by
 ball arithmetic takes seconds, so a larger number takes longer."""
-TOLERATED = 1e-12
+TOLERATED = 3e-14
 """If the tolerance covers a violation, the engine asks the referee (ball arithmetic) only about a
 relative violation above this value. Rounding causes violations smaller than this value. A larger
 value trusts the tolerance more often."""
