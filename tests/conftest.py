@@ -123,7 +123,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """What was imported stays."""
+    """Exempt all imported objects from garbage collection."""
     gc.freeze()
 
 

@@ -38,7 +38,7 @@ NEEDY = (
     "jb.run('multihead.fig2')",
     "m = jb.CurvatureMonitor(lambda x: jnp.sum(x**4), every=1)\nm(0, jnp.ones(3))\nm.dataset()",
 )
-"""What needs an extra."""
+"""Calls that need an extra."""
 ASKED = f"""
 for text in {NEEDY}:
     try:

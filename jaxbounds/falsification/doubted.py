@@ -82,7 +82,7 @@ def beyond_floats(
             for field in fields.values():
                 field[row] = np.inf
             return column._replace(measured=m._replace(**fields)), ""
-        clear = clear and said.clears
+        clear = clear and (said.is_true if statement.strict else said.clears)
         if not clear and (said.word == "absent" or np.any(above)):
             return column, ""
     left = m.counted & ~lost & ~(above & far)

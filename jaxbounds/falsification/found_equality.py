@@ -1,6 +1,7 @@
 """Decide a bound with a worst ratio of one up to rounding, if the form names no equality case."""
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -63,6 +64,7 @@ rounding of float64. A larger value overlooks larger violations."""
 NEAR_ONE = "the worst ratio is one in floats, and ball arithmetic finds the claim true there"
 """Reason of a verdict on a bound that holds and has no known equality case (instance with equal
 sides)."""
+AT_POINTS = ", with each supremum or infimum at the point that its search found"
 LONGEST = 60
 """The advice proposes an equality case if its text has at most this many characters. A larger
 number lets the advice propose longer instances."""
@@ -115,7 +117,7 @@ def cleared(
         if _agree(bench, instance, size, index, form, referee):
             words = "the worst ratio is one: ball arithmetic finds both sides equal at"
             return Cleared(f"{words} {in_words(instance)}", attained=True)
-    return Cleared(NEAR_ONE)
+    return Cleared(NEAR_ONE + AT_POINTS * bool(statement.estimates))
 
 
 def _is_searched(statement: Statement) -> bool:
@@ -144,7 +146,7 @@ def _in_floats(bench: Bench, pool: Pool, column: Column, index: int, value: np.n
         return Cleared(f"{words} {in_words(pool.instance(int(near[-1])))}")
     for row in map(int, near[np.argsort(np.abs(value[near] - 1), kind="stable")[:IN_FLOATS]]):
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
-        ratios = _beside(bench, instance, size, index)
+        ratios = beside(bench, instance, size, index)
         if np.any(ratios < 1 - statement.tolerance) and np.all(ratios <= 1 + ROUNDED):
             return Cleared(f"{words} {in_words(instance)}")
     return Cleared()
@@ -168,7 +170,7 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
             if not is_cancellation(m.lhs[row], m.rhs[row], largest):
                 return False
             continue
-        shaken = _beside(bench, instance, size, index, LAST_DIGITS)
+        shaken = beside(bench, instance, size, index, LAST_DIGITS)
         there = _at_projection(bench, instance, size, index)
         if not np.any(np.append(shaken, there) <= 1 + (value[row] - 1) / 4):
             return False
@@ -217,30 +219,38 @@ def _falls_beside(bench: Bench, instance: Instance, size: Size, index: int) -> b
     Near an instance with equal sides, the ratio falls. The ratio does not fall if both sides only
     approach each other along a sequence of instances.
     """
-    ratios = _beside(bench, instance, size, index)
+    ratios = beside(bench, instance, size, index)
     return bool(len(ratios) and np.all(ratios < 1 - bench.statement.tolerance))
 
 
-def _beside(
-    bench: Bench, instance: Instance, size: Size, index: int, apart: float = BESIDE
+def beside(
+    bench: Bench,
+    instance: Instance,
+    size: Size,
+    index: int,
+    apart: float = BESIDE,
+    *,
+    moving: Iterable[str] | None = None,
 ) -> np.ndarray:
     """Return upper bounds on the ratios at moved instances.
 
-    The function moves the instance by about `apart`, and the stated errors of the sides give the
-    bounds.
+    The function moves the entries with the names `moving` (by default all entries) by about the
+    share `apart` of their largest number. The stated errors of the sides give the bounds.
     """
-    leaves, structure = jax.tree.flatten(jax.tree.map(np.asarray, instance))
-    rng = np.random.default_rng(0)
+    rng, names = np.random.default_rng(0), set(instance if moving is None else moving)
 
-    def moved(leaf: np.ndarray) -> np.ndarray:
-        many = np.repeat(leaf[None], MOVES, axis=0)
-        if not is_float(leaf):
+    def moved(leaf: Any, name: str) -> np.ndarray:
+        many = np.repeat(np.asarray(leaf)[None], MOVES, axis=0)
+        if name not in names or not is_float(many):
             return many
         largest = np.max(np.abs(leaf), initial=0.0)
         return many + apart * (largest or 1.0) * rng.normal(size=many.shape)
 
-    batch = projected(bench, size)(jax.tree.unflatten(structure, list(map(moved, leaves))))
-    m = bench(batch, size).column(index)
+    near = {
+        name: jax.tree.map(functools.partial(moved, name=name), value)
+        for name, value in sorted(instance.items())
+    }
+    m = bench(projected(bench, size)(near), size).column(index)
     return np.asarray(m.high[m.counted])
 
 

@@ -6,21 +6,13 @@ In floats tanh(y) is one from y = 20 on, so floats satisfy "there is a y with ta
 from dataclasses import replace
 from typing import cast
 
-import jax
 import numpy as np
 
 from jaxbounds.claims.statements import Form, Size
 from jaxbounds.falsification.bench import Bench, Column, Pool, batch_of, take
-from jaxbounds.falsification.moves import is_float
+from jaxbounds.falsification.found_equality import NO_TOLERANCE, beside
 from jaxbounds.falsification.second_opinion import Asked
 from jaxbounds.falsification.wording import in_words
-
-MOVES, BESIDE = 8, 2.0**-4
-"""The function moves the promised entries MOVES times, by about the share BESIDE of their largest
-entry. Larger values find fewer saturated sides."""
-NO_TOLERANCE = 1e-18
-"""The referee (ball arithmetic) looks for a violation above this relative size, which is below the
-rounding of float64. A larger value overlooks smaller violations."""
 
 
 def saturated(
@@ -55,25 +47,12 @@ def saturated(
         said = referee(exact, form, filled, size)
         if said.clears or said.word == "absent":
             continue
-        near = {
-            name: jax.tree.map(lambda leaf, moves=name in promised: _moved(leaf, moves), value)
-            for name, value in filled.items()
-        }
-        found = cast(Bench, promises.given)(near, size).column(index)
-        if np.all(np.abs(found.value - target) <= statement.tolerance):
+        given = cast(Bench, promises.given)
+        near = beside(given, filled, size, index, moving=promised)
+        if len(near) and np.all(np.abs(near - target) <= statement.tolerance):
             entries = in_words({name: filled[name] for name in promised})
             return (
                 f"both sides agree at {entries} in floats, which may saturate there, and "
                 "ball arithmetic does not find them equal. Try there_is with a bounded set"
             )
     return ""
-
-
-def _moved(leaf: np.ndarray, moves: bool) -> np.ndarray:
-    """Return `MOVES` copies of an array, with random changes of floats if `moves` is set."""
-    many = np.repeat(np.asarray(leaf)[None], MOVES, axis=0)
-    if not moves or not is_float(many):
-        return many
-    largest = np.max(np.abs(leaf), initial=0.0)
-    noise = np.random.default_rng(0).normal(size=many.shape)
-    return many + BESIDE * (largest or 1.0) * noise

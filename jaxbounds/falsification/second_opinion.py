@@ -217,17 +217,17 @@ def stands(
     rounding = is_rounding(bench, index, instance, size, value)
     there = _projected_nearby(bench.statement, instance, size)
     beside = there is not None and not rounding and _stays_beside(bench, index, there, size, value)
-    overflows = _overflows(bench, index, instance, size)
-    if bench.statement.there_is is not None and not (rounding or beside or overflows):
+    infinite = _infinite_sides(bench, index, instance, size)
+    if bench.statement.there_is is not None and not (rounding or beside or infinite):
         return ""  # the bench tried all `there_is` points, and the referee takes long for each
     said = referee(bench.statement, form, instance, size)
     if said.word.startswith("disproved") and there is not None:
         said = _exactly_there(bench.statement, form, instance, size, referee, said)
     if said.word.startswith("disproved"):
         return ""
-    if overflows:
+    if infinite:
         return (
-            f"the {overflows} is infinite in floats at {in_words(instance)}, and ball arithmetic "
+            f"the {infinite} is infinite in floats at {in_words(instance)}, and ball arithmetic "
             f"does not confirm the violation: {said.reason}. Try hypotheses that keep the sides "
             "finite, or compare logarithms"
         )
@@ -407,7 +407,7 @@ def is_coarse(bench: Bench, index: int, found: tuple[Instance, Size, float], /) 
     return True  # nothing measures the terms, so nothing bounds the error
 
 
-def _overflows(bench: Bench, index: int, instance: Instance, size: Size) -> str:
+def _infinite_sides(bench: Bench, index: int, instance: Instance, size: Size) -> str:
     """Return the infinite side of a bound at an instance, "lhs" or "rhs"; empty if both are finite.
 
     The side may be infinite by overflow alone.

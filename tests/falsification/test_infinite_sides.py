@@ -38,6 +38,11 @@ def test_divergences_that_are_infinite_on_both_sides_satisfy_a_bound():
     assert "instances with an infinite side do not count" in rows[0].reason
 
 
+def test_two_infinite_sides_are_equal_in_a_strict_claim():
+    (row,) = _judged(_kl, "<", lambda p, q: 2 * _kl(p, q) + 1, PAIR)
+    assert row.status != "holds", row.reason
+
+
 def _below(x):
     return jnp.log(jnp.sum(jnp.exp(x)))
 

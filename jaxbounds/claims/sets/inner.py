@@ -216,29 +216,31 @@ def infimum(
 
 
 @contextlib.contextmanager
+def _holding(variable: ContextVar[Any], value: Any) -> Iterator[Any]:
+    """Let a context variable hold a value in a `with` block."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
+
+@contextlib.contextmanager
 def estimates_made() -> Iterator[list[str]]:
     """Yield a list that gets a word for each supremum or infimum estimated in a `with` block.
 
     The word "below" stands for an estimate of a supremum, and "above" for an estimate of an
     infimum.
     """
-    found: list[str] = []
-    token = _made.set(found)
-    try:
+    with _holding(_made, list[str]()) as found:
         yield found
-    finally:
-        _made.reset(token)
 
 
 @contextlib.contextmanager
 def points_noted() -> Iterator[list[dict[str, Any]]]:
     """Collect the best point of each search in a `with` block, in the order of the searches."""
-    found: list[dict[str, Any]] = []
-    token = _noted.set(found)
-    try:
+    with _holding(_noted, list[dict[str, Any]]()) as found:
         yield found
-    finally:
-        _noted.reset(token)
 
 
 @contextlib.contextmanager
@@ -248,8 +250,5 @@ def at_points(points: Iterable[Mapping[str, Any]], /) -> Iterator[None]:
     Args:
         points: the best points that `points_noted` collected from the same function.
     """
-    token = _given.set(iter(points))
-    try:
+    with _holding(_given, iter(points)):
         yield
-    finally:
-        _given.reset(token)
