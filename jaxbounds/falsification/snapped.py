@@ -93,7 +93,8 @@ def look_at_zeros(bench: Bench, pool: Pool, /) -> None:
 def look_at_readable_points(bench: Bench, pool: Pool, /) -> None:
     """Add instances with round entries and equal sides (up to rounding) to a bound's pool.
 
-    The function rounds the entries of the instances with the largest ratios.
+    The function rounds the entries of the instances with the largest ratios. For a strict claim it
+    also adds rounded instances at which both sides are zero.
     """
     statement = bench.statement
     exact = statement.is_bound and statement.kind not in ON_AVERAGE and not statement.estimates
@@ -126,6 +127,8 @@ def look_at_readable_points(bench: Bench, pool: Pool, /) -> None:
         found = bench(there, size)
         with np.errstate(invalid="ignore"):
             equal = found.counted & (np.abs(found.value - 1) <= EQUAL)
+            if statement.strict:  # sides that are both zero have the ratio zero
+                equal = equal | (found.counted & (found.lhs >= found.rhs))
         kept = np.flatnonzero(np.any(equal[:, :-1], axis=1))
         if len(kept):
             pool.add("search", index, take(there, kept), type(found)(*take(found, kept)))

@@ -21,6 +21,10 @@ value trusts the tolerance more often."""
 NEAR_ZERO = 1e-6
 """A strict bound by zero is inconclusive if the other side, at some instance, is smaller than this
 share of its median absolute value. A larger share leaves more true claims undecided."""
+NEAR_ONE = 1e-3
+"""A strict claim is inconclusive if its worst ratio comes nearer to one than this number, because
+an instance of equality may lie between the measured instances. A larger number leaves more true
+claims undecided."""
 USUAL = 1e-9
 """A tolerance up to this value covers rounding alone. The author of a larger tolerance accepts a
 difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger value
@@ -90,8 +94,10 @@ def strictly(
         reason = f"both sides are equal, at least in floats, at {at}"
     elif _nearly_zero(m):
         reason = "one side is zero, and the other side comes near zero"
-    elif decision.reason == BELOW_ONE:
+    elif decision.reason == BELOW_ONE and not decision.ratio > 1 - NEAR_ONE:
         return decision
+    elif decision.reason == BELOW_ONE:
+        reason = f"the worst ratio comes within {1 - decision.ratio:.1g} of one"
     else:
         reason = decision.reason
     words = f"the inequality is strict, but {reason}. Try the relation '<=' or '>='"

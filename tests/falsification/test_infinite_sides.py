@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax.scipy.special import logsumexp, rel_entr
 
@@ -109,6 +110,15 @@ AT_ZERO = {
 def test_a_claim_that_is_false_at_zero_alone_fails(name):
     (row,) = _judged(*AT_ZERO[name], PLANE)
     assert row.status == "fails", row.reason
+
+
+@pytest.mark.parametrize("tie, status", [(1.0, "fails"), (np.pi, "inconclusive")])
+def test_a_strict_claim_with_a_tie_inside_its_set_never_holds(tie, status):
+    """The sides are equal at the tie alone; the search rounds its best instances."""
+    over = {"x": jb.Box(0, 20)}
+    rows = _judged(lambda x: jnp.log(x / tie), "<", lambda x: x / tie - 1, over,
+                   hypotheses=lambda x: {"x > 0": x > 0})  # fmt: skip
+    assert rows[0].status == status, rows[0].reason
 
 
 @pytest.mark.parametrize("below, status", [(1.0, "inconclusive"), (0.999, "holds")])
