@@ -161,7 +161,8 @@ def test_an_inequality_at_its_borders(ratios, error, equality, status):
     "off, status",
     [
         (0.0, "holds"),
-        (5e-11, "holds"),  # below the tolerance, 1e-10 of the entry
+        (1e-14, "holds"),  # rounding
+        (5e-11, "inconclusive"),  # below the tolerance, 1e-10 of the entry, but no rounding
         (2e-10, "inconclusive"),
         (9e-8, "inconclusive"),
         (2e-7, "fails"),  # above a thousand tolerances
