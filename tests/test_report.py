@@ -544,6 +544,8 @@ def test_a_certificate_keeps_its_exponents_and_says_the_ratio():
     said = lambda relation: certificate_words(
         _verdict(0, "printed", "fails", 210.0, certificate=about | sides, relation=relation)
     )
-    assert "2.770750305456e-87 ... 2.770750305456e-87 against 1.325687787871e-89" in said("<=")
+    assert "2.77075030545e-87 ... 2.77075030546e-87 against 1.32568778787e-89" in said("<=")
     assert "ratio at least 209.00" in said("<=")
+    sides |= {"lhs": ("25000000000000001419835645621.3",) * 2, "rhs": ("4e-3",) * 2}
+    assert "disproved; 2.5e+28 ... 2.50000000001e+28 against 0.004 ... 0.004" in said("<=")
     assert "ratio" not in said("=")  # which of the sides is the larger says nothing there

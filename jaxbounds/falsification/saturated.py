@@ -45,7 +45,8 @@ def saturated(
         promises = bench.promises(size)
         filled = take(promises.filled(batch_of(pool.instance(int(row))), index), 0)
         said = referee(exact, form, filled, size)
-        if said.clears or said.word == "absent":
+        agree = said.clears if statement.is_bound else said.equal or said.meeting
+        if agree or said.word == "absent":
             continue
         given = cast(Bench, promises.given)
         near = beside(given, filled, size, index, moving=promised)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from jaxbounds.claims.statements import Statement
 from jaxbounds.falsification import ON_AVERAGE, Verdict
@@ -14,6 +14,9 @@ from jaxbounds.report.markup import Html, element, joined
 from jaxbounds.report.quantifiers import checked, in_one_line, last_size, quantifiers
 from jaxbounds.report.tex import prose
 
+DIGITS = 12
+"""The page rounds the ends of a certificate's enclosures outwards to this many significant digits.
+A larger number shows longer numbers."""
 MARKS = {
     "holds": "✓",
     "consistent": "≈",
@@ -106,7 +109,7 @@ def evidence_words(verdict: Verdict, /) -> str:
     if verdict.sensitivity is not None:
         slight = verdict.sensitivity < 1e-6
         larger = "left" if verdict.relation == ">=" else "right"
-        percent = f"{verdict.sensitivity:.2%}"
+        percent = f"{100 * verdict.sensitivity:.2g}%"
         unnoticed = f"no instance refutes a {larger} side that is up to {percent} smaller"
         parts.append(f"a smaller {larger} side would not pass" if slight else unnoticed)
     if verdict.status != "fails":  # a false claim needs no stronger claim
@@ -115,10 +118,9 @@ def evidence_words(verdict: Verdict, /) -> str:
     return "; ".join(parts)
 
 
-def _few_digits(decimal: str) -> str:
-    """Return a decimal number with a dozen digits and its exponent."""
-    digits, *exponent = decimal.lower().split("e")
-    return "e".join([digits[:14], *exponent])
+def _few_digits(decimal: str | Decimal, rounding: str = ROUND_FLOOR) -> str:
+    """Return a decimal number, rounded to a dozen significant digits in the given direction."""
+    return f"{Context(prec=DIGITS, rounding=rounding).plus(Decimal(decimal)).normalize():g}"
 
 
 def certificate_words(verdict: Verdict, /) -> str:
@@ -132,11 +134,14 @@ def certificate_words(verdict: Verdict, /) -> str:
     said = f"{c['word']}{': ' + c['reason'] if c['reason'] else ''}"
     if not c["lhs"]:
         return said
-    sides = " against ".join(" ... ".join(map(_few_digits, side)) for side in (c["lhs"], c["rhs"]))
+    sides = " against ".join(
+        f"{_few_digits(low)} ... {_few_digits(high, ROUND_CEILING)}"
+        for low, high in (c["lhs"], c["rhs"])
+    )
     smaller, larger = ("rhs", "lhs") if verdict.relation == ">=" else ("lhs", "rhs")
     low, high = Decimal(c[smaller][0]), Decimal(c[larger][1])
     if verdict.relation in ("<=", ">=") and low > 0 and high > 0:
-        sides += f", ratio at least {_few_digits(str(low / high))}"
+        sides += f", ratio at least {_few_digits(low / high)}"
     met = f"certain: {', '.join(c['hypotheses'])}; " if c["hypotheses"] else ""
     ways = f", {c['ways']} ways through the program" if c["ways"] > 1 else ""
     return f"{said}; {sides}; {met}{c['bits']} bits{ways}"

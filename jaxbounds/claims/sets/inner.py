@@ -4,6 +4,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +14,8 @@ from jaxbounds.claims.sets.base import Set
 from jaxbounds.claims.sets.expressions import Size
 from jaxbounds.claims.sets.over import Over, refuse_other_sets
 
+NO_SIZES: Size = MappingProxyType({})
+"""The sizes of sets whose shapes consist of numbers."""
 STARTS, STEPS = 12, 200
 FIRST, LAST = 0.5, 1e-9
 """Lengths of the first and the last steps of a search, relative to the norm of each array."""
@@ -144,7 +147,7 @@ def supremum(
     function: Callable[..., jax.Array],
     over: Mapping[str, Set | Mapping[str, Any]],
     *,
-    size: Size,
+    size: Size = NO_SIZES,
     starts: int = STARTS,
     steps: int = STEPS,
 ) -> jax.Array:
@@ -160,7 +163,8 @@ def supremum(
         function: the function that the search maximises. The function has a keyword argument for a
             point of each set, and returns a number.
         over: the sets, keyed by the names of the function's arguments.
-        size: a dict from the names of sizes in the sets' shapes to numbers.
+        size: a dict from the names of sizes in the sets' shapes to numbers; not necessary if the
+            shapes consist of numbers.
         starts: the number of random points and extreme points from which the search climbs.
         steps: the number of steps of the search from each starting point.
     """
@@ -194,7 +198,7 @@ def infimum(
     function: Callable[..., jax.Array],
     over: Mapping[str, Set | Mapping[str, Any]],
     *,
-    size: Size,
+    size: Size = NO_SIZES,
     starts: int = STARTS,
     steps: int = STEPS,
 ) -> jax.Array:
@@ -208,7 +212,8 @@ def infimum(
         function: the function whose infimum the search estimates. The function has a keyword
             argument for a point of each set, and returns a number.
         over: the sets, keyed by the names of the function's arguments.
-        size: a dict from the names of sizes in the sets' shapes to numbers.
+        size: a dict from the names of sizes in the sets' shapes to numbers; not necessary if the
+            shapes consist of numbers.
         starts: the number of random points and extreme points from which the search descends.
         steps: the number of steps of the search from each starting point.
     """
