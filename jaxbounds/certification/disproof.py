@@ -596,7 +596,7 @@ def _attempting(
         else:
             return known | {"word": "undecided", "reason": _why(found, statement)}
         if reading == "exact" or not in_both:
-            reason = "only if the constants of the program are exactly its floats"
+            reason = "only if each constant of the claim is exactly its float in the program"
             return known | {"word": "disproved as coded", "reason": reason}
         if met.computed or enclosed.taken(statement.host):
             reason = "numbers that were computed on the host count as exact"

@@ -243,7 +243,7 @@ def prove(
             if reading == "exact":
                 proof = replace(
                     proof, word="proved on D as coded",
-                    reason="only if the constants of the program are exactly its floats",
+                    reason="only if each constant of the claim is exactly its float in the program",
                 )  # fmt: skip
             doubt = against(asked.margin, domain, statement.tolerance)
             proof = replace(proof, looked=doubt.looked)

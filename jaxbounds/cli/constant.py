@@ -106,7 +106,10 @@ def constant(
             best = one.largest
             say(f"{one.id} ({one.form}): {best.ratio:.6g}, {best.where}")
             if one.fails and what in claimed:
-                say(f"{one.id} ({one.form}): the form fails, although it is declared to hold")
+                say(
+                    f"{one.id} ({one.form}): this form of the claim fails, although it is declared "
+                    f"to hold"
+                )
                 broken += 1
             if record:
                 put_on_record([one], papers[one.id])

@@ -109,7 +109,10 @@ class _Told:
         }
         self._ratio = float(best.get("instance_ratio") or best["ratio"])
         if not isfinite(self._ratio):
-            raise Refused(f"ratio={self._ratio} is no finite number. Try to save the claim again")
+            raise Refused(
+                f"ratio={self._ratio} of the saved claim is no finite number. Try to save the "
+                f"claim again"
+            )
 
     def files(self, name: str) -> dict[str, str]:
         """Return a dictionary from each file of a new paper with this name to the file's text."""
@@ -157,9 +160,9 @@ def _definitions(code: Any) -> str:
     for node in tree.body:
         if not _defines(node):
             raise Refused(
-                f"line={node.lineno} of the code of the sides, {ast.unparse(node)!r:.60}, "
-                "neither imports nor defines a function or a number. Try a file with the two "
-                "functions alone"
+                f"line={node.lineno} of the code of the claim's sides, {ast.unparse(node)!r:.60}, "
+                f"neither imports nor defines a function or a number. Try a file with only the two "
+                f"sides' functions"
             )
     return str(code)
 

@@ -46,7 +46,7 @@ def _programs(
     """
     if bench.statement.host or bench.statement.there_is is not None:
         raise NotInterpreted(
-            "NumPy interprets no program on the host, and no claim with there_is entries"
+            "NumPy interprets neither programs on the host nor claims with there_is entries"
         )
     for index, size in enumerate(map(Size, bench.statement.sizes)):
         here = np.flatnonzero(column.sizes == index)

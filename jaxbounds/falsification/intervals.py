@@ -121,7 +121,8 @@ def fitted_exponent(
         )
     if not (np.all(x > 0) and np.all(y > 0)):
         raise Refused(
-            f"x={x}, y={y}: an exponent needs positive values. Try to leave out zeros and NaN"
+            f"x={x}, y={y}: the fit of an exponent needs positive values. Try to leave out zeros "
+            f"and NaN"
         )
     if np.ptp(np.log(x)) == 0:
         raise Refused(f"x={x}: expected two different values. Try more sizes")

@@ -127,8 +127,8 @@ class Marked:
         head, *lines = data.decode("utf8", "replace").split("\n")
         if head != json.dumps({"format": FORMAT}):
             raise Refused(
-                f"{mark} is not this library's list of a run's files, got head={head!r:.60}. Try "
-                f"another --out"
+                f"{mark} is not this library's list of a run's files, got first line={head!r:.60}. "
+                f"Try another --out"
             )
         for line in lines:
             with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):  # torn line

@@ -113,7 +113,7 @@ def judges_of(statements: Iterable[Statement], name: str, /) -> tuple[Statement,
         near = difflib.get_close_matches(name.rsplit(".", 1)[-1], sorted(by_end), 3)
         near = [by_end[end] for end in near]
         hint = ", ".join(near) or "a function that `jaxbounds show ID` names"
-        raise Refused(f"no statement judges function={name!r}. Try {hint}")
+        raise Refused(f"no statement tests function={name!r}. Try {hint}")
     return found
 
 

@@ -40,7 +40,7 @@ def _check(N: int, q: int, d: int, H: int) -> None:
             f"differently. Try N={N + 1}"
         )
     if q > N // 2 - 1:
-        raise Refused(f"q={q} and N={N}, expected q <= N/2 - 1 tokens that vary. Try N={2 * q + 2}")
+        raise Refused(f"q={q} and N={N}, expected q <= N/2 - 1. Try N={2 * q + 2}")
 
 
 def _bound(revealed: int, total: int, scale: float, H: int) -> RiskBound:

@@ -103,8 +103,8 @@ def refuse_mixture(folders: Iterable[Place], /) -> None:
                 )
             if state(name) not in (found, ABSENT):
                 raise Refused(
-                    f"{name.replace(': ', ' ', 1)} changed after shard={str(folder)!r} was "
-                    "computed. Try to compute the shards again, or undo the change"
+                    f"{name.replace(': ', ' ', 1)} changed after shard={str(folder)!r} (a part of "
+                    f"the run) was computed. Try to compute the shards again, or undo the change"
                 )
 
 

@@ -52,7 +52,7 @@ def _entries(stored: Any) -> list[Entry]:
     if not isinstance(stored, list) or not all(map(words, stored)):
         raise Refused(
             f"entries={stored!r:.40}, expected a list of objects with id and form. Try to compute "
-            "them again"
+            f"the file again"
         )
     return stored
 

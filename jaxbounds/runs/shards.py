@@ -87,8 +87,8 @@ def _shard(stored: Any) -> Shard:
     hints = get_type_hints(Shard)
     if not isinstance(stored, dict) or set(stored) != set(hints):
         raise Refused(
-            f"shard={stored!r:.40}, expected the fields {', '.join(hints)}. Try to compute the "
-            "shard again"
+            f"shard={stored!r:.40}, expected a part of a run with the fields {', '.join(hints)}. "
+            f"Try to compute the shard again"
         )
     for name, hint in hints.items():
         if not fits(stored[name], hint):
@@ -206,7 +206,7 @@ def complete(folders: tuple[Place, ...], /) -> dict[Share, tuple[Place, Shard]]:
         words += [f"unfinished={names(cut)}"] * bool(cut)
         again = first.command(min([*missing, *cut]), out)
         raise Refused(
-            f"shards={count} are needed, but {'; '.join(words)}. Try to compute each of these "
-            f"shards, for example with `{again}`"
+            f"shards={count} (parts of the run) are needed, but {'; '.join(words)}. Try to compute "
+            f"each of these shards, for example with `{again}`"
         )
     return shards

@@ -83,8 +83,8 @@ def logarithmic_dudley(
     """
     if m < 1 or not (B > 0 and entropy.kappa > 0 and signs >= 1):
         raise Refused(
-            f"m={m}, signs={signs}, B={B}, entropy={entropy}: expected m, signs >= 1 and B, kappa"
-            " > 0. Try m=1"
+            f"m={m}, signs={signs}, B={B}, entropy={entropy}: expected m, signs >= 1 and B, "
+            f"entropy.kappa > 0. Try m=1"
         )
     a, upper = math.sqrt(math.log(signs) / m), min(B, entropy.kappa)
     value = lambda delta: delta + (B - delta) * a + entropy_integral(entropy, delta, B, m)

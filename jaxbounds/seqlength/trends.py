@@ -55,7 +55,7 @@ def trend(
     rows = keep.any(axis=1)
     if rows.sum() < 2:
         raise Refused(
-            f"only rows={rows.sum()} have a run that counts (`keep`), expected at least 2 for a "
+            f"only rows={rows.sum()} have a run with keep=True, expected at least 2 for a "
             f"trend. Try more rows, for example more lengths"
         )
     x, values, keep = x[rows], values[rows], keep[rows]

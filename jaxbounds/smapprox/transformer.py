@@ -240,7 +240,7 @@ def run(
     if record and (stop is not None or not all(s.decoder and s.encoder for s in segments)):
         raise Refused(
             f"record={record} with stop={stop} over segments={len(segments)}, expected stop=None "
-            f"and one segment with both attentions if record=True. Try record=False"
+            f"and segments with encoder and decoder attention if record=True. Try record=False"
         )
     T = decoder_codes.shape[0] - 2
     layers, dtype = params["layers"], params["start"].dtype

@@ -76,7 +76,7 @@ def test_a_violation_that_hangs_on_the_last_place_of_a_constant_is_disproved_as_
     step = {"x": np.array(below), "half": np.array((0.3 - below) / 2)}
     found = said(claim(lambda i: 0.3 - i["x"], lambda i: i["half"]), step)
     assert found.word == "disproved as coded"
-    assert "exactly its floats" in found.reason
+    assert "exactly its float" in found.reason
     exact = {"x": np.array(0.25 - 2**-54), "half": np.array(2.0**-55)}
     found = said(claim(lambda i: 0.25 - i["x"], lambda i: i["half"]), exact)
     assert found.word == "disproved"  # a quarter means itself

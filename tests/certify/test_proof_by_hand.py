@@ -177,7 +177,7 @@ OPEN = {"word": "undecided", "reason": "open"}
 LEFT = OPEN | {"left": (HALF,)}
 FALSE = {"word": "false on D", "reason": "false at here", "point": (1.0, 1.0)}
 NOTHING = Doubt("", None, 99)
-CODED = "only if the constants of the program are exactly its floats"
+CODED = "only if each constant of the claim is exactly its float in the program"
 
 
 def said(monkeypatch, searches, doubt=NOTHING, statement=None, **options):

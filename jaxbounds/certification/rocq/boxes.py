@@ -84,7 +84,8 @@ def on_box(statement: Statement, form: Form, domain: Domain, reading: Reading, /
         errors = set(lifted(error, ledger).ravel())
     if len(errors) != 1:
         raise NotSupported(
-            f"Sides.error differs between entries, {len(errors)=}. Try one error for all entries"
+            f"Sides.error differs between the entries of the sides, {len(errors)=}. Try one error "
+            f"for all entries"
         )
     (off,) = errors
     pairs = list(dict.fromkeys(zip(lhs.ravel(), rhs.ravel())))
@@ -171,7 +172,7 @@ def box_file(
     """
     if domain.relative_slack:
         raise NotSupported(
-            f"the file needs an absolute slack, got relative_slack={domain.relative_slack}. "
+            f"the Rocq file needs an absolute slack, got relative_slack={domain.relative_slack}. "
             "Try slack=1e-9"
         )
     about = on_box(statement, form, domain, "exact" if as_coded else "ulp")
@@ -258,7 +259,7 @@ def _claims(about: OnBox, relation: str, slack: Fraction) -> Iterator[str]:
     if not names:
         raise NotSupported(
             f"both sides of relation={relation!r} have the same formula, so nothing is left to "
-            "prove. Try another form"
+            f"prove. Try another form of the claim"
         )
     if about.error.exact is None:
         off = about.error.shown(PLUS)

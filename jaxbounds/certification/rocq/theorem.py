@@ -189,8 +189,8 @@ def _apart(
             )
         if not x.ball.is_finite():
             raise NotSupported(
-                f"a side of relation={relation!r} is infinite, and a file takes real numbers only. "
-                "Try another instance"
+                f"a side of relation={relation!r} is infinite, and a Rocq file takes real numbers "
+                f"only. Try another instance"
             )
     size = lambda x: abs(x.ball).upper()
     scale = max(map(size, (*left, *right)), default=arb(0))

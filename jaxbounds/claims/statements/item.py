@@ -113,7 +113,8 @@ class Items(Sequence[Item]):
         repeated = sorted({name for name in ids if ids.count(name) > 1})
         if repeated:
             raise Refused(
-                f"ids={repeated} belong to several items. Try a different id for each item"
+                f"ids={repeated} belong to several items of the paper. Try a different id for each "
+                f"item"
             )
         self._items = tuple(items)
         self._names = {name: item for item in items if item.number for name in _cited(item)}

@@ -32,5 +32,6 @@ def owner_of(function: Judged, /) -> tuple[Any, str]:
     except (AttributeError, KeyError):
         pass
     raise Refused(
-        f"function={function!r} is not in its module under its own name. Try a module's function"
+        f"function={function!r} is not an attribute of its module by its own name. Try a function "
+        f"that a module defines"
     )

@@ -145,8 +145,8 @@ def read_identity(marked: Marked, /) -> tuple[Identity, int] | None:
         stored = parsed(path.read_bytes())
         if not fits(stored["identity"], dict[str, str]) or not fits(stored["group"], int):
             raise Refused(
-                f"the values of the keys={sorted(stored)} have wrong types, expected texts and a "
-                "number. Try another folder"
+                f"in the sweep's file, the values of keys={sorted(stored)} have wrong types, "
+                f"expected texts and a number. Try another folder"
             )
         marked.refuse_changed(ABOUT)
     except (ValueError, KeyError, TypeError) as problem:

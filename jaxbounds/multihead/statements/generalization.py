@@ -177,8 +177,8 @@ LEMMA_3 = on_population(
             name="printed",
             cites="Lemma 3, Section 6.2",
             note="The Lipschitz constant is G = beta_1#, the sharpened beta_1 on the ball of (75) "
-            "around theta. The check tests that the full run and all leave-one-out runs stay in "
-            "the ball of (75).",
+            "around theta. The check tests that gradient descent stays in the ball of (75), on all "
+            "samples and without any one sample.",
         ),
     ),
     control="no generalization gap",
@@ -215,8 +215,8 @@ THEOREM_4 = on_population(
             name=SHARP,
             expected="vacuous",
             hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
-            note="The bound on the gap is 2 beta_1# times the bound of the sharpened Lemma 11; # "
-            "marks a sharpened constant.",
+            note="The bound on the generalization gap is 2 beta_1# times the bound of the "
+            "sharpened Lemma 11. The sign # marks a sharpened constant.",
         ),
     ),
     control="no generalization gap",
@@ -253,8 +253,9 @@ COROLLARY_4 = on_population(
             name=SHARP,
             expected="vacuous",
             hypotheses=certified(descent.MEAN_SQUARE, "(84)"),
-            note="The bound on the gap is 2 beta_1# times the bound of the sharpened Lemma 11 with "
-            "L(theta) = 1/K and D = g_0(1/K); # marks a sharpened constant.",
+            note="The bound on the generalization gap is 2 beta_1# times the bound of the "
+            "sharpened Lemma 11 with "
+            "L(theta) = 1/K and D = g_0(1/K). The sign # marks a sharpened constant.",
         ),
     ),
     control="no generalization gap",

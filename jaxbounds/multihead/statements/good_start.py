@@ -311,8 +311,8 @@ def _from_two_samples(instance: Instance, size: Size) -> dict[str, ArrayLike]:
 _ORDERED = Form(
     name="derived",
     note=(
-        "Because ||x_t|| <= R, the sharpened version of the claim has a threshold at most as "
-        "large as that of the corrected version."
+        "Because ||x_t|| <= R, the sharpened version of the claim bounds |Phi| at least as sharply "
+        "as the corrected version."
     ),
 )
 SIGNS_ASSUMED = "DM1, Assumption 3; H <= 12; alpha = +-1 unless a form says otherwise"
@@ -365,7 +365,7 @@ LEMMA_12 = on_signs(
             name="corrected",
             note=(
                 "The bound on |Phi| has log(2/delta) in place of the printed logarithm, and p is "
-                "the deviation from the true centre (zeta/4) u*."
+                "the deviation of the rows of U^(1) from the true centre (zeta/4) u*."
             ),
         ),
         Form(
@@ -392,7 +392,7 @@ PROPOSITION_2_P2 = on_signs(
             cites="Proposition 2, P2, Section 5.1",
             note=(
                 "The rows of U^(1) are centred at the printed (zeta/2) u*, and alpha is +1 or -1. "
-                "This bound for n samples is true for n >= 2, although Lemma 12 is false."
+                "The bound of P2 for n samples is true for n >= 2, although Lemma 12 is false."
             ),
         ),
         Form(

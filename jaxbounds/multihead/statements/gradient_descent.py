@@ -189,9 +189,9 @@ ASSUMPTION_2 = on_runs(
             equality="||theta(eps) - theta_0|| = g_0(eps), where the instance has no slack",
             note=(
                 "The data have two relevant tokens of three, and the third token is pure noise "
-                "(the data model DM1, except that M = 0). The start is zero. The target is the "
-                "class direction, spread over the heads, of length log(1 + 1/eps) / gamma. This "
-                "length is g_0, and g = g_0 / sqrt(H)."
+                "(the data model DM1, except that M = 0). The start theta_0 is zero. The target "
+                "theta(eps) is the class direction, spread over the H heads, of length g_0 = log(1 "
+                "+ 1/eps) / gamma. Each head of the target has the norm g = g_0 / sqrt(H)."
             ),
         ),
         Form(name="printed, g_0", cites="Assumption 2, Section 4.2", equality="as above"),

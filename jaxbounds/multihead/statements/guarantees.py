@@ -123,8 +123,9 @@ POLYLOGARITHMIC = on_orders(
             sense="at most",
             exponent=(0.85, 1.0),
             note="This version of the claim uses gamma = gamma*/2 and the B_Phi of Proposition 2, "
-            "which is of order sqrt(log n). Then eta gamma*^2 n times the sum of the bounds is of "
-            "order log^2 n. The measured order of growth approaches log^2 n from below.",
+            "which is of order sqrt(log n). Then eta gamma*^2 n times the sum of the bounds on "
+            "loss and gap is of order log^2 n. The measured order of growth approaches log^2 n "
+            "from below.",
         ),
     ),
     control="log^5 K heads",

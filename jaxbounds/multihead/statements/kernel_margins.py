@@ -198,10 +198,10 @@ GLOBAL_MARGIN = Statement(
         Form(
             name="derived, reached",
             hypotheses=_one_length,
-            note="The search comes within 2% of the supremum if both tokens have the same "
-            "length. If one token is shorter, the search can stop below the supremum. If one token "
-            "has half the length of the other token, both searches may end at half of the "
-            "supremum, with all attention on the shorter token.",
+            note="The search for the largest margin comes within 2% of the supremum if both tokens "
+            "have the same length. If one token is shorter, the search can stop below the "
+            "supremum. If one token has half the length of the other token, the search may end "
+            "from both starts at half of the supremum, with all attention on the shorter token.",
         ),
     ),
     control="98% of the supremum",

@@ -196,7 +196,8 @@ EQ_24_CURVATURE = on_margins(
         Form(
             name="sharpened",
             equality="Phi = 0",
-            note="Since l'' = |l'| (1 - |l'|), the bound L'' <= min(L', 1/4) holds.",
+            note="The logistic loss l has l'' = |l'| (1 - |l'|), so L'' <= min(L', 1/4) for L' = "
+            "mean |l'|.",
         ),
     ),
     control="half of L'",

@@ -246,8 +246,8 @@ SPARSITY = Statement(
             hypotheses=_in_order,
             equality="zeta' = zeta",
             note="Without noise and at P = 0, gamma_attn - gamma* is (1 - zeta) (S sqrt(T/2) - T "
-            "zeta^2 S^4 / (4 sqrt(2 (M+1)))). Wherever this product is not negative, both of its "
-            "factors grow as zeta falls.",
+            "zeta^2 S^4 / (4 sqrt(2 (M+1)))). Wherever gamma_attn - gamma* is not negative, both "
+            "factors of this formula grow as zeta falls.",
         ),
         Form(
             name="derived, gamma* - gamma_lin",

@@ -58,8 +58,8 @@ CLASSIFIER = Statement(
             equality="U = c U*, c > 0",
             note=(
                 "The least y <u_t, mu_y> over t and y, times T, is at most sum_t <u_t, u*> / 2 <= "
-                "||U|| ||U*|| / 2. This bound is the margin of U*. So U*, scaled to any given "
-                "norm, has the largest margin among all U of this norm."
+                "||U|| ||U*|| / 2. U*, scaled to the norm of U, attains this bound. So the scaled "
+                "U* has the largest margin among all U of this norm."
             ),
         ),
     ),

@@ -108,7 +108,8 @@ PROP_5_2 = on_tokens(
         Form(
             name="sharpened S1",
             equality=ANTIPODAL,
-            note="Sharpening S1 bounds each term of the sum over t.",
+            note="The gradient in W is a sum over the tokens t. Sharpening S1 bounds each term of "
+            "this sum.",
         ),
     ),
     control="the sharpened bound times 0.9",

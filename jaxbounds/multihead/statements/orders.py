@@ -145,7 +145,8 @@ GAIN = Statement(
             cites="Section 5.1, below eq. (7): 'it holds gamma* = gamma_lin + Omega(...)'",
             sense="at least",
             exponent=(0.95, 1.05),
-            note="P = O(1) requires the true centre (zeta/4) u* and n1 >~ S^2 d. If p is measured "
+            note="The deviation bound P is O(1) only for the true centre (zeta/4) u* and n1 >~ S^2 "
+            "d. If p is measured "
             "about the printed centre, P is at least zeta S sqrt(2) / 4 (erratum E2), and gamma* "
             "< gamma_lin.",
         ),

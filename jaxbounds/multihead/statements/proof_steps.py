@@ -111,7 +111,8 @@ KAPPA_3 = Statement(
             name="sharpened S3",
             equality="A = B = +-1 with P(+1) = (3 - sqrt(3)) / 6",
             note=(
-                "The cumulant kappa_3 is linear in A, so we may take A = +-1. Let P and Q be the "
+                "The cumulant kappa_3 is linear in A, so kappa_3 is largest for some A = +-1. Let "
+                "P and Q be the "
                 "probabilities of A = 1 and A = -1, and C = (B - EB)^2. Then kappa_3 = 2 P Q "
                 "(E[C|+] - E[C|-]). Let r = Q - P. For r <= 0, kappa_3 is at most 1/2. For 0 < r "
                 "<= 1/2, kappa_3 is at most (1 + r) / 2 <= 3/4. For larger r, kappa_3 is at most "
@@ -219,7 +220,7 @@ EQ_49 = on_model(
         ),
         Form(
             name="corrected",
-            note="Sharpening S5 proves the bound sqrt(T) R^3.",
+            note="Sharpening S5 proves the bound sqrt(T) R^3 on ||Hess_UW Phi||.",
             equality="antipodal tokens at W = 0",
         ),
     ),

@@ -155,7 +155,7 @@ EQ_14 = on_segments(
         Form(
             name="printed, early version",
             cites="eq. (14), Section 6.1 of the early version",
-            note="The early version of the paper prints <= in place of >=.",
+            note="The early version of the paper prints eq. (14) with <= in place of >=.",
             counterexample=Counterexample(
                 instance={
                     "X": [[[1.0, 0.0], [0.0, 1.0]]],

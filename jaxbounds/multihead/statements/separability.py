@@ -106,8 +106,8 @@ LEMMA_13 = searched_sequence(
             name="printed, alpha = +-1",
             cites="Lemma 13, eqs. (102), (119), Appendix D.2.3",
             note="In this version of the claim, alpha is literally +1 or -1. The version centres "
-            "the rows of U^(1) at the printed (zeta/2) u*. The first term of gamma* could then be "
-            "twice as large.",
+            "the rows of U^(1) at the printed (zeta/2) u*. For this alpha, the first term of "
+            "gamma* could be twice as large.",
         ),
         Form(
             name="printed, (118)",

@@ -94,14 +94,14 @@ SMOOTHNESS = on_runs(
         Form(
             name=SHARP,
             hypotheses=certified(descent.LARGEST_HEAD),
-            note="The bound on beta_2 along the run is rho#, the smoothness constant rho as "
-            "sharpened by S10.",
+            note="The bound on beta_2 along gradient descent is rho#, the smoothness constant rho "
+            "as sharpened by S10.",
         ),
         Form(
             name=SHARPEST,
             hypotheses=certified(descent.SHARPEST),
-            note="The bound on beta_2 along the run is rho#, the smoothness constant rho as "
-            "sharpened by S10, with the root mean square of the heads' norms (S2).",
+            note="The bound on beta_2 along gradient descent is rho#, the smoothness constant rho "
+            "as sharpened by S10, with the root mean square of the heads' norms (S2).",
         ),
     ),
     control="rho / 1000",

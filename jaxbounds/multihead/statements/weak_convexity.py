@@ -163,9 +163,9 @@ _every_network = functools.partial(
         Form(
             name="derived, with the loss",
             hypotheses=_moderate,
-            note=_DERIVED + "Also |l'| <= l, and |l'| and l are nearly equal for large margins. "
-            "So for every network the least eigenvalue of the Hessian is at least a negative "
-            "constant times the loss.",
+            note=_DERIVED + " The logistic loss l has |l'| <= l, and |l'| and l are nearly equal "
+            "for large margins. So for every network the least eigenvalue of the Hessian is at "
+            "least a negative constant times the loss.",
         ),
     ),
     control="0.9 of the sum",

@@ -193,8 +193,8 @@ class Selection:
         for path, leaf, _ in leaves_of(tree):
             if path in given:
                 raise Refused(
-                    f"two leaves have path={path!r}, expected a path for each leaf. Try other "
-                    "names of the entries"
+                    f"two leaves of the pytree have path={path!r}, expected a different path for "
+                    f"each leaf. Try other keys"
                 )
             given[path] = leaf
         wanted = [entry[0] for entry in self.chosen if entry]

@@ -270,7 +270,7 @@ class Jets:
             return int(name in ("ge", "le"))
         if name in ("eq", "ne"):
             raise Undecided(
-                "two numbers that the program compares may or may not be equal on the neighbourhood"
+                "near the instance, two numbers that the program compares may or may not be equal"
             )
         up = fork(2, "a comparison") == 0  # a >= b
         self.conditions.append(difference if up else self.apply("neg", difference))

@@ -142,7 +142,10 @@ class Slopes(Interpreter):
         if rule is loops.call or rule is loops.same:
             return rule(eqn, values, self)
         if rule is None or name in loops.RULES:
-            raise NotSupported(f"slopes have no rule for primitive={name!r}. Try other operations")
+            raise NotSupported(
+                f"slopes (enclosed derivatives) have no rule for primitive={name!r}. Try other "
+                f"operations"
+            )
         plain = list(map(_value, values))
         if name in _RULES:
             return _RULES[name](self, eqn, values, plain)
@@ -163,7 +166,10 @@ class Slopes(Interpreter):
         if name in _DERIVATIVES and len(values) == 1:
             d = each(_DERIVATIVES[name], plain[0], results[0])
             return self._each(lambda j: each(_times, d, self._slope(values[0], j)), results[0])
-        raise NotSupported(f"slopes have no rule for primitive={name!r}. Try other operations")
+        raise NotSupported(
+            f"slopes (enclosed derivatives) have no rule for primitive={name!r}. Try other "
+            f"operations"
+        )
 
     @staticmethod
     def _is_data(name: str, operand: int) -> bool:
@@ -244,8 +250,8 @@ def _power(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
         d = each(lambda v: n * functions.integer_power(v, n - 1), x)
     elif isinstance(xs[1], Sloped):
         raise NotSupported(
-            f"slopes have no rule for primitive={eqn.primitive.name!r} with a varying exponent. "
-            "Try a number"
+            f"slopes (enclosed derivatives) have no rule for primitive={eqn.primitive.name!r} with "
+            f"a varying exponent. Try a number"
         )
     else:
         d = each(lambda v, y: y * functions.power(v, y - 1), x, as_reals(plain[1]))

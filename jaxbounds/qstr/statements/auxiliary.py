@@ -221,8 +221,9 @@ PACKING = searched_on_host(
             ),
             note=(
                 "A maximal 1/2-packing of the unit ball of R^d has at least 2^d points. At d = "
-                "60, d log 2 = 41.6 exceeds the printed bound 17.7. The quotient grows like d / "
-                "log d, so no constant repairs the bound. The second branch of the printed "
+                "60, d log 2 = 41.6 exceeds the printed bound 17.7. The log size of the packing, "
+                "divided by the printed bound, grows like d / log d, so no constant repairs the "
+                "bound. The second branch of the printed "
                 "minimum is Maurey's bound, which covers the l_1 ball and not the l_2 ball."
             ),
         ),

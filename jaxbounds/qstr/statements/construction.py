@@ -172,8 +172,8 @@ GATE = on_prompts(
         ),
         Form(
             name="derived rectified",
-            note="The rectified transition of (C.2) makes an error only in the slots (blocks of "
-            "the state) with t_il = i.",
+            note="The rectified transition of (C.2) makes an error only in a slot l (block of the "
+            "state) with t_il = i, where the state stores token i.",
         ),
     ),
     control="the gate always open",

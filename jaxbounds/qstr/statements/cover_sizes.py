@@ -196,8 +196,8 @@ BRANCHES = Statement(
             name="corrected first branch",
             sense="at most",
             exponent=(0.8, 1.0),
-            note="The bound on the log covering number has a further factor log(nN), and "
-            "||Theta||_{2,1} sums the norms of columns.",
+            note="The corrected bound on the log covering number has the factor log(nN), which the "
+            "paper omits. The norm ||Theta||_{2,1} sums the norms of columns.",
         ),
         _e9(
             name="derived first branch, rows",

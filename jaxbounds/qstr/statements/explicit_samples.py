@@ -196,14 +196,14 @@ SEPARATION = searched_on_host(
         Form(
             name="derived",
             note=(
-                "The paper's chain of lemmas, with every constant, shows from N = 2^59 on that "
+                "The paper's chain of lemmas, with every constant, shows for N >= 2^59 that "
                 "Transformers need fewer samples than feedforward networks."
             ),
         ),
         Form(
             name="sharpened",
             note=(
-                "A proof with one cover and clipped predictions shows from N = 2^36 on that "
+                "A proof with one cover and clipped predictions shows for N >= 2^36 that "
                 "Transformers need fewer samples than feedforward networks."
             ),
         ),

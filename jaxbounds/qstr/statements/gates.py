@@ -189,7 +189,7 @@ LIPSCHITZ = searched_gates(
         Form(
             name="derived m, |W|, |b|",
             equality="every unit but the constant",
-            note="The network has K + 1 units, and the bound needs no logarithm.",
+            note="The network has m = K + 1 units, so the bound on m needs no logarithm.",
         ),
     ),
     control="half of eps",

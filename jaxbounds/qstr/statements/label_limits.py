@@ -102,8 +102,8 @@ LIMIT = searched(
         Form(
             name="derived any learner",
             equality="the estimate P u",
-            note="The bound holds for any estimate, linear or not, because only the value of the "
-            "estimate enters. A prediction that is not linear in the fresh tokens has at "
+            note="The bound holds for any estimate, linear or not, because the proof uses only the "
+            "estimate's value. A prediction that is not linear in the fresh tokens has at "
             "least the risk of the nearest linear prediction.",
         ),
         Form(
@@ -117,8 +117,8 @@ LIMIT = searched(
             equality="independent relevant tokens",
             note=(
                 "As in (2.2), the learner sees all N labels of each prompt, so n N replaces n. "
-                "The limit then counts labels, not prompts. A limit on the number of prompts "
-                "follows only for the risk (2.3), as in Theorem 4, or for simple-qSTR."
+                "The limit of this version counts labels, not prompts. A limit on the number of "
+                "prompts follows only for the risk (2.3), as in Theorem 4, or for simple-qSTR."
             ),
         ),
     ),

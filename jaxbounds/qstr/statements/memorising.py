@@ -151,8 +151,8 @@ DEEP = Statement(
         Form(
             name="sharpened norm",
             note="All layers have the same norm, so that the AM-GM inequality is an equality. "
-            "The squared norm is at most L_y O(n^6)^{1/L_y}, in place of O(n^3). So any c_1 < "
-            "1/6 is enough in Theorem 9, at every depth.",
+            "The squared norm is at most L_y O(n^6)^{1/L_y}, in place of O(n^3). This bound proves "
+            "Theorem 9 with any exponent c_1 < 1/6, at every depth.",
         ),
     ),
     control="one percent more",

@@ -123,11 +123,11 @@ THEOREM_9 = Statement(
         ),
         Form(
             name="sharpened",
-            note="Some network of n units fits all samples with |vec Theta|^2 <= L_y (2^{L_y - "
-            "2} V^2)^{1/L_y}. Linear programs find a network of variation V, so this number is "
-            "an upper estimate of the least norm. A min-norm eps-ERM has no larger norm, so the "
-            "AM-GM inequality bounds its L^2 |U|_F^2 by 2^{L_y - 2} V^2. Every RNN within this "
-            "bound has at least the risk `unlearned_risk`.",
+            note="Some network of n units has |vec Theta|^2 <= L_y (2^{L_y - 2} V^2)^{1/L_y} and "
+            "fits all samples. Linear programs find a network of variation V, so this bound is an "
+            "upper estimate of the least |vec Theta|^2. A min-norm eps-ERM has no larger norm, so "
+            "the AM-GM inequality bounds its L^2 |U|_F^2 by 2^{L_y - 2} V^2. Every RNN within this "
+            "bound on L^2 |U|_F^2 has at least the risk `unlearned_risk`.",
         ),
     ),
     control="prompts of N/100 tokens",
@@ -186,10 +186,10 @@ COMPUTED = Statement(
         Form(
             name="derived",
             expected="vacuous",
-            note="This version of the claim combines the paper's steps. Lemma 38 interpolates "
-            "along one direction, and the embedded network has the squared norm 2|a|^2 + |w|^2 + "
-            "|b|^2 + 2 L_y - 4. The bound is informative only from N of the order of n^9 on, as "
-            "qstr.thm9.length shows.",
+            note="This version of the claim combines the paper's steps. Lemma 38 interpolates the "
+            "samples along one direction. The RNN that contains this interpolator has the squared "
+            "norm 2|a|^2 + |w|^2 + |b|^2 + 2 L_y - 4. The bound is informative only for N of order "
+            "n^9 or larger, as qstr.thm9.length shows.",
         ),
         Form(
             name="sharpened",

@@ -154,8 +154,8 @@ ASSUMPTION_1 = common.searched_on_host(
     forms=(
         Form(
             name="derived C_x = 1",
-            note="The moments of the chi law have a closed form. At r = 1, the ratio of the two "
-            "sides tends to one as d -> inf.",
+            note="The moments of |x| (the chi law) have a closed form. At r = 1, the left side "
+            "divided by the right side tends to one as d -> inf.",
         ),
     ),
     over={"d": Integers(1, 1000), "r": Box(1, 1e4)},

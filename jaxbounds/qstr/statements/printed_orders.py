@@ -421,8 +421,8 @@ TRUNCATIONS = _order(
             name=f"printed {lemma}", cites=f"{lemma}, its display", sense="at least",
             exponent=(1.9, 2.1),
             note=(
-"The truncation level tau is of order log(n). The Cauchy-Schwarz inequality then "
-"gives exp(-tail/2) = 1/n."
+"The truncation level tau is of order log(n). By the Cauchy-Schwarz inequality, the error has the "
+"factor exp(-tail/2) = 1/n."
 ),
         )
         for lemma in ("Lemma 20", "Lemma 34")

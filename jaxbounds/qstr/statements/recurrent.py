@@ -216,9 +216,9 @@ VALUE = searched(
             name="printed",
             cites="the display after (C.13), before (C.14), Appendix C.2",
             equality="rank-one layers aligned with one another",
-            note="The printed sum also contains b_0, which does not exist, so the check takes "
-            "b_0 = 0. The check takes l = 3, with a bias and without a ReLU on the last layer; "
-            "the paper has l <= L - 1.",
+            note="The printed sum also contains a bias b_0, which no layer has. The check takes "
+            "b_0 = 0, and l = 3 layers, the last with a bias and without a ReLU. The paper has l "
+            "<= L - 1.",
         ),
     ),
     control="half of each bias",
@@ -260,7 +260,8 @@ APART = Statement(
         ),
         Form(
             name="derived poly(R)",
-            note="This version of the claim writes the polynomial poly(R) out, at depth 3.",
+            note="This version of the claim writes out the polynomial poly(R) for networks of "
+            "depth 3.",
         ),
     ),
     control="a tenth of poly(R)",

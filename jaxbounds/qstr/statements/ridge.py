@@ -77,8 +77,8 @@ DISC = Statement(
             sense="at most",
             exponent=(0.5, 1.0),
             note="In the bound on |a|_2 sqrt(m), the constant C_2 = 1 is enough, and the least "
-            "possible constant falls with eps. Bach's Propositions 1 and 6 prove the lemma, but "
-            "do not give C_d.",
+            "possible C_2 falls with eps. Bach's Propositions 1 and 6 prove the lemma, but give no "
+            "value of its constant C_d.",
         ),
     ),
     control="|a| at most of the order of eps^{-1/2}",

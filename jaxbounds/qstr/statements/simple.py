@@ -155,7 +155,9 @@ def _within(eps: float, sizes: Mapping[str, Any]) -> Network:
         given = {**sizes, "knots": knots, "coherence": mu}
         if mu < 0.75 and rnn_construction.interpolated_error(**given) <= eps:
             return rnn_construction.interpolated_transition(**given)
-    raise Refused(f"eps={eps} needs more than 1023 knots. Try a larger eps")
+    raise Refused(
+        f"eps={eps} needs more than 1023 knots (points of interpolation). Try a larger eps"
+    )
 
 
 def _rnn(i: Instance, size: Size) -> Sides:

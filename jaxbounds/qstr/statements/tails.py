@@ -138,9 +138,10 @@ SMALL_RADIUS = cases_on_host(
                 instance={"r": 0.99}, ratio=1.197551816758194, meets=_meets_lemma_12
             ),
             note="The counterexample has nN = 1, with x uniform on the sphere of radius sqrt(d). "
-            "It meets Assumption 1 with C_x = 1, and |x| > r with certainty, but the bound is "
-            "exp(-0.99^2/(2e)) = 0.835. It violates only q < N (Section 2), a hypothesis that "
-            "the proof of Lemma 34 drops.",
+            "The counterexample meets Assumption 1 with C_x = 1. The event |x| > r has probability "
+            "one, but the bound on its probability is "
+            "exp(-0.99^2/(2e)) = 0.835. The counterexample violates only q < N (Section 2), a "
+            "hypothesis that the proof of Lemma 34 drops.",
         ),
         Form(
             name="corrected",

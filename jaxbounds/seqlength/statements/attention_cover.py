@@ -158,9 +158,9 @@ ATTENTION_STEP = draw.gradient_search(
         ),
         Form(
             name="sharpened S5",
-            note="The bound's factor is max |X_tj| B_x (largest entry times largest norm of a "
-            "token), with the Lipschitz constant 1 of softmax. Tokens X = (v, -v) and a small W "
-            "approach equality.",
+            note="The bound has the factor max |X_tj| B_x (largest entry times largest norm of a "
+            "token), and uses the Lipschitz constant 1 of softmax. Tokens X = (v, -v) and a small "
+            "W approach equality.",
         ),
         Form(
             name="sharpened, l_2 norm",

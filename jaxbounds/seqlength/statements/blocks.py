@@ -176,8 +176,8 @@ LEMMA_E_2 = draw.inequality(
         ),
         Form(
             name="sharpened S4",
-            note="If softmax has the Lipschitz constant 1, the bound has the factor 1 + 2 B_QK, "
-            "and its W_QK term the coefficient 1.",
+            note="If softmax has the Lipschitz constant 1, the bound has the factor 1 + 2 B_QK. "
+            "The bound's term for W_QK has the coefficient 1.",
             equality=_ONLY_W_C,
         ),
     ),

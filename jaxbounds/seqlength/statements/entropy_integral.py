@@ -131,8 +131,8 @@ OPTIMUM = draw.identity_on_host(
         ),
         Form(
             name="corrected",
-            note="If b >= B (1 - a), the minimum of delta + (B - delta) a + b ln(B / delta) on 0 < "
-            "delta <= B is at delta = B. The minimum is then B = B_x.",
+            note="If b >= B (1 - a), Dudley's expression delta + (B - delta) a + b ln(B / delta) "
+            "on 0 < delta <= B is least at delta = B. The least value is B = B_x.",
         ),
         Form(
             name="corrected delta",

@@ -124,7 +124,7 @@ TAIL = draw.identity_on_host(
         Form(
             name="sharpened S10",
             note="The proof divides delta among three events: the two signs of the gap, and the "
-            "deviation of Rad. The deviation of the empirical Rademacher complexity Rad enters the "
+            "deviation of the empirical Rademacher complexity Rad. The deviation of Rad enters the "
             "bound twice.",
         ),
     ),

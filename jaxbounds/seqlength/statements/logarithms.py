@@ -328,8 +328,8 @@ ORDERS = Statement(
             erratum="E20",
             reading="of any size",
             cites=SHOWN,
-            note="As B_c2 tends to 0, the display tends to 0. The cover of w does not shrink with "
-            "B_c2, so the bound of Theorem 4.2 does not tend to 0.",
+            note="As B_c2 tends to 0, the display of Section 4.3 tends to 0. The cover of w does "
+            "not shrink with B_c2, so the bound of Theorem 4.2 does not tend to 0.",
         ),
         _rate(
             name="derived, B_x",

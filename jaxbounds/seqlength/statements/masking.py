@@ -95,7 +95,8 @@ LIPSCHITZ = gradient_search(
         Form(
             name="printed",
             cites="Appendix G, the first display; Theorem 5.1, proof",
-            note="The supremum of the gradient's norm is 2, which extreme logits approach.",
+            note="The supremum of the l_1 norm of the loss's gradient is 2, which extreme logits "
+            "approach.",
             domains=(TWO_WORDS,),
         ),
         Form(

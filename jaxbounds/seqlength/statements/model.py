@@ -154,8 +154,8 @@ NETWORKS = identity(
         Form(
             name="printed",
             cites="Section 2.6, the displays of several heads and of g^(i+1); Section 4.2",
-            note="The check compares the outputs of the Flax modules with a computation of each "
-            "head and each block by itself.",
+            note="The check compares the outputs of the Flax modules with a separate computation "
+            "of each head and each block.",
         ),
     ),
     control="the output at the first token, and the mean over heads",

@@ -233,9 +233,8 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             cites="Corollary F.0.1 by Lemma 3.3; Theorem 4.2, ||x||_2 <= 1; Section 2.6, Pi_norm",
             erratum="E18",
             reading="l_2 ball",
-            note="The map W_c^T = u^T goes from R^k to R^1, so d = 1. The check multiplies this "
-            "map's own constant C, k x^2 ln(2d + 1), by d = 1, and the product is too small as "
-            "well.",
+            note="The map W_c^T = u^T goes from R^k to R^1, so d = 1. The bound d C with this "
+            "map's own constant C = k x^2 ln(2d + 1) is too small as well.",
             counterexample=_at_n(256, 9.809783251889826),
         ),
         Form(

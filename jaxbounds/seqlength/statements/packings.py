@@ -154,7 +154,7 @@ THEOREM_4_2 = draw.random_search_on_host(
             cites="Theorem 4.2, its two displays",
             erratum="E10",
             note="The printed gamma lacks the term (B_w alpha_1)^{2/3}, which belongs to the "
-            "first layer's W_c. Only this term matters for the four networks, because they differ "
+            "first layer's W_c. Only this term matters for the check, whose four networks differ "
             "only in W_c.",
             counterexample=Counterexample(
                 instance=FOUR | {"epsilon": 0.49},  # at .5 the networks are 2 epsilon apart exactly

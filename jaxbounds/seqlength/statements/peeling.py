@@ -119,7 +119,8 @@ PEELING = inequality(
             cites="Section 4.1, the norms, in Appendix C's displays for w, W_c and W_v",
             erratum="E4",
             reading="columns",
-            note="The proof applies the first display to e_j^T W_c^T, which is a column of W_c.",
+            note="The proof applies Appendix C's first display to e_j^T W_c^T, which is a column "
+            "of W_c.",
             counterexample=Counterexample(
                 instance={
                     "w": [1.0, 0.0],

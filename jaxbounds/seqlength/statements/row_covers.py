@@ -207,7 +207,7 @@ LEMMA_3_4_SIZE = by_columns(
             erratum="E3",
             reading="columns",
             note="No constant factor and no logarithm of x, B_w or eps repairs the bound: ln N "
-            "grows like k, and the bound grows like ln k.",
+            "grows like the number k of rows, and the bound grows like ln k.",
             counterexample=_spread(10**6, 119.43682059565394),
         ),
         Form(
@@ -304,13 +304,13 @@ COUNTING = draw.random_search_on_host(
     forms=(
         Form(
             name="derived",
-            note="A comparison of volumes proves both bounds. For p = 1 "
-            "parameter the check is exact.",
+            note="A comparison of volumes proves the lower and the upper bound on ln N. For p = 1 "
+            "parameter the check uses the exact ln N.",
         ),
         Form(
             name="derived crossover",
-            note="For x = B_w B_x / eps above the crossover, parameter counting gives a smaller "
-            "bound than Lemma 3.6.",
+            note="Lemma 3.6 and parameter counting agree at the crossover. For larger x = B_w B_x "
+            "/ eps, parameter counting gives the smaller bound.",
             equality="always, to the tolerance of the root",
         ),
     ),

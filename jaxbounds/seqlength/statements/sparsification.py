@@ -333,8 +333,8 @@ RADIUS = Statement(
     forms=(
         Form(
             name="sharpened S1",
-            note="The vertex e_1 attains the sharpened radius B / (1 + sqrt K). Maurey's own "
-            "radius is B / sqrt K.",
+            note="The vertex e_1 of the l_1 ball attains the sharpened radius B / (1 + sqrt K). "
+            "Maurey's own radius is B / sqrt K.",
         ),
     ),
     control="B / sqrt K",

@@ -64,16 +64,16 @@ THEOREM_31 = on_circuits(
     forms=(
         Form(
             name="derived",
-            note="As in smapprox.thm3.1, alpha / gamma <= 900 s r and 2p <= 4 w^2 d. For n = A "
-            "(K/epsilon)^2 with A = (alpha/gamma)^2 log 2p, 4 Rad <= epsilon / 2 if 8 (7.8 + 5.26 "
-            "log(K/epsilon)) <= K. The "
+            note="As in smapprox.thm3.1, alpha / gamma <= 900 s r and 2p <= 4 w^2 d. Let A = "
+            "(alpha/gamma)^2 log 2p. A sample of size n = A (K/epsilon)^2 has 4 Rad <= epsilon / 2 "
+            "if 8 (7.8 + 5.26 log(K/epsilon)) <= K. The "
             "choice K = 600 (1 + log(1/epsilon)) satisfies this condition.",
         ),
         Form(
             name="sharpened",
             note="The bound on the risk uses one gamma/2 cover of log size (2 alpha/gamma)^2 log "
-            "2p, for p parameters of l_1 norm alpha and margin gamma. The check widens the "
-            "network 2^30 times.",
+            "2p, for p parameters of l_1 norm alpha and margin gamma. The check makes the network "
+            "2^30 times as wide.",
         ),
         Form(
             name="sharpened counting",

@@ -126,8 +126,8 @@ WIDTH = Statement(
         Form(
             name="printed",
             cites="Theorem 4.1: w >~ k|A| + log T suffices",
-            note="The width is w = k|A| + k + 4|A| + 4 w_pos + 3 with k >= 3 and |A| >= 2. Here k "
-            "includes the extra state of timestep 0.",
+            note="The network's width is w = k|A| + k + 4|A| + 4 w_pos + 3, for k >= 3 states and "
+            "|A| >= 2 symbols. The number k includes the extra state of timestep 0.",
         ),
         Form(
             name="printed norm",

@@ -288,8 +288,8 @@ SOFTMAX = Statement(
         Form(
             name="derived thirds",
             note=(
-                "The softmax weight on all keys but the best is at most T e^-b/(1 + T e^-b), "
-                "where b is the inverse temperature and e^b = 2(T + 1)."
+                "For T + 1 keys, the softmax weight on all keys but the best is at most T e^-b/(1 "
+                "+ T e^-b), where b is the inverse temperature and e^b = 2(T + 1)."
             ),
         ),
         Form(

@@ -62,9 +62,10 @@ PROFILE = Statement(
         Form(
             name="printed",
             cites="Corollary A.1, (A.2), and its xi",
-            note="The hidden constants are 12.5 and 16, for p >= 2, n >= 8 and alpha/n <= rho_i <= "
-            "alpha n. They follow from sqrt(log 2p) <= sqrt(2 log p) and xi = sqrt(2 l/n) + 2 l/n "
-            "<= 4 l / sqrt n, with l = log(1/delta_k).",
+            note="The hidden constants of (A.2) and of its xi are 12.5 and 16, for p >= 2, n >= 8 "
+            "and alpha/n <= rho_i <= "
+            "alpha n. The two constants follow from sqrt(log 2p) <= sqrt(2 log p) and xi = sqrt(2 "
+            "l/n) + 2 l/n <= 4 l / sqrt n, with l = log(1/delta_k).",
         ),
         Form(
             name="derived",
@@ -122,8 +123,8 @@ COROLLARY = Statement(
         ),
         Form(
             name="sharpened",
-            note="The bound on the risk is the smallest over all scales gamma_k. At each scale, "
-            "Chernoff's bound allows a fraction of margins below gamma_k.",
+            note="The bound on the risk is the smallest of the bounds at the scales gamma_k. At "
+            "each scale gamma_k, Chernoff's bound allows a fraction of margins below gamma_k.",
         ),
     ),
     control="a thousandth of the sharpened bound",

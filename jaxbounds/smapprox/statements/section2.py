@@ -327,15 +327,16 @@ MINIMISER = Statement(
         ),
         Form(
             name="sharpened",
-            note="The proof gives L-bar(F-hat) <= L-bar(F*) + 4 Rad + 2 sqrt(log 200/n), before "
-            "it replaces both terms by epsilon.",
+            note="The proof gives L-bar(F-hat) <= L-bar(F*) + 4 Rad + 2 sqrt(log 200/n), before it "
+            "replaces L-bar(F*) and Rad by epsilon.",
         ),
         Form(
             name="derived pair",
-            note="For two models, Hoeffding's inequality gives E l(F-hat) <= E l(F*) + sqrt(2 "
-            "log(1/delta)/n). This is the printed bound without Rad, at level 2 sqrt(delta). "
-            "The risks of the two models differ by slightly more than the bound allows, so "
-            "failures occur.",
+            note="For a class of two models, Hoeffding's inequality gives E l(F-hat) <= E l(F*) + "
+            "sqrt(2 "
+            "log(1/delta)/n). This bound is the printed bound without Rad, at level 2 sqrt(delta). "
+            "The risks of the two models differ by slightly more than the bound allows, so some "
+            "samples violate the bound.",
         ),
     ),
     control="the empirical minimiser is the population minimiser",

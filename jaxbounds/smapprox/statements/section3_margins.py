@@ -106,8 +106,8 @@ LEMMA_33 = on_cases(
             cites="Lemma 3.3",
             erratum="E2",
             note="The network F' = f_{q-1} o ... o f_1 ends with a ReLU, so F' >= 0 for all "
-            "corrections. If G(x) = 0, then (y - 0.5) F' <= 0. The margin is therefore 0, which is "
-            "smaller than 1/poly(s) for every polynomial.",
+            "correction functions. If G(x) = 0, then (y - 0.5) F' <= 0. The margin is therefore 0, "
+            "which is smaller than 1/poly(s) for every polynomial.",
             counterexample=Counterexample(
                 instance={"circuit": 0, "x": [0, 0, 0, 0]}, ratio=2.0, meets=_simulates
             ),
@@ -120,8 +120,8 @@ LEMMA_33 = on_cases(
         ),
         Form(
             name="derived head",
-            note="A perturbation of the head (the last layer) alone shows that rho <= 1/sqrt 2 if "
-            "G(x) = 1, and rho <= 1 if G(x) = 0.",
+            note="A perturbation of the head (the last layer) alone shows that the margin rho is "
+            "at most 1/sqrt 2 if G(x) = 1, and at most 1 if G(x) = 0.",
         ),
     ),
     control="the attack's radius divided by 10",

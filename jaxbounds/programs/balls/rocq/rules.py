@@ -127,9 +127,7 @@ def _whole(operation: Operation) -> Callable[[Ledger, Real, Any], Real]:
             return ledger.apply(operation, ((a,),), index)
         ends = [operation.exact(as_fraction(end)) for end in (a.ball.lower(), a.ball.upper())]
         if ends[0] != ends[1]:
-            raise Undecided(
-                f"the bounds of an argument of {operation.name} contain a jump of the function"
-            )
+            raise Undecided(f"{operation.name} jumps between the bounds of its argument")
         return ledger.apply(operation, ((a,),), index, ends[0])
 
     return function
@@ -152,7 +150,7 @@ def rounded(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
     """
     if eqn.params["rounding_method"] != RoundingMethod.TO_NEAREST_EVEN:
         raise NotSupported(
-            "rounding halves away from zero has no translation, "
+            "rounding halves away from zero has no translation into Rocq, "
             f"rounding_method={eqn.params['rounding_method']}. Try jnp.round"
         )
     return [_entrywise(lambda i, a: _whole(NEAREST)(run.ledger, a, i), _numbers(xs[0], run))]
@@ -176,7 +174,8 @@ def compare(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
             truth = {"eq": same, "ne": not same}.get(name)
             if truth is None:
                 raise NotSupported(
-                    f"primitive={name!r} orders booleans, which has no translation. Try & or |"
+                    f"primitive={name!r} orders booleans, which has no translation into Rocq. Try "
+                    f"& or |"
                 )
             return Fact(truth, u.because + v.because, ledger)
         return ledger.compare(as_number(u, ledger), _SIGNS[name], as_number(v, ledger))
