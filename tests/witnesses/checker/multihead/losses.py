@@ -198,7 +198,7 @@ def misarranged_hessian(w: Witness) -> Sides:
         "L(theta) >= L(theta_k) + <grad L(theta_k), theta - theta_k> + (1/2) min lambda_min "
         "||theta - theta_k||^2"
     ),
-    text="6a5c2ac402bc5f880eb0a6f531223f96",
+    text="5eee9746c33f418bdee08891cc5e4a4e",
     size="n=1 T d H=1",
     leaves={
         "X": "f n T d",

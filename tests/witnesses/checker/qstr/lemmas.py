@@ -14,7 +14,7 @@ from ..witness import Witness
     "printed",
     ("P(|x| >= r sqrt(d))", "<=", "n N exp(-r^2 / (2 e))"),
     formula="P(max |x_j| >= r) <= nN exp(-r^2/(2 C_x e d)) for every r > 0, n = N = 1 too",
-    text="af8e104ea5942b0557b81dadf52f11bd",
+    text="5dd5e0157246c6b3bec13e75af4a1963",
     size="n=1 N=1 d=3",
     leaves={"r": "f"},
 )
@@ -74,7 +74,7 @@ def _interpolates(z: list, y: list, b: list) -> bool:
     "printed",
     ("d log 2", "<=", "min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2)) / eps^2), eps = 1/2"),
     formula="log P <= min(d log(1 + 2/eps), (1 + log(1 + 2 d eps^2))/eps^2)",
-    text="7bdf7ac01bc6c117c45b20a02220c1cc",
+    text="bc4aa0f394f0e95dc43b5a78e959d3e0",
     leaves={"d": "i", "family": "i"},
 )
 def packing_of_a_ball(w: Witness) -> Sides:

@@ -120,7 +120,7 @@ def second_expression(w: Witness) -> Sides:
     "derived",
     ("|w.W_c^T W_v^T z|", "<=", "||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max |z_j|"),
     formula="|w.W_c^T W_v^T z| <= ||w||_1 ||W_c^T||_{1,inf} ||W_v^T||_{1,inf} max_j |z_j|",
-    text="50605799489f6949aa0cfd2920907007",
+    text="8cf579da1f098994c7d584053b70f0c9",
     size="d k",
     leaves={"w": "f d", "W_c": "f k d", "W_v": "f d k", "z": "f d"},
 )

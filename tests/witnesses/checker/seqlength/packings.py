@@ -92,7 +92,7 @@ def saturated_networks(w: Witness) -> Sides:
     "printed",
     ("ln 4", "<=", "(gamma + eta)^3 / eps^2"),
     formula="ln 4 <= ln N(1/2) <= 4 (gamma + eta)^3 for L = 1 and four networks that are 1 apart",
-    text="861d0a6f74d753a0a70cbbe5e9cf774c",
+    text="d58e1e4d11e579676a8d4c9ce1a1776e",
     size="L=1",
     leaves={"B_x": "f", "c": "f", "epsilon": "f"},
 )
