@@ -99,7 +99,7 @@ NOT = on_pairs(
             name="printed diagonal",
             cites='Appendix B, proof of Lemma B.1: "-1 on the diagonal and 0 everywhere else"',
             erratum="E24",
-            reading="its parent may have another coordinate",
+            reading="the gate's parent may have another coordinate",
             note="If a gate and its parent have different coordinates, the printed -1 on the "
             "diagonal of W1 multiplies the gate's own coordinate, not the parent's.",
             counterexample=Counterexample(instance={"x": [0, 1]}, ratio=1.0, meets=_bits),
