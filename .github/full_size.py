@@ -44,7 +44,7 @@ preset, the processor time of a first run (compiling included), and the machine.
 the settings in which the preset differs from the paper: each with the preset's value, and the
 paper's value in brackets. If the paper has no settings, the brackets hold the library's default.
 Each further line is a claim with its answer. "open (yes)" means that the data agree with the claim,
-but that a quick preset cannot decide this claim. `--preset published` can decide the claim.
+but that a quick preset cannot decide this claim. `--preset published` can decide an open claim.
 
 `python .github/full_size.py FIGURE` runs a figure again and writes this page. The numbers behind
 each answer are in `<paper>/records/quick.json`.

@@ -7,21 +7,21 @@ bound, so no sharpened version has this name.
 CODES = {
     "S1": "The proof of Maurey's Lemma 3.1 approximates a point by a sum of k terms, and we "
     "multiply this sum by a factor. For points of norm at most b the radius of the cover is then "
-    "b/(1 + sqrt(k)) in place of b/sqrt(k). Lemmas 3.3 and 3.6 then need no rounding of k to the "
-    "next larger integer.",
+    "b/(1 + sqrt(k)) in place of b/sqrt(k). The smaller radius frees Lemmas 3.3 and 3.6 from "
+    "rounding k to the next larger integer.",
     "S2": "We count the signed sparsifications (integer vectors of length n whose absolute values "
-    "sum to at most K) exactly. The paper bounds the number of these vectors by (2 n + 1)^K.",
+    "sum to at most K) exactly. The paper bounds the number of signed sparsifications by (2 n + "
+    "1)^K.",
     "S3": "If the matrix norms are taken over rows, an elementary cover proves Lemma 3.4's bound "
     "on the log covering number, with explicit constants.",
     "S4": "The softmax in Lemma C.1 has the Lipschitz constant 1 from l_inf to l_1, where the "
     "paper has the constant 2.",
     "S5": "In Theorem 4.1's bound on the Rademacher complexity, the largest absolute entry of the "
     "tokens replaces one factor B_x (the largest token norm).",
-    "S6": "Dudley's integral bounds the Rademacher complexity. We use the smallest of three "
-    "bounds: a chaining sum over covers at several scales, a bound from one cover (Massart's "
-    "lemma), and Dudley's integral.",
-    "S7": "We subtract the output of uniform attention from each function of the class. The range "
-    "of the functions in Dudley's integral is then small if the matrix W_QK is small.",
+    "S6": "We use the smallest of three bounds on the Rademacher complexity: a chaining sum over "
+    "covers at several scales, a bound from one cover (Massart's lemma), and Dudley's integral.",
+    "S7": "We subtract the output of uniform attention from each function of the network class. "
+    "The range of the functions in Dudley's integral is then small if the matrix W_QK is small.",
     "S9": "If the vocabulary has K = 2 words, the loss is a logistic function of the difference "
     "of the two outputs. The bound of Theorem 5.1 then needs no sqrt(K), no factor 2 and no "
     "logarithms.",
