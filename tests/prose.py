@@ -52,7 +52,7 @@ EXCEPTIONS = {
         "the first {} lists each count as name=value"
     ),
     "ground/files.py 'path={} is missing or damaged ({})'": _READER,
-    "ground/files.py 'path={} has another kind or version: got form={}, expected {}'": _READER,
+    "ground/files.py 'path={} is of another kind or version, got form={}, expected {}'": _READER,
     "ground/files.py 'path={} is damaged: the checksum does not match the arrays'": _READER,
     "ground/folders.py '{} was changed after a run wrote it'": _READER,
     "ground/readers.py '{} is damaged ({}: {})'": _READER,

@@ -203,7 +203,7 @@ def test_a_monitor_measures_what_it_is_told_and_goes_on_from_its_file(start, tmp
     with pytest.raises(ValueError, match="measure='tracee' is unknown"):
         curvature.CurvatureMonitor(_loss, measure=("tracee",))
     file.write_text("nonsense")
-    with pytest.raises(ValueError, match=r"line=1 of .* is not a record"):
+    with pytest.raises(ValueError, match=r"line=1 of .* is no JSON object"):
         made()
 
 

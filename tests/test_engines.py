@@ -138,7 +138,7 @@ def test_workers_with_other_versions_are_refused():
 @pytest.mark.parametrize(
     "problem, words",
     [
-        (concurrent.futures.CancelledError(), "the engine went away"),
+        (concurrent.futures.CancelledError(), "the executor cancelled"),
         (
             ModuleNotFoundError("No module named 'jaxbounds'"),
             "Try to install this version of jaxbounds",

@@ -47,7 +47,7 @@ def test_a_violation_is_more_than_the_stated_error(tmp_path, monkeypatch, unanno
     assert beyond and beyond.instance["x"] * 0.95 > 0.9
     with pytest.raises(TypeError, match=r"error='0\.1' is neither a function"):
         jb.find_violation(lambda x: x, 0.9, error="0.1", **about)
-    with pytest.raises(ValueError, match="the error takes argument='y', which is neither"):
+    with pytest.raises(ValueError, match="the function error takes argument='y', expected a name"):
         jb.find_violation(lambda x: x, 0.9, error=lambda y: 0.1, **about)
     # It is written with the claim.
     monkeypatch.chdir(tmp_path)

@@ -177,7 +177,7 @@ def test_an_argument_with_a_value_of_its_own_keeps_it():
         found = find_violation(entropy, right, over=over, sizes={"d": 3}, budget=BUDGET)
         assert bool(found) == false
         assert found.line["rhs"] == ["d"] and f"most={most!r}" in found.line["code"]
-    with pytest.raises(ValueError, match="the rhs takes argument='c', which is neither"):
+    with pytest.raises(ValueError, match="the function rhs takes argument='c', expected a name"):
         find_violation(lambda p: p[0], lambda c: c, over=over, sizes={"d": 3})
 
 

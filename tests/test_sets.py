@@ -313,7 +313,7 @@ def test_stacks_of_a_finite_set_are_enumerated():
     assert jb.Each(jb.Ball(1, 2), 2).every(SIZE) is None
     words = jb.Each(jb.Sphere(1, 2), 2).meets(np.array([[1.0, 0.0], [0.0, 2.0]]), {}, "w")
     assert words == {"|each w_i|_2 = 1": False}
-    with pytest.raises(TypeError, match="Each got one="):
+    with pytest.raises(TypeError, match="in Each"):
         jb.Each("Ball", 2)
     with pytest.raises(ValueError, match="expected a size or a whole number"):
         jb.Each(jb.Ball(1, 2), 2.5)

@@ -110,9 +110,9 @@ def test_parts_that_do_not_fit_together_are_refused(tmp_path):
     for index, part in enumerate(parts, 1):
         with only(Share(index, 3)):
             _run(folder=part / "curve")
-    with pytest.raises(ValueError, match="lanes 3 to 5 of 10 are in no shard"):
+    with pytest.raises(ValueError, match="3 to 5 of 10 are in no shard"):
         merge_parts([parts[0], parts[2]], tmp_path / "whole")
-    with pytest.raises(ValueError, match="lanes 0 to 2 of 10 are in two shards"):
+    with pytest.raises(ValueError, match="0 to 2 of 10 are in two shards"):
         again = shutil.copytree(parts[0], tmp_path / "again")
         merge_parts([again, *parts], tmp_path / "whole")
 

@@ -110,7 +110,7 @@ def test_papers_refuse_strangers_and_repetitions(unannotated):
     cited = dataclasses.replace(statement, forms=(form,))
     with pytest.raises(ValueError, match="unknown erratum"):
         Paper(id="mine", title="", statements=(cited,))
-    with pytest.raises(ValueError, match="says which results remain true"):
+    with pytest.raises(ValueError, match="the results that remain true"):
         Paper(id="mine", title="", statements=(cited,), errata=(erratum,))
     heavy = Erratum(**(given | {"id": "E2", "kind": "false"}))
     paper = Paper(

@@ -215,7 +215,11 @@ def prove(
             about, reason=f"no single instance decides a claim of kind {statement.kind!r}"
         )
     if statement.there_is is not None or statement.estimates:
-        return replace(about, reason="a search estimates a side, and the estimate has no enclosure")
+        return replace(
+            about,
+            reason="a search only estimates a side of the claim, and ball arithmetic cannot "
+            "enclose estimates",
+        )
     if statement.host:
         return replace(
             about,

@@ -70,8 +70,8 @@ def told_in(file: Path, /) -> Callable[[str], dict[str, str]]:
         ) from problem
     if not code:
         raise Refused(
-            f"file={str(file)!r} lacks the code of the claim's functions, got code={code!r}. Try "
-            f"to write the functions in a file, or to name only objects of a module"
+            f"file={str(file)!r} lacks the source of the claim's functions, got code={code!r}. Try "
+            f"to write the functions in a file, and to use only objects of modules in them"
         )
     try:
         told = _Told(saved, line)
@@ -190,8 +190,8 @@ def _names(which: str, names: Any) -> list[str]:
     for name in names:
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
             raise Refused(
-                f"{which} has the name {name!r:.40} of type={type(name).__name__}, expected an "
-                "identifier of Python. Try a letter such as 'x'"
+                f"{which} uses the name={name!r:.40} of type={type(name).__name__}, expected a "
+                f"Python identifier. Try a letter such as 'x'"
             )
     return list(names)
 
@@ -220,7 +220,9 @@ def _literal(value: Any) -> Any:
     if isinstance(value, list):
         return list(map(_literal, value))
     if isinstance(value, float) and not isfinite(value):
-        raise Refused(f"the instance holds value={value}. Try finite numbers")
+        raise Refused(
+            f"a number of the claim has value={value}, expected a finite number. Try finite numbers"
+        )
     return value
 
 

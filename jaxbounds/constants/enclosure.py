@@ -119,7 +119,9 @@ class Ratio:
             for lhs, rhs, _ in ways:
                 left, right = as_reals(lhs).ravel()[0], as_reals(rhs).ravel()[0]
                 if not right > 0 or not left.is_finite():
-                    raise Undecided("a side is not enclosed, or the right side is not positive")
+                    raise Undecided(
+                        "the left side may be infinite, or the right side may not be positive"
+                    )
                 balls.append(left / right)
             hull = balls[0]
             for ball in balls[1:]:

@@ -79,8 +79,8 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     if not isinstance(axes, Mapping):
         if any(set(size) != set(base) for size in axes):
             raise Refused(
-                f"each size of {statement.id} must give a value for {', '.join(base)}, got "
-                f"sizes={list(axes)}. Try {{{', '.join(f'{name!r}: 2' for name in base)}}}"
+                f"each dict in sizes of {statement.id} must have a value for {', '.join(base)}, "
+                f"got sizes={list(axes)}. Try {{{', '.join(f'{name!r}: 2' for name in base)}}}"
             )
         return tuple(map(Size, axes))
     unknown = [axis for axis in axes if axis not in base]
@@ -165,8 +165,7 @@ def check(statement: Statement, form: str, size: Size, /) -> None:
     if need > SHARE * _memory():
         raise Refused(
             f"{statement.id} (form={form!r}) at {size!r} does not fit into memory: one array of a "
-            f"batch of "
-            f"{statement.budget.batch} needs {need / 2**30:.3g} GiB, and this machine has "
+            f"batch of {statement.budget.batch} needs {need / 2**30:.3g} GiB, and this machine has "
             f"{_memory() / 2**30:.3g} GiB. Try smaller sizes"
         )
 

@@ -280,7 +280,8 @@ def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[
         if name not in sets:
             named = repr(name) if name else "a value without a name"
             raise Refused(
-                f"{gives} {named}, but there_is={promised}. Try a dict with the keys {promised}"
+                f"{gives} {named}, expected the names in there_is={promised}. Try a dict with the "
+                f"keys {promised}"
             )
         shapes = lambda tree: [tuple(jnp.shape(leaf)) for leaf in jax.tree.leaves(tree)]
         own, wanted = shapes(value)[0], shapes(instance[name])[0]

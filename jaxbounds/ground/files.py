@@ -284,8 +284,8 @@ def load_arrays(
         ) from problem
     if found != form:
         raise Refused(
-            f"path={str(path)!r} has another kind or version: got form={found[:40]!r}, expected "
-            f"{form!r}"
+            f"path={str(path)!r} is of another kind or version, got form={found[:40]!r}, "
+            f"expected {form!r}"
         )
     if check != digest(arrays, form, about):
         raise Refused(f"path={str(path)!r} is damaged: the checksum does not match the arrays")

@@ -221,7 +221,7 @@ def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
     columns = shape.heads * shape.head_width
     if heads < 1 or columns % heads:
         raise Refused(
-            f"heads={heads} do not divide the {columns} columns of all heads, expected a divisor. "
+            f"heads={heads}, expected a divisor of the network's {columns} attention columns. "
             "Try heads=1"
         )
     return replace(shape, heads=heads, head_width=columns // heads)

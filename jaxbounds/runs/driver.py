@@ -83,9 +83,9 @@ def _outcome(future: concurrent.futures.Future) -> Any:
         outcome = future.result()
     except concurrent.futures.CancelledError:
         raise Refused(
-            f"the engine went away (cancelled={future.cancelled()} for a piece of work), perhaps "
-            "because its scheduler ended. The results so far are kept. Try the same command again, "
-            "which continues a resumable run"
+            f"the executor cancelled a piece of the run (cancelled={future.cancelled()}), perhaps "
+            f"because its scheduler ended. The results so far are kept. Try the same command "
+            f"again, which continues a resumable run"
         ) from None
     except Died as death:
         return death

@@ -83,8 +83,8 @@ def _verdict(stored: Any) -> Verdict:
     for field in fields(Verdict):
         if not fits(stored[field.name], hints[field.name]):
             raise Refused(
-                f"a verdict has {field.name}={stored[field.name]!r:.40}, a value of a wrong type. "
-                "Try to verify again"
+                f"a verdict has {field.name}={stored[field.name]!r:.40}, a value of a wrong type "
+                f"for this field. Try to verify again"
             )
         if field.name.endswith("_file") and not is_inside(stored[field.name]):
             raise Refused(
@@ -124,7 +124,8 @@ def _opened(line: bytes) -> Any:
     stored = parsed(line)
     if not isinstance(stored, dict) or set(stored) != {"sha256", "value"}:
         raise Refused(
-            f"line={line[:40]!r} of the journal lacks a digest or a value. Try to verify again"
+            f"line={line[:40]!r} of file={JOURNAL!r} lacks a sha256 digest or a value. Try to "
+            f"verify again"
         )
     text = json.dumps(stored["value"], sort_keys=True)
     if hashlib.sha256(text.encode()).hexdigest() != stored["sha256"]:
@@ -150,8 +151,8 @@ def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
     verdicts = verdicts_of(value.get("verdicts"))
     if (count := len({v.id for v in verdicts})) != 1:
         raise Refused(
-            f"a line of the journal has verdicts on statements={count}, expected one statement. "
-            "Try to verify again"
+            f"a line of file={JOURNAL!r} has verdicts on statements={count}, expected one "
+            f"statement. Try to verify again"
         )
     return Kept(verdicts, value["when"], records[value["record"]])
 
@@ -279,7 +280,7 @@ class Folder:
     ) -> None:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
             raise Refused(
-                f"out={str(path)!r} is an address, expected a folder of this machine. Try "
+                f"out={str(path)!r} is a URL, expected a folder on this machine. Try "
                 "--out ./results"
             )
         self.path, self.settings, self._held = path, dict(settings), held

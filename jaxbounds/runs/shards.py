@@ -64,7 +64,8 @@ class Shard:
             there = read(folder)
             if (there.experiment, there.share) != (self.experiment, self.share):
                 raise Refused(
-                    f"{folder} already holds another shard={there.share}. Try another --out"
+                    f"{folder} already holds the shard={there.share} (a part) of "
+                    f"experiment={there.experiment!r}. Try another --out"
                 )
             refuse_unless_same(self, there, f"{folder} was", "this run is")
             if there.done == done:

@@ -262,8 +262,8 @@ def test_what_is_asked_is_handed_on(monkeypatch):
         ({"kind": "probability", "level": 0.1}, "no single instance"),
         ({"kind": "expectation"}, "no single instance"),
         ({"host": True}, "on the host"),
-        ({"estimates": {"rhs": "below"}}, "a search estimates a side"),
-        ({"estimates": {"lhs": "below"}}, "a search estimates a side"),
+        ({"estimates": {"rhs": "below"}}, "a search only estimates a side"),
+        ({"estimates": {"lhs": "below"}}, "a search only estimates a side"),
     ],
 )
 def test_what_no_box_decides_is_not_searched(monkeypatch, options, reason):

@@ -61,7 +61,7 @@ CASES = {
     "apply short": (asked("apply", lambda x: x, jnp.ones(3)), "lacks 'a', 'b'"),
     "apply 1": (asked("apply", lambda x: x, V, iterations=1), "iterations=1 is too few"),
     "apply text": (asked("apply", lambda x: x, V, iterations="a"), f"iterations='a' {INTEGER}"),
-    "apply shape": (asked("apply", lambda x: jnp.ones(3), V), r"gives shape=\(3,\) for eigen"),
+    "apply shape": (asked("apply", lambda x: jnp.ones(3), V), r"returns shape=\(3,\) for eigen"),
     "apply None": (asked("apply", lambda x: None, V), "function fails on eigenvalues of shape"),
     "apply if": (asked("apply", lambda x: x if x > 0 else 0, V), "at test_wrong_options.py"),
     "apply log": (asked("apply", jnp.log, V), "not finite at an eigenvalue"),

@@ -221,7 +221,7 @@ def _status(claim):
 
 
 @pytest.mark.parametrize("witness, says", [
-    (lambda K: {"z": K}, "gives 'z', but there_is=x. Try a dict with the keys x"),
+    (lambda K: {"z": K}, "gives 'z', expected the names in there_is=x. Try a dict with the keys x"),
     (lambda K: jnp.zeros(3), r"gives x with shape=\(3,\), expected shape=\(\). Try"),
 ])  # fmt: skip
 def test_a_witness_of_another_kind_is_named(witness, says):
@@ -234,7 +234,7 @@ def test_a_witness_of_another_kind_is_named(witness, says):
 def test_a_witness_without_a_promise_is_refused():
     with pytest.raises(ValueError, match="witness is where the search for the entries"):
         jb.claim("mine.a", 0.0, "<=", 1.0, over={"K": jb.Box(0, 1)}, witness=lambda K: K)
-    with pytest.raises(ValueError, match="the witness takes argument='x'"):
+    with pytest.raises(ValueError, match="the function witness takes argument='x'"):
         jb.claim("mine.a", 0.0, "<=", 1.0, over={"K": jb.Box(0, 1)}, there_is={"x": jb.Box(0, 1)},
                  witness=lambda x: x)  # fmt: skip
 

@@ -152,7 +152,7 @@ def test_macros_without_an_end_stay_as_they_are(tmp_path):
         ("\\input{/etc/hostname}", "outside the folder"),
         ("\\include{sub/../../outside}", "outside the folder"),
         ("\\input{missing}", "no file 'missing'"),
-        ("\\input{main}", "inputs itself"),
+        ("\\input{main}", "includes itself"),
         ("\\begin{theorem} never ends", "readable="),
         ("{" * 3000 + "}" * 3000, "nested too deep"),
     ],

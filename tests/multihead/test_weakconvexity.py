@@ -96,7 +96,7 @@ def test_a_resumed_run_reads_what_is_there(measured, monkeypatch):
     np.testing.assert_array_equal(again.ratio, dataset.ratio)
     with pytest.raises(ValueError, match="another kind or version"):
         run(SMALL, jax.random.key(1), folder=folder, resume=True)
-    with pytest.raises(ValueError, match=r"records=\(3, 1\), expected increasing steps"):
+    with pytest.raises(ValueError, match=r"records=\(3, 1\), expected increasing numbers"):
         run(WeakConvexityCurves(records=(3, 1)), jax.random.key(0))
 
 

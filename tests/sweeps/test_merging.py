@@ -46,10 +46,10 @@ def test_lanes_that_rested_are_measured_the_same_ever_after(tmp_path):
 @pytest.mark.parametrize(
     "parts, words",
     [
-        ([(0, 2, 5), (3, 5, 5)], "lanes 2 to 2 of 5 are in no shard"),
-        ([(0, 3, 5), (2, 5, 5)], "lanes 2 to 2 of 5 are in two shards"),
-        ([(1, 5, 5)], "lanes 0 to 0 of 5 are in no shard"),
-        ([(0, 3, 5)], "lanes 3 to 4 of 5 are in no shard"),
+        ([(0, 2, 5), (3, 5, 5)], "2 to 2 of 5 are in no shard"),
+        ([(0, 3, 5), (2, 5, 5)], "2 to 2 of 5 are in two shards"),
+        ([(1, 5, 5)], "0 to 0 of 5 are in no shard"),
+        ([(0, 3, 5)], "3 to 4 of 5 are in no shard"),
         ([(0, 2, 5), (2, 5, 6)], "belong to different runs"),
     ],
 )

@@ -64,8 +64,8 @@ def test_a_checkpoint_of_another_tool(tmp_path):
             r"leaves that like= lacks: float64 of shape \(2, 3\)",
         ),
         ({"w": np.zeros((2, 3), np.float32), "n": np.zeros(2, np.int32)}, "like= lacks: float64"),
-        ({"w": np.zeros((2, 3))}, "no checkpoint of this state"),
-        ({"v": np.zeros((2, 3)), "n": np.zeros(2, np.int32)}, "no checkpoint of this state"),
+        ({"w": np.zeros((2, 3))}, "no checkpoint with the structure"),
+        ({"v": np.zeros((2, 3)), "n": np.zeros(2, np.int32)}, "no checkpoint with the structure"),
     ],
 )
 def test_another_state_is_refused(like, words, tmp_path):
@@ -77,6 +77,6 @@ def test_another_state_is_refused(like, words, tmp_path):
 
 def test_a_folder_without_a_checkpoint_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
-    for name, words in (("none", "is no folder"), ("empty", "no checkpoint of this state")):
+    for name, words in (("none", "is no folder"), ("empty", "no checkpoint with the structure")):
         with pytest.raises(ValueError, match=words):
             read_state(tmp_path / name, {"w": np.zeros(2)})

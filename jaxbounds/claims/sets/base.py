@@ -197,7 +197,10 @@ class Set(metaclass=CarefulABC):
         """
         every = self.every(size)
         if every is None:
-            raise Refused(f"set={self!r} has no list of its points. Try `draw`")
+            raise Refused(
+                f"the library cannot list all points of set={self!r}. Try `draw`, which samples "
+                f"points"
+            )
         return np.asarray(every)[rows]
 
     def every(self, size: Size) -> np.ndarray | None:

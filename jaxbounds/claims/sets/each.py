@@ -27,7 +27,8 @@ class Each(Set):
             raise self.one.problem
         if not isinstance(self.one, Set):
             raise TypeError(
-                f"Each got one={self.one!r:.60}, expected a set. Try Each(jb.Sphere(1, 'd'), 'n')"
+                f"one={self.one!r:.60} in Each(one, count), expected a set. Try Each(jb.Sphere(1, "
+                f"'d'), 'n')"
             )
         if not isinstance(self.count, int | str) or isinstance(self.count, bool):
             raise Refused(

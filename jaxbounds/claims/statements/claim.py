@@ -256,7 +256,8 @@ def _refuse_sides(pairs: Mapping[str, tuple[Any, Any]], error: Any, known: set[s
         of = "" if name == PRINTED else f" of {name!r}"
         if len(pair) != len(("lhs", "rhs")):
             raise TypeError(
-                f"false{of} has sides={len(pair)}, expected 1 or 2. Try (lhs, rhs), or rhs alone"
+                f"the false variant{of} (false=) has sides={len(pair)}, expected 1 or 2. Try (lhs, "
+                f"rhs), or rhs alone"
             )
         for which, side in zip(("lhs", "rhs"), pair):
             refuse_other_side(f"{which}{of}", side)

@@ -171,8 +171,8 @@ class Paper:
         refuse_other_types(self, f"paper {self.id!r}")
         if self.errata and not self.survives.strip():
             raise Refused(
-                f"paper={self.id!r} has errata and survives={self.survives!r}. Try a paragraph "
-                "that says which results remain true"
+                f"paper={self.id!r} has errata, but an empty survives={self.survives!r}. Try "
+                f"survives= with a paragraph on the results that remain true"
             )
         if is_collecting():
             object.__setattr__(self, "statements", tuple(_each_alone(self)))

@@ -112,8 +112,8 @@ def refuse_other_arguments(which: str, side: Side, known: Collection[str], /) ->
     for name in _needed(side):
         if name not in known:
             raise Refused(
-                f"the {which} takes argument={name!r}, which is neither an entry of over nor a "
-                f"size. Try one of: {', '.join(sorted(known)) or 'no name is known'}"
+                f"the function {which} takes argument={name!r}, expected a name in over= or in "
+                f"sizes=. Try one of: {', '.join(sorted(known)) or 'no name is known'}"
             )
 
 

@@ -63,7 +63,8 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
             words = "are in two shards" if first < reached else "are in no shard"
             low, high = sorted((first, reached))
             raise Refused(
-                f"{said}the sweep's lanes {low} to {high - 1} of {count} {words} (folders="
+                f"{said}the sweep's training runs (lanes) {low} to {high - 1} of {count} {words} "
+                f"(folders="
                 f"{[str(place) for place in found]}). Try to give the folder of each shard once"
             )
         reached = end

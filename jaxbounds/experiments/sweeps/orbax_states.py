@@ -60,7 +60,7 @@ def read_state(folder: str | Path, like: Any, /) -> Any:
             found = checkpointer.restore(place, wanted)  # casts to the types that are wanted
         except (OSError, KeyError, TypeError, ValueError) as problem:
             raise Refused(
-                f"folder={place} holds no checkpoint of this state "
+                f"folder={place} holds no checkpoint with the structure of like= "
                 f"({' '.join(str(problem).split())[:300]}). Try like= with the stored structure"
             ) from problem
     if more := written - _kinds(wanted):

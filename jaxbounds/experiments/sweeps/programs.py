@@ -125,8 +125,8 @@ def named(metrics: Any, /) -> dict[str, jax.Array]:
     for name, value in metrics.items():
         if not isinstance(name, str) or name == OVER:
             raise Refused(
-                f"measure returns name={name!r}, expected text other than {OVER!r}. Try another "
-                f"name"
+                f"the function measure returns the metric name={name!r}, expected a string other "
+                f"than {OVER!r}. Try another name"
             )
         if hasattr(value, "items"):
             inner = {f"{name}/{part}": one for part, one in named(value).items()}
@@ -138,6 +138,9 @@ def named(metrics: Any, /) -> dict[str, jax.Array]:
         else:
             inner = {name: jnp.asarray(value)}
         if clash := found.keys() & inner.keys():
-            raise Refused(f"measure returns name={min(clash)!r} twice. Try another name")
+            raise Refused(
+                f"the function measure returns the metric name={min(clash)!r} twice. Try another "
+                f"name"
+            )
         found |= inner
     return found

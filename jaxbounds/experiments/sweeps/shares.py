@@ -96,8 +96,8 @@ def mine() -> bool:
     """
     if jax.process_count() > 1:
         raise Refused(
-            f"processes={jax.process_count()} share this run, but a part of the run has no "
-            f"training runs (lanes) to divide. Try --shards instead of several processes"
+            f"processes={jax.process_count()} share this run, but they can share only training "
+            f"runs, and this run has other work. Try --shards instead of several processes"
         )
     return len(own(1)) == 1
 

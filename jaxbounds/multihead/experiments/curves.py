@@ -117,7 +117,8 @@ class Curves:
         if self.steps < 1 or self.steps % self.every or self.opening < 0:
             raise Refused(
                 f"steps={self.steps}, every={self.every}, opening={self.opening}: expected"
-                " steps that are a positive multiple of every, and opening >= 0. Try"
+                " steps that are a positive multiple of every, and opening >= 0 (steps recorded "
+                "one by one). Try"
                 f" steps={max(1, round(self.steps / max(self.every, 1))) * max(self.every, 1)}"
             )
         refuse_unknown(self.student)

@@ -156,7 +156,8 @@ def run(
     """
     if list(config.records) != sorted(set(config.records)) or config.records[0] < 0:
         raise Refused(
-            f"records={config.records}, expected increasing steps from 0 on. Try --records 0 10 100"
+            f"records={config.records}, expected increasing numbers of steps, at least 0. Try "
+            f"--records 0 10 100"
         )
     mark = f"weakconvexity {fingerprint(config, key)}"
     table = np.zeros(

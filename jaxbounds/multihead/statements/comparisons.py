@@ -240,10 +240,10 @@ EXPONENT = Statement(
             cites="Section 5.3, the display below 'we get the following conditions on H'",
             erratum="E10",
             note=(
-                "The right exponent is p - 3/4, and with this exponent (12) still leads to a "
+                "The correct exponent is p - 3/4. With the correct exponent, (12) still leads to a "
                 "contradiction. Example: H = 10^12, n = 20, p = 1, C = e^16, log S = 6.5. The "
-                "left inequality of the printed equivalence holds by a factor e^12. The right "
-                "inequality is violated by a factor e^7."
+                "left-hand inequality of the printed equivalence holds by a factor e^12. The "
+                "right-hand inequality is violated by a factor e^7."
             ),
             counterexample=Counterexample(
                 instance={

@@ -102,8 +102,8 @@ EQ_24_SLOPE = on_margins(
             name="printed",
             cites="eq. (24), Appendix A",
             hypotheses=_moderate,
-            note="The proof uses log(1+x) >= x/(1+x). The ratio of the two sides tends to one as "
-            "the margins grow.",
+            note="The proof uses log(1+x) >= x/(1+x). The ratio L' / L tends to one as the margins "
+            "grow.",
             domains=(
                 up_to(8.0, n=1, beyond="u = exp(-t): log(1+u) >= u - u^2/2 >= u/(1+u) for u <= 1"),
                 up_to(4.0, n=2, beyond="the mean of two single margins, each by the line above"),
@@ -157,7 +157,7 @@ EQ_24_LOSS = on_margins(
             hypotheses=_moderate,
             note=(
                 "The inequality L' <= min(L, 1) is all that (66) and Theorem 3 use. The ratio of "
-                "the two sides tends to one as margins of either sign grow in absolute value."
+                "L' to min(L, 1) tends to one as margins of either sign grow in absolute value."
             ),
             domains=(up_to(8.0, n=1, beyond="L' <= L as in the first part; |l'| < 1 always"),),
         ),

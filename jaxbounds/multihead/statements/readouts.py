@@ -167,13 +167,13 @@ POOLING_INNER = on_model(
         ),
         Form(
             name="corrected",
-            note="The bound on the gradient in W is T R^3 ||u||. The factor 2 of (46) is "
-            "unnecessary, as sharpening S1 explains.",
+            note="The gradient of Phi in W has a norm of at most T R^3 ||u||. The factor 2 of (46) "
+            "is unnecessary, as sharpening S1 explains.",
         ),
         Form(
             name="sharpened S1",
-            note="The bound on the gradient in W is R^2 T ||X u||_inf, because each of the T "
-            "terms x_t Cov_t u is at most R^2 ||X u||_inf.",
+            note="The gradient of Phi in W has a norm of at most R^2 T ||X u||_inf. It is a sum of "
+            "T terms x_t Cov_t u, and each norm is at most R^2 ||X u||_inf.",
         ),
     ),
     control="half of the bound of the form 'sharpened S1'",
@@ -195,12 +195,12 @@ LAST_INNER = on_model(
         ),
         Form(
             name="sharpened",
-            note="The bound on the gradient in W is R^3 ||u||.",
+            note="The gradient of Phi in W has a norm of at most R^3 ||u||.",
             equality=ANTIPODAL,
         ),
         Form(
             name="sharpened S1",
-            note="The bound on the gradient in W is R^2 ||X u||_inf.",
+            note="The gradient of Phi in W has a norm of at most R^2 ||X u||_inf.",
             equality=ANTIPODAL,
         ),
     ),

@@ -348,7 +348,8 @@ EQ_21 = on_runs(
         Form(
             name="corrected",
             hypotheses=certified(PRINTED, "(84)"),
-            note="The corrected factor is (1 + (eta beta~_3 / sqrt(H)) max L^{-i}).",
+            note="The corrected factor is (1 + (eta beta~_3 / sqrt(H)) max L^{-i}), where L^{-i} "
+            "is the loss without sample i.",
         ),
     ),
     control="the corrected form without its term in l_i",

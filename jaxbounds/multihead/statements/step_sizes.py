@@ -110,11 +110,12 @@ EQ_116 = searched_sequence(
             cites="eq. (116), Appendix D.2.3, its last step",
             erratum="E3",
             reading="is a sign",
-            note="This version of the claim interprets Unif(+-1) as two signs. Then E|alpha| = 1, "
-            "and half of a negative expression in braces is above the expression. Example: a "
-            "first phase of one noise-free sample of each label, S = 1 and T = 2. The expression "
-            "is -1.94 ||W*||, and the last line of (116) is -.97. The printed centre forces P >= "
-            "zeta S sqrt(2) / 4 (E2), and the expression is then always negative.",
+            note="This version of the claim interprets Unif(+-1) as two signs. Then E|alpha| = 1. "
+            "The last step of (116) halves the expression in braces, and halving increases a "
+            "negative expression. Example: the first phase has one noise-free sample of each "
+            "label, S = 1 and T = 2. The expression in braces is -1.94 ||W*||, and the last line "
+            "of (116) is -.97. The printed centre forces P >= zeta S sqrt(2) / 4 (E2), and the "
+            "expression in braces is then always negative.",
             counterexample=Counterexample(
                 instance=by_hand([True, False], p=[-0.125, 0.125, 0, 0]),
                 size={"T": 2, "d": 4},

@@ -144,8 +144,8 @@ def _checked(given: Callable) -> Callable:
             ) from problem
         if found.shape != values.shape:
             raise Refused(
-                f"the function gives shape={found.shape} for eigenvalues {values.shape}. Try to "
-                "return one number for each eigenvalue"
+                f"the function returns shape={found.shape} for eigenvalues of "
+                f"shape={values.shape}. Try to return one number for each eigenvalue"
             )
         return found
 

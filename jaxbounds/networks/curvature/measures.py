@@ -149,8 +149,8 @@ def stored(path: str | Path, /) -> list[dict[str, Any]]:
             found.append(record | {"step": int(record["step"])})
         except (ValueError, TypeError, KeyError):
             raise Refused(
-                f"line={place} of file={str(path)!r} is not a record of a monitor. Try file= with "
-                "the path of a new file"
+                f"line={place} of file={str(path)!r} is no JSON object with an integer step, as a "
+                f"monitor writes it. Try file= with the path of a new file"
             ) from None
     return found
 

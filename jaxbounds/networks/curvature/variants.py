@@ -104,8 +104,9 @@ def preconditioned(
     shapes = lambda tree: jax.tree.map(jnp.shape, tree)
     if shapes(moment) != shapes(params):
         raise Refused(
-            f"params has type={type(params).__name__} with other leaves or shapes than the second "
-            "moment in state. Try the parameters with which the optimiser was initialised"
+            f"params of type={type(params).__name__} has other leaves or shapes than the "
+            f"optimiser's second moment `nu`. Try the parameters with which the optimiser was "
+            f"initialised"
         )
     young: Any = 1.0
     if count is not None:

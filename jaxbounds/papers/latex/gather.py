@@ -159,7 +159,8 @@ class _Gathering:
             )
         if file in inside:
             raise Refused(
-                f"{place}: file={file.name!r} inputs itself. Try to remove the line that inputs it"
+                f"{place}: file={file.name!r} includes itself by \\input. Try to remove this "
+                f"\\input"
             )
         return self.read(file, inside)
 

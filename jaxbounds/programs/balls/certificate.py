@@ -85,8 +85,8 @@ class Certificate:
         """
         if self.word == "undecided":
             raise Refused(
-                f"{self.id} ({self.form}) is not disproved: {self.reason}, got "
-                f"word={self.word!r}. Try another instance"
+                f"{self.id} ({self.form}) has the certificate word={self.word!r} ({self.reason}), "
+                f"expected 'disproved'. Try another instance"
             )
         if self.theorem is None:
             raise Refused(

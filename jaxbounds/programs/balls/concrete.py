@@ -78,7 +78,8 @@ def concrete(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
         return (elementwise.RULES | movement.RULES)[name](eqn, xs, run)
     if any(is_float(v) for v in eqn.outvars) and name not in _EXACT:
         raise NotSupported(
-            f"primitive={name!r} makes floats that are not enclosed. Try float operands"
+            f"primitive={name!r} returns floats that ball arithmetic does not enclose. Try float "
+            f"operands"
         )
     as_jax = lambda x: x if isinstance(x, jax.Array) else jnp.asarray(x)
     out = eqn.primitive.bind(*map(as_jax, xs), **eqn.params)

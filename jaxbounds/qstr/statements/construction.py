@@ -163,8 +163,8 @@ GATE = on_prompts(
         Form(
             name="sharpened",
             note="The network has no error (eps = 0). For Rademacher encodings of coherence at "
-            "most 1/2, the inner product is |w + v|_1/sqrt(de) - 1. The ReLU of x - B(1 - c) "
-            "keeps x if the gate c is 1, and removes x if c = 0.",
+            "most 1/2, two encodings w and v have the inner product |w + v|_1/sqrt(de) - 1. The "
+            "ReLU of x - B(1 - c) is the ReLU of x if the gate c is 1, and 0 if c = 0.",
         ),
         Form(
             name="derived biased",
@@ -229,9 +229,9 @@ INTERPOLATED = searched_prompts(
             cites="Proposition 26, Appendix C.1, and its proof",
             note="The output is within eps = 2 of x_i if t_il = i, and exactly 0 otherwise. The "
             "network combines Lemmas 23 and 25 at eps_2 = eps/4, eps_1 = eps/(4 "
-            "|A_2^T|_{1,inf} |W_2^T|_{1,inf}) and the threshold at eps/2. Its products and "
-            "gates are explicit. In the text at hand the norm's index is only partly "
-            "legible; the proof gives the largest entry.",
+            "|A_2^T|_{1,inf} |W_2^T|_{1,inf}) and the threshold at eps/2. In the available text, "
+            "the index of the norm in Proposition 26 is only partly legible. The proof bounds the "
+            "largest entry.",
         ),
     ),
     control="the bound / 50",

@@ -58,8 +58,8 @@ DECAY = Statement(
             sense="at least",
             exponent=(1.0, 1.05),
             note=(
-                "The bound on the gap is the function `truncated_risk`. For links that a network "
-                "of the class fits, this bound has no term of order 1/sqrt n."
+                "The function `truncated_risk` bounds the generalisation gap. If a network of the "
+                "class represents the link exactly, the bound has no term of order 1/sqrt n."
             ),
         ),
     ),

@@ -92,8 +92,8 @@ INTERPOLATING_ORDER = Statement(
             cites="Lemma 36, Appendix C.4",
             sense="at most",
             exponent=(0.7, 1.0),
-            note="The network uses one random direction. The check takes the 1/6-quantile of the "
-            "squared norm over 200 data sets.",
+            note="The network projects the points onto one random direction. The check takes the "
+            "1/6-quantile of the network's squared norm over 200 data sets.",
         ),
     ),
     control="O(n)",

@@ -108,8 +108,8 @@ LIMIT = searched(
         ),
         Form(
             name="derived same labels",
-            note="The directions u and 2 P u - u give the same labels, so no learner can tell "
-            "the two apart.",
+            note="P projects onto the span of the relevant tokens. The directions u and 2 P u - u "
+            "give the same labels, so no learner can tell u from 2 P u - u.",
             hypotheses=_conditioned,
         ),
         Form(

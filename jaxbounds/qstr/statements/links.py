@@ -81,7 +81,7 @@ ASSUMPTION_2 = Statement(
     cases=_cases,
     evaluate=_approximated,
     forms=(
-        Form(name="derived mean", note="The network represents the link exactly."),
+        Form(name="derived mean", note="The two-layer network computes the link, a mean, exactly."),
         Form(name="derived sine", note="The network interpolates a function with |f''| <= 1."),
         Form(
             name="derived quadratic",

@@ -103,8 +103,8 @@ LIPSCHITZ = Statement(
         ),
         Form(
             name="derived ball",
-            note="The class is that of Theorem 4. The bound combines the derivatives with "
-            "respect to a, (W, b) and Theta, with |a| |W| <= R^2/2.",
+            note="The networks are in the class of Theorem 4. The bound follows from the "
+            "derivatives of yhat with respect to a, (W, b) and Theta, and from |a| |W| <= R^2/2.",
         ),
         Form(
             name="derived prediction",
@@ -186,9 +186,8 @@ RECURRENT = Statement(
         Form(
             name="derived",
             note="The bound combines Lemmas 29 and 30 with explicit polynomials, for networks of "
-            "depth 2. The norm of all layers bounds the norm of each layer. For long tokens and "
-            "small weights the left side is 1/sqrt 2 of the bound, because one norm bounds the "
-            "layers a and V together.",
+            "depth 2. The norm of all parameters bounds the norm of each layer. For long tokens "
+            "and small weights, |yhat - yhat'| comes as near as 1/sqrt 2 times the bound.",
         ),
     ),
     control="half of the radius R",

@@ -66,8 +66,8 @@ LABELS = Statement(
         Form(
             name="printed",
             cites="Definition 2, Section 2",
-            note="The check selects the relevant tokens by index, and applies the link to these "
-            "tokens.",
+            note="The check selects the relevant tokens of each prompt by their indices, and "
+            "applies the link g to the relevant tokens.",
         ),
         Form(
             name="derived Assumption 2",
@@ -79,9 +79,9 @@ LABELS = Statement(
         ),
         Form(
             name="derived links",
-            note="The check computes the links a second time, from linear functions of the tokens. "
-            "It also compares the link of Proposition 3 with the labels of the proposition's "
-            "prompts.",
+            note="The check also computes each link (a label as a function of the relevant tokens) "
+            "from linear functions of the tokens. The check compares Proposition 3's link with the "
+            "labels of its prompts.",
         ),
     ),
     control="labels one place off",

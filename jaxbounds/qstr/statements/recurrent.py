@@ -92,8 +92,8 @@ ACCUMULATION = Statement(
             name="sharpened C.2",
             sense="exactly",
             exponent=(0.9, 1.1),
-            note="The check multiplies the rectified error by N. This product is linear in N, so "
-            "the rectified error itself does not grow with N.",
+            note="The check multiplies the error of rectified transitions by N. The product is "
+            "linear in N, so the error of rectified transitions is bounded in N.",
         ),
     ),
     control="the unrectified errors of all N states add up to O(N)",

@@ -100,8 +100,8 @@ PROPOSITION_8 = cases_on_host(
             exponent=(0.95, 1.25),
             note="The corrected bound is |U|_F^2 >= Omega(N/L^2), without a logarithm. Sudakov's "
             "inequality for the set {(U-> h->, U<- h<-)} replaces the second branch of Lemma "
-            "41. The check takes the code with the least L^2 |U|_F^2 among five lengths, and "
-            "measures the distances of its states.",
+            "41. The check takes the least L^2 |U|_F^2 of random-code RNNs with five code lengths, "
+            "and measures the distances of their states.",
         ),
     ),
     control="L^2 |U|_op^2 claimed to grow like N itself",
@@ -296,8 +296,9 @@ CONSTANTS = searched_on_host(
         ),
         Form(
             name="derived width of one number",
-            note="The state stores all bits in one number, so dh = 1 at L = 2^{bN} spread / 2. "
-            "Proposition 8's bound on dh is therefore attained up to a factor near 2.",
+            note="The state stores all b N bits in one number, so its dimension is dh = 1. The "
+            "readout's Lipschitz constant is L = 2^{bN} spread / 2. Proposition 8's bound on dh is "
+            "within a factor near 2 of dh = 1.",
         ),
         Form(
             name="derived Sudakov",

@@ -86,7 +86,8 @@ STATES = searched_prompts(
             "must be d.",
         ),
         Form(
-            name="sharpened", note="For hypercube encodings the states are exact, up to rounding."
+            name="sharpened",
+            note="For hypercube encodings, the states of the RNN are exact up to rounding.",
         ),
     ),
     control="states that include token i",
@@ -227,7 +228,11 @@ RNN = searched_prompts(
             note="The prediction is exact, up to rounding, if g is a two-layer network and the "
             "transitions and f_y are ReLU networks.",
         ),
-        Form(name="derived tokens", note="The sum h-> + h<- + f(z_i) holds every relevant token."),
+        Form(
+            name="derived tokens",
+            note="The sum h-> + h<- + f(z_i) of two states and a transition consists of the "
+            "relevant tokens.",
+        ),
     ),
     control="tokens one place off",
     assumptions="hypercube encodings of coherence <= 1/2; eps_2NN = 0.01; norms: qstr.prop26.norms",

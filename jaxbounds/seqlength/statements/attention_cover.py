@@ -72,8 +72,8 @@ LEMMA_C_1 = draw.gradient_search(
         Form(
             name="sharpened S4 tanh",
             note="The bound on the change of softmax is 2 tanh(r / 4), where r is the largest "
-            "minus the smallest entry of theta_1 - theta_2. The bound holds for steps of any size "
-            "and ignores a shift of all entries.",
+            "minus the smallest entry of theta_1 - theta_2. The bound holds for all theta_1 and "
+            "theta_2. It stays equal if a number is added to all entries of theta_1.",
             equality="two equal blocks, theta_2 = -theta_1",
         ),
     ),

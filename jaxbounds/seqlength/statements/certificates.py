@@ -88,7 +88,8 @@ NORMS = identity_on_host(
     forms=(
         Form(
             name="derived",
-            note="The norms of a network in R^1 and of a 3 x 2 matrix are computed by hand.",
+            note="The check compares the norms of a network in R^1 and of a 3 x 2 matrix with "
+            "values computed by hand.",
         ),
     ),
     control="in increasing order",

@@ -78,8 +78,8 @@ COROLLARY_4_1_1 = draw.random_search_on_host(
             cites="Corollary 4.1.1, alpha and the last display",
             erratum="E7",
             note="The printed constant alpha is too small by a factor sqrt 2, which O(.) hides. "
-            "With b = 2 B_x^2 sqrt(C / m), sqrt 2 times the display exceeds the bound of Theorem "
-            "4.1 by at least b ln(sqrt 2).",
+            "With b = 2 B_x^2 sqrt(C / m), sqrt 2 times the corollary's bound exceeds the bound of "
+            "Theorem 4.1 by at least b ln(sqrt 2).",
         ),
         Form(
             name="corrected",

@@ -84,8 +84,7 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
             name="derived",
             note="The cover sorts the rows into levels (ranges of their norms). The ratio of "
             "neighbouring levels is q = 2. The docstring of "
-            "`jaxbounds.seqlength.correction_covers` gives "
-            "the proof.",
+            "`jaxbounds.seqlength.correction_covers` proves that the corrections give a cover.",
         ),
         Form(
             name="derived, norm",
@@ -111,8 +110,9 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
         ),
         Form(
             name="sharpened, code",
-            note="For one row, orthonormal points and errors slightly above eps, the number of "
-            "corrections is x^2 with x = B_w B_x / eps. The bound allows q x^2 corrections.",
+            note="For one row, orthonormal points and errors slightly above eps, the approximation "
+            "of W is corrected x^2 times, with x = B_w B_x / eps. The bound allows q x^2 "
+            "corrections.",
         ),
     ),
     control="three tenths of the resolution",

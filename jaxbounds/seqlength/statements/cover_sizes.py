@@ -86,8 +86,8 @@ COLUMN_SIZES = draw.on_host(
         ),
         Form(
             name="derived",
-            note="The proof has ceil(x^2) in place of x^2, because Maurey's own radius needs a "
-            "whole number of terms.",
+            note="The proof has ceil(x^2) in place of x^2, because Maurey's lemma needs a whole "
+            "number of terms.",
             equality=K_IS_ONE,
         ),
     ),
@@ -129,8 +129,8 @@ COVER_SIZES = draw.on_host(
         ),
         Form(
             name="derived (Lemma 3.6)",
-            note="The proof has ceil(x^2) in place of x^2, because Maurey's own radius needs a "
-            "whole number of terms.",
+            note="The proof has ceil(x^2) in place of x^2, because Maurey's lemma needs a whole "
+            "number of terms.",
             equality=K_IS_ONE,
         ),
     ),

@@ -136,8 +136,8 @@ OPTIMUM = draw.identity_on_host(
         ),
         Form(
             name="corrected delta",
-            note="The minimum of delta + (B - delta) a + b ln(B / delta) is at delta = b / (1 - "
-            "a), or at delta = B = B_x if b / (1 - a) is larger.",
+            note="Dudley's bound delta + (B - delta) a + b ln(B / delta) is smallest at delta = b "
+            "/ (1 - a), or at delta = B = B_x if b / (1 - a) is larger.",
         ),
     ),
     control="b doubled",

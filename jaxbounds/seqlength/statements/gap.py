@@ -77,9 +77,9 @@ GENERALIZATION = Statement(
         ),
         Form(
             name="derived",
-            note="A quarter of the printed tail, with all of delta spent on a single event, is "
-            "McDiarmid's bound on the mean of fair signs. On some samples the mean exceeds this "
-            "bound.",
+            note="The printed tail divides delta among four events. For one event with all of "
+            "delta, a quarter of this tail is McDiarmid's bound on the mean of fair signs. On some "
+            "samples the mean exceeds McDiarmid's bound.",
         ),
     ),
     control="a twentieth of the tail and no complexity",

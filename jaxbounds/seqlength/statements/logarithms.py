@@ -296,8 +296,8 @@ ORDERS = Statement(
             name="printed, B_x",
             exponent=(0.95, 1.001),
             cites=SHOWN,
-            note="The printed Theorem 4.2's bound on eps^2 ln N has the order in B_x that Section "
-            "4.3 prints.",
+            note="As B_x grows, Theorem 4.2's printed bound on eps^2 ln N has the order that "
+            "Section 4.3 prints.",
         ),
         _rate(name="printed, B_w", exponent=(0.95, 1.001), cites=SHOWN),
         _rate(

@@ -150,8 +150,8 @@ TASK = identity_on_host(
         ),
         Form(
             name="derived losses",
-            note="The two losses are the softmax cross entropy and the "
-            "mean of two binary cross entropies.",
+            note="The majority experiment has two losses: the softmax cross entropy and the mean "
+            "of two binary cross entropies.",
         ),
         Form(
             name="derived weights",

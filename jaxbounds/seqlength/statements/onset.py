@@ -77,26 +77,27 @@ ONSET = draw.random_search_on_host(
         Form(
             name="derived",
             note=(
-                "At the sample size m* that `smallest_samples` returns, the printed bound, with "
-                "Dudley's constant c = 12, is below the trivial value."
+                "At the sample size m* that `smallest_samples` returns, the printed bound (c = 12 "
+                "in Dudley's integral) is below the trivial value, which no complexity exceeds."
             ),
             equality="just below it",
         ),
         Form(
             name="derived, least",
-            note="At 0.5% fewer samples than m*, the printed bound is not below the trivial value.",
+            note="At 0.5% fewer samples than m*, the printed bound is not below the trivial value, "
+            "which no complexity exceeds.",
             equality=CLIPPED,
         ),
         Form(
             name="sharpened",
-            note="At the sample size m* that `smallest_samples` returns, the certified bound is "
-            "below the trivial value.",
+            note="At the sample size m* that `smallest_samples` returns, the sharpened bound is "
+            "below the trivial value, which no complexity exceeds.",
             equality="just below it",
         ),
         Form(
             name="sharpened, least",
-            note="At 0.5% fewer samples than m*, the certified bound is not below the trivial "
-            "value.",
+            note="At 0.5% fewer samples than m*, the sharpened bound is not below the trivial "
+            "value, which no complexity exceeds.",
             equality=CLIPPED,
         ),
         Form(

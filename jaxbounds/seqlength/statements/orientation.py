@@ -242,15 +242,16 @@ COROLLARY_F_0_1 = draw.random_search_on_host(
             cites="Corollary F.0.1 by Lemma 3.3; Appendix E, the cover of W_v^T x",
             erratum="E3",
             reading="columns",
-            note="The check uses the constant C of W_v alone. The columns of W_v are the rows of "
-            "the map x -> W_v^T x. For d = 1 and k = n = 100 the packing gives 68.9, and the bound "
-            "is 0.85.",
+            note="The check uses only the constant C of the cover of W_v. The columns of W_v are "
+            "the rows of "
+            "the map x -> W_v^T x. For d = 1 and k = n = 100 the log size of the packing is 68.9, "
+            "but the bound is 0.85.",
             counterexample=_at_n(100, 81.23108929577391),
         ),
         Form(
             name="corrected",
-            note="In R^n, ||x||_1 <= sqrt n ||x||_2. So the constant C of the cover of W_QK is "
-            "multiplied by the dimension d of the map's inputs.",
+            note="In R^n, ||x||_1 <= sqrt n ||x||_2. So the bound multiplies the constant C of the "
+            "cover of W_QK by d, the input dimension of W_QK.",
         ),
         Form(
             name="corrected, W_c^T x",

@@ -195,12 +195,13 @@ GREEDY = draw.inequality(
     forms=(
         Form(
             name="derived",
-            note="The approximation of f is (1/k) sum k_i V_i.",
+            note="The approximation of f is (1/k) sum k_i V_i, where V_i is chosen k_i times.",
             equality="one vector, gamma = 1/2, k = 1",
         ),
         Form(
             name="derived rescaled",
-            note="The approximation of f is (gamma/k) sum k_i V_i with sum k_i = k.",
+            note="The approximation of f is (gamma/k) sum k_i V_i, where V_i is chosen k_i times "
+            "and sum k_i = k.",
             equality=OPPOSITE,
         ),
     ),

@@ -207,8 +207,8 @@ NORM = Statement(
             name="printed layer",
             cites="Lemma B.1: |theta|_1 = O(r_i)",
             note=(
-                "The hidden constant is 5, which an OR gate needs: it has two weights in W1, one "
-                "in W2, and two biases."
+                "The hidden constant in O(r_i) is 5. An OR gate needs 5, because it has two "
+                "weights in W1, one in W2, and two biases."
             ),
             equality="a layer of OR gates",
         ),

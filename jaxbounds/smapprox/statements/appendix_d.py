@@ -297,9 +297,7 @@ TIES = in_appendix_d(
             note="The inequality |f(H-hat, theta-hat) - f(H, theta)| <= kappa |theta-hat - theta| "
             "max(|H|, 1) + mu |H - H-hat| holds with kappa = sqrt 2 and mu = 1. All tied keys "
             "have equal values at the unperturbed theta, so it does not matter which key the "
-            "perturbed attention selects. Lemma D.8 uses only this inequality. The left side "
-            "reaches half of the right side, because the attended state has three nonzero entries "
-            "without an error.",
+            "perturbed attention selects. Lemma D.8 uses only this inequality.",
         ),
     ),
     control="a quarter of the corrected right side",

@@ -109,8 +109,8 @@ THEOREM_41 = Statement(
         Form(
             name="derived",
             note=(
-                "The statement smapprox.thm4.1.width bounds the norm alpha. The rest of the proof "
-                "is as for Theorem 3.1."
+                "The statement smapprox.thm4.1.width bounds the parameter norm alpha. The other "
+                "steps are those of Theorem 3.1's proof."
             ),
         ),
         Form(

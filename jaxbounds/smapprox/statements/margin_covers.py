@@ -178,8 +178,8 @@ RADEMACHER = Statement(
         ),
         Form(
             name="sharpened",
-            note="The bound on Rad is the chaining sum over the scales, with the exact sizes of "
-            "the covers and without a closed form.",
+            note="The bound on Rad is the chaining sum over the scales (radii) of covers. The sum "
+            "uses the exact sizes of the covers and has no closed form.",
         ),
     ),
     control="a tenth of 1/sqrt n",

@@ -221,8 +221,8 @@ ALTERNATIVES = on_circuits(
         Form(
             name="derived vc",
             note="The VC bound grows polynomially with the width, even if the additional weights "
-            "are zero, because p >= w^2 (d - 1). The VC bound gets worse for wider and deeper "
-            "networks. In the limit of large width w and depth d, the two sides become equal.",
+            "are zero, because p >= w^2 (d - 1). The ratio of p to w^2 (d - 1) tends to one as the "
+            "width w and the depth d grow.",
         ),
         Form(
             name="derived norms",

@@ -129,19 +129,21 @@ DEVIATION = Statement(
         Form(name="printed", cites="(A.1), first line"),
         Form(
             name="sharpened",
-            note="The tail term is sqrt(log(2/delta)/(2n)), with McDiarmid's own constant.",
+            note="The tail term is sqrt(log(2/delta)/(2n)), with the constant of McDiarmid's "
+            "inequality.",
         ),
         Form(
             name="derived coin",
             note="The class has one model, which is wrong half of the time, so Rad = 0. With the "
             "printed constant, the level sqrt(2 delta) in place of delta already gives "
-            "probability 1 - delta. The bound fails on some drawn samples, but not on more than "
-            "delta allows.",
+            "probability 1 - delta. The bound fails on some drawn samples, and the level delta "
+            "allows this fraction of failures.",
         ),
         Form(
             name="sharpened coin",
-            note="The bound has McDiarmid's own constant, for one model that is wrong half of the "
-            "time. The bound fails on some drawn samples, but not on more than delta allows.",
+            note="The bound has the constant of McDiarmid's inequality. The class has one model, "
+            "which is wrong half of the time. The bound fails on some drawn samples, and the level "
+            "delta allows this fraction of failures.",
         ),
     ),
     control="no Rademacher term, and a tenth of the other",

@@ -285,8 +285,9 @@ POSITIVE = Statement(
             'predicts the correct label"',
             erratum="E12",
             reading="a general parameterized",
-            note="The prediction F is right. An arbitrarily small perturbation breaks a tie of "
-            "hard-max attention in favour of a value of the other sign, so the infimum rho is 0.",
+            note="F is hard-max attention, and its prediction is correct. An arbitrarily small "
+            "perturbation breaks a tie of F in favour of a value of the other sign, so the margin "
+            "rho is 0.",
             counterexample=Counterexample(
                 instance={"values": [3.0, -1.0]}, ratio=1.0, meets=_predicts
             ),

@@ -175,8 +175,8 @@ LEMMA_33_RATE = Statement(
             name="derived",
             sense="at most",
             exponent=(0.25, 0.4),
-            note="The certified 1/rho grows at most as the width r at every depth, so rho >= "
-            "1/poly(r, q), as the proof of Theorem 3.1 says.",
+            note="The reciprocal 1/rho of the certified margin grows at most linearly in the width "
+            "r, at every depth. So rho >= 1/poly(r, q), as the proof of Theorem 3.1 says.",
         ),
     ),
     control="s^2 against s",

@@ -48,8 +48,8 @@ ROUNDING = Statement(
         ),
         Form(
             name="derived layers",
-            note="The two ReLU layers of the correction compute the rounding function of "
-            "Proposition 3.4.",
+            note="The library computes the rounding function of Proposition 3.4 by two ReLU "
+            "layers.",
         ),
         Form(
             name="derived dyadic",
