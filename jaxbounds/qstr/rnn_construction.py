@@ -187,8 +187,8 @@ def biased_transition(
     noise = np.asarray(noise)
     if not np.all((noise >= eps / 2) & (noise <= eps)):
         raise Refused(
-            f"noise of shape={np.shape(noise)} leaves [eps/2, eps] = [{eps / 2}, {eps}]. Try noise"
-            " inside this interval"
+            f"noise of shape={np.shape(noise)} is not in [eps/2, eps] = [{eps / 2}, {eps}]. Try "
+            f"noise inside this interval"
         )
     network = shift_output(exact_transition(**options), noise)
     return shrink_output(network, eps) if rectified else network

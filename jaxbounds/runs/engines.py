@@ -56,8 +56,8 @@ class Engine:
             )
         if min(self.time, self.array) < 1:
             raise Refused(
-                f"time={self.time}, array={self.array}, expected positive numbers. Try --time 60 "
-                "--array 4"
+                f"time={self.time}, array={self.array}, expected positive numbers of minutes and "
+                f"jobs. Try --time 60 --array 4"
             )
 
 
@@ -145,7 +145,7 @@ def _queue(on: Engine, folder: Place) -> Jobs:
     cluster = "local" if on.engine == "slurm:local" else "slurm"
     if "://" in str(folder):
         raise Refused(
-            f"out={str(folder)!r} is an address, but --engine slurm needs a folder that all jobs "
+            f"out={str(folder)!r} is a URL, but --engine slurm needs a folder that all jobs "
             "can read. Try --out with a folder on a shared disk"
         )
     if cluster == "slurm" and not (shutil.which("srun") and shutil.which("sbatch")):

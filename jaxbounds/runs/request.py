@@ -199,7 +199,7 @@ def _refuse_commands(words: Iterable[str]) -> None:
     for word in words:
         if word in ("-h", "--help") or word.replace("_", "-").startswith("--tyro-"):
             raise Refused(
-                f"flag={word!r} is not a field of a configuration. Try to compute this shard again"
+                f"flag={word!r} is not a setting of an experiment. Try to compute this shard again"
             )
 
 

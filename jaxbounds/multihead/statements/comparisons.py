@@ -166,10 +166,11 @@ TARGET = Statement(
         Form(
             name="sharpened S5",
             note=(
-                "No target exists even under the weaker condition sqrt(H) >= S^3 ||theta||^2. "
+                "No target theta exists even under the weaker condition sqrt(H) >= S^3 "
+                "||theta||^2. "
                 "This condition is enough if sharpening S5 bounds the Hessian's mixed block. The "
-                "resulting inequalities S >= sqrt(H) and sqrt(H) >= S log(n)^2 contradict each "
-                "other for n >= 3."
+                "conditions then give S >= sqrt(H) and sqrt(H) >= S log(n)^2, which contradict "
+                "each other for n >= 3."
             ),
         ),
     ),

@@ -279,8 +279,8 @@ COROLLARY_3 = on_runs(
             hypotheses=_sharp_conditions,
             note=(
                 "The bound on the loss is that of Lemma 9 with the factor q of sharpening S8, "
-                "L(theta) = 1/K and D = g_0(1/K). The check chooses H and eta within the limits "
-                "of these sharpened constants."
+                "L(theta) = 1/K and D = g_0(1/K). The check chooses H and eta within the limits of "
+                "the sharpened constants beta_2# and beta_3#."
             ),
         ),
     ),

@@ -153,7 +153,7 @@ LENGTHS = Statement(
         Form(name="sharpened RNN", sense="at most", exponent=(0.4, 1.0),
              note=(
 "The task is simple-qSTR, and the transitions of the RNN do not depend on its states. "
-"The RNN's number of samples has the order of the Transformer's number."
+"The RNN and the Transformer need numbers of samples of the same order."
 )),
     ),
     control="(log N)^2, as if De did not grow",

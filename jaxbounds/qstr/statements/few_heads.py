@@ -149,8 +149,8 @@ ENOUGH_HEADS = Statement(
                     (i["selectivity"] >= 44.0) & (i["selectivity"] <= 46.0)
                 )
             },
-            note="The d heads decode each coordinate of each of the q tokens. They therefore "
-            "learn any link, and not only that of Proposition 3.",
+            note="The d heads decode each coordinate of each of the q tokens. The d heads "
+            "therefore learn any link, and not only the link of Proposition 3.",
         ),
     ),
     control="each token up to 3e-13",

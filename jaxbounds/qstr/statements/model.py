@@ -227,8 +227,8 @@ ASSUMPTION_3 = Statement(
         Form(
             name="derived",
             note="The paper takes 'd_e = Theta(log N)', and the check takes d_e = 16 log N. "
-            "About one draw of these encodings in 20 violates Assumption 3. From d_e = 24 log N "
-            "on, the union bound N (N - 1) exp(-de/8) is below 1/N.",
+            "At d_e = 16 log N, about one draw of the encodings in 20 violates Assumption 3. From "
+            "d_e = 24 log N on, the union bound N (N - 1) exp(-de/8) is below 1/N.",
         ),
     ),
     control="coherence 1/4 at de = 16 log N",

@@ -248,7 +248,8 @@ CERTIFICATE = random_search_on_host(
         Form(
             name="derived m* least",
             note="The certificate's sample size m* exceeds the smallest m at which the bound is "
-            "below the range of the loss by at most 0.1%. The search for m* has this accuracy.",
+            "below the range of the loss by at most 0.1%. The search finds m* with an error of at "
+            "most 0.1%.",
             equality=TO_THE_UNIT,
         ),
     ),

@@ -88,8 +88,8 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
         ),
         Form(
             name="derived, norm",
-            note="Each correction is followed by a projection onto the class, so every member of "
-            "the cover is in the class.",
+            note="Each corrected approximation of W is projected onto the class, so every member "
+            "of the cover is in the class.",
             equality="a code that ends on the sphere",
         ),
         Form(
@@ -104,8 +104,8 @@ LEMMA_3_5_COVER = draw.random_search_on_host(
         ),
         Form(
             name="sharpened, norm",
-            note="Each correction is followed by a projection onto the class, so every member of "
-            "the cover is in the class.",
+            note="Each corrected approximation of W is projected onto the class, so every member "
+            "of the cover is in the class.",
             equality="a code that ends on the sphere",
         ),
         Form(

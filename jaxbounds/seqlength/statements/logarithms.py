@@ -159,13 +159,13 @@ WITH_LOGARITHMS = draw.random_search_on_host(
         Form(
             name="corrected (D.0.2)",
             note="The entropy bound has the constants A = 2 kappa^2 and kappa = 2 B_x^3 B_QK. The "
-            "argument s of its logarithm has the factor l = 2 d^2.",
+            "argument s of the bound's logarithm has the factor l = 2 d^2.",
         ),
         Form(
             name="corrected (F.0.2)",
             note="The entropy bound has the constants A = 2 gamma^3 and kappa = gamma sqrt(max "
-            "C_i^{1/3} beta_i^{2/3}). The argument s of its logarithm has the factor l = 2 d "
-            "max(d, k).",
+            "C_i^{1/3} beta_i^{2/3}). The argument s of the bound's logarithm has the factor l = 2 "
+            "d max(d, k).",
         ),
     ),
     control="two fifths of the right side",

@@ -106,7 +106,8 @@ GAPS = on_search_steps(
             name="printed",
             cites='Appendix C.2, proof of Theorem 4.1: "the largest attention score is always '
             'greater than the second largest by a margin of 1"',
-            note="The check leaves out ties, which the next sentence of the paper allows.",
+            note="The check leaves out ties (equal scores). The paper allows ties in the next "
+            "sentence.",
             equality="the null key against the best key",
         ),
     ),

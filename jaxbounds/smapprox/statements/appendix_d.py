@@ -288,7 +288,8 @@ TIES = in_appendix_d(
             erratum="E11",
             note="At the perturbed parameters theta-hat the values of the two tied keys differ by "
             "some e. An arbitrarily small change of the states H selects one of these keys, so "
-            "the output jumps by e/2. No constant mu allows this jump. The check sets mu = "
+            "the output jumps by e/2. For every constant mu, a small enough change of H makes e/2 "
+            "larger than mu |H - H-hat|. The check sets mu = "
             "(|Z||A| w_pos)^3.",
             counterexample=_stored(2540.2631712642633),
         ),

@@ -172,8 +172,8 @@ RADEMACHER = Statement(
         ),
         Form(
             name="derived",
-            note="The bound on Rad chains covers at scales e_j, each a quarter of the scale "
-            "before. The log sizes h_j of the covers are at most A / e_j^2 with A = "
+            note="The bound on Rad is a sum over covers at scales e_j; each scale is a quarter of "
+            "the scale before. The log sizes h_j of the covers are at most A / e_j^2 with A = "
             "(alpha/gamma)^2 log 2p.",
         ),
         Form(

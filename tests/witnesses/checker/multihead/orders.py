@@ -122,7 +122,7 @@ def gap_below(w: Witness) -> Sides:
     "printed",
     ("log C where H^{1/2} = log(n)^5 C^{-2} H^{2p-1}", "=", "log(log(n)^{5/2} H^{p-1/4})"),
     formula="H^{1/2} >= log(n)^5 C^{-2} H^{2p-1} iff C >= log(n)^{5/2} H^{p-1/4}",
-    text="cf13a22a4288a7d02fd44a13f0d6e0f3",
+    text="40ed94f5db0813bb66c4d57f97d151de",
     size="C=1",
     leaves={"c": "f", "p": "f", "log_C": "f", "log_H": "f", "log_S": "f", "log_n": "f"},
 )

@@ -151,7 +151,7 @@ TIES: Any = {
     "smapprox.condd.3.ties",
     "printed condition",
     ("|f(H) - f(H^)|", "<=", "(|Z| |A| w_pos)^3 epsilon"),
-    text="3d84afd4a6f340ec9877ecbdd33aab0b",
+    text="ceada2d231e322639cbc2311705aa547",
     **TIES,
 )
 def broken_tie(w: Witness) -> Sides:

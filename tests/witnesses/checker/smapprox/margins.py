@@ -13,7 +13,7 @@ from ..witness import Witness
     "printed",
     ("whether rho(theta, x, y) > 0", "=", "whether F predicts y"),
     formula="F right at (x, y)  <=>  rho(theta, x, y) > 0",
-    text="fa57f7c0e27000103fb09f7c61a1fa0a",
+    text="53d85f4cd583b643137a37feb8df59b4",
     size="keys",
     leaves={"values": "f keys"},
 )
