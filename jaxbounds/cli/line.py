@@ -154,7 +154,7 @@ def _definitions(code: Any) -> str:
         tree = ast.parse(code)
     except (SyntaxError, MemoryError, RecursionError) as problem:
         raise Refused(
-            f"the code of the sides is no Python: {problem!s:.80}, got "
+            f"the saved code of the claim's two sides is not Python: {problem!s:.80}, got "
             f"type={type(code).__name__}. Try to save the claim again"
         ) from problem
     for node in tree.body:

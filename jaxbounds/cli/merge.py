@@ -40,6 +40,9 @@ def merge(
     place = locate(out)
     if all(is_there(locate(folder) / ABOUT) for folder in folders):
         step = merge_sweeps(folders, place)
-        print(f"written to {place}: the sweep up to step {step}. Try sweep(..., resume=True)")
+        print(
+            f"written to {place}: the joined sweep, computed up to step {step}. Try sweep(..., "
+            f"resume=True)"
+        )
         return 0
     return finish(merged(folders, place, imports=imports), place, resume=True)

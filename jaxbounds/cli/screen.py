@@ -258,7 +258,7 @@ def _say_where(run: Verification, published: bool, console: Console) -> None:
             line = f"the files also hold {many} of an earlier run, {_times(run.beside)}"
             console.print(line, soft_wrap=True)
     else:
-        console.print(f"{run.stopped}: {run.folder.path} keeps its earlier results")
+        console.print(f"{run.stopped}: the earlier results in {run.folder.path} remain")
     if edited := run.edited():
         names = ", ".join(edited[:FEW])
         console.print(

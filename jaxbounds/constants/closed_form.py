@@ -68,7 +68,7 @@ def closed_form(
         import mpmath
     except ModuleNotFoundError as problem:
         raise ModuleNotFoundError(
-            f"closed forms need mpmath, got known={known} digits. Try pip install "
+            f"the search for a closed form of known={known} digits needs mpmath. Try pip install "
             "'jaxbounds[constants]'",
             name="mpmath",
         ) from problem

@@ -150,9 +150,9 @@ def sharp_constant(
         )
     if statement.there_is is not None or statement.unrefutable:
         raise Refused(
-            f"the larger side of {statement.id} comes from a search "
-            f"(there_is={statement.there_is}), so lhs/rhs is not a lower estimate of its constant. "
-            "Try a claim without such a search"
+            f"a search estimates the larger side of {statement.id} "
+            f"(there_is={statement.there_is}), so the ratio lhs/rhs does not bound the sharp "
+            f"constant from below. Try a claim without such a search"
         )
     chosen = grid(statement, sizes or {})
     for size in chosen:

@@ -87,7 +87,10 @@ class Ratio:
         if self._host:
             found = enclosures(self._program, instance, reading=reading, bits=BITS, seconds=left)
             if found.taken(True):
-                raise Undecided("numbers that were computed on the host count as exact")
+                raise Undecided(
+                    "the enclosure ignores rounding errors of numbers that were computed on the "
+                    "host"
+                )
             return found.ways
         closed, structure = self._traced
         run = Interpreter(reading, seconds=left)

@@ -71,8 +71,8 @@ def cases_of(statement: Statement, size: Size, /) -> Any:
     if len({shape[:1] for shape in shapes.values()}) > 1 or () in shapes.values():
         said = ", ".join(f"{name} of shape {shape}" for name, shape in shapes.items())
         raise Refused(
-            f"cases of {statement.id} at size={size!r} must share the length of one "
-            f"leading axis, got {said}. Try jaxbounds.claims.statements.stacked"
+            f"the arrays of the cases of {statement.id} at size={size!r} must have leading axes of "
+            f"equal length, got {said}. Try jaxbounds.claims.statements.stacked"
         )
     return found
 

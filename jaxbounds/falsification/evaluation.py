@@ -231,9 +231,9 @@ def read(
             if not statement.is_bound:
                 cure = two_claims({"lhs": made[0]})
             raise Refused(
-                f"a side of {statement.id} calls jb.{one}. A search estimates this value from "
-                f"{made[0]}, but estimates={dict(statement.estimates)} does not name the side. "
-                f"Try {cure}"
+                f"a side of {statement.id} calls jb.{one}, which a search estimates from "
+                f"{made[0]}, but estimates={dict(statement.estimates)} does not name this side of "
+                f"the claim. Try {cure}"
             )
 
         def real(side: Any, name: str, which: str) -> Any:

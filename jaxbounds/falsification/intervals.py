@@ -125,7 +125,7 @@ def fitted_exponent(
             f"and NaN"
         )
     if np.ptp(np.log(x)) == 0:
-        raise Refused(f"x={x}: expected two different values. Try more sizes")
+        raise Refused(f"x={x}: expected at least two different values. Try more values of x")
     (slope, _), covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
     half = scipy.special.stdtrit(len(x) - 2, (1 + confidence) / 2) * np.sqrt(covariance[0, 0])
     return float(slope), float(slope - half), float(slope + half)

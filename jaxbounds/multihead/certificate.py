@@ -249,9 +249,9 @@ def certified_run(first: Data, second: Data, K: int, /) -> Pipeline:
         margin = best_ntk_margin(ntk_gram(params, tokens, tokens), labels)
         if not margin.lower > 0:
             raise Refused(
-                f"the NTK margin at theta^(1) has upper={margin.upper:.3g}, expected a"
-                " certified positive margin: property P3 fails on these samples. Try fewer"
-                " samples in the second phase, or more in the first"
+                f"the NTK margin at theta^(1) has upper={margin.upper:.3g}, expected a certified "
+                f"positive margin, as property P3 of a good start requires. Try fewer samples in "
+                f"the second phase of training, or more in the first phase"
             )
         direction = separator(params, second, margin)
         good = good_initialisation(params, np.ones(2), second, direction)

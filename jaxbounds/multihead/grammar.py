@@ -93,8 +93,8 @@ class Grammar:
         shares = (self.negated, self.contrast, self.joined, self.aside, self.degree)
         if not all(0 <= share <= 1 for share in shares) or self.contrast + self.joined > 1:
             raise Refused(
-                f"grammar={self}, expected shares in [0, 1] with contrast + joined at most 1."
-                " Try smaller shares"
+                f"grammar={self}, expected shares in [0, 1], and contrast + joined (the sentences "
+                f"of two clauses) at most 1. Try smaller shares"
             )
 
 

@@ -254,8 +254,8 @@ def save_roberta(folder: str | Path, shape: RobertaShape, params: Mapping, /) ->
     if shape.heads * shape.head_width != shape.width or shape.gain != 1:
         raise Refused(
             f"heads={shape.heads} of head_width={shape.head_width} in width={shape.width} with "
-            f"gain={shape.gain}: a Hugging Face folder needs heads * head_width = width and gain = "
-            "1. Try the network before its heads were changed"
+            f"gain={shape.gain}: a Hugging Face folder holds only networks with heads * head_width "
+            f"= width and gain = 1. Try the original network, with unchanged heads"
         )
     turned = {
         path: np.asarray(leaf).T if path[-1] == "kernel" else np.asarray(leaf)

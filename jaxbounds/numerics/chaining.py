@@ -22,7 +22,8 @@ def require_range(m: float, B: float, /) -> None:
         raise Refused(f"chaining needs at least one sample, got m={m}. Try m >= 1")
     if not 0 <= B < math.inf:
         raise Refused(
-            f"the range B must be finite and not negative, got B={B}. Try the largest |value|"
+            f"the bound B on the values of the class must be finite and not negative, got B={B}. "
+            f"Try the largest |value|"
         )
 
 

@@ -268,8 +268,8 @@ def run(
     )
     if (resume or shards) and not request.experiment.resumable:
         raise Refused(
-            f"the experiment {experiment} cannot be resumed or cut into shards, got {resume=}, "
-            f"{shards=}. Try resume=False, shards=0"
+            f"the experiment {experiment} cannot be resumed or be cut into shards (parts for "
+            f"separate processes), got {resume=}, {shards=}. Try resume=False, shards=0"
         )
     with tempfile.TemporaryDirectory() as scratch:
         place, held = locate(scratch if out is None else str(out)), None

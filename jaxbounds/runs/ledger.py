@@ -46,15 +46,15 @@ def read(folder: Place, /) -> Depends:
     try:
         if first != HEAD.encode():
             raise Damaged(
-                f"the record of dependencies has first line={first[:40]!r}, expected {HEAD!r}. Try "
-                f"to compute again"
+                f"the file of the run's dependencies has first line={first[:40]!r}, expected "
+                f"{HEAD!r}. Try to compute again"
             )
         for line in lines:
             found = parsed(line)
             if not fits(found, tuple[str, str]):
                 raise Damaged(
-                    f"the record of dependencies has line={line[:40]!r}, expected a dependency and "
-                    f"its state. Try to compute again"
+                    f"the file of the run's dependencies has line={line[:40]!r}, expected a "
+                    f"dependency and its state. Try to compute again"
                 )
             depends.setdefault(*found)
     except UNREADABLE as problem:

@@ -144,8 +144,8 @@ class Verdicts(tuple[Verdict, ...]):
         file = verdict.shrunk_file if shrunk else verdict.worst_file
         if not file:
             raise Refused(
-                f"the run stored no instance of {verdict.id} ({verdict.form}) with {shrunk=}. "
-                "Try another verdict, or verify again with out=FOLDER"
+                f"the run stored no instance (input) for {verdict.id} ({verdict.form}), got "
+                f"{shrunk=}. Try another verdict, or verify again with out=FOLDER"
             )
         return load_instance(self.folder / file)
 

@@ -235,7 +235,9 @@ class Processes(concurrent.futures.Executor):
                 self._alive.pop(self._lane.pool, None)
                 self._lane.pool.shutdown(wait=False)
                 self._lane.pool = None
-            raise Died("its process ended (perhaps for lack of memory) or hung") from None
+            raise Died(
+                "its process ended (perhaps for lack of memory) or did not respond"
+            ) from None
 
     def submit(self, work: Callable, /, *args: Any, **kwargs: Any) -> concurrent.futures.Future:
         """Submit a call, and return its future."""

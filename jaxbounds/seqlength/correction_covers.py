@@ -116,7 +116,8 @@ def encode_corrections(
     require_norm(lengths.sum(), B, of="||W^T||_{2,1}")
     if not (epsilon > 0 and ratio > 1):
         raise Refused(
-            f"epsilon={epsilon} and ratio={ratio}, expected epsilon > 0 and ratio > 1. Try ratio=2"
+            f"epsilon={epsilon} and ratio={ratio}, expected epsilon > 0 and a ratio > 1 of "
+            f"neighbouring levels. Try ratio=2"
         )
     present = lengths > 0
     exact = np.log2(B / np.where(present, lengths, B)) / math.log2(ratio)

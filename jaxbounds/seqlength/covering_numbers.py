@@ -87,8 +87,8 @@ def smallest_cover(covers: Bool[np.ndarray | Array, "centres members"], /) -> in
             if reached == everything:
                 return size
     raise Refused(
-        f"no subset of the {centres} centres covers every member, expected a cover; the radius"
-        " may be epsilon=0. Try a positive epsilon"
+        f"all centres={centres} together do not cover every member of the class, expected a cover; "
+        f"perhaps epsilon=0. Try a positive epsilon"
     )
 
 

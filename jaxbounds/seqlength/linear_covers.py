@@ -119,7 +119,7 @@ def columns_cover(k: int, d: int, B: float, K: int, /) -> Float[np.ndarray, "cou
     if count > LARGEST_LIST:
         raise Refused(
             f"k={k}, d={d}, K={K} give {count} matrices, expected at most {LARGEST_LIST}. Try"
-            " `cover_columns`, which finds a member without the list"
+            " `cover_columns`, which finds a member near a given matrix without the list"
         )
     columns = l1_ball_cover(k, B, K)
     chosen = np.array(list(itertools.product(range(len(columns)), repeat=d)))

@@ -197,9 +197,9 @@ def margin_upper(
     still = jnp.zeros_like(theta)
     if not float(shoot(still, largest).signed_output) > 0:
         raise Refused(
-            f"output={float(shoot(still, largest).signed_output)} times the label, expected a"
-            " positive number: the network errs here, so its all-layer margin is 0. Try another"
-            " input"
+            f"output={float(shoot(still, largest).signed_output)} (times the label), expected a "
+            f"positive number: the network errs on this input, so its all-layer margin is 0. Try "
+            f"another input"
         )
     slope = lambda delta: _slope(surrogate, params, data, delta)
     best = OnRay(jnp.asarray(jnp.inf), still, jnp.asarray(jnp.nan))

@@ -125,8 +125,8 @@ def machine_margin_lower(compiled: Compiled, /) -> float:
     """
     if compiled.correction is None:
         raise Refused(
-            f"correction={compiled.correction}: a network without correction has no certified"
-            " margin. Try compiling with a correction"
+            f"correction={compiled.correction}: a network without correction (rounding of its "
+            f"layers) has no certified margin. Try to compile the machine with a correction"
         )
     head = float(np.linalg.norm(compiled.params["head"]))
     return _largest_safe(layer_norms(compiled), compiled.layout.bits, head, compiled.correction)

@@ -145,7 +145,10 @@ def compile_machine(
         )
     wp = position_bits(T, tape=tape) if bits is None else bits
     if wp < 2:
-        raise Refused(f"position bits={wp}, expected at least 2 for the adder. Try a larger T")
+        raise Refused(
+            f"position bits={wp}, expected at least 2 for the circuit that adds positions. Try a "
+            f"larger T"
+        )
     if START in machine.states:
         raise Refused(
             f"state name={START!r} is reserved for the compiler. Try another name for this state"

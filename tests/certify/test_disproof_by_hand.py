@@ -349,8 +349,8 @@ def attempt(monkeypatch, given, statement=PLAIN, margin=0.0, met=None, in_ulp=No
 
 
 FAR, NEAR, TRUE = [way(2, 1)], [way(1 + 2.0**-10, 1)], [way(1, 2)]
-AS_CODED = "only if each constant of the claim is exactly its float in the program"
-ON_HOST = "numbers that were computed on the host count as exact"
+AS_CODED = "only if the constants of the program are exactly its floats"
+ON_HOST = "the enclosure ignores rounding errors of numbers that were computed on the host"
 OPEN = Met({"mine": "open"}, False)
 
 

@@ -43,7 +43,7 @@ def test_cases_are_stacked(given, rows):
     if rows:
         assert length(cases_of(claim, ONE)) == rows
     else:
-        with pytest.raises(ValueError, match="must share the length of one leading axis"):
+        with pytest.raises(ValueError, match="must have leading axes of equal length"):
             cases_of(claim, ONE)
 
 

@@ -204,7 +204,9 @@ def test_an_estimate_that_is_not_declared_is_refused(made, estimates, refused):
 
     run = measure(statement(evaluate, estimates=estimates), ONE)
     if refused:
-        with pytest.raises(ValueError, match=r"does not name the side\. Try estimates="):
+        with pytest.raises(
+            ValueError, match=r"does not name this side of the claim\. Try estimates="
+        ):
             run({"x": np.zeros(2)})
     else:
         assert run({"x": np.zeros(2)}).value[0] == 0.5

@@ -284,7 +284,7 @@ def test_what_cannot_run_is_refused_before_anything_is_trained(tuned, tmp_path, 
         ({"dropout": 1.0}, "dropout < 1"),
         ({"test": 0}, "the grammar has infinitely many"),
         ({"data": "x"}, "Try --source file"),
-        ({"weights": "x", "source": "file"}, "split starts from scratch"),
+        ({"weights": "x", "source": "file"}, "starts from random weights"),
     ],
 )
 def test_settings_that_no_run_could_have_are_refused(entries, words, unannotated):

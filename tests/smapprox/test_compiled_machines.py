@@ -272,7 +272,7 @@ def test_messages():
         compile_machine(PARITY.machine, 0)
     with pytest.raises(ValueError, match="adder"):
         compile_machine(PARITY.machine, 3, adder="magic")
-    with pytest.raises(ValueError, match="at least 2 for the adder"):
+    with pytest.raises(ValueError, match="at least 2 for the circuit that adds"):
         compile_machine(PARITY.machine, 3, bits=1)
     taken = dataclasses.replace(
         PARITY.machine,

@@ -52,7 +52,9 @@ class _OfMatrices(Set):
         if len(shape) == 1:
             shape = shape * 2
         if len(shape) != 2 or not min(shape):
-            raise Refused(f"{self!r} has shape={shape}, expected positive axes. Try ('m', 'n')")
+            raise Refused(
+                f"{self!r} has shape={shape}, expected axes of positive length. Try ('m', 'n')"
+            )
         return shape
 
 
@@ -469,7 +471,9 @@ class RowBalls(Set):
         """
         shape = super().shape_at(size)
         if not shape or not min(shape):
-            raise Refused(f"{self!r} has shape={shape}, expected positive axes. Try ('n', 'd')")
+            raise Refused(
+                f"{self!r} has shape={shape}, expected axes of positive length. Try ('n', 'd')"
+            )
         return shape
 
     def _refuse_numbers(self, size: Size) -> None:

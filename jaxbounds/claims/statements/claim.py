@@ -222,7 +222,10 @@ def _named(false: Twins) -> list[tuple[str, Twin]]:
         TypeError: if `false` is a single twin (false variant) and not a list.
     """
     if callable(false) or not isinstance(false, Sequence | Mapping) or isinstance(false, str):
-        raise TypeError(f"false={false!r:.60}: expected a list of right sides. Try false=[...]")
+        raise TypeError(
+            f"false={false!r:.60}: expected a list of wrong right sides of the claim. Try "
+            f"false=[...]"
+        )
     if isinstance(false, Mapping):
         named = [(str(name), twin) for name, twin in false.items()]
     else:

@@ -102,9 +102,9 @@ class Domain:
             raise TypeError(f"domain {self.name!r}: {which}={value!r} is not a number. Try 0.0")
         if not math.isfinite(value):
             raise Refused(
-                f"domain {self.name!r} has {which}={value!r}, expected finite ends. Try a chart "
-                "of t in [0, 1 - 1e-6] for x >= a: x = a + t / (1 - t), and say in `beyond` what "
-                "holds outside the box"
+                f"domain {self.name!r} has {which}={value!r}, expected finite ends. Try to replace "
+                f"x >= a by x = a + t / (1 - t) with t in [0, 1 - 1e-6], and say in `beyond` what "
+                f"holds for other x"
             )
         return float(value)
 

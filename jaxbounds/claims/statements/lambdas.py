@@ -34,8 +34,8 @@ def lambda_of(function: Any, /) -> tuple[str, str]:
     )
     if len(texts) != 1:
         raise OSError(
-            f"code={code}: its file has lambdas={len(texts)} with this code, expected one. Try "
-            "to write the lambda with def"
+            f"code={code}: the file of this code holds lambdas={len(texts)} that fit the code, "
+            f"expected one. Try to write the lambda with def"
         )
     (found,) = texts
     return found

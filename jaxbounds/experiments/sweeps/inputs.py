@@ -64,15 +64,15 @@ def count_of(lanes: Any, /) -> int:
             )
         if is_one_old_key(leaf) and any(word in path.lower() for word in ("key", "rng")):
             raise Refused(
-                f"lanes{path} has shape={leaf.shape}, which may be a single old-style key or "
-                f"{leaf.shape[0]} seeds. Try jax.random.split(jax.random.key(0), lanes)"
+                f"lanes{path} has shape={leaf.shape}, which may be a single old-style key (random "
+                f"key) or {leaf.shape[0]} seeds. Try jax.random.split(jax.random.key(0), lanes)"
             )
     lengths = {path: leaf.shape[0] for path, leaf in found.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         said = ", ".join(f"{path}: {length}" for path, length in lengths.items())
         raise Refused(
-            f"the leaves of lanes have lengths={said or 'none'}, expected equal lengths of at "
-            "least 1. Try lanes_of, which combines all values"
+            f"lanes (the inputs of the runs) has arrays of lengths={said or 'none'}, expected "
+            f"equal lengths of at least 1. Try lanes_of, which combines all values with all seeds"
         )
     return next(iter(lengths.values()))
 

@@ -54,7 +54,7 @@ def _join(name: str, parts: list[_Part], found: Sequence[Place], into: Place) ->
     if len({(part.mark, part.lanes) for part in parts}) > 1:
         runs = sorted({part.mark[:8] for part in parts})
         raise Refused(
-            f"{said}the shards belong to different runs, expected one run, got the hashes "
+            f"{said}the shards belong to different runs, expected one run, got the runs' hashes "
             f"marks={runs}. Try the shards of one run"
         )
     reached, count = 0, parts[0].lanes

@@ -111,7 +111,10 @@ def lanes_of(keys: jax.Array, /, **grid: np.ndarray) -> tuple[dict[str, Any], di
         )
     for name, values in grid.items():
         if name in ("key", "seed"):
-            raise Refused(f"the grid has name={name!r}, which lanes_of needs itself. Try {name}_")
+            raise Refused(
+                f"the grid has an axis of name={name!r}, but lanes_of reserves this name. Try "
+                f"{name}_"
+            )
         if np.ndim(values) != 1 or not len(values):
             raise Refused(
                 f"{name}.shape={np.shape(values)}, expected one axis. Try {name}=[{name}]"

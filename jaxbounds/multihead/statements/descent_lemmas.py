@@ -385,8 +385,9 @@ LEMMA_10 = on_runs(
         Form(
             name="sharpened S6, S9",
             hypotheses=head_count(MEAN_SQUARE),
-            note="Let D = ||theta - theta_0||. With the bound ||theta_k - theta||^2 <= (13/3) D^2 "
-            "and the sharpened constant beta_3#, sqrt(H) >= (26/3) beta_3# D^2 heads suffice.",
+            note="Let D = ||theta - theta_0||. A number H of heads suffices if sqrt(H) >= (26/3) "
+            "beta_3# D^2. The proof uses ||theta_k - theta||^2 <= (13/3) D^2 and the sharpened "
+            "constant beta_3#.",
         ),
     ),
     control="the distance from theta never grows",

@@ -164,8 +164,9 @@ EXPECTED_GAP = Statement(
         Form(
             name=SHARP,
             note="The bound on the gap is 2 beta_1# times the bound of the sharpened Lemma 11 at "
-            "D = sqrt(2) G and L(theta) = 1/K. The check uses the least certified H and the "
-            "largest eta. In this check, the bound is below the loss itself.",
+            "D = sqrt(2) G and L(theta) = 1/K. The check uses the least certified number H of "
+            "heads and the largest step size eta. At these values the bound on the gap is below "
+            "the loss.",
         ),
     ),
     control="a tenth of the loss below the gap",

@@ -450,8 +450,9 @@ BALANCED = on_sequence(
         Form(
             name="sharpened S12",
             note=(
-                "With as many signs +1 as -1, the output is 0. Property P2 therefore holds with "
-                "certainty, with the least possible B_Phi = 1."
+                "If half of the heads have the sign +1 and half the sign -1, the output is 0. "
+                "Property P2 of a good start therefore holds with certainty, with the least "
+                "possible B_Phi = 1."
             ),
         ),
     ),

@@ -138,8 +138,9 @@ BEST_MARGIN = Statement(
     forms=(
         Form(
             name="derived",
-            note="The check compares the certified lower and upper bounds on the best margin with "
-            "sqrt(2) times the least distance of a face of the convex hull from the origin.",
+            note="The check compares the certified bounds on the best margin with sqrt(2) times "
+            "the distance from the origin to the gradients' convex hull. A closed form for each "
+            "face gives this distance.",
         ),
     ),
     control="the shortest of the gradients",

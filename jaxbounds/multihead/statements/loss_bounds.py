@@ -62,7 +62,8 @@ BY_SIZE = (
     Form(
         name="printed, Lemma 6",
         cites="Lemma 6, Appendix A.2; the footnote to Corollary 1, Section 3",
-        note="The bound has max_h ||U_h||_F in place of ||theta||_{2,inf}.",
+        note="This version of the bound has the largest norm max_h ||U_h||_F in place of "
+        "||theta||_{2,inf}.",
     ),
 )
 """The forms (versions) of Corollary 1 and of Lemma 6 that the statements check."""

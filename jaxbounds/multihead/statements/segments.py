@@ -338,9 +338,9 @@ PROPOSITION_4 = on_segments(
             name="sharpened S6, S8",
             hypotheses=_apart,
             note=(
-                "The bound on the largest loss of the segment is that of sharpening S8 with "
-                "beta_3# in place of beta_3. The number k of S8 is then smaller by a factor of at "
-                "least 2 sqrt(d)."
+                "The bound on the largest loss along the segment is the bound of sharpening S8 "
+                "with beta_3# in place of beta_3. The number k in the bound is then smaller by a "
+                "factor of at least 2 sqrt(d)."
             ),
         ),
     ),

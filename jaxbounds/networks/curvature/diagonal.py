@@ -99,8 +99,8 @@ def diagonal_at(
     """
     if whole("products", products, least=None) < 2:
         raise Refused(
-            f"products={products} is too few for a standard error, expected at least 2. Try "
-            "products=2"
+            f"products={products} Hessian-vector products are too few for a standard error, "
+            f"expected at least 2. Try products=2"
         )
     estimate, error, value = run_hosted(
  point,

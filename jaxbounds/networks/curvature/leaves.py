@@ -359,8 +359,8 @@ def select(
     if len(counts) > 1:
         told = ", ".join(f"{count} in {path}" for count, path in counts.items())
         raise Refused(
-            f"all leaves that heads= selects must have the same number of heads, got {told}. Try "
-            "heads= with patterns of one part of the network"
+            f"all arrays that heads= selects must have equal numbers of heads, got {told}. Try "
+            f"patterns in heads= that match a single part of the network"
         )
     return Selection(
         jax.tree.structure(params), tuple(chosen), tuple(static), next(iter(counts), None),

@@ -215,9 +215,8 @@ class CurvatureMonitor:
         names = tuple(found)
         if self._records and names != self._names:
             raise Refused(
-                f"the monitored blocks changed: the earlier records have {self._names}, got "
-                f"{names}. "
-                "Try a new monitor for this network"
+                f"the monitored blocks changed: the monitor's earlier records have the blocks "
+                f"{self._names}, got {names}. Try a new monitor for this network"
             )
         self._names = names
         record: dict[str, Any] = {"step": int(step), "loss": float(loss), "blocks": list(names)}

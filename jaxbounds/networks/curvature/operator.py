@@ -437,7 +437,8 @@ class Curvature:
             raise Refused("blocks=None and heads=None name no block. Try blocks={'name': 'a path'}")
         if not isinstance(blocks or {}, Mapping):
             raise Refused(
-                f"blocks must give a filter for each name, got {blocks!r}. Try {{'name': 'a path'}}"
+                f"blocks must be a dict from names of blocks to filters, got {blocks!r}. Try "
+                f"{{'name': 'a path'}}"
             )
         found = {
             name: block_at(

@@ -225,7 +225,8 @@ def _steps(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
     found = run.rules[eqn.primitive.name](eqn, balls, run)
     if any(is_reals(x) and not all(v.is_exact() for v in x.ravel()) for x in found):
         raise Undecided(
-            f"the operand of primitive={eqn.primitive.name!r} may lie on either side of a jump"
+            f"the operand of primitive={eqn.primitive.name!r} may lie on either side of a jump of "
+            f"this function"
         )
     return list(map(run.lifted, found))
 
@@ -233,7 +234,8 @@ def _steps(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
 def _sort(run: Scalars, eqn: JaxprEqn, xs: Values) -> Values:
     if len(xs) > 1:
         raise NotSupported(
-            f"operands={len(xs)} are sorted together, which has no rule. Try to sort one array"
+            f"a sort of several arrays together has no rule, got operands={len(xs)}. Try to sort "
+            f"one array"
         )
     axis = eqn.params["dimension"]
     x = np.moveaxis(xs[0], axis, -1).copy()

@@ -143,8 +143,7 @@ class Slopes(Interpreter):
             return rule(eqn, values, self)
         if rule is None or name in loops.RULES:
             raise NotSupported(
-                f"slopes (enclosed derivatives) have no rule for primitive={name!r}. Try other "
-                f"operations"
+                f"enclosures of slopes have no rule for primitive={name!r}. Try other operations"
             )
         plain = list(map(_value, values))
         if name in _RULES:
@@ -167,8 +166,7 @@ class Slopes(Interpreter):
             d = each(_DERIVATIVES[name], plain[0], results[0])
             return self._each(lambda j: each(_times, d, self._slope(values[0], j)), results[0])
         raise NotSupported(
-            f"slopes (enclosed derivatives) have no rule for primitive={name!r}. Try other "
-            f"operations"
+            f"enclosures of slopes have no rule for primitive={name!r}. Try other operations"
         )
 
     @staticmethod
@@ -250,8 +248,8 @@ def _power(run: Slopes, eqn: JaxprEqn, xs: Values, plain: Values) -> Values:
         d = each(lambda v: n * functions.integer_power(v, n - 1), x)
     elif isinstance(xs[1], Sloped):
         raise NotSupported(
-            f"slopes (enclosed derivatives) have no rule for primitive={eqn.primitive.name!r} with "
-            f"a varying exponent. Try a number"
+            f"enclosures of slopes have no rule for primitive={eqn.primitive.name!r} with a "
+            f"varying exponent. Try a number"
         )
     else:
         d = each(lambda v, y: y * functions.power(v, y - 1), x, as_reals(plain[1]))
@@ -361,7 +359,7 @@ def sloped(program: ClosedJaxpr, boxes: np.ndarray, /, **options: Any) -> Values
     ways = list(run.ways(program, Sloped(boxes, [unit(j) for j in range(count)])))
     if len(ways) > 1:
         raise NotSupported(
-            f"ways={len(ways)} paths through the program remain possible, and slopes need a single "
-            f"path. Try smaller boxes"
+            f"the boxes allow ways={len(ways)} through the program, and enclosures of slopes need "
+            f"a single way. Try smaller boxes"
         )
     return ways[0]

@@ -111,8 +111,8 @@ EXACT_RISK = Statement(
         Form(
             name="printed",
             cites="Theorem 6, proof: Var(<P_{t_1} u, x> | u, t_1, V x) = 1 - |V P_{t_1} u|^2",
-            note="The identity holds at every t_1, because E[<u, x_k> | P x] = <u, (P x)_k> for "
-            "the projection P onto the span of the prompts.",
+            note="The identity holds for every value of t_1, because E[<u, x_k> | P x] = <u, (P "
+            "x)_k> for the projection P onto the span of the prompts.",
         ),
         Form(
             name="derived mean",

@@ -205,8 +205,8 @@ DIRECTION = cases_on_host(
     forms=(
         Form(
             name="derived",
-            note="A linear program finds a vector v with <v, w_j> = 1 for j <= q, and v has "
-            "exactly the margin to the other encodings that the program reports.",
+            note="A linear program finds a vector v with <v, w_j> = 1 for j <= q. The margin "
+            "between v and the other encodings is exactly the margin that the program reports.",
         ),
         Form(
             name="derived shortest",
@@ -255,9 +255,10 @@ TWO_HEADS = Statement(
     forms=(
         Form(
             name="derived",
-            note="Let beta be the tilt of the logits. Half the difference of the two tilted "
-            "means, divided by beta, is the variance up to beta^2/6 times a fourth cumulant. "
-            "Half their sum is the mean up to beta^2/2 times a third cumulant.",
+            note="The two heads tilt the logits by +beta x and -beta x. Half the difference of the "
+            "two weighted means, divided by beta, is the variance up to beta^2/6 times a fourth "
+            "cumulant. Half the sum of these means is the mean up to beta^2/2 times a third "
+            "cumulant.",
         ),
     ),
     control="the bound / 2000",

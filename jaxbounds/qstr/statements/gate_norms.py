@@ -141,8 +141,8 @@ BLOCK_NORMS = on_settings(
         Form(
             name="printed |W|, |b|",
             cites="Lemma 25, Appendix C.1",
-            note="The bound on rows is R^-1 as in Lemma 24, with the smaller R of Lemma 25. The "
-            "rows have the l_1 norm (1 + 4 r_x^2)^{-1/2}.",
+            note="Each row of W has the l_1 norm (1 + 4 r_x^2)^{-1/2}. As in Lemma 24, the bound "
+            "on this norm is R^-1, with the smaller R of Lemma 25.",
         ),
         Form(
             name="derived exact",

@@ -61,11 +61,10 @@ GATE = searched_gates(
             cites="Lemma 24, Appendix C.1",
             equality="x = r_x, z = 1/2",
             note="The function (relu(s + e x)^2 - relu(s - e x)^2)/(2 e) differs from 2 x relu(s) "
-            "by at most e x^2/2, and the difference has the sign of x. Interpolation of relu(.)^2 "
-            "at knots at distance t errs by at most t^2/4, on one side. The network therefore "
-            "errs by at most t^2/(8 e) on either side. At t = 2 eps/r_x and e = t/(2 r_x), "
-            "each of the two errors is eps/2. The statement qstr.lem24.norms is about the "
-            "norms.",
+            "by at most e x^2/2, and the difference has the sign of x. Linear interpolation of "
+            "relu(.)^2 between knots at distance t is too large, by at most t^2/4. The "
+            "interpolation therefore changes the function by at most t^2/(8 e), up or down. At t = "
+            "2 eps/r_x and e = t/(2 r_x), each of the two errors is at most eps/2.",
         ),
         Form(
             name="printed r_h = 0",

@@ -96,8 +96,9 @@ LIMIT = searched(
             equality="independent relevant tokens",
             note="The directions u and 2 P u - u have the same labels. So any estimate errs by "
             "at least |u - P u|^2 on average over the two directions. The mean of this "
-            "number over the sphere is 1 - rank/(qd), so a risk r requires (1 - r) q d "
-            "labels. The paper prints only the order; the link and the constant are ours.",
+            "number over the sphere is 1 - rank/(qd), so a risk of r requires (1 - r) q d labels. "
+            "The paper prints only the order of this number. The link function and the constant "
+            "are ours.",
         ),
         Form(
             name="derived any learner",

@@ -109,8 +109,8 @@ LIPSCHITZ = Statement(
         Form(
             name="derived prediction",
             equality=_ALIGNED,
-            note="The number r_a R_w s, where s is the square root of H r_z^2 + 1, bounds a "
-            "prediction.",
+            note="The prediction is at most r_a R_w sqrt(H r_z^2 + 1) in absolute value, for |a| "
+            "<= r_a and |(W, b)|_F <= R_w.",
         ),
     ),
     control="a twentieth of the bound of the form 'derived ball'",

@@ -115,8 +115,8 @@ THEOREM_9 = Statement(
             "|vec(Theta_RNN)| by allowing the learner to search over families of RNN architectures "
             "with arbitrary d_h <= e^{N^c} rather than fixing a single d_h'",
             note="This version of the claim needs no bound on |vec Theta|, and holds for every "
-            "d_h, below e^{N^c} or not. The check builds networks of n or more units that fit all "
-            "samples and belong to the learner's family. So the least norm in the family is at "
+            "width d_h, even above e^{N^c}. The check builds networks of n or more units that fit "
+            "all samples and belong to the learner's family. So the least norm in the family is at "
             "most the norm of these networks, whatever d_h is. The bound `unlearned_risk` does not "
             "depend on d_h. Theorem 9 needs its bounds on d_h only if d_h < n, because then "
             "perhaps no network of small norm fits the samples.",
@@ -264,8 +264,8 @@ LENGTHS = Statement(
             sense="at most",
             exponent=(0.3, 0.7),
             note=(
-                "At d = 2, the bound from the networks that linear programs find becomes "
-                "informative at N of about n^4, for n from 4 to 16."
+                "At d = 2, linear programs find the networks. Their norms prove that n samples are "
+                "too few at lengths N from about n^4 on, for n from 4 to 16."
             ),
         ),
     ),

@@ -71,7 +71,8 @@ LABELS = Statement(
         ),
         Form(
             name="derived Assumption 2",
-            note="Links that come with an exact network have the approximation error eps_2NN = 0.",
+            note="A link function that a network computes exactly has the approximation error "
+            "eps_2NN = 0.",
         ),
         Form(
             name="derived radii",

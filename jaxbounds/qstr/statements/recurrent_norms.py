@@ -148,9 +148,8 @@ WIDTH = cases_on_host(
             cites=_PROPOSITIONS_8_35,
             note=(
                 "The check uses RNNs of every width dh, from one number for all bits to one number "
-                "for each bit. We know no narrower RNNs with the same Lipschitz constant L. Their "
-                "width dh is within a factor of 2 b log 2 and a constant of the "
-                "bound."
+                "for each bit. We know no narrower RNNs of equal Lipschitz constant L. The width "
+                "dh of these RNNs is at most a constant times 2 b log 2 times the lower bound."
             ),
         ),
     ),
@@ -307,7 +306,8 @@ CONSTANTS = searched_on_host(
         ),
         Form(
             name="corrected",
-            note="This version of the claim solves Sudakov's inequality for |U|_F.",
+            note="This version of the claim is Sudakov's inequality, rearranged as a lower bound "
+            "on |U|_F.",
         ),
         Form(
             name="derived printed with |U|_F",

@@ -64,7 +64,7 @@ TOKEN_TAIL = cases_on_host(
             equality="|x| in {0, r} with the largest probability that Assumption 1 allows, at most "
             "one of the nN tokens not 0 (the prompts may be dependent)",
             note="The check compares the bound with exact probabilities. Dependent tokens attain "
-            "the bound at the radii at which it is below 1.",
+            "the bound at every radius for which the bound is below 1.",
         ),
         Form(
             name="printed r_x",

@@ -130,12 +130,12 @@ TRUNCATION = searched_on_host(
         Form(
             name="derived label radius",
             note="A normal label exceeds the radius of Assumption "
-            "1 with probability at most exp(-tail).",
+            "1 with probability at most exp(-tail), where the number `tail` determines the radius.",
         ),
         Form(
             name="derived token radius",
-            note="The largest of N normal tokens exceeds its "
-            "radius with probability at most exp(-tail).",
+            note="The largest of N normal tokens exceeds the token radius with probability at "
+            "most exp(-tail), where the number `tail` determines the radius.",
         ),
     ),
     control="a tenth of the moment of the tokens",

@@ -181,8 +181,9 @@ COROLLARY_F_0_2 = on_packings(
         Form(
             name="derived",
             erratum="E9",
-            note="The proof's own list of terms (E10), with covers for inputs of norm 1 and "
-            "ln(d^2) for every matrix (E11), also gives too small a bound.",
+            note="The proof lists other terms than the corollary (E10), with covers for inputs of "
+            "norm 1 and ln(d^2) for every matrix (E11). The bound from the proof's terms is too "
+            "small as well.",
             counterexample=_REFUTED(instance=_halves(10**5), ratio=7.486746304747405),
         ),
         Form(

@@ -129,7 +129,8 @@ COROLLARY_F_0_1 = on_packings(
             name="printed",
             cites="Corollary F.0.1, its two displays",
             erratum="E9",
-            note="The networks are pairwise 1.87 apart. Their norms are bounded over columns and "
+            note="The networks of the packing have pairwise distances of 1.87. Their norms are "
+            "bounded over columns and "
             "over rows, and their tokens are in the l_1 ball. For B_v2 = 1 / B_x the printed "
             "bound does not depend on B_x, but ln N grows like 2 d ln B_x.",
             counterexample=_REFUTED(instance=LEVELS, ratio=1.3563886612160536),

@@ -84,8 +84,8 @@ NORMS = draw.inequality(
         Form(
             name="printed, ||X||_{2->inf}",
             cites="Appendix C, '||X||_{2->inf} = ||X^T||_{2,inf}'",
-            note="The Cauchy-Schwarz inequality proves the bound for each row. The instance of "
-            "the equality case attains the bound, so no smaller bound is true.",
+            note="The Cauchy-Schwarz inequality proves the bound for each row. Equality holds if u "
+            "is the longest row of X, so no smaller bound is true.",
             equality="u the longest row of X",
         ),
     ),

@@ -220,8 +220,9 @@ CERTIFICATE = random_search_on_host(
         ),
         Form(
             name="derived diagnostic",
-            note="The bound without a union bound (the diagnostic), computed at the rounded norms "
-            "and their share of delta, equals the certificate. At the network's own norms the "
+            note="The diagnostic is the bound without a union bound. At the rounded norms, and at "
+            "the part of delta that the union bound leaves, the diagnostic equals the certificate. "
+            "At the network's own norms the "
             "diagnostic is smaller. The control (a deliberately false variant) claims equality at "
             "the network's own norms.",
             equality="always",

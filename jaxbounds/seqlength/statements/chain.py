@@ -332,8 +332,8 @@ WORD_MASKING = on_networks(
         Form(
             name="derived, covers",
             note=(
-                "The bound's list of covers has K covers of the read-out, one for each output "
-                "word; the scalar network has only one read-out."
+                "The bound uses K covers of the read-out, one for each output word. The bound for "
+                "the scalar network uses only one cover of the read-out."
             ),
             equality="always",
         ),

@@ -206,8 +206,8 @@ LEMMA_3_5_SIZE = draw.random_search_on_host(
     forms=(
         Form(
             name="corrected, leading term",
-            note="The formula is x^2 ln(kN), with norms over rows and the hidden constant 1. The "
-            "packing of this check does not refute the formula.",
+            note="The leading term of the bound is x^2 ln(kN), with norms over rows and the hidden "
+            "constant 1. The packing of this check does not refute this term.",
             hypotheses=lambda i, size: {"N >= 4": i["points"] >= 4},
         ),
         Form(

@@ -86,8 +86,8 @@ COLUMN_SIZES = draw.on_host(
         ),
         Form(
             name="derived",
-            note="The proof has ceil(x^2) in place of x^2, because Maurey's lemma needs a whole "
-            "number of terms.",
+            note="The bound has ceil(x^2) in place of x^2, because Maurey's method averages a "
+            "whole number of vectors.",
             equality=K_IS_ONE,
         ),
     ),
@@ -116,9 +116,9 @@ COVER_SIZES = draw.on_host(
         Form(
             name="printed (Appendix A)",
             cites="Appendix A, the last display",
-            note="The check tests only rows in the l_1 ball with the cover of Lemma 3.1. The log "
-            "size of the cover of all k rows is k C. Here C is the log size for one row. The check "
-            "lists the product of the rows' covers if this product is small.",
+            note="The check covers each row of a matrix by Lemma 3.1, for rows in the l_1 ball "
+            "only. If the cover of one row has the log size C, the product of all k rows' covers "
+            "has the log size k C. The check lists a small product.",
             equality="always",
         ),
         Form(
@@ -129,8 +129,8 @@ COVER_SIZES = draw.on_host(
         ),
         Form(
             name="derived (Lemma 3.6)",
-            note="The proof has ceil(x^2) in place of x^2, because Maurey's lemma needs a whole "
-            "number of terms.",
+            note="The bound has ceil(x^2) in place of x^2, because Maurey's method averages a "
+            "whole number of vectors.",
             equality=K_IS_ONE,
         ),
     ),

@@ -118,7 +118,8 @@ OPTIMUM = draw.identity_on_host(
             cites="Appendix C, the display of delta and the last display",
             erratum="E5",
             reading="for every m > d",
-            note="We take the minimum over delta <= B_x, the range of the integral. Over all delta "
+            note="The check takes the minimum over delta <= B_x, the range of the integral. Over "
+            "all delta "
             "> 0 the display is the true minimum of Dudley's expression, but this minimum does not "
             "bound the complexity. The display is "
             "right only for b < B (1 - a). For C = 1000, m = 100, d = 10 and B_x = 1 the display "
@@ -208,8 +209,8 @@ INTEGRAL = draw.on_host(
         ),
         Form(
             name="corrected, C = 0",
-            note="For the covering constant C = 0 both sides have their minimum at delta = 0, with "
-            "the value B_x sqrt(ln 2d / m).",
+            note="For the covering constant C = 0 both sides of the claim are minimal at delta = "
+            "0, where both sides equal B_x sqrt(ln 2d / m).",
             equality="always",
         ),
     ),

@@ -143,7 +143,10 @@ TASK = identity_on_host(
     sizes=({"T": 5, "d": 6},),
     forms=(
         Form(name="derived labels"),
-        Form(name="derived symbols", note="The symbols have inner products 0 and l_1 norms 1."),
+        Form(
+            name="derived symbols",
+            note="The vectors of the symbols are orthogonal and have the l_1 norm 1.",
+        ),
         Form(
             name="derived code",
             note="The positional code has the exponent i / d, as in the authors' public code.",

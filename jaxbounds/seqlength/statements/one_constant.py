@@ -100,7 +100,8 @@ ONE_CONSTANT = draw.random_search_on_host(
             cites="Corollary F.0.1, (d B^2 ln(2k + 1))^{1/3}; Theorem 4.2, one C_1",
             erratum="E11",
             note="A map from R^k to R^d has k columns. For d = 2, k = 1000 and eps = 1/2 the "
-            "packing gives 1386, and the bound is 60.8.",
+            "packing proves that the cover's log size is at least 1386, and the claimed bound is "
+            "60.8.",
             counterexample=Counterexample(instance=WIDE, ratio=22.79668770479254, meets=_meets),
         ),
         Form(

@@ -96,8 +96,8 @@ ONSET = draw.random_search_on_host(
         ),
         Form(
             name="sharpened, least",
-            note="At 0.5% fewer samples than m*, the sharpened bound is not below the trivial "
-            "value, which no complexity exceeds.",
+            note="For 0.5% fewer samples than `smallest_samples` returns, the certified bound is "
+            "at least the trivial value.",
             equality=CLIPPED,
         ),
         Form(

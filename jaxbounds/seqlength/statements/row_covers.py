@@ -197,8 +197,9 @@ LEMMA_3_4_SIZE = by_columns(
             cites="Lemma 3.4, its display",
             erratum="E3",
             reading="columns",
-            note="If the norms are over columns, the class contains v e_1^T for every |v| <= B_w. "
-            "Then ln N >= k ln x, with x = B_w B_x / eps.",
+            note="If the norms are over columns, the class contains the matrix v e_1^T for every "
+            "vector v with |v| <= B_w. The covering number N then satisfies ln N >= k ln x, with x "
+            "= B_w B_x / eps.",
             counterexample=_spread(100, 3.2706005161953193),
         ),
         Form(

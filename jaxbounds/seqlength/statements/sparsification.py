@@ -291,8 +291,8 @@ SIGNED_COUNT = draw.identity_on_host(
     forms=(
         Form(
             name="sharpened S2",
-            note="The proof counts the integer vectors z with ||z||_1 <= K. It counts the choices "
-            "of the support, of its signs, and of a composition of the sum.",
+            note="The proof counts the integer vectors z with ||z||_1 <= K. The support, the signs "
+            "and the absolute values of the entries determine z.",
         ),
         Form(
             name="sharpened S2 logs",

@@ -86,8 +86,9 @@ NORMS = Statement(
         Form(
             name=f"printed {item}",
             cites=order,
-            note="The order holds with an explicit constant, for |Z| >= 4 states, |A| >= 2 symbols "
-            "and w_pos >= 2 position bits. The check sums the norm entry by entry.",
+            note="The printed order of the norm holds with an explicit constant, for |Z| >= 4 "
+            "states, |A| >= 2 symbols "
+            "and w_pos >= 2 position bits. The check computes the norm from all entries.",
         )
         for item, order in ORDERS.items()
     ),

@@ -140,7 +140,8 @@ LEMMA_C3 = on_search_steps(
         Form(
             name="printed",
             cites="(C.6), all seven lines and the sentence after them",
-            note="If the head has not visited the cell before, i' = 0 stands for the null key.",
+            note="If the tape head has not visited the cell before, then i' = 0, which is the "
+            "index of the attention's null key.",
         ),
         Form(name="printed C.6", cites="Claim C.6; its proof: the attention attends exactly to i'"),
     ),

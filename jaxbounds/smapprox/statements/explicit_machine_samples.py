@@ -116,7 +116,8 @@ THEOREM_41 = Statement(
         Form(
             name="sharpened",
             note="The cover of N networks has log N = (2 alpha/gamma)^2 log 2p for p parameters of "
-            "l_1 norm alpha and margin gamma. The check also takes a network 2^30 times as wide.",
+            "l_1 norm alpha and margin gamma. The check takes p from a network 2^30 times as wide "
+            "as the compiled machine.",
         ),
         Form(
             name="sharpened counting",

@@ -116,8 +116,8 @@ MARGIN = Statement(
     forms=(
         Form(
             name="corrected",
-            note="The lower bound on the margin uses Condition D.3 at the unperturbed parameters "
-            "only (E11), with measured norms.",
+            note="The lower bound on the margin needs Condition D.3 at the original parameters "
+            "only (E11), and uses the measured norms of the layers.",
         ),
     ),
     control="3000 times the radius",

@@ -144,8 +144,9 @@ REALIZABLE = Statement(
         ),
         Form(
             name="sharpened",
-            note="The bound on the risk has 2 Rad in place of 4 Rad, because the proof needs only "
-            "one side of the supremum. Chaining of covers bounds Rad.",
+            note="The bound on the risk has 2 Rad in place of 4 Rad, because the proof bounds the "
+            "deviation in one direction only. Chaining of covers bounds the Rademacher complexity "
+            "Rad.",
         ),
         Form(
             name="sharpened one cover",

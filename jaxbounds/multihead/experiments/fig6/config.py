@@ -110,8 +110,8 @@ class Figure6:
         scratch = [arm for arm in self.arms if arm not in PRETRAINED]
         if self.weights and scratch:
             raise Refused(
-                f"weights={self.weights} was given, but the arm={scratch[0]} starts from scratch."
-                " Try without --weights, or without that arm"
+                f"weights={self.weights} was given, but arm={scratch[0]} (a way to make heads) "
+                f"starts from random weights. Try without --weights, or without that arm"
             )
 
 

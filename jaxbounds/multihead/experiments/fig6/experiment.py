@@ -52,8 +52,8 @@ def run(
     missing = [arm for arm in config.arms if arm in PRETRAINED and not config.weights]
     if missing:
         raise Refused(
-            f"the networks of arm={missing[0]} start from pretrained weights, but no weights"
-            " are given. Try --weights FOLDER, with config.json, model.safetensors and"
+            f"arm={missing[0]} (a way to make heads) starts from pretrained weights, but no "
+            f"weights are given. Try --weights FOLDER, with config.json, model.safetensors and"
             " tokenizer.json of roberta-base"
         )
     data = prepare(config, key)

@@ -56,7 +56,7 @@ class Translator(Interpreter):
         Raises:
             Undecided: always.
         """
-        raise Undecided(f"the bounds of the numbers do not decide {what}")
+        raise Undecided(f"the computed bounds on the numbers do not decide {what}")
 
     def _constant(self, x: Any) -> Any:
         value = super()._constant(x)
