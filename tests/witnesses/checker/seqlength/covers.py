@@ -153,7 +153,7 @@ LEMMA_3_4: Any = {
     "seqlength.lemma3.4.size",
     "printed",
     ("ln(least cover of ||W||_{2,1} <= B_w, by volume)", "<=", "x^2 ln(d k)"),
-    text="bb3363551def7fe5a3ada2e34fcb14e2",
+    text="3db057f377ef6a2e84504edf077bb0ed",
     **LEMMA_3_4,
 )
 @checks(
@@ -232,7 +232,7 @@ def largest_cover(w: Witness) -> Sides:
         "the least cover on B_x e_1, .., B_x e_d",
     ),
     formula="N(F, eps, N, q) = N(F, eps, {B_x e_1, .., B_x e_d}, q), ||x||_1 <= B_x, N >= d",
-    text="7d3aa3af5fcf31847c3d0d3ecdecb3ff",
+    text="5268dcc2b904700009ff34bfbde02d2c",
     size="k d",
     leaves={"W": "f 4 k d", "x": "f points d", "epsilon": "f"},
 )
@@ -279,7 +279,7 @@ SHAPES: Any = {
     "seqlength.corf.0.1.constant",
     "derived, W_c^T x",
     ("k ln(2 d), of maps W_c^T with columns +-e_i", "<=", "d x^2 ln(2 k + 1), x = 1 / eps"),
-    text="73e342867744e3d45c7fb0e4a82fb4ab",
+    text="f66986fb869e0aabd5834ba9a1eddad7",
     **SHAPES,
 )
 @checks(

@@ -147,7 +147,7 @@ def peeled(w: Witness) -> Sides:
         "min over 0 < delta <= B of delta + (B-delta) a + b ln(B/delta) = b + B a + b ln(B "
         "(1-a)/b), a = sqrt(ln 2d / m), b = 2 B_x^2 sqrt(C / m), B = B_x"
     ),
-    text="12dee669eda2fd91b40877dd6bc4f3f4",
+    text="d9d32e91a498762e8c30ddf57c7f6223",
     size="draws=24",
     leaves={"B_x": "f", "C": "f", "d": "f", "m": "f"},
 )

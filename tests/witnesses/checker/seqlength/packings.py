@@ -143,7 +143,7 @@ IN_L1_SIGNS: Any = {
     "seqlength.corf.0.2.packing",
     "derived",
     ("(d - 2) ln 2", "<=", "C_1 (3 + 4^{1/3})^3 / eps^2 with C_1 = ln(d^2)"),
-    text="d99d473436e11120e439ed94eb15c1c5",
+    text="8521c28adc0e1942fe5cf7bcd38a09b5",
     **IN_L1_SIGNS,
 )
 def signs_in_the_l1_ball(w: Witness) -> Sides:
@@ -182,7 +182,7 @@ IN_L1_LEVELS: Any = {
     "seqlength.corf.0.1.packing",
     "printed",
     ("(d - 3) ln M", "<=", "(gamma + eta)^3 / eps^2 with C_1 = d ln 3"),
-    text="c3c23e948dc2b75dc4e16edbdc6dc8ae",
+    text="f3752b8b4ffc585365fe0947f6d6d067",
     **IN_L1_LEVELS,
 )
 @checks(
