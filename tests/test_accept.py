@@ -76,7 +76,7 @@ def _statement(**options):
 
 def test_cases_without_a_leading_axis_are_a_sentence():
     statement = _statement(cases=lambda size: {"x": jnp.zeros((3, 2)), "k": jnp.ones(())})
-    with pytest.raises(ValueError, match=r"one leading axis.* \['k'\] of shape \(\)"):
+    with pytest.raises(ValueError, match=r"leading axes.* \['k'\] of shape \(\)"):
         verdicts_on(statement)
 
 

@@ -481,7 +481,7 @@ def test_bad_input_is_refused_in_a_sentence(loss, params, options, message):
 def test_bad_blocks_and_heads_are_refused(network, unannotated):
     params, batch = network
     for options, message in (
-        ({"blocks": ["w"]}, "a filter for each name"),
+        ({"blocks": ["w"]}, "from names of blocks to filters"),
         ({"blocks": {"out": "u"}}, "no parameter matches filter='u'; there are: v, w"),
         ({"heads": {"u": 0}}, "no parameter matches heads='u'; there are: v, w"),
         ({"heads": {"u": 0, "x": 0}}, r"no parameter matches heads=\['u', 'x'\]; there are"),

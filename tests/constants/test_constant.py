@@ -356,7 +356,7 @@ def test_a_law_only_where_every_size_has_a_constant(claim, monkeypatch):
         ({"kind": "identity"}, "kind='identity'"),
         ({"kind": "expectation"}, "kind='expectation'"),
         ({"kind": "probability", "level": 0.1}, "kind='probability'"),
-        ({"estimates": {"rhs": "below"}}, "comes from a search"),
+        ({"estimates": {"rhs": "below"}}, "a search estimates the larger side"),
     ],
 )  # fmt: skip
 def test_what_has_no_sharp_constant(more, words, claim):

@@ -115,7 +115,7 @@ def test_the_vector_of_one_head():
         (TREE, {"filter": ["qqq9"]}, "there are: "),
         (TREE, {"heads": {"kernel": 2}}, "no axis=2"),
         (TREE, {"heads": {"kernel": -3}}, "no axis=-3"),
-        (HEADS, {"heads": {"q": 0, "o": 0}}, "same number of heads"),
+        (HEADS, {"heads": {"q": 0, "o": 0}}, "equal numbers of heads"),
         ({"c": jnp.ones(1, complex)}, {}, "is complex"),
         (TREE, {"heads": {"q": 0}}, "no parameter"),
     ],

@@ -125,7 +125,7 @@ CASES = {
     "trace 1": (asked("trace", products=1), "at least 2 products"),
     "trace how": (asked("trace", method="x"), "method must be one of"),
     "probes": (asked("spectrum", probes=0), "probes=0 is no integer from 1 on"),
-    "blocks": (asked("blocks", "a"), "a filter for each name"),
+    "blocks": (asked("blocks", "a"), "from names of blocks to filters"),
     "block": (asked("blocks", {"q": "zz"}), "no parameter matches filter='zz'"),
     "axis": (asked("blocks", heads={"a": 5}), "no axis=5"),
     "every": (lambda: jb.CurvatureMonitor(loss, every=0), "every must be at least 1"),

@@ -103,12 +103,12 @@ def test_an_exponent_is_of_three_positive_points_and_two_places():
         ([0.0, 1.0, 2.0], [1.0, 2.0, 3.0], "positive values"),
         ([1.0, 2.0, 3.0], [1.0, 0.0, 3.0], "positive values"),
         ([1.0, 2.0, 3.0], [1.0, math.nan, 3.0], "positive values"),
-        ([2.0, 2.0, 2.0], [1.0, 2.0, 3.0], "expected two different"),
+        ([2.0, 2.0, 2.0], [1.0, 2.0, 3.0], "two different values"),
         # Different, and their logarithms are one float.
         (
             [1e300, 1e300 * (1 + 2.0**-52), 1e300],
             [1.0, 2.0, 3.0],
-            "expected two different",
+            "two different values",
         ),
     ):
         with pytest.raises(ValueError, match=says):

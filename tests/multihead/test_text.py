@@ -262,7 +262,7 @@ def test_draws_repeat_and_differ_by_key(drawn):
 
 
 def test_shares_that_are_none_and_grammars_that_run_dry_are_refused(key, monkeypatch):
-    with pytest.raises(ValueError, match="contrast \\+ joined at most 1"):
+    with pytest.raises(ValueError, match="two clauses\\) at most 1"):
         Grammar(contrast=0.8, joined=0.3)
     from jaxbounds.multihead import grammar
 

@@ -108,5 +108,5 @@ def test_attacks_on_other_data_share_their_programs(x64):
 
 def test_attack_on_a_wrong_network():
     params = {"w": jnp.array([-1.0])}
-    with pytest.raises(ValueError, match="the network errs here"):
+    with pytest.raises(ValueError, match="the network errs on this input"):
         margin_upper(lambda p: p["w"][0], lambda p: p["w"][0], params, [params])
