@@ -87,10 +87,7 @@ class Ratio:
         if self._host:
             found = enclosures(self._program, instance, reading=reading, bits=BITS, seconds=left)
             if found.taken(True):
-                raise Undecided(
-                    "the enclosure ignores rounding errors of numbers that were computed on the "
-                    "host"
-                )
+                raise Undecided("numbers that were computed on the host count as exact")
             return found.ways
         closed, structure = self._traced
         run = Interpreter(reading, seconds=left)

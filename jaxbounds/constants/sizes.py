@@ -106,7 +106,7 @@ def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
     total = math.prod(map(len, axes.values()))
     if total > MOST_SIZES:
         raise Refused(
-            f"the axes combine to sizes={total}, expected at most {MOST_SIZES}. Try fewer "
+            f"the axes give sizes={total} combinations, expected at most {MOST_SIZES}. Try fewer "
             "values of the axes"
         )
     chosen = itertools.product(*axes.values())

@@ -350,7 +350,7 @@ def attempt(monkeypatch, given, statement=PLAIN, margin=0.0, met=None, in_ulp=No
 
 FAR, NEAR, TRUE = [way(2, 1)], [way(1 + 2.0**-10, 1)], [way(1, 2)]
 AS_CODED = "only if the constants of the program are exactly its floats"
-ON_HOST = "the enclosure ignores rounding errors of numbers that were computed on the host"
+ON_HOST = "numbers that were computed on the host count as exact"
 OPEN = Met({"mine": "open"}, False)
 
 
