@@ -487,7 +487,7 @@ def test_bad_blocks_and_heads_are_refused(network, unannotated):
         ({"heads": {"u": 0, "x": 0}}, r"no parameter matches heads=\['u', 'x'\]; there are"),
         ({"heads": 8}, "to the axis of the heads"),
         ({"heads": {"w": 2}}, r"w has shape=\(6, 8\), which has no axis=2"),
-        ({"heads": {"w": 0, "v": 0}}, "same number of heads, got 8 in v, 6 in w"),
+        ({"heads": {"w": 0, "v": 0}}, "equal numbers of heads, got 8 in v, 6 in w"),
     ):
         with pytest.raises(ValueError, match=message):
             curvature.block_extremes(LOSS, params, batch, **options)
