@@ -42,12 +42,12 @@ HEAD = """# results: figures at quick presets, their cost, their claims one by o
 A quick preset is a small configuration of a figure's experiment. For each figure the list names the
 preset, the processor time of a first run (compiling included), and the machine. A second line gives
 the settings in which the preset differs from the paper: each with the preset's value, and the
-paper's value in brackets. If the paper has no settings, the brackets hold the library's default.
-Each further line is a claim with its answer. "open (yes)" means that the data agree with the claim,
-but that a quick preset cannot decide this claim. `--preset published` can decide an open claim.
+paper's value in brackets. If the paper gives a figure no settings, the brackets hold the library's
+defaults. Each further line of a figure is a claim with its answer. The answer "open (yes)" means
+that the data agree with a claim that only `--preset published` can decide.
 
-`python .github/full_size.py FIGURE` runs a figure again and writes this page. The numbers behind
-each answer are in `<paper>/records/quick.json`.
+`python .github/full_size.py FIGURE` runs a figure again and writes the guide page `results`. The
+numbers behind each answer are in `<paper>/records/quick.json`.
 
 """
 PAGE = Path(jaxbounds.__file__).parent / "guide" / "results.md"

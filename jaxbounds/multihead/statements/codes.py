@@ -5,10 +5,10 @@ we prove in place of the paper's bounds.
 """
 
 CODES = {
-    "DM1": "In the paper's sparse-context data model (Section 5) a few relevant tokens carry the "
-    "label, and the other tokens are distractors or noise.",
-    "DM2": "In the paper's planted data model (Appendix G) the tokens are standard normal, and the "
-    "sign of one fixed attention head's output is the label.",
+    "DM1": "DM1 is the paper's sparse-context data model (Section 5). A few relevant tokens carry "
+    "the label, and the other tokens are distractors or noise.",
+    "DM2": "DM2 is the paper's planted data model (Appendix G). In DM2 the tokens are standard "
+    "normal, and the sign of one fixed attention head's output is the label.",
     "P1": "The paper's first condition on a good start says that some B_2 >= 1 bounds the "
     "parameter norm of each head.",
     "P2": "The paper's second condition on a good start says that some B_Phi >= 1 bounds the "
@@ -44,27 +44,27 @@ CODES = {
     "the proof's bounds on the loss. For the paper's q = 2/3, the last line of the proof of Lemma "
     "10 gives the radius sqrt(13/3) D.",
     "S10": "In Theorem 3, the smoothness constant rho needs to bound the loss's curvature only at "
-    "points that a gradient step reaches. The smaller rho is of order T R^6 in place of d T^2 "
-    "R^12, so the step size may be larger.",
-    "S11": "Sums of covariances and third cumulants over tokens bound the norms of the blocks of a "
-    "head's Hessian. A program computes the bound by these sums, which lies between the norm of "
+    "points that a gradient step reaches. The sharpened smoothness constant rho is of order T R^6 "
+    "in place of d T^2 R^12, so the step size may be larger.",
+    "S11": "Sums of covariances and third cumulants over tokens bound the norms of the blocks of "
+    "a head's Hessian. A program computes the sums. The resulting bound lies between the norm of "
     "the Hessian and the bound of the sharpening S5.",
     "S12": "A start with a random sign alpha = +-1 for each head attains the NTK margin gamma* "
     "with certainty, for every number of heads. Balanced signs make the output of the model zero "
     "at the start.",
     "S13": "The norm ||p|| of the noise in the weights after the first training step has an "
-    "explicit bound without the dimension d. The factor T^(5/2) in the margin of Lemma 13 becomes "
-    "T.",
+    "explicit bound without the dimension d. The factor T^(5/2) in Lemma 13's NTK margin becomes "
+    "T, the number of tokens.",
     "S14": "In Lemma 18 the scale of the scores that leaves the irrelevant tokens an attention of "
     "at most eps is log((T/L - 1)/eps)/(A - B). In Lemma 18, L of the T tokens are relevant, A is "
-    "the least relevant score, and B < A is the largest irrelevant score. The paper has the factor "
-    "2/A in place of 1/(A - B). The smaller factor 1/(A - B) carries over to Proposition 3, whose "
-    "proof uses Lemma 18.",
+    "the least relevant score, and B < A is the largest irrelevant score. The paper's scale of the "
+    "scores has the factor 2/A in place of 1/(A - B). The proof of Proposition 3 uses Lemma 18, so "
+    "Proposition 3 has the smaller factor too.",
     "S15": "Pinelis' inequality bounds the norm ||p|| of the noise in the weights by R "
     "sqrt(log(2/delta)/(2 n1)), with probability 1 - delta. The number n1 counts the samples of "
     "the first training step.",
-    "S16": "The factors alpha of the heads at the start are uniform on [-1, 1]. The NTK margin in "
-    "Lemma 14 loses only sqrt(2 log(1/delta)/(3 H)) times the first term of gamma*. The NTK margin "
-    "is linear in the mean of |alpha|.",
+    "S16": "Let the factors alpha of the heads at the start be uniform on [-1, 1]. The NTK margin "
+    "in Lemma 14 then loses only sqrt(2 log(1/delta)/(3 H)) times the first term of gamma*. The "
+    "bound on this loss uses that the NTK margin is linear in the mean of |alpha|.",
 }
 """A dictionary from each short name to its explanation, which `jaxbounds show` prints."""

@@ -23,7 +23,7 @@ CODES = {
     "S7": "We subtract the output of uniform attention from each function of the network class. "
     "The range of the functions in Dudley's integral is then small if the matrix W_QK is small.",
     "S9": "If the vocabulary has K = 2 words, the loss is a logistic function of the difference "
-    "of the two outputs. The bound of Theorem 5.1 then needs no sqrt(K), no factor 2 and no "
+    "of the two outputs. For K = 2 the bound of Theorem 5.1 needs no sqrt(K), no factor 2 and no "
     "logarithms.",
     "S10": "McDiarmid's inequality, used three times, gives a smaller deviation term in the "
     "generalization bound than Section 2.3 prints.",
