@@ -1,6 +1,7 @@
 """The first mistakes of a new user: each message names the argument and something to try."""
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxbounds as jb
@@ -233,3 +234,38 @@ def test_an_item_is_covered_by_its_labelled_displays():
         first = coverage(paper, verdicts)[0]
         assert bool(first.ids) == first.decided == covered
         assert ("in Equation (1): printed: holds; in Equation (2)" in first.words) == covered
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: jb.Budget(step=3), "jb.Budget has no argument='step'.* Try steps="),
+        (lambda: jb.Ball(1, shap=2), "jb.Ball has no argument='shap'.* Try shape="),
+        (lambda: made(size={"d": 2}), "jb.claim has no argument='size'.* Try sizes="),
+        (lambda: jb.Form(nam="a"), "jb.Form has no argument='nam'.* Try name="),
+    ],
+)
+def test_a_wrong_name_of_an_argument_gets_the_right_one(make, words):
+    with pytest.raises(TypeError, match=words):
+        make()
+
+
+def _branches(k):
+    return 1.0 if k > 0.5 else 0.0
+
+
+@pytest.mark.parametrize(
+    "side, words",
+    [
+        (_branches, "_branches|k > 0.5.*decides in Python about a traced number. Try jnp.where"),
+        (lambda k: np.sort(k[None])[0], "hands a traced array to NumPy or Python. Try jax.numpy"),
+        (lambda k: float(k), "needs the value of a traced number in Python. Try jax.numpy"),
+    ],
+)
+def test_python_that_needs_a_number_of_a_trace_is_named_with_its_line(side, words):
+    for judge in (
+        lambda: list(jb.falsify(made(side))),
+        lambda: jb.find_violation(side, 2.0, over=U),
+    ):
+        with pytest.raises(ValueError, match="at test_first_mistakes.py:.*" + words):
+            judge()

@@ -387,7 +387,7 @@ def test_expressions_of_sizes(what, found):
     (lambda: jb.Ball(1, "m").shape_at(SIZE), "names no size='m'. Try one of: d, n, R"),
     (lambda: jb.Ball(1, "d/2").shape_at(SIZE), "expected a whole number"),
     (lambda: jb.Ball(-1, "d").draw(jax.random.key(0), SIZE), "radius=-1, expected a positive"),
-    (lambda: jb.Box(1, 0).draw(jax.random.key(0), SIZE), "Try lo < hi"),
+    (lambda: jb.Box(1, 0).draw(jax.random.key(0), SIZE), r"Try jb.Box\(0, 1, \(\)\)"),
     (lambda: jb.OneOf(), "OneOf lists values"),
     (lambda: jb.OneOf([1.0], [1.0, 2.0]), "OneOf lists values=.* expected values of one shape"),
 ])  # fmt: skip
@@ -410,7 +410,7 @@ def test_a_power_that_no_float_holds_is_refused_at_once(text):
 
 
 @pytest.mark.parametrize("make, words", [
-    (lambda: jb.PSD((2, 3)), r"shape=\(2, 3\), expected a square matrix. Try 2"),
+    (lambda: jb.PSD((2, 3)), r"shape=\(2, 3\), expected a square matrix. Try jb.PSD\(2\)"),
     (lambda: jb.Symmetric((2, 3)), "expected a square matrix"),
     (lambda: jb.Each(jb.PSD((2, 3)), 2), "expected a square matrix"),
     (lambda: jb.PSD(2, at_most=-1), r"at_most=-1.0, expected a norm of at least 0. Try at_most=1"),
@@ -423,7 +423,7 @@ def test_a_power_that_no_float_holds_is_refused_at_once(text):
     (lambda: jb.OperatorNorm(-1, 2), "radius=-1, expected a positive"),
     (lambda: jb.Matrices(("n", "d"), norm="rows", at_most=-1), "radius=-1, expected a positive"),
     (lambda: jb.Matrices((0, 2), norm="row sum"), "expected axes of positive length. Try"),
-    (lambda: jb.Box(1, 0, "d"), "lo=1.0, hi=0.0. Try lo < hi"),
+    (lambda: jb.Box(1, 0, "d"), "lo=1.0, hi=0.0, expected lo < hi. Try jb.Box"),
     (lambda: jb.Box(0, 0), r"which allow only one point. Try jb.OneOf\(0.0\)"),
     (lambda: jb.Box(2, 2, 3), r"Try jb.OneOf\(\[np.full\(3, 2.0\)\]\)"),
     (lambda: jb.Integers(2, 1), "expected lo <= hi"),

@@ -2,9 +2,10 @@
 
 import contextlib
 import contextvars
+import difflib
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -29,6 +30,30 @@ def is_collecting() -> bool:
     return _collecting.get()
 
 
+def named_better(
+    problem: Exception, name: str, signature: inspect.Signature, given: Mapping[str, Any], /
+) -> Exception:
+    """Return an exception that lists the arguments of a callable, if a call names a wrong one.
+
+    Any other exception is returned unchanged.
+
+    Args:
+        problem: the exception that the call raised.
+        name: the public name of the callable.
+        signature: the signature of the callable.
+        given: the arguments that the call passed by name.
+    """
+    wrong = [key for key in given if key not in signature.parameters]
+    if not isinstance(problem, TypeError) or not wrong:
+        return problem
+    known = list(signature.parameters)
+    near = difflib.get_close_matches(wrong[0], known, n=1) or known[:1]
+    return TypeError(
+        f"jb.{name} has no argument={wrong[0]!r}; expected names: {', '.join(known)}. "
+        f"Try {near[0]}="
+    )
+
+
 class Careful(type):
     """Metaclass: while a file is loaded, a constructor that refuses returns a placeholder instead.
 
@@ -47,9 +72,10 @@ class Careful(type):
         """Construct the object, or a placeholder if the class refuses while a file is loaded."""
         try:
             return super().__call__(*given, **named)
-        except REFUSALS as problem:
+        except REFUSALS as raised:
+            problem = named_better(raised, cls.__name__, cls.__signature__, named)
             if not is_collecting():
-                raise
+                raise problem from None if problem is not raised else raised.__cause__
             with alone():
                 return cls.refused_as(problem, named)  # type: ignore[attr-defined]
 
@@ -78,9 +104,11 @@ def careful(placeholder: Callable[..., Any], /) -> Callable[[Callable[P, T]], Ca
         def made(*given: P.args, **named: P.kwargs) -> T:
             try:
                 return make(*given, **named)
-            except REFUSALS as problem:
+            except REFUSALS as raised:
+                name, signature = make.__name__, inspect.signature(make)
+                problem = named_better(raised, name, signature, named)
                 if not is_collecting():
-                    raise
+                    raise problem from None if problem is not raised else raised.__cause__
                 with alone():
                     return placeholder(problem, *given, **named)
 

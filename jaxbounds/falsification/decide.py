@@ -98,7 +98,10 @@ def _at_most(statement: Statement, form: Form | None, m: Measured) -> Decision:
             reason = "the larger side is infinite on all instances, perhaps by overflow"
             cure = "Try smaller sets, or compare logarithms"
             return Decision("inconclusive", worst, f"{reason}. {cure}")
-        return Decision("vacuous", worst, "the bound never beats the trivial bound")
+        infinite = np.all(m.rhs == np.inf) or np.all(m.lhs == -np.inf)
+        words = "one side is infinite on all instances, so the inequality excludes no number"
+        never = "the bound never beats the trivial bound"
+        return Decision("vacuous", worst, words if infinite else never)
     if np.all(m.high < 1 - tolerance):
         return Decision("holds", worst, BELOW_ONE)
     searched = (m.value > 1 + tolerance) & np.isneginf(m.low)

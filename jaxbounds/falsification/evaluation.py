@@ -14,6 +14,7 @@ from jaxbounds.claims.sets.inner import estimates_made
 from jaxbounds.claims.statements import CONTROL, Hypotheses, Instance, Sides, Size, Statement
 from jaxbounds.claims.statements.statement import two_claims
 from jaxbounds.ground.exceptions import Refused
+from jaxbounds.ground.tracing_errors import TRACED, trace_fault, users_line
 
 Xp = Any
 """The array module of a comparison: `jax.numpy` in a trace, else NumPy.
@@ -333,6 +334,12 @@ def _evaluated(statement: Statement, instance: Instance, size: Size) -> Sides:
             f"evaluate of {statement.id} reads entry={name!r}; expected one of "
             f"{', '.join(instance)}. Try one of these names"
         ) from missing
+    except TRACED as problem:
+        cause, cure = trace_fault(problem) or ("fails under a trace", "jax.numpy")
+        raise Refused(
+            f"a side of {statement.id} fails{users_line(problem)} with "
+            f"error={type(problem).__name__}: the code {cause}. Try {cure}"
+        ) from problem
 
 
 def _checked(statement: Statement, sides: Sides) -> Sides:

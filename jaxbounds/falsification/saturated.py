@@ -37,10 +37,12 @@ def saturated(
         return ""
     target = 1.0 if statement.is_bound else 0.0
     with np.errstate(invalid="ignore"):
-        equal = np.flatnonzero(m.counted & (np.abs(m.value - target) <= statement.tolerance))
+        apart = np.where(m.counted, np.abs(m.value - target), np.inf)
+        equal = np.flatnonzero(apart <= statement.tolerance)
     promised = statement.there_is or {}
     exact = replace(statement.as_given(), tolerance=NO_TOLERANCE, judges=())
-    for row in dict.fromkeys([*equal[:1], *equal[-1:]]):
+    worst = equal[np.argsort(-apart[equal], kind="stable")]
+    for row in dict.fromkeys([*worst[:1], *equal[:1], *equal[-1:]]):
         size = Size(statement.sizes[column.sizes[row]])
         promises = bench.promises(size)
         filled = take(promises.filled(batch_of(pool.instance(int(row))), index), 0)

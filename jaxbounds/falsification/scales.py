@@ -355,7 +355,9 @@ def _looked_at(
         new = judged(bench, take(batch, rows), size, form)
         take_over(rows, new, np.isfinite(new.scale))
         scale[rows] = new.scale
-    if statement.relation == "=" and len(rows := _entries(bench, batch, size, form, m)):
+    # A search finds entries of `there_is` only to a few digits of the largest entry.
+    rows = _entries(bench, batch, size, form, m) if statement.relation == "=" else rows[:0]
+    if len(rows := rows[~searched[rows]]):
         new = judged(bench, take(batch, rows), size, form)
         take_over(rows, new, new.low > statement.tolerance)
     return m._replace(**fields), scale

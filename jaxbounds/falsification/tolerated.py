@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import jax
 import numpy as np
 
-from jaxbounds.claims.statements import Form, Size, Statement
+from jaxbounds.claims.sets import Over
+from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification.bench import Column, Pool
 from jaxbounds.falsification.decide import BELOW_ONE, Decision
 from jaxbounds.falsification.measure import Measured
@@ -25,6 +27,9 @@ NEAR_ONE = 1e-3
 """A strict claim is inconclusive if its worst ratio comes nearer to one than this number, because
 an instance of equality may lie between the measured instances. A larger number leaves more true
 claims undecided."""
+POINTS = 64
+"""If the set of the `there_is` entries has at most this many points, the referee (ball arithmetic)
+decides a strict claim at each point. A larger number decides more claims and takes longer."""
 USUAL = 1e-9
 """A tolerance up to this value covers rounding alone. The author of a larger tolerance accepts a
 difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger value
@@ -77,20 +82,24 @@ def strictly(
     about a ratio that approaches one without reaching one (`approached`) otherwise stays unchanged.
     """
     m = column.measured
+    given = lambda instance: in_words(
+        {name: x for name, x in instance.items() if name not in (statement.there_is or {})}
+    )
     with np.errstate(invalid="ignore"):
         equal = np.flatnonzero(m.counted & (m.lhs >= m.rhs))
-    searched = statement.there_is is not None or statement.estimates
     small = equal[np.argsort(np.abs(m.lhs[equal]), kind="stable")][:ASKED]
     rows = [int(row) for row in dict.fromkeys([*small, *equal[:ASKED]])]
-    for row in () if statement.host or searched else rows:
+    for row in () if statement.host or statement.estimates else rows:
         instance, size = pool.instance(row), Size(statement.sizes[column.sizes[row]])
-        if asked(statement, form, instance, size).equal:
-            words = f"the inequality is strict, and both sides are equal at {in_words(instance)}"
+        if _never_strict(statement, form, instance, size, asked):
+            words = f"the inequality is strict, and both sides are equal at {given(instance)}"
+            if promised := ", ".join(statement.there_is or {}):
+                words = f"no {promised} satisfies the strict inequality at {given(instance)}"
             return Decision("fails", decision.ratio, words)
     if approached:
         return decision
     if len(equal):
-        at = in_words(pool.instance(int(equal[0])))
+        at = given(pool.instance(int(equal[0])))
         reason = f"both sides are equal, at least in floats, at {at}"
     elif _nearly_zero(m):
         reason = "one side is zero, and the other side comes near zero"
@@ -102,6 +111,27 @@ def strictly(
         reason = decision.reason
     words = f"the inequality is strict, but {reason}. Try the relation '<=' or '>='"
     return Decision("inconclusive", decision.ratio, words)
+
+
+def _never_strict(
+    statement: Statement, form: Form, instance: Instance, size: Size, asked: Asked
+) -> bool:
+    """Return whether ball arithmetic refutes a strict inequality whose sides are equal in floats.
+
+    For a claim with `there_is` entries, ball arithmetic must refute the inequality at each point of
+    the sets of these entries. The answer is False if the sets have more than `POINTS` points.
+    """
+    if statement.there_is is None:
+        return asked(statement, form, instance, size).equal
+    points, given = Over(statement.there_is).every(size), replace(statement.as_given(), judges=())
+    if points is None or len(jax.tree.leaves(points)[0]) > POINTS:
+        return False
+    for row in range(len(jax.tree.leaves(points)[0])):
+        point = jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], points)
+        said = asked(given, form, {**instance, **point}, size)
+        if not (said.equal or said.word.startswith("disproved")):
+            return False
+    return True
 
 
 def _nearly_zero(m: Measured) -> bool:

@@ -74,11 +74,15 @@ TRUE = {
                                                 {"a": jb.Ball(1, "d")}, {"x": jb.Sphere(1, "d")}),
     "an equation with zero": (lambda a, x: a @ x, "=", 0,
                               {"a": jb.Ball(1, "d")}, {"x": jb.Sphere(1, "d")}),
+    "an equation with small entries": (lambda A, b, x: (A + jnp.eye(2)) @ x, "=", lambda b: b,
+                                       {"A": jb.PSD(2, at_most=9), "b": jb.Sphere(1, 2)},
+                                       {"x": jb.Reals(2)}),
 }  # fmt: skip
 
 
 @pytest.mark.default_cases(
-    "integers", "a vertex of a simplex", "a root", "several equations", "an equation with zero"
+    "integers", "a vertex of a simplex", "a root", "several equations", "an equation with zero",
+    "an equation with small entries",
 )  # fmt: skip
 @pytest.mark.parametrize("name", TRUE)
 def test_witnesses_are_found(name):
@@ -117,6 +121,27 @@ FALSE = {
 def test_no_witness_is_no_verdict(name):
     found = _judged(*FALSE[name])
     assert found.status == "inconclusive" and "does not prove that none exists" in found.reason
+
+
+@pytest.mark.parametrize("function", [jax.nn.sigmoid, jnp.tanh, lambda x: x / (1 + jnp.abs(x))])
+@pytest.mark.parametrize("relation", ["=", ">="])
+def test_a_value_that_is_only_a_limit_is_not_reached(function, relation):
+    (found,) = jb.falsify(
+        jb.claim("mine.limit", function, relation, 1.0, over={}, there_is={"x": jb.Reals(())})
+    )
+    assert found.status == "inconclusive", found.reason
+
+
+@pytest.mark.parametrize("last, status", [(3, "fails"), (4, "holds")])
+def test_a_strict_claim_fails_if_each_point_of_a_finite_set_reaches_only_equality(last, status):
+    (found,) = jb.falsify(
+        jb.claim(
+            "mine.larger", lambda i, k: 1.0 * k, ">", lambda i: 1.0 * i,
+            over={"i": jb.Integers(0, 3)}, there_is={"k": jb.Integers(0, last)},
+        )
+    )  # fmt: skip
+    assert found.status == status, found.reason
+    assert status == "holds" or found.reason == "no k satisfies the strict inequality at i = 3"
 
 
 def _pairs(v, i):

@@ -298,7 +298,8 @@ class Symmetric(_OfMatrices):
         rows, columns = super().shape_at(size)
         if rows != columns:
             raise Refused(
-                f"{self!r} has shape={(rows, columns)}, expected a square matrix. Try {rows}"
+                f"{self!r} has shape={(rows, columns)}, expected a square matrix. "
+                f"Try jb.{type(self).__name__}({rows})"
             )
         return rows, columns
 

@@ -64,7 +64,9 @@ class Box(Set):
                 f"Try jb.OneOf({one})"
             )
         if not low < high:
-            raise Refused(f"{self!r} has lo={low}, hi={high}{where}. Try lo < hi")
+            swapped = f"jb.Box({high:g}, {low:g}, {self.shape!r})"
+            cure = f"{swapped}, which exchanges lo and hi" if high < low else "finite ends"
+            raise Refused(f"{self!r} has lo={low}, hi={high}{where}, expected lo < hi. Try {cure}")
         return low, high
 
     def _laws(self, shape: tuple[int, ...], size: Size) -> tuple[Draw, ...]:

@@ -81,7 +81,7 @@ kind of the claim."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class Budget(metaclass=Careful):
     """The numbers of random instances and search steps for each size of a statement.
 
     Attributes:
@@ -95,6 +95,11 @@ class Budget:
     restarts: int = 12
     steps: int = 250
     batch: int = 64
+
+    @classmethod
+    def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> Any:
+        """Return the exception, so that the statement with this budget can name it."""
+        return problem
 
     def scaled(self, factor: float) -> "Budget":
         """Return a budget with `factor` times the samples and restarts, at least one of each."""

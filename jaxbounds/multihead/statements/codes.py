@@ -5,8 +5,8 @@ we prove in place of the paper's bounds.
 """
 
 CODES = {
-    "DM1": "DM1 is the paper's sparse-context data model (Section 5). A few relevant tokens carry "
-    "the label, and the other tokens are distractors or noise.",
+    "DM1": "In the paper's sparse-context data model (Section 5) a few relevant tokens carry the "
+    "label, and the other tokens are distractors or noise.",
     "DM2": "DM2 is the paper's planted data model (Appendix G). In DM2 the tokens are standard "
     "normal, and the sign of one fixed attention head's output is the label.",
     "P1": "The paper's first condition on a good start says that some B_2 >= 1 bounds the "

@@ -1,11 +1,8 @@
 """Explain in one sentence why a loss cannot be used, with the cause and the user's line of code."""
 
-import linecache
-import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,16 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbounds.ground.exceptions import Refused
+from jaxbounds.ground.tracing_errors import OWN, trace_fault, users_line
 from jaxbounds.networks.curvature.filters import listed
 from jaxbounds.networks.curvature.paths import Params, leaves_of
-
-_LIBRARIES = ("jax", "jaxlib", "jaxbounds", "numpy", "flax", "equinox", "optax", "jaxtyping")
-"""The names of packages whose code does not count as the user's code.
-
-An error message never quotes a line of code of a package with one of these names.
-"""
-
-_OWN = str(Path(__file__).parents[2])
 
 _LOOP = (
     "the loss has a while_loop, which has no reverse derivative",
@@ -47,59 +37,10 @@ _NO_DERIVATIVE = (
 try."""
 
 
-_STANDARD = sysconfig.get_paths()["stdlib"]
-
-
-def _is_library(filename: str) -> bool:
-    parts = Path(filename).parts
-    if "site-packages" in parts:
-        return parts[parts.index("site-packages") + 1] in _LIBRARIES
-    return filename.startswith((_OWN, _STANDARD)) or (
-        filename.startswith("<") and "ipython" not in filename
-    )
-
-
-def _chain(problem: BaseException | None) -> Iterator[BaseException]:
-    """Yield an exception and its causes.
-
-    The traceback of the exception, or of one of its causes, holds the user's lines.
-    """
-    while problem is not None:
-        yield problem
-        problem = problem.__cause__
-
-
-def users_line(problem: BaseException, /) -> str:
-    """Return the user's innermost line in a traceback as text, such as " at net.py:12: `code`"."""
-    frames = [
-        frame
-        for one in _chain(problem)
-        for frame in traceback.extract_tb(one.__traceback__)
-        if not _is_library(frame.filename)
-    ]
-    if not frames:
-        return ""
-    last = frames[-1]
-    code = (last.line or linecache.getline(last.filename, last.lineno or 0)).strip()
-    return f" at {Path(last.filename).name}:{last.lineno}" + (f": `{code}`" if code else "")
-
-
 def _cause(problem: Exception, params: Params) -> tuple[str, str]:
     """Return the cause of an exception in this library's words, and the change to try."""
-    errors = jax.errors
-    if isinstance(problem, errors.TracerArrayConversionError):
-        return "the loss hands a traced array to NumPy or Python", "jax.numpy"
-    if isinstance(problem, errors.TracerBoolConversionError):
-        return "the loss decides in Python about a traced number", "jnp.where or jax.lax.cond"
-    if isinstance(problem, errors.NonConcreteBooleanIndexError):
-        return "the loss takes the entries of a traced mask", "jnp.where"
-    if isinstance(problem, errors.TracerIntegerConversionError | errors.ConcretizationTypeError):
-        return (
-            "the loss needs the value of a traced number in Python",
-            "jax.numpy, or a fixed number",
-        )
-    if isinstance(problem, errors.UnexpectedTracerError):
-        return "the loss uses an array of an earlier trace", "to pass all arrays as arguments"
+    if fault := trace_fault(problem):
+        return f"the loss {fault[0]}", fault[1]
     text = str(problem).strip()
     if "has been deleted" in text:
         return (
@@ -148,7 +89,7 @@ def explained(params: Params, /, *, differentiated: bool = False) -> Iterator[No
 
 def _is_ours(problem: Exception) -> bool:
     frames = traceback.extract_tb(problem.__traceback__)
-    return frames[-1].filename.startswith(_OWN)
+    return frames[-1].filename.startswith(OWN)
 
 
 def _odd(path: str, leaf: Any) -> str | None:

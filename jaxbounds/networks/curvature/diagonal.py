@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tables import Table, number, with_table
-from jaxbounds.networks.curvature.causes import users_line
+from jaxbounds.ground.tracing_errors import users_line
 from jaxbounds.networks.curvature.engine import run_hosted
 from jaxbounds.networks.curvature.lanczos import Operator, _ritz, images_of, started, steps
 from jaxbounds.networks.curvature.products import Problem

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 
 from jaxbounds.ground.exceptions import Refused
+from jaxbounds.ground.tracing_errors import users_line
 from jaxbounds.networks.curvature.batches import Listed
-from jaxbounds.networks.curvature.causes import users_line
 from jaxbounds.networks.curvature.paths import leaves_of
 
 
