@@ -142,7 +142,7 @@ class RulesItem(pytest.Item):
             raise NotAsRecorded("\n".join(problems))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *given: Any) -> Any:
-        """Return the faults, each on a line."""
+        """Return the faults of the paper, each on a line."""
         if isinstance(excinfo.value, NotAsRecorded):
             return str(excinfo.value)
         return super().repr_failure(excinfo, *given)

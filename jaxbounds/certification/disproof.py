@@ -124,7 +124,7 @@ class Enclosing:
         seconds: float | None = None,
         rules: Mapping[str, Any] | None = None,
     ) -> Enclosed:
-        """Enclose the function's result.
+        """Enclose the result of the given function on the instance.
 
         Raises:
             Undecided: if the enclosures are too wide to determine the result, or if the host
@@ -182,7 +182,8 @@ def hypotheses_of(
     A form is one version of the claim.
 
     Raises:
-        NotSupported: in a call, if a hypothesis returns another type than booleans.
+        NotSupported: in a call of the returned function, if a hypothesis returns another type than
+            booleans.
     """
     asking = lambda hypotheses: Enclosing(lambda i: dict(hypotheses(i, size)), instance)
     asked = [asking(f) for f in (statement.hypotheses, form.hypotheses) if f is not None]

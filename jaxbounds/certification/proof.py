@@ -196,8 +196,8 @@ def prove(
             relative").
         start: the boxes that an earlier proof left undecided; if empty, the proof starts from the
             whole domain.
-        progress: a function that the proof calls from time to time with two numbers: of enclosed
-            boxes, and of undecided boxes.
+        progress: a function that the proof calls from time to time with the number of enclosed
+            boxes and the number of undecided boxes.
 
     Raises:
         Refused: if the form is unknown, if the chart gives other entries, shapes or types than the
@@ -335,7 +335,7 @@ def _reason(search: BoxSearch, slack: float) -> str:
 
 
 def _beyond(search: BoxSearch, program: ClosedJaxpr, reading: Reading) -> str:
-    """Return a clause that names an operation without enclosure, if the violation is unbounded."""
+    """Return a clause that names the operation with an unbounded enclosure, or an empty text."""
     if search.worst is None or search.worst.least != -math.inf:
         return ""
     if not (name := unbounded_on(program, search.worst.box, reading)):

@@ -40,9 +40,9 @@ class Change:
     Attributes:
         id: the id of the statement.
         form: the name of the form (version of the claim).
-        what: the heaviest kind of difference: the verdict, else its evidence, else a ratio that
-            moved by more than 3% (1e-6 for a ratio of random instances alone). The kinds "only in
-            A" and "only in B" mean that only one run has the form.
+        what: the kind of the heaviest difference: of verdicts, else of their evidence, else of
+            ratios. Ratios differ if one moved by more than 3% (1e-6 for random instances alone).
+            The kinds "only in A" and "only in B" mean that only one run has the form.
         before: the verdict, evidence or ratio in run A, as text.
         after: the verdict, evidence or ratio in run B, as text.
         as_expected: whether the verdict of run B (of run A if only A has the form) is the recorded

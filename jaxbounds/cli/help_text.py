@@ -19,7 +19,7 @@ _ITEM = re.compile(r" *(?:[-*]|\d+\.) ")
 
 
 class _Held(io.StringIO):
-    """A text in memory that behaves like a terminal; the parser prints colours and frames."""
+    """A text in memory that looks like a terminal, so that the parser prints in colour."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()

@@ -66,7 +66,7 @@ class _Both:
         return getattr(self.out, name)
 
     def write(self, text: str, /) -> int:
-        """Write a text to standard output and to the copy."""
+        """Write a text to standard output, and to the copy for the cache."""
         self.copy.write(text)
         return self.out.write(text)
 

@@ -297,7 +297,7 @@ def _by_moves(
 
 
 def _elsewhere(statement: Statement, drawn: np.ndarray, ratio: float) -> Where | None:
-    """Return the kind of supremum (a key of `MEANING`) if it is known without slopes; else None."""
+    """Return the kind of supremum, a key of `MEANING`; None if only slopes can tell the kind."""
     finite = drawn[np.isfinite(drawn)]
     if statement.enumerates:
         return "enumerated"

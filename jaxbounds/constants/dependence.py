@@ -99,7 +99,7 @@ def _variation_along(x: np.ndarray, y: np.ndarray, j: int) -> float:
 
 
 def halves(exponents: Sequence[Exponent], /) -> dict[str, Fraction] | None:
-    """Return the exponents by axis, rounded to multiples of 1/2.
+    """Return the constant's exponent in each axis, rounded to a multiple of 1/2.
 
     The result is None if an exponent differs from every multiple of 1/2 by more than a millionth.
     """

@@ -298,7 +298,7 @@ class _Confirmed(NamedTuple):
 
 
 def _confirmed(problem: Problem, points: Sequence[Point], until: float) -> _Confirmed:
-    """Certify points in order, and return the point with the largest certified ratio lhs/rhs."""
+    """Certify lhs/rhs at points in order, and return the point with the largest certified ratio."""
     projects = problem.statement.search != "none" and problem.statement.project is not None
     seconds = max(until - time.process_time(), 1.0)
     known: list[tuple[Point, Ratio, Any]] = []
@@ -386,7 +386,7 @@ def _passed(far: Limit, ball: Any) -> bool:
 
 
 def _is_real(far: Limit, gain: float | None) -> bool:
-    """Tell whether a rise of lhs/rhs along a scale exceeds rounding, or agrees with slopes."""
+    """Tell whether a rise of lhs/rhs along a scale exceeds rounding, or agrees with its slope."""
     large = far.endless or far.rise > SAME or far.lawful
     return large or (gain is not None and far.rise < BEYOND * gain)
 
@@ -394,11 +394,11 @@ def _is_real(far: Limit, gain: float | None) -> bool:
 def _at_the_end(
     problem: Problem, ratio: Ratio, point: Point, far: Limit, own: float | None
 ) -> tuple[Any, float]:
-    """Return the interval of lhs/rhs at a limit, and how much the supremum may exceed it.
+    """Enclose lhs/rhs at the end of a scale, and bound how far the supremum lies above this value.
 
     Far along the scale, float64 may be too coarse to compute by how much other coordinates can
-    still raise lhs/rhs. If the point's ratio is near the limit, the function uses `own`, the gain
-    that other coordinates allow at the point.
+    still raise lhs/rhs. If the ratio at `point` is near the limit, the function instead uses `own`,
+    the gain of lhs/rhs that other coordinates allow at `point`.
     """
     if not far.settled:
         return far.certain, far.left

@@ -58,7 +58,7 @@ applies to larger scales. A larger quotient makes fewer ratios count as unbounde
 
 
 class Growth(NamedTuple):
-    """The rise of the ratio lhs/rhs along a scale.
+    """The growth of the ratio lhs/rhs along instances of growing scale.
 
     Attributes:
         ratio: the ratio lhs/rhs at the largest accepted scale: a lower estimate of the supremum.
@@ -67,13 +67,13 @@ class Growth(NamedTuple):
         left: the relative change of the ratio lhs/rhs between the last two scales.
         settled: whether `left`, the relative change of the ratio between the last two scales, is
             below 1e-12.
-        endless: whether the ratio lhs/rhs grows without bound along the scale. A ratio lhs/rhs
-            grows without bound if the local exponents d log(ratio)/d log(scale), or d log(ratio)/d
+        endless: whether the ratio lhs/rhs grows without bound along the scale. The ratio counts as
+            unbounded if its local exponents d log(ratio)/d log(scale), or d log(ratio)/d
             log(log(scale)), do not decay.
         rise: the relative rise of the ratio lhs/rhs from the first scale to the last scale.
         lawful: whether, at scales near 1, the last ratio lhs/rhs minus the present ratio is a power
-            of the scale. A rise with a power law is not an effect of rounding, even if the rise is
-            small.
+            of the scale. A rise by a power of the scale is not an effect of rounding, even if the
+            rise is small.
     """
 
     ratio: arb

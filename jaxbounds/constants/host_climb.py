@@ -58,7 +58,7 @@ A climb that tries more values finds rarer optima and takes longer.
 
 
 class TimeIsOver(Exception):
-    """Raised when the time is over, instead of measuring a further instance."""
+    """A climb (ascent of lhs/rhs) has no time left to measure a further instance."""
 
 
 class Place(NamedTuple):
@@ -133,7 +133,7 @@ class HostClimber:
         return here
 
     def _level(self, here: Place, level: float, rng: np.random.Generator, until: float) -> Place:
-        """Try moves of one relative length; after each sweep, also try the sum of its moves."""
+        """Try all moves of one relative length, then the sum of the accepted moves; repeat."""
         for _ in range(SWEEPS):
             before, start = here.ratio, flat(here.instance)
             if time.process_time() > until or not len(start) or not before > 0:

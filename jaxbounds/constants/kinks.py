@@ -56,7 +56,7 @@ class Piece(NamedTuple):
 
 
 def pieces(loss: Loss, x: np.ndarray, /) -> tuple[np.ndarray, list[Piece]]:
-    """Minimise a piecewise linear model of the loss near x; return the minimiser and its pieces."""
+    """Minimise a piecewise linear model of the loss near x; return the minimiser and pieces."""
     rng, found = np.random.default_rng(0), list[Piece]()
     for radius in RADII:
         sides = rng.uniform(-1, 1, (2 * len(x) + 4, len(x))) * radius

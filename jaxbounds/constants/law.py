@@ -19,7 +19,7 @@ Later digits are rounded, so a larger number would trust wrong digits.
 
 
 def _over(found: AtSize, powers: Mapping[str, Fraction]) -> str:
-    """Divide a constant by powers of its axes (T, d); return the quotient's closed form, or ""."""
+    """Return the closed form, or "", of a constant divided by powers of its sizes (T, d)."""
     assert found.closed is not None
     with localcontext(prec=50):
         value = Decimal(found.low)

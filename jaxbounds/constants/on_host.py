@@ -167,7 +167,7 @@ def _few(points: Sequence[Point]) -> str:
 def _without_objection(
     climber: HostClimber, points: list[Point], rng: np.random.Generator, until: float
 ) -> tuple[list[Point], str]:
-    """Return the points, a point without objection first, and the objection to the first point."""
+    """Put a point without doubts first; return all points, and the doubt about the first point."""
     value, words, climber.until = points[0].ratio, "", until
     try:
         for point in [p for p in points if p.ratio >= value * (1 - SAME)][:LOOKED_AT]:

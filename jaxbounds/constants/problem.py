@@ -172,7 +172,7 @@ class Problem:
         return jnp.where(positive, jnp.log(jnp.where(positive, measured.value, 1.0)), 0.0), positive
 
     def _with_slope(self, values: Any, ties: Any, instance: Instance) -> Any:
-        """Return as one array: log(lhs/rhs), whether all hypotheses hold (1 or 0), the slope."""
+        """Return an array: log(lhs/rhs), then 1 if all hypotheses hold (else 0), then slopes."""
         (score, counted), slope = jax.value_and_grad(self._score, has_aux=True)(
             values, ties, instance
         )

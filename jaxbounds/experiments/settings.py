@@ -24,7 +24,7 @@ class Settings:
         exact: a dict from a field of the configuration to the field's required value.
         least: a dict from a field of the configuration to the field's smallest allowed value. If a
             field is a grid, the largest value of the grid must be at least the given value.
-        others: the reason why all other fields may have any value.
+        others: the reason why fields in neither `exact` nor `least` may have any value.
         whose: the origin of the settings, in words, for example "the paper's".
         decides: the options of a run that decides the claims ("--preset published").
     """
@@ -75,7 +75,7 @@ def default_settings(
     The experiment's default settings decide its claims.
 
     Args:
-        others: the reason why all other fields may have any value.
+        others: the reason why fields in neither `exact` nor `least` may have any value.
         least: a dict from a field of the configuration to the field's smallest allowed value.
         exact: a dict from a field of the configuration to the field's required value.
     """

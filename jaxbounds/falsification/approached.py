@@ -189,10 +189,10 @@ def _along(
 ) -> tuple[str, list[Instance]]:
     """Find a way (a sequence of instances) on which the ratio of the sides comes closer to one.
 
-    If the arrays change in the direction opposite to the way, the ratio of the sides must fall.
+    A way counts only if the ratio of the sides falls when the arrays change in the opposite
+    direction.
 
-    If the way starts at an instance that is not the worst, the ratio of the sides may also stay
-    near one.
+    If `is_worst` is false, a way also counts if the ratio of the sides only stays near one.
 
     Returns:
         The tuple (words, ends): a sentence that describes the way (empty if no way fits), and the

@@ -24,7 +24,7 @@ A larger number finds rarer overflows of integers and takes seconds longer.
 """
 APART = 1e-9
 """The computed values of a side count as different if they differ by more than this relative
-amount. A smaller value may mistake rounding for a wrapped integer.
+amount. If this amount is smaller, rounding may look like a wrapped (overflowed) integer.
 """
 
 

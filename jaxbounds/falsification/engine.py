@@ -110,7 +110,7 @@ def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Insta
             def measured(
                 instances: list[Instance], size: Size = size
             ) -> tuple[np.ndarray, np.ndarray]:
-                """Return each instance's violation, and the larger of its two sides."""
+                """Return, for each instance, the violation and the larger of the two sides."""
                 stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *instances)
                 found = bench(stacked, size).column(index)
                 noise = is_noise(statement, found, largest_entry(stacked, np, axes=1))

@@ -17,7 +17,7 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tracing_errors import TRACED, trace_fault, users_line
 
 Xp = Any
-"""The array module of a comparison: `jax.numpy` in a trace, else NumPy.
+"""The array module of a computation: `jax.numpy` while JAX traces the computation, else NumPy.
 
 For a few numbers, NumPy is a hundred times as fast as `jax.numpy`.
 """
@@ -56,7 +56,7 @@ class Reading(NamedTuple):
 
 
 def form_names(statement: Statement, /) -> tuple[str, ...]:
-    """Return the names of the entries of `Measured`: the claim versions, then the false control."""
+    """Return the names of the claim versions, followed by the name of the false control."""
     return (*(form.name for form in statement.forms), CONTROL)
 
 

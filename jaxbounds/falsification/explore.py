@@ -190,7 +190,7 @@ def drawn(bench: Bench, index: int, budget: Budget, seed: int, /) -> list[tuple[
 
 
 def _missing(statement: Statement, batches: list[tuple[str, Instance]], budget: Budget) -> int:
-    """Return the number of draws of all samplers that did not fit into memory."""
+    """Return how many random draws, over all samplers, did not fit into memory."""
     return sum(
         budget.samples - length(batch) for name, batch in batches if name in statement.samplers
     )
@@ -396,7 +396,7 @@ def _points_tried(bench: Bench, size: Size) -> int | None:
 
 
 def _steps_for(points: int | None, steps: int) -> int:
-    """Return a search's number of steps if a measurement tries `points` values of `there_is`."""
+    """Return a search's number of steps if a measurement tries `points` values for `there_is`."""
     least = max(1, steps // INNER)
     return least if points is None else min(steps, max(least, steps * POINTS // max(points, 1)))
 

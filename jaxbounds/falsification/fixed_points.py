@@ -42,7 +42,7 @@ def with_points(statement: Statement, points: Points, /) -> Statement:
 
 @functools.lru_cache(maxsize=KEPT)
 def _search(statement: Statement, size: Size, /) -> Callable[[Instance], Points]:
-    """Return a compiled function from a batch of instances to the best points of the searches."""
+    """Compile a function from a batch of instances to the best points that the searches find."""
 
     def points(instance: Instance) -> Points:
         with points_noted() as found:

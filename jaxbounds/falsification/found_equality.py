@@ -156,8 +156,8 @@ def _are_rounding(bench: Bench, pool: Pool, column: Column, index: int, value: n
     """Return whether rounding explains the excesses of the ratio of the sides over one.
 
     Sides that are tiny beside the entries may differ by the rounding of the entries. Every larger
-    excess of the ratio over one must fall when the last digits of the instance change, or at the
-    instance's projection.
+    excess of the ratio over one must fall if the instance's last digits change, or if the instance
+    is projected.
     """
     m, statement = column.measured, bench.statement
     least = ROUNDED if _is_searched(statement) else ULPS  # a search ends at equality up to rounding

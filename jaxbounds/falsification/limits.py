@@ -58,7 +58,7 @@ def _stands_still(x: Reals, slopes: Reals) -> bool:
 def _rises_to_a_limit(distance: Reals) -> bool:
     """Return whether the last distances of the two sides rise to a limit.
 
-    The changes from size to size must shrink geometrically.
+    The changes of the distance from one size to the next must shrink geometrically.
     """
     changes = np.diff(distance)[-3:]
     if len(changes) < 3 or np.any(changes <= 0):

@@ -157,8 +157,8 @@ def _discrete(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 ENTRIES = 12
-"""Mistakes change at most this many entries of an object, such as a circuit, one by one. A larger
-number takes longer.
+"""The library makes at most this many copies of an object, such as a circuit, each with one wrong
+entry. A larger number takes longer.
 """
 
 

@@ -26,14 +26,14 @@ from jaxbounds.falsification.moves import (
 
 STEPS = {False: 3, True: 6}
 """Number of the budget's gradient steps that one step of a chain (a sequence of random moves)
-costs. The key is False for chains before gradient ascent, and True for chains after gradient
-ascent. A larger number makes chains of fewer steps.
+costs. The value for False applies to chains before gradient ascent, the value for True to chains
+after gradient ascent. A larger number makes chains of fewer steps.
 """
 WITHOUT_SLOPES = {False: 0.5, True: 2}
 """Number of the budget's gradient steps that one step of a chain (a sequence of random moves)
-costs, for statements without gradients. The keys are False for chains before gradient ascent, and
-True for chains after it. A larger number makes chains of fewer steps. Chains with the values 0.5
-and 2 can reach the middle of a range of 2^20 integers.
+costs, for statements without gradients. The value for False applies to chains before gradient
+ascent, the value for True to chains after gradient ascent. A larger number makes chains of fewer
+steps. Chains with the values 0.5 and 2 can reach the middle of a range of 2^20 integers.
 """
 FAR = 1e3
 """The entries of a search may exceed, or fall below, the drawn entries by this factor. A larger

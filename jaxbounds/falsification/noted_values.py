@@ -104,7 +104,7 @@ def _reals(leaf: Any, xp: Xp) -> Iterator[Any]:
 
 
 def _weights(start: int, count: int, xp: Xp) -> Any:
-    """Return two columns of weights between 1/2 and 3/2, equal on every platform."""
+    """Return weights of shape (count, 2) between 1/2 and 3/2 that are equal on every platform."""
     xp = np if count <= SMALL else xp  # a large constant would make the program large
     places = (start + xp.arange(count))[:, None] * np.array([_MULTIPLIERS])
     return (places % _MODULUS + _MODULUS // 2) / _MODULUS

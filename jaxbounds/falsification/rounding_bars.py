@@ -234,7 +234,7 @@ def _by_terms(bench: Bench, few: Few) -> Found:
 
 
 def _unless_decided(scale: float, moved: float) -> float:
-    """Return the terms' size, or `HIDDEN` if rounding moved the value by more than its bar."""
+    """Return `scale`, or `HIDDEN` if rounding moved the value by more than `UNITS * scale`."""
     return HIDDEN if moved > UNITS * scale else scale
 
 

@@ -89,7 +89,7 @@ def complexity(instance: Instance, /) -> int:
 
 
 def is_round(instance: Instance, /) -> bool:
-    """Return whether each float entry of an instance has at most two decimals, or few digits."""
+    """Return whether every float of an instance is short: at most two decimals, or few digits."""
     leaves = flatten(instance).values()
     moving = [leaf for leaf in leaves if np.issubdtype(leaf.dtype, np.floating)]
     return all(_complexity(float(entry)) < UNROUND for leaf in moving for entry in leaf.ravel())

@@ -17,7 +17,7 @@ class Status(StrEnum):
     cure: str
 
     def __new__(cls, word: str, meaning: str, cure: str) -> "Status":
-        """Create a member from its word, its meaning and the reader's next step (`cure`)."""
+        """Create a status from its word, its meaning and the reader's next step (`cure`)."""
         made = str.__new__(cls, word)
         made._value_ = word
         made.meaning, made.cure = meaning, cure

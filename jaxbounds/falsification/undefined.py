@@ -93,10 +93,10 @@ def _places(statement: Statement, pool: Pool) -> list[_Place]:
 
 
 def _covering(places: Sequence[_Place], lost: np.ndarray, counted: np.ndarray) -> list[_Place]:
-    """Return a few conditions, one of which holds at every NaN instance; else [].
+    """Return a few conditions such that each NaN instance meets one of them; [] if there are none.
 
-    If conditions explain equally many instances, the condition that excludes the fewest other
-    instances comes first.
+    If two conditions hold at equally many NaN instances, the function prefers the condition that
+    holds at fewer other instances.
     """
     chosen, left = list[int](), lost
     while np.any(left):

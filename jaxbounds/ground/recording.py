@@ -263,7 +263,7 @@ class FromText(SourceFileLoader):
     """A loader that compiles a module from its text, and never reads stored bytecode."""
 
     def get_code(self, fullname: str) -> Any:
-        """Return the compiled text of the module's file."""
+        """Compile the source text of the module, and return the code object."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
@@ -272,7 +272,7 @@ class _Finder:
     """An import finder before all others that records the modules that the user's code imports."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Find a module with the other finders, and record the module's file."""
+        """Find a module with Python's other import finders, and record the module's file."""
         first = name.partition(".")[0]
         busy = getattr(_watch.inside, "busy", False)
         if not _watch.depth or busy or first in OURS or first in sys.stdlib_module_names:

@@ -82,8 +82,8 @@ def readout_inner_gradient(
     """Return a bound on ||grad_W Phi||_F: R^2 ||u|| times `outer_gradient_bound` (sharpening S1).
 
     The factor `outer_gradient_bound` depends on the read-out. For a full U, this bound is half of
-    the bound (46). For U = 1_T u^T or e_T u^T, the result is `inner_gradient_sharp` with ||X
-    u||_infinity <= R ||u||.
+    the bound (46). For U = 1_T u^T or e_T u^T, this bound is `inner_gradient_sharp` with R ||u|| in
+    place of ||X u||_infinity.
     """
     return outer_gradient_bound(radius, T=T, readout=readout) * radius**2 * size
 

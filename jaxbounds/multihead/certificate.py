@@ -51,10 +51,7 @@ class GoodInitialisation(NamedTuple):
 
 
 def tied_direction(direction: Params, copies: Copies, /) -> Params:
-    """Return one head's direction in each group.
-
-    It is the group's direction divided by sqrt(copies).
-    """
+    """Return the direction of one head of each group: the group's, divided by sqrt(copies)."""
     return jax.tree.map(lambda leaf: leaf / jnp.sqrt(copies)[:, None, None], direction)
 
 

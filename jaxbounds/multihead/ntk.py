@@ -34,7 +34,7 @@ class NTKMargin(NamedTuple):
     Attributes:
         lower: the margin min_i y_i <grad Phi(X_i), theta*> of the direction theta* that `weights`
             determine.
-        upper: the upper bound sqrt(2) ||sum_i q_i y_i grad Phi(X_i)||.
+        upper: the upper bound sqrt(2) ||sum_i q_i y_i grad Phi(X_i)|| on the best margin.
         weights: q, shape (n,): non-negative, with sum one. The samples with q_i > 0 are the support
             vectors.
     """

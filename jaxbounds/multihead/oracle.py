@@ -132,7 +132,7 @@ def relevance_formula(
         patterns: the patterns, as orthogonal rows of norm S.
         relevant: the mask of the relevant tokens R.
         noise: z_t, the noise of each token; the function ignores the rows of relevant tokens.
-        label: y, which selects the pattern mu_y.
+        label: the label y, which selects the pattern mu_y of the relevant tokens.
     """
     square = jnp.sum(patterns[0] ** 2)
     own = jnp.where(jnp.asarray(label) > 0, patterns[0], patterns[1])

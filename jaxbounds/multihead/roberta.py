@@ -228,7 +228,9 @@ def recut_heads(shape: RobertaShape, heads: int, /) -> RobertaShape:
 
 
 def prune_heads(shape: RobertaShape, params: dict, keep: np.ndarray, /) -> dict:
-    """Return the parameters of the heads `keep`, for the shape with `heads=keep.shape[1]`.
+    """Return the parameters of a network that keeps only the heads `keep` of each layer.
+
+    The smaller network has the given shape with `heads=keep.shape[1]`.
 
     Args:
         shape: the shape of the whole network.

@@ -54,7 +54,7 @@ def start_of(problem: Instance, /) -> Params:
 
 
 def target_of(problem: Instance, /) -> Params:
-    """Return the target, which is the theta of the theorems."""
+    """Return the target parameters theta of the theorems."""
     return {"U": problem["U"], "W": problem["W"]}
 
 

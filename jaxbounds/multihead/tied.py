@@ -91,7 +91,7 @@ def tied(
 ) -> "optax.GradientTransformation":
     """Return an optimiser for groups of equal heads.
 
-    Each group moves as each of its heads would move under the optimiser `rule`.
+    The head that stands for a group moves as each head of the group would move under `rule`.
     """
     import optax
 

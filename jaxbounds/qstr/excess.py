@@ -311,8 +311,8 @@ def recurrent_class(setting: Setting, network: TwoLayer, /, *, de: int) -> Recur
     """Return the class that contains Proposition 28's RNN for the link `network`.
 
     The functions `exact_transition` and `readout` build the RNN. The RNN's weights are constant or
-    proportional to the tokens' radius, so R^2 at two radii determines R^2 at all radii. The formula
-    hides no constant.
+    proportional to the tokens' radius. Therefore the squared norm R^2 of all weights at two radii
+    determines R^2 at every radius. The formula hides no constant.
     """
     parts: Any = map(np.asarray, network)
     network = TwoLayer(*parts)

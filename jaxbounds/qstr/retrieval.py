@@ -116,7 +116,7 @@ def retrieval_error(
     alpha: float | Float[Array, ""],
     /,
 ) -> Float[Array, ""]:
-    """Return the largest distance in R^{qd} of the q retrieved from the q relevant tokens.
+    """Return the largest distance in R^{qd} between the q retrieved and the q relevant tokens.
 
     The maximum is over the positions of the prompt.
     """

@@ -1,4 +1,4 @@
-"""Make citations: of a paper, of its text that we read, and of a finding with its digest."""
+"""Write citations of a paper, of the version of a paper that was read, and of a finding."""
 
 import hashlib
 import math

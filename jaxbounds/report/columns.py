@@ -93,7 +93,7 @@ def _difference(verdict: Verdict) -> str:
 
 
 def _equal(ratio: float) -> str:
-    """Return the words for a worst ratio of the sides that is 1, or 1 up to its last digits."""
+    """Describe in words a worst ratio of the sides that is 1, or 1 up to the last digits."""
     return "equal at worst" if ratio == 1 else f"equal to {abs(ratio - 1):.0e}"
 
 

@@ -8,7 +8,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 _UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that a browser drops from an address, or hides."""
 _ADDRESSES = frozenset(("href", "src", "action", "formaction", "xlink:href"))
-"""The attributes that hold a link."""
+"""The names of the HTML attributes that hold an address."""
 
 
 def may_lead(target: str, /) -> bool:

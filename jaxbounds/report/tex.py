@@ -111,7 +111,7 @@ def _said(node: Element, index: bool = False) -> str:
 
 
 def _in_line(pieces: list[str], index: bool) -> str:
-    """Join pieces of text, with a space between two names."""
+    """Join pieces of a formula, with a space where two names or numbers would touch."""
     line = ""
     for piece in pieces:
         ends = line[-1:].isalnum() or line[-1:] in (")", "}")

@@ -33,7 +33,7 @@ longer."""
 EARLIER = 0.8, 0.95
 """Two fractions of the time between SIGTERM and the deadline. After the first fraction of this
 time, the library interrupts the work. After the second fraction, the library ends the process.
-Larger fractions let the work continue for longer, and leave less time for its end."""
+Larger fractions let the work continue for longer, and leave less time to end the process."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _came: list[signal.Signals] = []

@@ -1,8 +1,9 @@
 """Covers of bounded linear maps, built explicitly (Lemmas 3.3, 3.4, 3.6 and Appendix A).
 
 For each lemma, the function `cover_*(W, ...)` returns a member of the lemma's cover that is close
-to W. It works at any size. `*_cover(...)` returns the whole cover as an array if it is small
-enough. All covers are internal: a member satisfies the norm bound that W satisfies.
+to W. The function `cover_*` works at any size. The function `*_cover(...)` returns the whole cover
+as an array, if the cover is small enough. All covers are internal: a member satisfies the norm
+bound that W satisfies.
 """
 
 import itertools

@@ -150,10 +150,7 @@ def _contraction(activation: str) -> float:
 def map_coverings(
     network: AttentionNetwork, norms: dict[str, float], tokens: TokenNorms, /
 ) -> list[LogCovering]:
-    """Return, for each head, a function from epsilon to the log size of a cover.
-
-    `map_covering` supplies it for the head's attention map.
-    """
+    """Return, for each head's attention map, the log size of a cover as a function of epsilon."""
     heads, d, _ = network.maps.shape
     return [map_covering(norms, h, d, tokens) for h in range(heads)]
 

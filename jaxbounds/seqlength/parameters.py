@@ -88,7 +88,7 @@ def _is_layer(module: Leaves) -> bool:
 
 
 def _attention(modules: Mapping[str, Leaves]) -> Iterator[tuple[str, dict[str, str]]]:
-    """List the paths that hold an attention's four projections, with each projection's path."""
+    """List the path of each attention module, with the paths of the module's four projections."""
     held: dict[str, dict[str, str]] = {}
     for path, module in modules.items():
         parent, _, name = path.rpartition("/")

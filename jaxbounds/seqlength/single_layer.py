@@ -226,8 +226,8 @@ def corollary(
 
     The bound is B (B_x^3 alpha / sqrt m (1 + ln(r / (B_x^2 alpha))) + B_x sqrt(ln 2d / m)). Each of
     the three corollaries has its own formula for alpha. Here r = sqrt m. If `exact_argument` is
-    true, r = sqrt m - sqrt ln 2d, as in the proof. The computed value is not clipped at the trivial
-    value.
+    true, r = sqrt m - sqrt ln 2d, as in the proof. The function does not clip the bound at the
+    largest output of the class.
     """
     xp = array_module(product, B_x, alpha, m, d)
     product, B_x, alpha, m, d = (xp.asarray(v, float) for v in (product, B_x, alpha, m, d))

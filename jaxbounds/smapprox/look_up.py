@@ -76,11 +76,10 @@ def number(bits: Float[Array, "b *n"], /) -> tuple[Int[Array, "*n"], Bool[Array,
 def matches(
     look_up: LookUp, bits: int, h: State, last: Int[Array, "*n"], /
 ) -> tuple[Bool[Array, "*n"], Bool[Array, "*n"]]:
-    """Tell whether some past step matches a look-up.
+    """Tell whether a past step matches a look-up, and whether `last` suffices for this answer.
 
-    Tell also whether the step of the last visit is enough to decide this. The argument `last` is
-    the step of the last visit to the wanted cell. It is 0 if there was no visit. Timesteps have the
-    binary codes of `bits` bits.
+    The argument `last` is the step of the last visit to the wanted cell, or 0 without a visit.
+    Timesteps have the binary codes of `bits` bits.
     """
     asked, binary = jnp.zeros_like(last), jnp.ones(last.shape, bool)
     if look_up.known:
@@ -105,7 +104,7 @@ def input_table(
 def in_input(
     embedded: Float[Array, "m1 na n"], present: Bool[Array, "m1 n"], cell: Int[Array, "*t n"], /
 ) -> tuple[Bool[Array, "*t n"], Float[Array, "na *t n"]]:
-    """Return, from `input_table`, whether a cell holds an input symbol, and the embedded symbol."""
+    """Return whether a cell of `input_table` holds an input symbol, and the embedded symbol."""
     place = jnp.where(cell < len(embedded), cell, 0)
     word = jnp.broadcast_to(jnp.arange(embedded.shape[-1]), cell.shape)
     return present[place, word], jnp.moveaxis(embedded[place, :, word], -1, 0)
@@ -124,12 +123,12 @@ def through(
         inputs: the result of `input_table` for the words; the last axis of each array h has one
             entry for each word.
         last: a function from a cell to the last step at which the head was on the cell.
-        recall: a function of the group's present value and of earlier steps; it returns the values
-            that a coordinate group had at these steps.
+        recall: a function that returns a coordinate group's values at earlier steps, from the
+            group's present value and these steps; see `Recall`.
 
     Returns:
         Three results: the state after the last layer; whether every look-up certainly found its
-        position; and the second value that `recall` returned.
+        position; and the value that `recall` stores for the next step.
     """
     zeta, layout, memory = structure.correction, structure.layout, None
     relu = lambda a: jnp.maximum(a, 0.0)

@@ -47,7 +47,7 @@ def off_mass(
 def off_mass_bound(
     T: int, inverse_temperature: float | Float[Array, ""], /, *, match: bool
 ) -> Float[Array, ""]:
-    """Compute the largest softmax mass outside the maximisers, with and without a matching key."""
+    """Compute the largest softmax mass outside the best keys; `match` tells if a key matches."""
     unit = jnp.exp(-jnp.asarray(inverse_temperature))
     rest = unit + T * unit**2 if match else T * unit
     return rest / (1.0 + rest)

@@ -63,7 +63,7 @@ def every_step(
 
 
 def last_visits(here: Array, asked: Array, cells: int, /) -> Array:
-    """For each step, return the last step so far at which the head was on the cell in `asked`.
+    """For each step i, return the last step up to i at which the head was on the cell asked[i].
 
     The result is 0 if there is no such step. Arrays have the shape (T1, n) for T1 steps of n words.
     """
@@ -119,7 +119,7 @@ COLUMNS = 2**14
 """The number of states that go through the layers at once; a larger number may need more memory
 than the processor's cache holds.
 
-If a batch has more states, the function runs it in chunks of words.
+If a batch has more states, the network reads the batch in chunks of words.
 """
 
 

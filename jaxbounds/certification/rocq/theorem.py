@@ -78,7 +78,7 @@ def theorem_of(
     margin: float = MARGIN,
     seconds: float | None = None,
 ) -> Translated:
-    """Translate the disproof of a form on an instance to scalar operations.
+    """Translate the proof that an instance violates a form (claim version) to scalar operations.
 
     Raises:
         NotSupported: if an operation has no translation; the message names it.

@@ -96,7 +96,7 @@ class Each(Set):
         return None if one is None else int(one ** self._rows(size))
 
     def numbered(self, rows: np.ndarray, size: Size) -> np.ndarray:
-        """Return the stacks with the indices `rows`; the last point of a stack changes fastest."""
+        """Return the stacks with the numbers `rows`; the next number changes the last point."""
         of_each = digits(rows, self.one.cardinality(size) or 1, self._rows(size))
         points = self.one.numbered(of_each.ravel(), size)
         return points.reshape((len(of_each), *self.shape_at(size)))

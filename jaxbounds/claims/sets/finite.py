@@ -153,7 +153,7 @@ class OneOf(Set):
         return listed[jax.random.randint(key, (), 0, len(self.values))]
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest listed point."""
+        """Return the point of the set's list that is nearest to x."""
         xp, listed = modules(x), self._all()
         far = xp.abs(listed - xp.asarray(x)[None])
         nearest = xp.argmin(xp.sum(far.reshape(len(listed), -1), axis=1))

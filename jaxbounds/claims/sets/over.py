@@ -152,7 +152,7 @@ class Over(Mapping[str, Any]):
         return jax.vmap(lambda k: self.extreme(k, size))(jax.random.split(key, count))
 
     def candidates(self, key: jax.Array, point: Mapping[str, Any], size: Size) -> Point:
-        """Return neighbours of a point, each with one moved entry; leaves are (count, *shape)."""
+        """Return points that differ from a point in one entry, as arrays (count, *shape)."""
         moved = self._each(key, lambda one, own: one)  # a key for each entry, in the order of names
         rows = []
         for (name, one), own in zip(moved.items(), jax.random.split(key, len(self))):

@@ -116,7 +116,7 @@ class Box(Set):
         return jnp.where(corner, finite[1], finite[0])
 
     def corners(self, size: Size) -> np.ndarray | None:
-        """Return all corners if there are at most 256 and both ends are finite, else None."""
+        """Return the box's corners; None if there are more than 256, or an end is infinite."""
         ends, shape = self._ends(size), self.shape_at(size)
         entries = math.prod(shape)
         if not all(map(math.isfinite, ends)) or entries > math.log2(CORNERS):

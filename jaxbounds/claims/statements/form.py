@@ -53,7 +53,7 @@ class Counterexample(metaclass=Careful):
     refused: str = field(default="", init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse a field of another type."""
+        """Refuse a counterexample with a field of a wrong type."""
         refuse_other_types(self, "a counterexample")
 
     @classmethod

@@ -81,7 +81,7 @@ class Erratum:
 
 
 def _each_alone(paper: "Paper") -> Iterator[Statement]:
-    """Yield each statement, or a placeholder with a usable id if the paper refuses it."""
+    """Yield each statement; a placeholder with an id stands for a statement that is refused."""
     taken, known = set[str](), {erratum.id for erratum in paper.errata}
     for number, s in enumerate(paper.statements, 1):
         said, name = s.refused, s.id

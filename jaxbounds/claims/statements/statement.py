@@ -308,8 +308,8 @@ class Statement(metaclass=Careful):
     def unrefutable(self) -> bool:
         """Whether an estimated side may be wrong in the direction that causes a violation.
 
-        If an estimate may be wrong in the direction that causes a violation, a violation does not
-        refute the claim.
+        If the error of an estimated side can cause a violation, a violation does not refute the
+        claim.
         """
         larger = "rhs" if self.relation == "<=" else "lhs"
         return any(
@@ -388,7 +388,7 @@ def _filled(form: Form, usual: str, sizes: Sequence[Mapping[str, float]]) -> For
 
 
 def _take_sets(s: Statement) -> None:
-    """Fill the sampler, the projection and the hypotheses from the sets."""
+    """Derive the statement's sampler, projection and hypotheses from the statement's sets."""
     fill = lambda name, value: object.__setattr__(s, name, value)
     if s.over is not None and not s.over:
         _take_nothing(s)

@@ -232,7 +232,7 @@ class ByName:
         self.__wrapped__ = function
 
     def __call__(self, instance: Instance, size: Size) -> Any:
-        """Return the value of the function on one instance."""
+        """Evaluate the wrapped function on one instance."""
         return _value(self.__wrapped__, {**size, **instance})
 
 

@@ -33,5 +33,5 @@ def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
 
 
 def forget() -> None:
-    """Drop all stored programs."""
+    """Drop all compiled programs of sweeps from memory."""
     _programs.clear()

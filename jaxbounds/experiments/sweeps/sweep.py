@@ -83,11 +83,11 @@ def sweep(
 
     Args:
         start: `start(lane) -> state`, the initial state of a lane.
-        step: `step(lane, state) -> state`, one step of a lane. The function must be pure. Put
-            learning rates and other numbers that vary into the lane, so that one program serves all
-            lanes.
-        measure: `measure(lane, state)`, a dict of numbers or small arrays. The sweep calls this
-            function every `every` steps.
+        step: `step(lane, state) -> state`, one step of a lane. The function `step` must be pure.
+            Put learning rates and other numbers that vary into the lane, so that one program serves
+            all lanes.
+        measure: `measure(lane, state)`, a dict of numbers or small arrays. The sweep calls
+            `measure` every `every` steps.
         lanes: a pytree with a leading axis of lanes (see `lanes_of`).
         steps: the number of all steps, a multiple of `every`.
         every: the number of steps of a lane (run) between two records.
@@ -106,7 +106,7 @@ def sweep(
         enough: `enough(record)`, whether a record (the metrics of one lane at one step) is good
             enough; the sweep then freezes the lane from this record on.
         shared: data that all lanes share, the last argument of `start`, `step` and `measure`. Data
-            that these functions close over become part of the program instead, and slow its
+            that `start`, `step` and `measure` close over become part of the program, and slow its
             compilation.
         folder: the folder of the checkpoints; None keeps no checkpoints. The folder belongs to one
             program on one set of lanes, and may also hold files of the user.
@@ -243,7 +243,7 @@ def _sweep(
             report(done, f"a device needs {shown_bytes(need)}")
 
     def carried() -> list[np.ndarray]:
-        """Return the leaves of the carry at the present step.
+        """Return the arrays of the sweep's carry at the present step.
 
         The carry holds the state of each lane, and whether the lane is finished.
         """

@@ -33,7 +33,7 @@ SETTINGS = default_settings(
 
 
 def _bent(axis: str, power: float) -> Control:
-    """Return a function that makes claims false: it changes exponents along an axis."""
+    """Return a function that makes claims false: it multiplies left sides by a power of an axis."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         growth = xr.where(dataset.axis == axis, dataset.value**power, 1.0)

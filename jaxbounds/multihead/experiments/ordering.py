@@ -69,7 +69,7 @@ def interval(change: np.ndarray, /) -> str:
 
 
 def what_would_decide(change: np.ndarray, /) -> str:
-    """Return a text that says how many trials would decide the claim, given the present spread."""
+    """Say how many trials would decide the claim if all trials vary as the present trials do."""
     if change.size < 2:
         return "two trials or more are needed"
     size, deviation = abs(float(np.mean(change))), float(np.std(change, ddof=1))

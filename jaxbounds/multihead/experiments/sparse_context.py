@@ -56,7 +56,7 @@ class SparseContextCurves(Curves):
         )
 
     def model(self) -> SparseContext:
-        """Return DM1 with these settings, and with noise bounded by three standard deviations."""
+        """Build the data model DM1 from the settings, with noise of at most three deviations."""
         bound = 3 * self.deviation * self.signal
         return SparseContext(
             tokens=self.tokens,

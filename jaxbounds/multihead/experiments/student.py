@@ -69,7 +69,7 @@ class EqualHeads(nn.Module):
     def parameters(self, tokens: Float[Array, "T d n"]) -> Params:
         """Return the parameters U and W.
 
-        The function `init` needs no forward pass if it calls this method.
+        If Flax's `init` calls this method instead of `__call__`, `init` needs no forward pass.
         """
         length, d, _ = tokens.shape
         drawn = entries(self.scale)

@@ -259,7 +259,7 @@ def claims(dataset: xr.Dataset, /) -> tuple[Finding, ...]:
 
 
 def _law(power: float) -> Control:
-    """Return a function that makes claims false: it makes -lambda_min / L a power of H."""
+    """Return a function that makes claims false: it replaces -lambda_min / L by a power of H."""
 
     def control(dataset: xr.Dataset) -> xr.Dataset:
         ratio = (0 * dataset.ratio + 1) * dataset.H.astype(float) ** power

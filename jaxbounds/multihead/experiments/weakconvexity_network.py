@@ -75,7 +75,7 @@ class Encoder(nn.Module):
         arm: the way to make heads, "split" or "fixed" (see `HeadSum`).
         dimension: d, the width of the network.
         layers: the number of Transformer blocks.
-        width: the width of each head in the arm "fixed".
+        width: the width of each head if `arm` is "fixed".
         nonlinear: whether the network has GELU layers, and a final layer norm after the attention.
             Without GELU layers and the final norm, and with one block, the output is linear in the
             heads, as in the paper's model.

@@ -16,7 +16,7 @@ _NORMS = "Section 2, Notation: 'the induced matrix norm ||A||_{p,q} = max_{||v||
 
 
 def _induced(i: Instance, size: Size) -> Sides:
-    """Compute ||A v||_q at the unit vector v that attains each induced norm of A."""
+    """Compare each norm ||A||_{p,q} with ||A v||_q at the unit vector v that attains the norm."""
     A = i["A"]
     rows, vertices = vector_norm(A), jnp.eye(A.shape[1])
     row = A[jnp.argmax(rows)]

@@ -47,7 +47,7 @@ def _one_token(key: jax.Array, size: Size) -> Instance:
 
 
 class _Line(NamedTuple):
-    """The start U = -offset x / ||x||^2, spread over the heads, and Definition 1's constants."""
+    """A start: U = -offset x / ||x||^2 spread over equal heads; and Definition 1's constants."""
 
     good: GoodInitialisation
     heads: Array

@@ -106,8 +106,9 @@ EQ_129 = searched_sequence(
 def _score_gap(instance: Instance, size: Size) -> Sides:
     """Compare the scores of one relevant and one irrelevant token with the orders in (8).
 
-    For the gap between the scores, the noise is (-.1, 0, 0). For the orders of growth in (8), the
-    noise is (.1, .1, .1) / S, so Z_mu = Z_nu = .1 at every S.
+    For the gap between the scores, the irrelevant token has the noise vector (-.1, 0, 0). For the
+    orders of growth in (8), this token has the noise vector (.1, .1, .1) / S, so Z_mu = Z_nu = .1
+    at every S.
     """
     S = instance["S"]
     patterns = S * jnp.eye(3)

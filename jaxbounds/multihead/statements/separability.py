@@ -161,7 +161,7 @@ def _with_steps(key: jax.Array, size: Size) -> Instance:
 
 
 def _steps_alone(key: jax.Array, size: Size) -> Instance:
-    """Draw an instance of `_with_steps`, and set the noise and the deviation p to zero.
+    """Draw an instance with `_with_steps`, and set the noise and the deviation p to zero.
 
     Without noise and with p = 0, gamma* equals the mean of the margin over the random alpha.
     """

@@ -61,7 +61,7 @@ def _started(instance: Instance, K: ArrayLike) -> tuple[Start, dict[str, Any]]:
 def _certificate(
     start: Start, given: Mapping[str, Any], size: Size, form: str
 ) -> DescentCertificate:
-    """Return the certificate, at its least H, of Corollary 5 or of the sharpened Theorem 3."""
+    """Return the certificate of the least H, by Corollary 5 or by the sharpened Theorem 3."""
     K, shape = size["K"], {"T": size["T"], "d": size["d"]}
     if form != SHARP:
         return corollary5(start.good, start.radius, K, **shape, corrected=form == "corrected")

@@ -152,8 +152,9 @@ def extremes_at(
         basis: the number of vectors that the Krylov basis holds.
         dense_limit: the largest number of parameters for which the function forms the whole Hessian
             matrix.
-        head: the index of the head, if the point covers the parameters of one head. One compiled
-            program serves all heads, because the index is an argument of the program.
+        head: the index of an attention head, if `point` restricts the Hessian to the parameters of
+            this head. One compiled program serves all heads, because the index is an argument of
+            the program.
         finite: whether to raise `Refused` for a loss that is not finite.
 
     Raises:

@@ -177,7 +177,7 @@ class Curvature:
         return np.asarray(self @ jnp.asarray(flat.reshape(self.size))).reshape(flat.shape)
 
     rmatvec = matvec
-    """The product with the transpose, for SciPy; it equals `matvec`, as the matrix is symmetric."""
+    """The transposed matrix times a vector, for SciPy; the matrix equals its transpose."""
 
     def diagonal(self, *, key: jax.Array | None = None, products: int = 30) -> Diagonal:
         """Estimate the diagonal, with the standard error of each entry.

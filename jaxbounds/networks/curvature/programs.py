@@ -30,8 +30,8 @@ from jaxbounds.networks.curvature.traced import ANOTHER, TracedLoss
 from jaxbounds.programs.traces import coarseness
 
 Kernel = Callable[..., Any]
-"""A method as a traceable function `kernel(problem, static options, dynamic options)` that returns
-arrays."""
+"""A method of `Curvature` as a traceable function `kernel(problem, static options, dynamic
+options)` that returns arrays."""
 
 
 def as_key(key: Any, /) -> jax.Array:

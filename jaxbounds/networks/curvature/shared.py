@@ -131,7 +131,7 @@ class Run:
         return self._seen
 
     def matrix(self, k: int) -> np.ndarray:
-        """Return the (k, k) matrix of the operator in the basis of the first k rows."""
+        """Return the operator's (k, k) projection onto the first k rows of the Krylov basis."""
         self._extend(k)
         upper = self._projected()[0][:k, :k]
         return upper + np.triu(upper, 1).T

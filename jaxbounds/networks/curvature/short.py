@@ -2,7 +2,8 @@
 
 The class `Run` of the module `shared`, in contrast, compiles new programs for each length of
 vectors. For a block of a few thousand parameters, new programs would take longer to compile than to
-run. For short vectors, the memory suffices for one row for each product, so no run restarts.
+run. The memory holds one short vector for each product, so a Krylov run on short vectors never
+restarts.
 """
 
 from typing import Any

@@ -96,7 +96,7 @@ class Spectrum(NamedTuple):
         return share, float(np.hypot(error, half))
 
     def _of_one(self, first: float, second: float) -> float:
-        """Return the standard error of one probe, from the means of f and f^2 over the eigenvalues.
+        """Return the standard error of one probe (a random direction), from the means of f and f^2.
 
         A random direction in n dimensions gives an estimate of the mean of f over the n
         eigenvalues. The variance of this estimate is 2 / (n + 2) times the variance of f over the
@@ -105,7 +105,10 @@ class Spectrum(NamedTuple):
         return float(np.sqrt(2 / (self.size + 2) * max(second - first**2, 0.0)))
 
     def _mean(self, values: np.ndarray) -> tuple[float, float]:
-        """Return a function's mean over the eigenvalues and its error, from values at nodes."""
+        """Estimate a function's mean over the eigenvalues, from its values at quadrature nodes.
+
+        Return the mean, and the standard error of the mean.
+        """
         weights = np.asarray(self.weights, np.float64)
         samples = np.sum(np.where(weights > 0, weights * values, 0.0), axis=1)
         if len(samples) > 1:

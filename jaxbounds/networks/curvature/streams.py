@@ -83,7 +83,7 @@ and the loss."""
 
 
 class StreamedProduct:
-    """The product with the mean matrix over a stream; a batch's weight is its number of examples.
+    """The product of a vector with a stream's mean matrix; a batch weighs its number of examples.
 
     Attributes:
         value: the mean loss of the first pass over the stream.

@@ -33,8 +33,9 @@ End = Literal["greatest", "least"]
 WHAT = "several eigenvalues of the Hessian"
 
 LEAST = 20
-"""The smallest number of products of the first Lanczos run, and of the run that looks for further
-copies of eigenvalues. A larger number of products costs more time, and misses fewer eigenvalues.
+"""The first Lanczos run, and the run that looks for repeated eigenvalues, compute at least this
+many matrix-vector products. A larger number of products costs more time, and misses fewer
+eigenvalues.
 """
 
 

@@ -46,7 +46,7 @@ class Part(NamedTuple):
         return cls(with_constants(part.closed, [None] * len(held)), part.result), held
 
     def at(self, constants: list[Any], leaves: list[Any]) -> Any:
-        """Return the function's value, from the leaves of its argument and the given constants."""
+        """Evaluate the traced function at the given constants and leaves of its argument."""
         run = as_function(with_constants(self.closed, constants))
         return jax.tree.unflatten(self.result, run(*leaves))
 

@@ -98,7 +98,7 @@ class Region(NamedTuple):
     upper: tuple[float, ...]
 
     def holds(self, lower: Sequence[float], upper: Sequence[float]) -> bool:
-        """Tell whether the region contains a box."""
+        """Tell whether the region contains the box with the given lower and upper ends."""
         ends = zip(self.lower, self.upper, lower, upper)
         return all(a <= c and d <= b for a, b, c, d in ends)
 
@@ -129,7 +129,7 @@ def _terms(jet: Jet, jets: Jets) -> list[Term] | None:
 
 
 def _defined(jet: Jet) -> bool:
-    """Tell whether the value of a jet (Taylor polynomial) is finite on all of the neighbourhood."""
+    """Tell whether a jet (Taylor polynomial) has finite values on its whole neighbourhood."""
     return all(v is None or v.over.is_finite() for v in jet.of)
 
 

@@ -61,7 +61,7 @@ def ball_of(q: fmpq, /) -> arb:
 
 
 def _bits(p: Any) -> int:
-    """Return the bits of the longest numerator or denominator of a polynomial."""
+    """Return the largest bit length of a numerator or denominator among the coefficients."""
     return max((max(c.p.bit_length(), c.q.bit_length()) for c in p.coeffs()), default=0)
 
 

@@ -107,7 +107,7 @@ def _fill(value: Any, dtype: Any) -> np.ndarray:
 
 
 def move(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
-    """Apply a primitive such as `gather` to the entries' positions, then pick entries by position.
+    """Compute how a primitive such as `gather` moves positions, and move the entries alike.
 
     Raises:
         Undecided: if an index of the operation is a ball, not an integer.

@@ -59,10 +59,10 @@ class Algebra(Protocol):
         """Return the larger of two elements of the algebra."""
 
     def join(self, cases: list[Any]) -> Any:
-        """Return one element of the algebra that covers all results of an undecided choice."""
+        """Return an element of the algebra that covers the results of all cases of a choice."""
 
     def finite(self, x: Any) -> int:
-        """Tell whether the element stands for a finite number: 0 (no), 1 (yes) or 2 (undecided)."""
+        """Tell whether an element of the algebra is finite: 0 (no), 1 (yes) or 2 (undecided)."""
 
     def hull(self, x: Any) -> arb:
         """Return a ball (interval) that contains every number that the element may stand for."""

@@ -230,7 +230,7 @@ def kernel(equations: list[Form], count: int, /) -> list[list[Fraction]]:
 
 
 class Flow(NamedTuple):
-    """A flow: the weights, and for each coordinate whether the flow scales or shifts it."""
+    """A flow: each coordinate's weight w, and whether the flow scales it by e^(w t) or adds w t."""
 
     scaled: tuple[bool, ...]
     weights: tuple[Fraction, ...]

@@ -1,4 +1,4 @@
-"""Define the type of the rules that run JAX's equations in NumPy, and the rules' exception."""
+"""Define `Rule`, a function that runs an equation of JAX in NumPy, and `NotInterpreted`."""
 
 from collections.abc import Callable
 from typing import Any

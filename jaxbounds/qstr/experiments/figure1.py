@@ -90,7 +90,7 @@ class Figure1:
         return tuple(pair for pair in pairs if not skip(*pair))
 
     def protocols(self) -> dict[str, Protocol]:
-        """Return a dictionary from a suffix of the result's variables to their protocol."""
+        """Return a dictionary from the suffix of variable names in the result to a protocol."""
         honest = replace(self.protocol, test_on="same")
         return {"": self.protocol} | ({HONEST: honest} if self.beside else {})
 

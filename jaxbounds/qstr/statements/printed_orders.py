@@ -31,7 +31,7 @@ Pair = tuple[float, float]
 
 
 def _moved(base: dict[str, float], letter: str, k: int) -> dict[str, float]:
-    """Return the problem's parameters, one of them doubled k times (n grows 4-fold, eps halves)."""
+    """Return the parameters, one doubled k times (n: multiplied by 4; eps and delta: halved)."""
     factor = {"n": 4.0, "eps": 0.5, "delta": 0.5}.get(letter, 2)
     return base | {letter: base[letter] * factor**k}
 

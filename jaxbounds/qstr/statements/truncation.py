@@ -18,7 +18,7 @@ _PAIR = {"H": 1, "De": 5, "m": 2}
 
 
 def _truncation_cases(size: Size) -> Instance:
-    """Return networks with large or small readouts, whose weights have both signs or one sign."""
+    """Return networks with large or small readout weights, and weights of one or both signs."""
     rows = []
     grid = itertools.product((1.0, 2.0, 4.0, 8.0), (1e-3, 0.3, 1.0), (-3.0, 2.0), (0, 1))
     for tail, scale, low, seed in grid:

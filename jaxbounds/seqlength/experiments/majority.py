@@ -55,7 +55,7 @@ def _network(
 
 
 def row(trained: Trained) -> dict[str, Any]:
-    """Return the quantities that the figures show for one length, each of shape (seeds,)."""
+    """Return the quantities of Figures 1 to 3 for one sequence length, each of shape (seeds,)."""
     runs, best = trained.runs, trained.runs.best
     return {
         "gap": best.validation_loss - best.train_loss,

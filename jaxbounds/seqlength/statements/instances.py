@@ -107,7 +107,7 @@ def unit(x: Float[Array, "*batch n"], /) -> Float[Array, "*batch n"]:
 
 
 def into_l1_ball(x: Float[Array, "*batch n"], /) -> Float[Array, "*batch n"]:
-    """Scale down to l_1 norm at most 1 along the last axis."""
+    """Scale vectors along the last axis down to l_1 norm at most 1."""
     return x / jnp.maximum(1.0, jnp.sum(jnp.abs(x), axis=-1, keepdims=True))
 
 

@@ -142,9 +142,9 @@ class Plan(NamedTuple):
         return (self.steps - self.chunk) * self.each
 
     def telling(self, count: Count, words: str, /) -> Callable[[int, Any], None]:
-        """Return a function for `on_record`.
+        """Return a function for the argument `on_record` of a sweep.
 
-        It reports the work of every chunk except the first.
+        The function reports the work of every chunk of steps except the first chunk.
         """
 
         def on_record(step: int, metrics: Any) -> None:

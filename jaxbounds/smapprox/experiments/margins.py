@@ -1,8 +1,8 @@
 """All-layer margins with and without corrections, over depth and over T (Sections 3.1 and 4).
 
-Attacks give upper estimates of a margin. The search tries every perturbation that it found at one
-depth or T at all other depths and T. The lower bounds on the margins are certified. Each margin
-lies between its lower bound and its upper estimate.
+Attacks give upper estimates of a margin. The search for attacks tries each perturbation, found at
+one depth or T, at all other depths and T. The lower bounds on the margins are certified. Each
+margin lies between its lower bound and its upper estimate.
 """
 
 from dataclasses import dataclass

@@ -50,7 +50,7 @@ def certified_margin(params: Any, inputs: int) -> float:
 
 
 def every(**ranges: Iterable[Any]) -> dict[str, Any]:
-    """Return an array for each name; together the arrays list all combinations of the values."""
+    """Return a dict of arrays, whose i-th entries are the i-th combination of the values."""
     return dict(zip(ranges, np.array(list(itertools.product(*ranges.values()))).T))
 
 

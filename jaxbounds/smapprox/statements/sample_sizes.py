@@ -122,7 +122,10 @@ COROLLARY_A1 = Statement(
 
 
 def scale_of(circuit: Circuit) -> tuple[tuple[float, int, float], int]:
-    """Return alpha, p and the certified margin of the circuit's corrected network, and w^2 d."""
+    """Return (alpha, p, certified margin) of the circuit's corrected network, and w^2 d.
+
+    The network has p parameters of l_1 norm alpha, width w and depth d.
+    """
     params = compile_circuit(circuit, correction=THIRDS)
     scale = l1_norm(params), parameter_count(params), certified_margin(params, circuit.inputs)
     return scale, len(params["head"]["W"]) ** 2 * 4 * circuit.depth

@@ -25,11 +25,11 @@ LOSSES = np.array(
         [0.6, 0.2, 0.9, 0.4, 0.0],
     ]
 )
-"""The surrogate losses of the finite class.
+"""The surrogate losses of six models (rows) at five points (columns).
 
-The evaluation loss is 1 if the surrogate loss is 1, and 0 otherwise. The first three models have
-nearly equal risks, so random chance decides which of these models has the smallest error on the
-sample. Two of the first three models are wrong only on the rarest point.
+The evaluation loss is 1 if the surrogate loss is 1, and 0 otherwise. The first three models (rows)
+have nearly equal risks, so chance decides which of them has the smallest error on a sample. Two of
+the first three models (rows) are wrong only on the rarest point.
 """
 DEVIATION_LEVEL, ERM_LEVEL = 0.1, 0.01
 THREE_POINTS = np.array([0.5, 0.3, 0.2])
@@ -156,9 +156,9 @@ DEVIATION = Statement(
 
 
 def _tails(i: Instance, size: Size) -> Sides:
-    """Compute McDiarmid's bound on the failure probability of each bound.
+    """Compare the failure probability of each bound, by McDiarmid's inequality, with a limit.
 
-    The check compares it with delta.
+    The limit on the failure probability is delta, delta^2 / 2 or 1.
     """
     n, models = size["n"], size["models"]
     delta, rademacher, best = (float(i[name]) for name in ("delta", "rademacher", "best"))

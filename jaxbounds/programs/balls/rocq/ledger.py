@@ -431,7 +431,7 @@ def _exact_sum(terms: Sequence[tuple[Real, ...]]) -> Fraction:
 
 
 def _zero(terms: Sequence[tuple[Fraction | None, ...]], flat: bool) -> Fraction | None:
-    """Return the exact sum if zero factors remove all inexact factors; else None."""
+    """Return the exact sum of products; None if a product has inexact factors but no zero."""
     if flat:
         return ZERO if any(f[0] == 0 for f in terms) else None
     done = ZERO

@@ -110,7 +110,10 @@ def _cube_root(ledger: Ledger, a: Real, index: Any) -> Real:
 
 
 def _log_gamma(ledger: Ledger, a: Real, index: Any) -> Real:
-    """Record log Gamma: log (n-1)! for x = n, log((2n)! sqrt(pi) / (4^n n!)) for x = n + 1/2."""
+    """Record log Gamma(x) in the ledger, for a positive multiple x of 1/2.
+
+    The value is log (n-1)! for x = n, and log((2n)! sqrt(pi) / (4^n n!)) for x = n + 1/2.
+    """
     if a.exact is None or a.exact.denominator > 2 or not Fraction(1, 2) <= a.exact <= 1000:
         return ledger.undefined("lgamma of a number other than 1/2, 1, 3/2, ..., 1000")
     ledger.choose(Fact(True, (Comparison(a, "=", ledger.literal(a.exact)),), ledger))

@@ -7,7 +7,7 @@ from jaxbounds.programs.balls.rocq.terms import Comparison, Real
 
 
 def known_as(x: Real, /) -> str:
-    """Return the name of the lemma that bounds a defined number."""
+    """Return the name of the lemma with the bounds, or the exact value, of a defined number."""
     return f"{x.name}_{'in' if x.exact is None else 'eq'}"
 
 

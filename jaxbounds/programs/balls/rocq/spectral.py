@@ -267,7 +267,7 @@ def lines_of(x: Real, /) -> Iterator[str]:
 
 
 def _step(name: str, k: int, squares: list[list[list[Real]]], t: Sequence[str]) -> str:
-    """Return the proof that a quadratic form is >= 0, from the form after one more elimination."""
+    """Return the proof that a quadratic form is >= 0 if the form after one elimination is >= 0."""
     matrix, free = squares[k], t[k:]
     pivot = matrix[0][0]
     positive = f"assert (p : 0 < {pivot.shown()}) by ({prepared([pivot])} lra)."
