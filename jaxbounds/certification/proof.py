@@ -54,7 +54,7 @@ class Proof:
         slack: the absolute amount by which the proved claim is weaker than the form's claim.
         relative_slack: a further amount by which the proved claim is weaker, as a share of |rhs|
             (for an identity, of the larger side).
-        reason: the reason why the form is not proved, with the part of the box that is undecided.
+        reason: the reason why the form is not proved, and the undecided part of the box.
         boxes: the number of boxes that the proof enclosed.
         faces: the number of boxes on which the margin is monotone in a coordinate. On such a box,
             the proof encloses only a face.

@@ -212,7 +212,7 @@ def errata(
 
 
 def _of_weight(paper: Paper, kinds: tuple[str, ...]) -> Paper:
-    """Return a copy of the paper with only the errata of these classes, and no statements."""
+    """Return a copy of the paper with the errata of the classes `kinds`, and no statements."""
     errata = tuple(e for e in paper.errata if not kinds or e.kind in kinds)
     return dataclasses.replace(paper, statements=(), errata=errata)
 

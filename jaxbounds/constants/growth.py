@@ -71,9 +71,9 @@ class Growth(NamedTuple):
             unbounded if its local exponents d log(ratio)/d log(scale), or d log(ratio)/d
             log(log(scale)), do not decay.
         rise: the relative rise of the ratio lhs/rhs from the first scale to the last scale.
-        lawful: whether, at scales near 1, the last ratio lhs/rhs minus the present ratio is a power
-            of the scale. A rise by a power of the scale is not an effect of rounding, even if the
-            rise is small.
+        lawful: whether, at scales near 1, the distance of the ratio lhs/rhs from the last ratio is
+            a power of the scale. A rise by a power of the scale is not an effect of rounding, even
+            if the rise is small.
     """
 
     ratio: arb

@@ -172,7 +172,7 @@ class HostClimber:
         return found
 
     def with_whole(self, instance: Instance, whole: Whole, value: Any, /) -> Instance:
-        """Return a copy of the instance in which the integer `whole` has another value."""
+        """Return a copy of the instance in which the integer `whole` has the value `value`."""
         leaves, structure = jax.tree.flatten(instance)
         changed = np.array(leaves[whole.leaf])
         changed.flat[whole.entry] = value

@@ -127,7 +127,7 @@ class _Held:
         self.rows: list[list[tuple[float, Any]]] = [[] for _ in range(forms)]
 
     def take(self, instances: Instance, targets: np.ndarray, excess: np.ndarray) -> None:
-        """Keep the instances at which the left side exceeds the right side the most."""
+        """Keep those instances at which the left side exceeds the right side the most."""
         for row in np.flatnonzero(excess > 0):
             own = self.rows[targets[row]]
             if len(own) < HELD or excess[row] > own[-1][0]:

@@ -50,8 +50,8 @@ ENOUGH = 8
 A larger number notices fewer samplers without randomness.
 """
 FEW = 4
-"""The advice about a size without random draws lists the claim's other sizes if there are at most
-this many. A larger number lets the advice list more sizes."""
+"""The advice about a size at which all draws are equal lists the claim's other sizes if there are
+at most this many. A larger number lets the advice list more sizes."""
 
 
 def near_control(statement: Statement, column: Column, /) -> bool:

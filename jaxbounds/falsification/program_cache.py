@@ -121,7 +121,7 @@ def store_program(file: Path, compiled: Any, seen: dict[str, list[str]], /) -> N
 def _lapack_is_ready() -> None:
     """Load LAPACK by lowering a program that needs LAPACK.
 
-    Without LAPACK, a stored program would crash.
+    A stored program that calls LAPACK crashes if LAPACK is not loaded.
     """
     jax.jit(jax.numpy.linalg.eigvalsh).lower(np.eye(1))
 

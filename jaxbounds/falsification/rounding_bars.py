@@ -43,7 +43,7 @@ leave some changes outside the bar.
 OFTEN = 1e-8
 """Least relative error bar of the values of a program that NumPy does not run step by step.
 Iterative solvers in such a program stop at a relative error of about 1e-9, at a different point on
-each processor. A larger bar hides larger changes of a formula.
+each processor. A larger error bar hides larger changes of a formula's value.
 """
 WORST, RESIDUAL = 1e6, 1e-12
 """WORST is the largest ratio that the library assumes between the terms of a program on the host

@@ -237,7 +237,7 @@ def _still(x: np.ndarray) -> np.ndarray:
 
 
 def _beside(x: Any, moved: Mover) -> Any:
-    """Return matrices with entries perturbed by a share of the largest entry."""
+    """Perturb the entries of matrices by a share of the largest entry of each matrix."""
     if not _floats(x) or np.ndim(x) < 2:
         return x
     largest = np.max(np.abs(x), axis=(-2, -1), keepdims=True, initial=0.0)

@@ -163,7 +163,7 @@ _watch = _Watch()
 
 
 def _asks_itself(frame: FrameType | None) -> bool:
-    """Tell whether Python's import system, rather than the user's code, made the call."""
+    """Tell whether Python's import system, rather than the user's code, accesses a file."""
     for _ in range(6):
         if frame is None or not (
             frame.f_code.co_filename.startswith("<frozen") or _of_python(frame.f_code.co_filename)

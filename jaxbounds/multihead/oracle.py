@@ -129,7 +129,7 @@ def relevance_formula(
     """Compute the relevance scores under W* by a formula in the noise, equations (108) and (110).
 
     Args:
-        patterns: the patterns, as orthogonal rows of norm S.
+        patterns: the patterns, as orthogonal rows of norm S, the signal strength.
         relevant: the mask of the relevant tokens R.
         noise: z_t, the noise of each token; the function ignores the rows of relevant tokens.
         label: the label y, which selects the pattern mu_y of the relevant tokens.

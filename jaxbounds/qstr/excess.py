@@ -29,7 +29,7 @@ from jaxbounds.qstr.rnn_construction import exact_transition, readout
 
 
 def _least(value: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
-    """Return the least value of a bound over 101 scales eps up to `largest`.
+    """Minimise a bound over 101 values of the cover's scale eps, up to `largest`.
 
     The bound holds at every scale eps, so the least value over eps is a bound too.
     """

@@ -177,9 +177,9 @@ def biased_transition(
 ) -> Network:
     """Build `exact_transition` plus a constant error, with or without the rectifier of (C.2).
 
-    The constant lies in [eps/2, eps]. If there is no rectifier, every step errs by at most eps
-    (C.1), and N steps err by up to N eps. The rectifier removes the errors of all steps except the
-    step i = t_l, so errors do not accumulate.
+    The constant error lies in [eps/2, eps]. If there is no rectifier, every step errs by at most
+    eps (C.1), and N steps err by up to N eps. The rectifier removes the errors of all steps except
+    the step i = t_l, so errors do not accumulate.
 
     Raises:
         Refused: if the constant error `noise` is outside [eps/2, eps].

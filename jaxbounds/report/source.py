@@ -139,7 +139,7 @@ def _imported(module: str) -> dict[str, tuple[str, str]]:
 
 
 def _value(module: str, name: str) -> Piece | None:
-    """Return the assignment of a name, in the module or where the module imports the name from."""
+    """Return the code that assigns a name, in the module or in the module that defines the name."""
     for _ in range(5):
         if module not in sys.modules:
             return None

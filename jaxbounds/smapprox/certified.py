@@ -84,7 +84,7 @@ class Radii(NamedTuple):
 def perturbation_radii(c: NiceConstants, /) -> Radii:
     """Compute the right sides of (D.6), (D.7) and (D.8).
 
-    The least of them is Theorem D.6's bound.
+    The least of the three right sides is Theorem D.6's bound.
     """
     t = theorem_d6_terms(c)
     part = lambda *names: min(t[name] for name in names)

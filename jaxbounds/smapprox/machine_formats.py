@@ -1,4 +1,4 @@
-"""Machines from text: JSON, the YAML of turingmachine.io, and strings like "1RB1LC_0LA1RZ"."""
+"""Read Turing machines from JSON, turingmachine.io's YAML, or strings like "1RB1LC_0LA1RZ"."""
 
 import difflib
 import json

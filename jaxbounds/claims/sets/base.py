@@ -64,7 +64,7 @@ def modules(x: Any) -> Any:
 
 
 def agrees(x: Any, value: Any) -> Any:
-    """Whether each nonnegative number in `x` equals `value` up to rounding."""
+    """Tell whether each nonnegative number in `x` equals `value` up to rounding."""
     return (x >= value * LESS) & (x <= value * MORE)
 
 

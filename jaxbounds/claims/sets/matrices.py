@@ -366,7 +366,7 @@ class Symmetric(_OfMatrices):
         return _symmetric((q * values[None, :]) @ q.T)
 
     def project(self, x: Any, size: Size) -> Any:
-        """Return the nearest matrix: project the eigenvalues of the symmetric part."""
+        """Return the set's nearest matrix: project the eigenvalues of the symmetric part of x."""
         bound, x_ = self._bound(size), _symmetric(jnp.asarray(x))
         values = jnp.linalg.eigvalsh(x_)
         kept = values if self.signed else jnp.maximum(values, 0.0)

@@ -191,7 +191,7 @@ class Over(Mapping[str, Any]):
         return {name: found[name] for name in self}
 
     def every(self, size: Size) -> Point | None:
-        """Return all points if there are at most 4096, else None; leaves are (count, *shape)."""
+        """Return all points, as arrays (count, *shape), if there are at most 4096; else None."""
         parts = {name: one.every(size) for name, one in self.items()}
         if any(part is None for part in parts.values()):
             return None

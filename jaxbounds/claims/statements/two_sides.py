@@ -249,7 +249,7 @@ def by_name(hypotheses: Any, known: Collection[str], /) -> Any:
 
 
 LIBRARIES = ("jax", "jaxlib", "numpy", "jaxbounds")
-"""The packages to skip when the library looks for the file in which a user wrote a claim."""
+"""The packages whose files the library skips when it looks for the file with the user's claim."""
 
 
 def _is_of_a_user(side: Any) -> bool:

@@ -58,7 +58,7 @@ A larger `MOST_HEADS` takes more time.
 
 
 def _sign_sum_law(heads: Array) -> tuple[Array, Array]:
-    """Return |sum_h alpha_h| and its probability for each number k <= MOST_HEADS of signs +1."""
+    """Return |sum_h alpha_h| and its probability if k <= MOST_HEADS of the signs alpha_h are +1."""
     k = jnp.arange(MOST_HEADS + 1).astype(float)
     logs = gammaln(heads + 1.0) - gammaln(k + 1.0) - gammaln(jnp.maximum(heads - k, 0.0) + 1.0)
     probability = jnp.where(k <= heads, jnp.exp(logs - heads * jnp.log(2.0)), 0.0)

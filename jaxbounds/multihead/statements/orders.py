@@ -18,7 +18,7 @@ as_it_grows = functools.partial(
     cases=lambda size: {"D": jnp.asarray([1.0 * size["D"]])},
     budget=Budget(samples=1, restarts=0, steps=0, batch=1),
 )
-"""Settings of statements about a rate of growth in D or T, at R = 1."""
+"""Settings of statements about orders of growth in D or T, at token radius R = 1."""
 
 
 def _head_rate(instance: Instance, size: Size) -> Sides:

@@ -111,7 +111,7 @@ def definition_1(
 def enough_for_proposition_7(
     good: GoodInitialisation, level: ArrayLike, radius: ArrayLike, heads: ArrayLike, size: Size
 ) -> dict[str, ArrayLike]:
-    """Check the conditions (98) and 0 < epsilon <= 1."""
+    """Check Proposition 7's conditions: (98) on the number of heads, and 0 < epsilon <= 1."""
     level = jnp.asarray(level)
     least = realizing_heads(good, level, radius, T=size["T"], d=size["d"])
     return {

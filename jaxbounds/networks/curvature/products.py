@@ -92,7 +92,7 @@ def _linearized(slope: Callable, point: Any, *, ruled: bool = True) -> Callable:
 
 
 def slope_product(slope: Callable, point: Any, v: Any, /, *, ruled: bool = True) -> Any:
-    """Return a gradient's derivative at a point along `v`, with less memory than `_linearized`."""
+    """Differentiate a gradient at a point along `v`, with less memory than `_linearized` needs."""
     product = lambda v: jax.jvp(slope, (point,), (v,))[1]
     try:
         if ruled:

@@ -100,14 +100,14 @@ class Counters:
         self._printed[self.name(counter)] = template
 
     def as_printed(self, counter: str, /) -> str | None:
-        """Return the template that prints a counter, or None if it has the default template.
+        """Return the template that prints a LaTeX counter; None means the default template.
 
-        Pass the result to `restore`.
+        The method `restore` takes this template.
         """
         return self._printed.get(self.name(counter))
 
     def restore(self, counter: str, template: str | None, /) -> None:
-        """Set a counter's template back to the template that an earlier call returned."""
+        """Give a counter the template that an earlier call of `as_printed` returned."""
         self._printed.pop(self.name(counter), None)
         if template is not None:
             self.print_as(counter, template)

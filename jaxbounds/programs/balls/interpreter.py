@@ -343,7 +343,7 @@ class Program(NamedTuple):
         seconds: float | None = None,
         rules: dict[str, Any] | None = None,
     ) -> Enclosed:
-        """Enclose the function's value at arguments of the traced shapes; see `enclose`."""
+        """Enclose the traced function's value at arguments of the traced shapes; see `enclose`."""
         run = Interpreter(reading, rules=rules, seconds=seconds)
         with precision(bits):
             outs = list(run.ways(self.closed, *map(enclosed, jax.tree.leaves(arguments))))

@@ -21,7 +21,7 @@ _MOVED = reals("z: N De") | WEIGHTS | {f"d_{name}": one for name, one in WEIGHTS
 
 
 def predict(params: Mapping[str, Array], z: Array, size: Mapping[str, Any]) -> Array:
-    """Return the predictions of a Transformer of these sizes on encoded prompts."""
+    """Return the predictions of a Transformer with H heads and width m on encoded prompts."""
     network = SparseTransformer(heads=size["H"], width=size["m"])
     return cast(Array, network.apply({"params": params}, z))
 

@@ -84,7 +84,7 @@ class Trained(NamedTuple):
 
 
 def draw_data(key: Array, config: SparseMajority, T: int, /) -> Data:
-    """Draw new embeddings, hidden indices and samples."""
+    """Draw the symbols' embeddings, the relevant positions, and training and validation samples."""
     key_task, key_train, key_validation = jax.random.split(key, 3)
     task = draw_task(key_task, config.embedding, T=T, sparsity=config.sparsity)
     bits = draw_bits(key_train, n=config.train, T=T)

@@ -185,7 +185,7 @@ def _frequencies(key: PRNGKeyArray, n: Array, most: int, count: int) -> Array:
 def _log_loss(problem: Task, F: Array) -> Array:
     """Compute -log of the right answer's probability (1 + y F)/2.
 
-    The probability is bounded away from zero.
+    The function first mixes the probability with 0.001, so that the logarithm is finite.
     """
     return -jnp.log(0.001 + 0.999 * (1 + problem.labels * F) / 2)
 

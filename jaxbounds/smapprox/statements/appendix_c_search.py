@@ -83,10 +83,7 @@ def searched(i: Instance) -> Search:
 
 
 def _with(run: Search, **groups: Any) -> Array:
-    """Return the state (C.5) with some coordinate groups changed.
-
-    All other coordinates have their values in (C.5).
-    """
+    """Return the state (C.5) with the coordinate groups in `groups` replaced."""
     h = run.start
     for name, values in groups.items():
         h = h.at[np.array(run.layout.groups[name])].set(values)

@@ -53,7 +53,7 @@ def _machine(number: int, log_T: int) -> tuple[float, int, float, float, tuple[i
 
 
 def _over(k: float, symbols: float, bits: float) -> tuple[float, float]:
-    """Return upper bounds on the norm alpha and the inverse margin 1/gamma of compiled machines."""
+    """Return upper bounds on the parameter norm alpha and on 1/margin of compiled machines."""
     order = k * symbols + bits
     return 60 * (bits + 10) * order, 20 * order * bits
 

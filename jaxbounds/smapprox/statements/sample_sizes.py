@@ -1,4 +1,4 @@
-"""Lemma 2.4, Corollary A.1 and Theorem 3.1: sample sizes, with the hidden constants set to one."""
+"""Sample sizes of Lemma 2.4, Corollary A.1 and Theorem 3.1, with the O(.) constants set to one."""
 
 import functools
 import math
