@@ -56,8 +56,8 @@ class Proof:
             (for an identity, of the larger side).
         reason: the reason why the form is not proved, and the undecided part of the box.
         boxes: the number of boxes that the proof enclosed.
-        faces: the number of boxes on which the margin is monotone in a coordinate. On such a box,
-            the proof encloses only a face.
+        faces: the number of boxes on which the margin is monotone in a coordinate. On a box with a
+            monotone margin, the proof encloses only one face of the box.
         outside: the number of boxes in which no instance meets the hypotheses.
         narrowest: the smallest width among the boxes that the search cut into halves.
         point: the point of the box at which the form is false, or at which float64 contradicts the

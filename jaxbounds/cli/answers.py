@@ -89,7 +89,7 @@ def _collected() -> Iterator[dict[str, Any]]:
 
 
 def answers_schema() -> Schema:
-    """Return the schema of the answers with --json."""
+    """Return the JSON schema of the answers that commands print with --json."""
     return {
         "type": "object",
         "properties": FIELDS,

@@ -71,7 +71,7 @@ failing instances. A larger number finds rounder counterexamples, and takes long
 def _found_counterexample(
     bench: Bench, pool: Pool, column: Column, index: int, referee: Asked
 ) -> tuple[Instance, Size] | None:
-    """Shrink a failing instance of the smallest size with a violation; return it and its size.
+    """Shrink a failing instance of the smallest size with a violation; return it with that size.
 
     If rounding or overflow may explain the violation of the shrunk instance, the function returns
     the worst instance whose violation has no such explanation.
@@ -95,7 +95,7 @@ def _found_counterexample(
 
 
 def _shrunk(bench: Bench, pool: Pool, column: Column, index: int) -> tuple[Instance, Size] | None:
-    """Shrink a failing instance of the smallest size with a violation; return it and its size.
+    """Shrink a failing instance of the smallest size with a violation; return it with that size.
 
     The engine shrinks the worst instance first. If the shrunk instance has small sides, or entries
     with many digits, the engine also shrinks failing instances with larger sides. The engine

@@ -1,11 +1,9 @@
 """Self-bounded weak convexity of any network's logistic loss; Corollary 1 (3) is a special case.
 
-For any twice differentiable f, the Hessian of L = (1/n) sum l(y_i f_i) is
-
-    (1/n) sum [l''_i grad f_i grad f_i^T + l'_i y_i Hess f_i].
-
-The term with l''_i has no negative eigenvalue, and |l'| <= l. Therefore lambda_min(Hess L) >= -c L
-with c = max_i ||Hess f_i||, for any architecture. For the paper's model, the paper proves this
+For any twice differentiable f, the Hessian of L = (1/n) sum l(y_i f_i) has two terms.
+The first term, (1/n) sum l''_i grad f_i grad f_i^T, has no negative eigenvalue. The second term is
+(1/n) sum l'_i y_i Hess f_i, with |l'| <= l. Therefore lambda_min(Hess L) >= -c L with c = max_i
+||Hess f_i||, for any architecture. For the paper's model, the paper proves this
 inequality with c = beta_3 / sqrt(H). The inequality for arbitrary networks is not in the paper.
 """
 

@@ -28,7 +28,7 @@ def rademacher_encodings(key: Array, N: int, de: int, /) -> Float[Array, "N de"]
 
     The encodings satisfy Assumption 3 with high probability only if de is about 16 log N. At the
     paper's own de = int(5 log N), the encodings almost never satisfy Assumption 3. If N is small,
-    two encodings often coincide at this de.
+    two encodings often coincide at de = int(5 log N).
     """
     return jax.random.rademacher(key, (N, de)).astype(jnp.float32) / math.sqrt(de)
 

@@ -171,8 +171,8 @@ def least_radius(
     """Return the least R at which Theorem 4's class contains Lemma 11's network, and its alpha.
 
     Args:
-        n: the number of training prompts, with one labelled position each; the token radius is such
-            that a token exceeds it with probability at most n^-4.
+        n: the number of training prompts, with one labelled position each; a token's norm exceeds
+            the token radius with probability at most n^-4.
         setting: the data model; its q is also the number of heads.
         de: the dimension of an encoding.
         m: the width of the two-layer network in Assumption 2.

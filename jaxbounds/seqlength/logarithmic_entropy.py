@@ -105,8 +105,8 @@ def entropy_D_0_2(
 ) -> LogarithmicEntropy:
     """Return the entropy of {X -> e_j^T X^T softmax(X W_QK^T x_cls)} for ||W_QK||_{2,1} <= B_QK.
 
-    The norm B_QK is over the columns of W_QK. These columns are the rows of the map x -> W_QK^T x
-    (erratum E3). The CLS tokens have l_1 norm at most B_x.
+    The number B_QK bounds the sum of the l_2 norms of W_QK's columns. The columns of W_QK are the
+    rows of the map x -> W_QK^T x (erratum E3). The CLS tokens have l_1 norm at most B_x.
     """
     kappa = float(attention_lipschitz(B_x, B_inf, softmax_constant=softmax_constant)) * B_QK * B_x
     return LogarithmicEntropy(2.0 * kappa**2, kappa, 2.0 * d**2)

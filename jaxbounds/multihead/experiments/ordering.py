@@ -1,4 +1,4 @@
-"""Decide whether a quantity rises or falls with H, using its differences within each trial.
+"""Decide whether a quantity rises or falls with H, from the differences within each trial.
 
 The decision uses the mean change over trials and its 95% Student interval. The mean of a loss is a
 mean of decimal logarithms, hence a geometric mean. The figures show the means that decide the

@@ -106,7 +106,7 @@ def certified_or_loose(key: jax.Array, size: Size, only: int | None = None) -> I
         only: a number from 0 to 4 that selects how the run gets H. The numbers 0 (printed) and 1
             (sharpened) select the constants for training, and 2 (printed) and 3 (sharpened) the
             constants for stability. The number 4 selects an H that is not certified. If `only` is
-            None, the function draws this number at random.
+            None, the function draws a number from 0 to 4 at random.
     """
     data_key, start_key, number_key, kind_key = jax.random.split(key, 4)
     data = _tokens_and_labels(data_key, size)

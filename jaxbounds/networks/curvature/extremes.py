@@ -140,7 +140,7 @@ def extremes_at(
     head: int | Array | None = None,
     finite: bool = True,
 ) -> tuple[Extremes, Float[Array, ""]]:
-    """Return the extremes, and the mean loss at the point; see `Curvature.extremes`.
+    """Return the Hessian's extreme eigenvalues, and the mean loss; see `Curvature.extremes`.
 
     Args:
         point: the loss with its parameters and batches.

@@ -460,8 +460,8 @@ class Curvature:
         """Return the matrix over the ravelled parameters, leaf by leaf in the pytree's order.
 
         The method computes `columns` columns at a time, so the peak of memory is the matrix plus
-        `columns` gradients. The method replaces the matrix by the mean with its transpose, which is
-        symmetric. Leaves that are held fixed have no rows or columns.
+        `columns` gradients. The method returns the mean of the matrix and its transpose, which is
+        symmetric. Parameters that are held fixed have no rows or columns.
 
         Args:
             limit_bytes: the largest number of bytes that the matrix may need.

@@ -74,7 +74,7 @@ class Number(NamedTuple):
         return self.sign * back[self.kind]()
 
     def exact(self, field: Field) -> Exact | None:
-        """Return the number as an element of a field; None if the field cannot hold it."""
+        """Return the number as an element of `field`; None if `field` cannot hold the number."""
         q = field.rational(self.q)
         if self.kind == "rational":
             return q

@@ -23,7 +23,8 @@ from jaxbounds.smapprox.statements.margin_cases import every
 
 EXAMPLES = tuple(make() for make in LIBRARY.values())
 LENGTH = 4
-"""The length, in symbols, of the longest words that are run; a larger number runs more words."""
+"""The length, in symbols, of the longest words on which machines run; a larger length runs longer
+words."""
 by_machine = functools.partial(Statement, kind="construction", host=True, source="Section 4")
 
 
