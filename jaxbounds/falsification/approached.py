@@ -195,8 +195,9 @@ def _along(
     If `is_worst` is false, a way also counts if the ratio of the sides only stays near one.
 
     Returns:
-        The tuple (words, ends): a sentence about the first way that fits (empty if no way fits),
-        and the last instances of the ways on which the ratio ends near one.
+        The tuple (words, ends). The sentence `words` describes the first way that fits (empty if no
+        way fits). The list `ends` has the last instances of the ways on which the ratio ends near
+        one.
     """
     with np.errstate(all="ignore"):
         ways = list(_ways(instance))

@@ -1,7 +1,7 @@
 """The neural tangent kernel, and the best margin in condition P3 between two certified bounds.
 
-The best NTK margin is max_v min_i y_i <grad Phi(X_i), v> over directions v of norm sqrt(2). By
-duality, the best margin equals sqrt(2) min_{q in simplex} ||sum_i q_i y_i grad Phi(X_i)||.
+The best NTK margin is max_v min_i y_i <grad Phi(X_i), v> over directions v of norm sqrt(2).
+Duality gives the value sqrt(2) min_{q in simplex} ||sum_i q_i y_i grad Phi(X_i)||.
 
 Every weight vector q in the simplex gives an upper bound on the best margin. The direction sum_i
 q_i y_i grad Phi(X_i), scaled to norm sqrt(2), gives a lower bound. The best margin lies between the
