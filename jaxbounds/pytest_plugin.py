@@ -182,7 +182,7 @@ class StatementItem(pytest.Item):
         raise NotAsRecorded("\n".join([f"{self.name}: {self.statement.formula}", *lines]))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *given: Any) -> Any:
-        """Return the differing verdicts, with a counterexample and a command that repeats them."""
+        """Return the verdicts that differ from the records, and a command to repeat them."""
         if not isinstance(excinfo.value, NotAsRecorded):
             return super().repr_failure(excinfo, *given)
         own = [] if self.path.is_relative_to(Path(__file__).parent) else ["--import", self.where]

@@ -49,10 +49,10 @@ class Crosscheck:
         id: the id of the statement.
         form: the name of the form; empty if the statement's program failed before any form was
             checked.
-        finding: the result, one of these words. "agrees": float64 and ball arithmetic do not
-            contradict each other. "violated" and "hypothesis missed": ball arithmetic proves that
-            the draw violates the claim or a hypothesis, although float64 accepted it. "error too
-            small": the float difference of the sides is wrong by more than the error that
+        finding: one of six words for the result of the check. "agrees": float64 and ball arithmetic
+            do not contradict each other. "violated" and "hypothesis missed": ball arithmetic proves
+            that the draw violates the claim or a hypothesis, although float64 accepted it. "error
+            too small": the float difference of the sides is wrong by more than the error that
             `evaluate` states. "apart": the sides of an identity certainly differ, by `amount`. "not
             run": the check could not run; see `reason`.
         amount: the size of the contradiction between float64 and ball arithmetic, relative to the

@@ -378,7 +378,7 @@ def confirmed(
 
 
 def _promised_points(statement: Statement, size: Size) -> Iterator[Instance]:
-    """Yield all choices of elements from the sets of `there_is`, if these sets are small."""
+    """Yield all choices of the entries that the claim says exist, if there are few."""
     every = Over(statement.there_is).every(size) if statement.there_is else None
     for row in range(len(jax.tree.leaves(every)[0]) if every else 0):
         yield jax.tree.map(lambda leaf, row=row: np.asarray(leaf)[row], every)
@@ -516,7 +516,7 @@ def _of_machine_integers(
 
 
 def _in_floats(statement: Statement, form: Form, instance: Any, size: Size) -> dict[str, Any]:
-    """Measure the sides' ratio in float64; weaken a result that float64 does not confirm."""
+    """Return a weaker result and its reason if the sides in float64 do not confirm the disproof."""
     program = sides_of(statement, form, size)
     with np.errstate(all="ignore"):
         sides = (program if statement.host else once(program, compiled(program)))(instance)

@@ -210,7 +210,7 @@ def _summarize(
 ) -> None:
     """Print the findings on each paper, the unexpected verdicts and values, and the main errata.
 
-    A verdict or value is unexpected if it differs from the record.
+    A verdict or value is unexpected if it differs from the paper's stored records.
     """
     verdicts, papers = run.verdicts, run.selection.papers
     chosen = {s.id for s in run.selection.statements}

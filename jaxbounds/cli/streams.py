@@ -16,7 +16,7 @@ from jaxbounds.ground.text import printable
 LOST = 3
 """The exit status of a command that did all its work but could not print all of it.
 
-The number is an exit status without a unit; a larger number would have another meaning.
+Users' scripts may test for this number, so a larger number would break these scripts.
 """
 
 

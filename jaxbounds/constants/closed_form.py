@@ -20,7 +20,8 @@ LEAST_DIGITS = 12
 If more digits are required, the search accepts fewer formulas.
 """
 MOST_CHANCE = 1e-6
-"""The largest `ClosedForm.chance` of an accepted formula; a larger value accepts more formulas."""
+"""The largest expected number of chance agreements (`ClosedForm.chance`) of an accepted formula. A
+larger value accepts more formulas."""
 
 
 @dataclass(frozen=True, kw_only=True)

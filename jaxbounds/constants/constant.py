@@ -367,7 +367,7 @@ class _Settling:
         return bool(unsure and top > best.point.ratio * (1 - SAME))
 
     def _starts(self, points: list[Point], top: float, seed: int) -> Iterator[Start]:
-        """Yield starting instances: one of each kind, some at extreme scales, then all others."""
+        """Yield starting instances: one of each kind, some at extreme scales, then the rest."""
         ordered = sorted(points, key=lambda p: -p.ratio)
         known = [p.instance for p in ordered[:2]]
         kinds = further(self.problem, known, self.fresh(), seed=seed)

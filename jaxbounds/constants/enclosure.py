@@ -137,7 +137,7 @@ def _all_met(ways: list[Any]) -> bool:
 
 
 def at_values(point: Point, values: list[arb], /) -> Instance:
-    """Return a point's instance with other values (balls) of its free coordinates."""
+    """Return a point's instance with balls (intervals) as the values of its free coordinates."""
     moved = point.ties.expand(reals((len(values),), values)) if values else flat(point.instance)
     return unflat(point.instance, moved)
 

@@ -83,8 +83,8 @@ LARGEST = 1e300
 If this size is larger, the search blames the range of float64 for fewer rises of lhs/rhs.
 """
 ROUGHLY = 1e-2
-"""A climb (ascent of the ratio lhs/rhs) counts as having reached a limit if the climb ends within
-this relative distance.
+"""A climb (ascent of the ratio lhs/rhs) counts as having reached a limit if its last ratio is
+within this relative distance of the limit.
 
 If this distance is larger, more climbs count as having reached a limit.
 """

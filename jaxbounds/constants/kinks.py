@@ -1,7 +1,7 @@
 """Find optima at kinks, the points at which smooth pieces of the ratio lhs/rhs meet.
 
 Near a kink the ratio lhs/rhs is the minimum of several smooth functions (pieces). Linear programs
-find the smooth functions that meet at a kink. The search knows each smooth piece from a point at
+find the smooth functions that meet at a kink. For each smooth piece, the search stores a point at
 which the ratio lhs/rhs equals the piece. Newton's method, in ball arithmetic with slopes in
 float64, finds the point at which the smooth functions are equal. Each further step of Newton's
 method gives more digits of the kink.

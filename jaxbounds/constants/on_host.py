@@ -32,8 +32,8 @@ and from AGREEING starts of any kind, must reach the largest ratio. If LEAST, DR
 larger, fewer constants count as settled.
 """
 SHARE, CLIMBS = 1 / 12, 0.75
-"""Shares of the search's time: SHARE for an ascent of lhs/rhs from one start, CLIMBS for the
-ascents from all starts.
+"""SHARE is the part of the search's time that one ascent of lhs/rhs may take, and CLIMBS is the
+part for all ascents.
 
 The search for objections (reasons why another instance may have a larger ratio lhs/rhs) gets the
 time that the ascents leave. If SHARE and CLIMBS are larger, the search for objections has less

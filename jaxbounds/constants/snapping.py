@@ -63,7 +63,7 @@ class Ties(NamedTuple):
     basis: Basis
 
     def expand(self, values: Any) -> Any:
-        """Return all entries x, of shape (n,), from the values of the free coordinates."""
+        """Return all entries of the instance, shape (n,), from its free coordinates."""
         return self.basis.expand(self.signs * values[self.labels])
 
 

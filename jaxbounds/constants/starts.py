@@ -34,8 +34,8 @@ A kind without an entry here has one starting instance besides its best instance
 larger, the search begins more climbs from each kind of instance.
 """
 SHRUNK = tuple(range(2, 310, 4))
-"""The exponents k of the factors 10^-k by which `within_floats` multiplies a random instance with
-overflowing sides."""
+"""The exponents k of the factors 10^-k by which the search shrinks a random instance whose sides
+overflow."""
 Make = Callable[[Instance, np.random.Generator], Instance]
 
 

@@ -185,7 +185,7 @@ def refuse_other_kinds(statement: Statement, form: Form, drawn: Any, size: Any, 
 
 
 def fitted(statement: Statement, form: Form, instance: Instance, size: Size, /) -> Any:
-    """Cast an instance to the types that the samplers draw at its size, if the shapes agree.
+    """Cast an instance to the number types that the samplers draw, if the array shapes agree.
 
     Raises:
         Refused: if `refuse_other_shapes` refuses the instance, or a number does not fit the
@@ -343,8 +343,8 @@ class Bench:
         Args:
             batch: instances of one size, stacked.
             size: the size of the instances (the numbers that give their shapes).
-            at: the index of the size, and the source of the instances.
-            total: the number of all instances from the source; the batch may hold only some of
+            at: the index of the size, and the source of the instances, such as a sampler's name.
+            total: the number of all instances from this source; the batch may hold only a part of
                 these instances.
         """
         statement, own = self.statement, range(at.start, at.start + length(batch))

@@ -172,7 +172,7 @@ def _judgement(
 ) -> tuple[tuple[str, float], ...] | None:
     """Return the status and ratio of each claim version and of each counterexample.
 
-    The result is None if an evaluation failed.
+    The result is None if a measurement of the statement failed.
     """
     if any(part is None for part in parts):
         return None
@@ -216,7 +216,7 @@ def is_bound_to(
 def _notices(
     statement: Statement, function: Judged, wrong: Callable[[Any], Any], budget: Budget
 ) -> bool:
-    """Return whether one mistake changes a decision or a ratio on a few random draws."""
+    """Return whether a function's fault changes a decision or ratio on a few draws."""
 
     def found() -> tuple:
         with float64_on_cpu():

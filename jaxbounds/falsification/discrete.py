@@ -78,7 +78,7 @@ def _flat(leaf: Leaf) -> Leaf:
 
 
 def _places(leaf: Leaf, rng: Rng, count: int = 1) -> tuple[np.ndarray, ...]:
-    """Draw random indices of entries for each chain (run of the search)."""
+    """Draw `count` random indices into an array's entries for each chain (run of the search)."""
     entries = max(math.prod(leaf.shape[1:]), 1)
     return tuple(rng.integers(entries, size=(count, len(leaf))))
 

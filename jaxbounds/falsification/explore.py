@@ -65,8 +65,8 @@ from jaxbounds.falsification.search import (
 from jaxbounds.programs.interpreted import NotInterpreted, once
 
 ASKED_FROM = 10**6
-"""If the squared product of a size's numbers is at least this large, `_most` traces the sampler to
-find the bytes of a draw. If the value is larger, the engine traces the samplers of fewer
+"""If the squared product of a size's numbers is at least ASKED_FROM, the engine traces the sampler
+to find the bytes of a draw. If ASKED_FROM is larger, the engine traces the samplers of fewer
 statements.
 """
 NO_ROOM = "room in memory"
@@ -387,10 +387,10 @@ def search(bench: Bench, pool: Pool, budget: Budget, seed: int, /) -> Searched:
 
 
 def _points_tried(bench: Bench, size: Size) -> int | None:
-    """Return how many values of the `there_is` entries a measurement tries.
+    """Return how many choices of the entries that a claim says exist a measurement tries.
 
-    The claim says that the entries of `there_is` exist. The result is 1 for a claim without
-    `there_is`. The result is None if a search looks for the entries.
+    The result is 1 for a claim without `there_is`. The result is None if a search looks for the
+    entries.
     """
     return 1 if bench.statement.there_is is None else bench.promises(size).points
 

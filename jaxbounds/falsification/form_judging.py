@@ -143,7 +143,7 @@ class FormJudge:
         return decision, ratio
 
     def _measured(self) -> Decision:
-        """Decide from the measurements, after a check of overflows and of tiny violations."""
+        """Decide the form (claim version), after checks of overflows and rounding."""
         bench, pool, form = self.bench, self.pool, self.form
         if self.by_instance:
             self.column, self.beyond = beyond_floats(bench, pool, self.column, form, self.referee)

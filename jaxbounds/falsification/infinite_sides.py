@@ -39,7 +39,7 @@ _WITHIN_RANGE = Runner(_within_range)
 def _programs(
     bench: Bench, pool: Pool, column: Column, rows: np.ndarray
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield the claim's program for each batch of some instances, and the batch.
+    """Yield pairs of the claim's program and a batch of the instances with the indices `rows`.
 
     Raises:
         NotInterpreted: if NumPy cannot run the program.

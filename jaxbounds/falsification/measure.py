@@ -115,8 +115,8 @@ def ranked(m: "Measured", bound: bool, /) -> Any:
 
 
 Compared = tuple[Any, Any, Any, Any, Any, Any]
-"""The tuple (value, low, high, hidden, lhs, rhs); `hidden` is whether the error exceeds both
-sides."""
+"""The tuple (value, low, high, informative, lhs, rhs), as in `Measured`. The flag `informative`
+says whether the stated error is small enough to decide the claim."""
 
 
 def _inequality(
@@ -158,7 +158,7 @@ _COMPARE: dict[str, Callable[..., Compared]] = {
 
 
 def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, float]:
-    """Return the ratio (or relative difference) of two sides, and its least value given `error`."""
+    """Return two sides' ratio (or relative difference), and the least that `error` allows."""
     lhs, rhs = np.broadcast_arrays(lhs, rhs)
     refuse_other_sides(relation, lhs, rhs)
     if relation == "=" and lhs.size > 1:  # compare entry by entry, as ball arithmetic does
@@ -172,13 +172,12 @@ def compared(relation: str, lhs: Any, rhs: Any, error: Any, /) -> tuple[float, f
 def measured(
     statement: Statement, reading: Reading, instance: Instance, xp: Xp = np, /, *, axes: int = 0
 ) -> Measured:
-    """Compare the sides of each form in a reading, or in many readings stacked along leading axes.
+    """Compare the sides of each form (claim version), on one instance or on stacked instances.
 
-    A form is one version of the claim. A reading holds an instance's evaluated sides and
-    hypotheses.
+    A reading holds an instance's evaluated sides and hypotheses.
 
     Args:
-        statement: the statement to which the reading belongs.
+        statement: the statement whose sides the reading holds.
         reading: the evaluated sides and hypotheses of the instance.
         instance: the instance; it counts only if all its floats are finite.
         xp: the array module (NumPy or `jax.numpy`) of all arguments.

@@ -47,7 +47,7 @@ def _pass(*given: Any, **named: Any) -> Any:
 
 
 def _passing(function: Function, relay: Callable) -> types.CodeType:
-    """Return code that a function can hold, and that passes all arguments to `relay`."""
+    """Return a code object for `function` that passes all arguments of a call to `relay`."""
     own, code = function.__code__, _pass.__code__
     return code.replace(
         co_consts=tuple(relay if one == "relay" else one for one in code.co_consts),

@@ -36,8 +36,8 @@ many instances, further instances get only `FEW` rounds. A larger value spends m
 that stay undecided.
 """
 FEW = 6
-"""If the searches for `OPEN` instances found no witness (entries that satisfy the claim), each
-further instance gets this number of rounds. A larger number takes longer."""
+"""If the searches for `OPEN` instances found no witness (entries that satisfy the claim), the
+search runs this many rounds for each further instance. A larger number takes longer."""
 
 
 class Reads(Protocol):
@@ -264,7 +264,7 @@ class Promises:
 
 
 def witness_at(statement: Statement, instance: Instance, size: Size, /) -> dict[str, Any]:
-    """Return the entries of `there_is` that a statement's `witness` gives for one instance.
+    """Return the values that a `witness` gives to the entries that the claim says exist.
 
     Raises:
         Refused: if the witness gives an entry that `there_is` does not name, or an entry of another

@@ -22,7 +22,7 @@ BASES = 2
 
 
 def _beyond(values: np.ndarray) -> tuple[float, ...]:
-    """Return a coordinate's extremes, and points a little beyond both extremes."""
+    """Return a coordinate's least and largest value in a batch, and some points beyond."""
     in_order = np.sort(values)
     last = min(len(values) - 1, 3)
     low, high = in_order[0], in_order[-1]

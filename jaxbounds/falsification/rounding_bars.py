@@ -33,8 +33,9 @@ larger changes of a formula.
 """
 LONGEST, MOST = 100_000, 2**22
 """NumPy runs a program step by step only up to two limits: LONGEST, the executed equations, and
-MOST, the numbers in an array. A program above a limit runs on slightly perturbed instances instead.
-If a limit is larger, a single run may take minutes."""
+MOST, the numbers in an array. A program that exceeds LONGEST or MOST instead runs as a whole, on
+slightly perturbed instances. If LONGEST or MOST is larger, one step-by-step run may take
+minutes."""
 HIDDEN = 1e300
 """The size of terms that the library assumes for a recorded value if a run gave NaN. This size
 makes the value's error bar so wide that every change lies within the bar. A smaller size would
@@ -46,10 +47,10 @@ Iterative solvers in such a program stop at a relative error of about 1e-9, at a
 each processor. A larger error bar hides larger changes of a formula's value.
 """
 WORST, RESIDUAL = 1e6, 1e-12
-"""WORST is the largest ratio that the library assumes between the terms of a program on the host
-(outside JAX) and its sides. RESIDUAL is an absolute change of a side that always counts as
-rounding, because the terms of a side may cancel. Larger numbers mistake more jumps of a program for
-rounding.
+"""WORST is the largest assumed ratio between the terms of a side and the side itself, for programs
+on the host (outside JAX). RESIDUAL is an absolute change of a side that always counts as rounding,
+because the terms of a side may cancel. If WORST or RESIDUAL is larger, the library mistakes more
+jumps of a program for rounding.
 """
 _MODES = (0x400, 0x800, 0xC00)
 """Modes of C's `fesetround` on x86: round down, up, towards zero."""

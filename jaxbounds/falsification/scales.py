@@ -56,9 +56,9 @@ other roundings. A larger number catches more violations that are only rounding:
 a branch at random, the runs miss one violation in 2^SHAKES.
 """
 NEARBY = 1e-6
-"""If the sides of a bound differ by more than this share of the instance's largest entry (at least
-1), the difference is more than rounding. The engine applies this threshold only to bounds with a
-positive right side. A larger share makes the engine check more instances.
+"""If the sides of a bound differ by more than this multiple of 1 + the instance's largest entry,
+the difference is more than rounding. The engine applies this threshold only to bounds with a
+positive right side. A larger multiple makes the engine measure more violations again.
 """
 
 
@@ -138,7 +138,7 @@ def _traced(bench: Bench, size: Size, batch: Instance) -> tuple[Any, Any]:
 
 
 def parts_of(bench: Bench, batch: Instance) -> Iterator[tuple[Instance, int]]:
-    """Yield the instances in parts padded to equal length, with the number of real instances."""
+    """Yield padded parts of equal length, each with its number of unpadded instances."""
     total = length(batch)
     for start in range(0, total, bench.batch):
         index = np.minimum(np.arange(start, start + bench.batch), total - 1)
@@ -309,7 +309,7 @@ def _entries(bench: Bench, batch: Instance, size: Size, form: int, m: Measured) 
 def _looked_at(
     bench: Bench, batch: Instance, size: Size, form: int, m: Measured, large: bool = False
 ) -> tuple[Measured, np.ndarray]:
-    """Measure one form (claim version) at one size; return the measurements and the terms' size.
+    """Return the measurements of one form (claim version) at one size, and the size of the terms.
 
     The function measures doubtful violations relative to the terms of the sides. If `large` is
     true, the function measures all violations relative to the terms.

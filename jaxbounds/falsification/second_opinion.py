@@ -364,7 +364,7 @@ def _by_itself(bench: Bench, index: int, instance: Instance, size: Size, value: 
 
 
 def _projected_nearby(statement: Statement, instance: Instance, size: Size) -> Instance | None:
-    """Return the projected instance if it differs only by rounding, else None."""
+    """Return the result of `project` if it is the instance up to rounding, else None."""
     if statement.project is None:
         return None
     project: Any = statement.project

@@ -17,8 +17,8 @@ from jaxbounds.falsification.moves import Leaf, Rng, entry_copied, is_float, row
 BATCHES = 2
 """Number of batches of special points at each size; more batches find rarer combinations."""
 LARGE = 2**22
-"""A batch of special points takes at most this many bytes. A larger number makes special points of
-larger instances too."""
+"""A batch of special points takes at most this many bytes. A larger number lets the engine make
+special points of larger instances."""
 SAME = 0.5
 """Share of the special points in which all leaves get the same kind of change. A larger share
 leaves fewer special points whose leaves get different changes."""

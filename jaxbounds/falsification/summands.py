@@ -31,8 +31,9 @@ from jaxbounds.programs.primitives import is_exact
 from jaxbounds.programs.traces import equations
 
 MOVED = 2.0**-30
-"""Relative amount by which the runs that measure the sizes of terms perturb each number. A larger
-perturbation adds second-order effects; rounding errors hide the effect of a smaller perturbation.
+"""Relative amount by which some runs perturb each number, to measure the sizes of terms (summands).
+A larger perturbation adds second-order effects; rounding errors hide the effect of a smaller
+perturbation.
 """
 SHAKEN = 2.0**-50
 """Relative amount by which a run perturbs each number to imitate other roundings: eight units in

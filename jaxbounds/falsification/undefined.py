@@ -122,10 +122,9 @@ def where_undefined(statement: Statement, pool: Pool, column: Column, /) -> str:
     """Return the verdict's reason: the instances with NaN sides, and a way to exclude them.
 
     Args:
-        statement: a statement of a claim that a single instance can violate, so not about rates or
-            limits.
+        statement: the statement whose sides may be NaN.
         pool: all instances measured so far.
-        column: the measurements of one form (version of the claim) on the pool.
+        column: the measurements of one form (version of the claim) on all instances of `pool`.
 
     Returns:
         A reason; empty if no side is NaN, if the statement is about a rate or limit, or if no float

@@ -352,7 +352,7 @@ class _Maker:
         return (which, first, second) if named == "_where" else None
 
     def step(self, atom: Any) -> tuple[Any, Any, Any] | None:
-        """Return the power before a step, its factor, and the exponent's bits that are left."""
+        """Return a squaring step's inputs: the power so far, the factor, the exponent left."""
         if (chosen := self.chosen(atom)) is None:
             return None
         which, times, before = chosen
@@ -374,7 +374,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _power_ending(atom: Any, maker: _Maker) -> tuple[IntegerPower, list[Any]] | None:
-    """Return the power whose last step makes an atom, and the atoms of the earlier steps."""
+    """Return the integer power that a variable holds, and the powers after earlier steps."""
     steps, before = list[tuple[Any, Any]](), list[Any]()
     while (step := maker.step(atom)) is not None:
         atom = step[0]

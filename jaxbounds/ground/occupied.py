@@ -98,7 +98,7 @@ def _locked(path: Path, settings: str) -> Held | str:
 
 
 def siblings(out: Path, /) -> Iterator[Path]:
-    """Yield a folder, and then folders beside it; a run tries these if the folder is occupied."""
+    """Yield a folder, then folders beside it, for a run that finds the earlier folders occupied."""
     yield out
     for number in range(2, 10**6):
         yield out.with_name(f"{out.name}-{number}")

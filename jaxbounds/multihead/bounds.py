@@ -151,7 +151,7 @@ def mixed_hessian_sharp(radius: ArrayLike, /, *, T: int) -> ArrayLike:
 
 
 def hessian_sharp(radius: ArrayLike, scores: ArrayLike, /, *, T: int) -> ArrayLike:
-    """Return S5's bound on ||Hess Phi||, from bounds on its blocks in (W, W) and (U, W)."""
+    """Return sharpening S5's bound on ||Hess Phi||, from bounds on the (W, W) and (U, W) blocks."""
     return two_block_norm(inner_hessian_sharp(radius, scores), mixed_hessian_sharp(radius, T=T))
 
 

@@ -31,7 +31,8 @@ from jaxbounds.multihead.certificate import GoodInitialisation, realized_distanc
 from jaxbounds.multihead.descent import STABILITY, TRAINING, Setting
 
 HEADS, ALPHA = 13.0, 42.0
-"""Theorem 1's constants, which bound (9 D + 3 s + 1) / (s D) and 3 (9 D + 3 s + 2) / (s D)."""
+"""Theorem 1's constants, with s = ||theta||_{2,infinity}. HEADS bounds (9 D + 3 s + 1) / (s D), and
+ALPHA bounds 3 (9 D + 3 s + 2) / (s D)."""
 GOOD_HEADS, GOOD_ALPHA = 16.0, 51.0
 """Corollary 2's constants, which bound (12 g_0 + 3 B_2 + 1) / (B_2 g_0) and 3 (12 g_0 + 3 B_2 + 2)
 / g_0.
@@ -56,7 +57,7 @@ def theorem1_root_heads(s: Setting, /, *, stability: bool = False) -> ArrayLike:
 
 
 def theorem1_rho(s: Setting, /) -> ArrayLike:
-    """Return 448.6 (d T)^{3/2} R^13 ||theta||_{2,infinity}^2 D^2 >= rho for the sqrt(H) of (3)."""
+    """Return 448.6 (d T)^{3/2} R^13 ||theta||_{2,infinity}^2 D^2, a bound on rho under (3)."""
     leading = _smoothness(ALPHA, HEADS * TRAINING, s.radius, s.T, s.d)
     return leading * s.size**2 * s.distance**2
 

@@ -78,10 +78,10 @@ def tied_risk(
 
 
 def per_head(slope: Params, copies: Float[Array, " G"], /) -> Params:
-    """Return the gradient that a single head receives, from the gradient in the groups' parameters.
+    """Return a head's gradient: its group's gradient divided by the number of heads in the group.
 
-    This function computes the gradient in closed form. No statement uses this function; statements
-    differentiate `tied_risk` with respect to its argument `single`.
+    No statement uses this function; statements differentiate `tied_risk` with respect to its
+    argument `single`.
     """
     return jax.tree.map(lambda g: g / copies.reshape(-1, *[1] * (g.ndim - 1)), slope)
 

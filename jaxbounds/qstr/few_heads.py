@@ -28,7 +28,7 @@ from jaxbounds.qstr.transformer import attention
 def least_direction(
     omega: Float[Array, "N de"], q: int, /
 ) -> tuple[Float[Array, "de"], Float[Array, ""]]:
-    """Return the shortest v with <v, w_j> = 1 for j < q, and its margin.
+    """Return the shortest v with <v, w_j> = 1 for the first q encodings w_j, and the margin of v.
 
     The margin is 1 - max_{j >= q} <v, w_j>. If the margin is positive, v separates the first q
     encodings from the others. If the margin is not positive,

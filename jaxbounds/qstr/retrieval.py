@@ -90,7 +90,7 @@ def transformer_parameters(
 
 
 def _attend(omega: Float[Array, "N de"], sharpness: ArrayLike) -> Float[Array, "N N"]:
-    """Return the attention weights of N queries w_1, .., w_N; each position uses q of them."""
+    """Return N queries' attention weights; each position uses q of these queries."""
     return jax.nn.softmax(sharpness * (omega @ omega.T), axis=-1)
 
 

@@ -14,12 +14,12 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.report.describe import describe_erratum
 
 NAMED = 3
-"""The largest number of codes that one line names. A line with more codes may exceed the screen's
-width."""
+"""The largest number of codes (short names such as S6) that one line names. If this number is
+larger, a line may exceed the screen's width."""
 
 
 def explained(paper: Paper, /) -> dict[str, str]:
-    """Return a dictionary from each code of a paper, errata included, to its explanation."""
+    """Return a dictionary from each short name of a paper (such as S6 or E5) to its explanation."""
     errata = {e.id: f"Erratum ({e.kind}) at {e.where}." for e in paper.errata}
     return {**paper.codes, **errata}
 

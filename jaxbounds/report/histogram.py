@@ -137,7 +137,7 @@ def _ticks(ax: Axis, place: Callable[[float], float]) -> Iterable[Html]:
 
 
 def words(verdict: Verdict, draws: int, /) -> str:
-    """Return a sentence that describes the distribution of the ratios."""
+    """Return a sentence with the median, 95% quantile and largest of the drawn ratios."""
     q = verdict.quantiles
     if not q:
         return "No finite ratio was drawn."

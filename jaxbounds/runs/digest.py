@@ -1,4 +1,4 @@
-"""Compute the digest of the library's source, and find its cache, without importing JAX."""
+"""Compute the digest of the library's source, and find the cache folder, without importing JAX."""
 
 import hashlib
 import os

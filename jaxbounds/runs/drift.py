@@ -16,9 +16,9 @@ from jaxbounds.claims.statements import Paper
 from jaxbounds.falsification import Verdict
 
 SEARCHED, EXACT = 0.03, 1e-6
-"""Relative amounts by which a ratio may differ from its record. SEARCHED applies to a ratio that a
-search found, and EXACT applies to a ratio of random instances alone. A larger amount overlooks more
-changes."""
+"""Relative amounts by which a measured ratio lhs/rhs may differ from the ratio in the records.
+SEARCHED applies to a ratio that a search found, and EXACT applies to a ratio of random instances
+alone. A larger amount hides larger changes of a ratio."""
 Ratios = Mapping[str, float]
 """A dictionary of the ratios lhs/rhs of one form (one version of a claim). The keys of the
 dictionary are "worst" (the largest ratio), "drawn" (the mean over random instances), and the sizes

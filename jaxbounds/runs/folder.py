@@ -158,7 +158,7 @@ def _kept(value: Any, records: Mapping[str, Depends]) -> Kept:
 
 
 def _journal_in(file: Path) -> tuple[Any, list[Kept], list[str]]:
-    """Return a journal's settings, the verdicts in its lines, and a sentence on each damaged line.
+    """Return a run journal's settings, its verdicts, and a sentence on each damaged line.
 
     Raises:
         Damaged: if the file is not a journal of a run.

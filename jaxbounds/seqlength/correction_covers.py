@@ -19,9 +19,8 @@ The code has one letter for each correction. The letter names a row, a point, a 
 level. A row that the algorithm corrects has r_j B_x >= epsilon_j. Hence B / r_j < q x^2 for a
 corrected row j, and the row's level l_j is at most ceil(log_q(q x^2)). The letters of the code
 determine the matrix V at which the algorithm stops, and this V is in the class. The cover is
-therefore internal and strict, and
-
-    ln N <= floor(q x^2) ln(2 k N (ceil(log_q(q x^2)) + 1) + 1).
+therefore internal (a subset of the class) and strict (its errors are below epsilon). The log size
+of the cover is at most floor(q x^2) ln(2 k N (ceil(log_q(q x^2)) + 1) + 1).
 """
 
 import math

@@ -59,7 +59,7 @@ class Folded(NamedTuple):
         network: the network, or None if the model does not fit.
         reasons: every reason why the model does not fit.
         unseen: the parts (for example residual connections) that the model may have. Neither the
-            parameters nor the given outputs show whether it has them.
+            parameters nor the given outputs show whether the model has these parts.
     """
 
     network: AttentionNetwork | None

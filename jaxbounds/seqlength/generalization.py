@@ -40,9 +40,10 @@ def generalization_gap(
     """Bound |L_D - L_S| for all hypotheses at once, with probability 1 - delta.
 
     L_D is the expected loss and L_S the mean loss on the sample. The bound on the generalization
-    gap is 2 `lipschitz` Rad plus the tail. The hypotheses of the class have scalar outputs. The
-    loss has values in [-c, c] and is `lipschitz`-Lipschitz in the output. The option `sharp=False`
-    uses the printed tail. All constants are explicit; no O(.) hides any of them.
+    gap is 2 `lipschitz` Rad plus a term for delta, `deviation`. The hypotheses of the class have
+    scalar outputs. The loss has values in [-c, c] and is `lipschitz`-Lipschitz in the output. The
+    option `sharp=False` uses the term for delta that the paper prints. All constants are explicit;
+    no O(.) hides any of them.
 
     Raises:
         Refused: if m < 1 or delta is outside (0, 1).

@@ -63,7 +63,7 @@ def block_perturbation(
 
 
 class SpectralNorms(NamedTuple):
-    """B_c2, B_v2 and B_QK2: the larger of each matrix's and its copy's spectral norms."""
+    """B_c2, B_v2 and B_QK2: the larger spectral norm of a matrix and its perturbed copy."""
 
     c: Scalar
     v: Scalar
@@ -138,7 +138,7 @@ def chain_perturbation(
     L_sigma: float,
     radius: ArrayLike | None = None,
 ) -> ChainPerturbation:
-    """Measure |g_scalar(X; W, w) - g_scalar(X; What, what)|. Bound it by Lemmas E.2 and E.3.
+    """Measure |g_scalar(X; W, w) - g_scalar(X; What, what)|, and its bounds by Lemmas E.2 and E.3.
 
     The bounds apply Lemma E.2 once for each layer. Each spectral norm is the largest over all
     layers of both networks, as in Theorem 4.2. The function measures the errors of the covers on

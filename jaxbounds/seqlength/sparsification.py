@@ -33,7 +33,7 @@ class Sparsification(NamedTuple):
 
 
 def shrinkage(k: int, /) -> float:
-    """Compute 1 / (1 + k^(-1/2)), the scale at which the error bound does not depend on ||f||."""
+    """Compute 1 / (1 + k^(-1/2)), the `scale` for which ||f|| drops out of the error bound."""
     return 1.0 / (1.0 + k**-0.5)
 
 

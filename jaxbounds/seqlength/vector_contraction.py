@@ -10,26 +10,25 @@ proof with an explicit constant has three steps. The number R is the largest Rad
 of any scalar class F_s on any m points. All values of the functions f_s lie in [-B, B].
 
 1. If n points are shattered with margin g > R, then n <= 4 m R^2 / g^2. Proof: if more than m
-  points were shattered with margin g, then R >= g. Repeat each point q times or q + 1 times, where
-  q = floor(m / n) >= m / (2n). The random signs of the copies of one point have a sum S with
-  E|S| >= sqrt(q / 2) (Szarek). It
-   follows that m R >= n g sqrt(q / 2) >= (g / 2) sqrt(m n).
+   points were shattered with margin g, then R >= g. Repeat each point q times or q + 1 times, where
+   q = floor(m / n) >= m / (2n). The random signs of the copies of one point have a sum S with E|S|
+   >= sqrt(q / 2) (Szarek). It follows that m R >= n g sqrt(q / 2) >= (g / 2) sqrt(m n).
 2. Let M be a 2-separated set of functions from n points to b integer levels: any two functions of M
-  differ by at least 2 at some point. Let M shatter at most d
-   points, with values at least 1 above or below integer levels. Then |M| < 2 (n (b-1)(b-2))^r for
-   the least r with 2^r > y = sum_{i=1}^d C(n,i) (b-2)^i (Alon et al., 1997). The proof divides p n
-   (b-1)(b-2) functions of M into pairs. In some p of these pairs, the two functions have the same
-   two values u and v >= u + 2 at the same point x. In these pairs, p functions have the value u at
-   x, and p functions have the value v. On the other n-1 points, each of these two sets is
-   2-separated. If both halves (the functions with u, the functions with v) shatter a set of other
-   points, all functions shatter this set together with x. Each step therefore doubles the number of
-   shattered pairs (A, z) of points A and levels z. Each pair of functions shatters at least one
-   pair (A, z), and at most y pairs (A, z) exist.
+   differ by at least 2 at some point. Let M shatter at most d points, with values at least 1 above
+   or below integer levels. Then |M| < 2 (n (b-1)(b-2))^r for the least r with 2^r > y = sum_{i=1}^d
+   C(n,i) (b-2)^i (Alon et al., 1997). For any integer p, the proof divides p n (b-1)(b-2) functions
+   of M into pairs. At least p of these pairs have the same two values u and v >= u + 2 at the same
+   point x. In these pairs, p functions have the value u at x, and p functions have the value v. On
+   the other n-1 points, the p functions with the value u are 2-separated, and so are the p
+   functions with v. If both halves (the functions with u, the functions with v) shatter a set of
+   other points, all functions shatter this set together with x. The step from p to p n (b-1)(b-2)
+   functions therefore doubles the number of shattered pairs (A, z) of points A and levels z. Each
+   pair of functions shatters at least one pair (A, z), and at most y pairs (A, z) exist.
 3. Rounding values down to multiples of epsilon / 2 turns epsilon-separated functions into
-   2-separated functions. Values become b = floor(4B / epsilon) + 1 levels. A threshold between two
-   values is then at least epsilon / 4 from the values. The loss is 2-Lipschitz in l_infinity, so
-   covers of the K classes at epsilon / 2 give a cover of the loss at epsilon. Dudley's integral of
-   the log sizes of these covers gives the bound.
+   2-separated functions. The values become b levels, with b = floor(4B / epsilon) + 1. A threshold
+   between two values is then at least epsilon / 4 from the values. The loss is 2-Lipschitz in
+   l_infinity, so covers of the K classes at epsilon / 2 give a cover of the loss at epsilon.
+   Dudley's integral of the log sizes of these covers bounds the Rademacher complexity of the loss.
 """
 
 import math

@@ -139,10 +139,10 @@ def from_description(
     the state, and accepts otherwise. Without "reject", the states with the names reject, no and
     error reject.
 
-    The function refuses a next state that has no transitions of its own, as a probable typing
-    error, unless one of three conditions holds. The next state has an entry in the table (empty for
-    a terminal state), is listed under "accept" or "reject", or has a terminal state's common name.
-    The common names of terminal states are accept, yes, halt, done, reject, no and error.
+    The function refuses an unknown next state, as a probable typing error. A next state is known if
+    the table has an entry for the state (empty for a terminal state). A next state is also known if
+    it is listed under "accept" or "reject", or has a common name of terminal states. The common
+    names of terminal states are accept, yes, halt, done, reject, no and error.
 
     Args:
         data: the machine's description, as a parsed YAML or JSON object.

@@ -124,9 +124,10 @@ def read(
 
 
 def blocks(structure: Structure, params: Any, /) -> list[tuple[Any, Any]]:
-    """Return each layer's blocks of the dense weights.
+    """Return, for each layer, the block of weights W and the block of biases b that the layer uses.
 
-    W has the axes (computed, sources), and b has the axes (computed, 1).
+    W has a row for each coordinate that the layer computes, and a column for each coordinate that
+    it reads. b has the shape (rows, 1).
     """
     groups = structure.layout.groups
     places = lambda names: np.array([i for name in names for i in groups[name]], int)

@@ -113,7 +113,7 @@ class Form(metaclass=Careful):
     filled: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse a field of another type, and a refused counterexample."""
+        """Refuse a field of a wrong type, and a counterexample whose declaration was refused."""
         if isinstance(self.counterexample, Counterexample) and self.counterexample.refused:
             raise Refused(f"form {self.name!r}: {self.counterexample.refused}")
         refuse_other_types(self, f"form {self.name!r}")

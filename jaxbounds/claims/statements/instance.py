@@ -56,6 +56,6 @@ Hypotheses = Callable[[Instance, Size], Mapping[str, ArrayLike]]
 
 
 def stacked(instances: Iterable[Instance], /) -> dict[str, Any]:
-    """Stack single instances along a new leading axis of each array, as `cases` returns them."""
+    """Stack single instances along a new leading axis; functions `cases` return such stacks."""
     rows = [jax.tree.map(np.asarray, dict(instance)) for instance in instances]
     return jax.tree.map(lambda *leaves: np.stack(leaves), *rows)

@@ -343,10 +343,9 @@ class Statement(metaclass=Careful):
 
 
 def _blank_forms(given: Any) -> tuple[Form, ...]:
-    """Return forms (versions of the claim) with the names of a refused statement's forms.
+    """Return forms (versions of the claim) that have only the names of a refused statement's forms.
 
-    The returned forms have a name only. The verdict on each form says that the run did not judge
-    it.
+    The verdict on each returned form says that the run did not judge it.
     """
     forms = [f for f in given if isinstance(f, Form)] if isinstance(given, tuple | list) else []
     named = {f.file_name: Form(name=f.name) for f in forms if re.match(NAMED, f.name)}

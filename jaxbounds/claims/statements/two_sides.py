@@ -258,7 +258,7 @@ def _is_of_a_user(side: Any) -> bool:
 
 
 def _value(side: Side, entries: Mapping[str, Any]) -> Any:
-    """Return the value of a side; an argument that is neither entry nor size keeps its default."""
+    """Return the value of one side of a claim; arguments without an entry keep defaults."""
     if not callable(side):
         return float(side)
     of = parameters(side)

@@ -1,8 +1,8 @@
 """Put lanes (runs) into groups of a fixed size; a device runs one group's program at a time.
 
-The program does not depend on the numbers of groups, shares or processes. The numbers of groups,
-shares and processes decide only which process calls the program for which lanes (runs). Each device
-runs the program independently of the other devices. One compilation serves all devices.
+The program does not depend on the numbers of groups, processes, or shares (parts of the lanes). The
+numbers of groups, processes and shares decide only which process computes which lanes (runs). Each
+device runs the program independently of the other devices. One compilation serves all devices.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,13 +71,13 @@ class Groups:
     def compiled(
         self, function: Callable, shapes: tuple, shared: Any, donate: tuple[int, ...] = ()
     ) -> Any:
-        """Compile the program of one round: each device calls `function` for one group of lanes.
+        """Compile one round's program: each device calls `function` for a group of lanes (runs).
 
         Args:
             function: a function of the arguments of one group, and of the shared data.
-            shapes: the shapes of the program's arguments for one group of lanes.
-            shared: the data that all groups of lanes share.
-            donate: the indices of those arguments that the program may overwrite.
+            shapes: the shapes of the program's arguments for one group of lanes (runs).
+            shared: the data that all groups of lanes (runs) share.
+            donate: the indices of the program's arguments that XLA may overwrite.
         """
         each, all_ = self._sharding, NamedSharding(self._sharding.mesh, PartitionSpec())
         own = [PartitionSpec(AXIS)] * len(shapes)

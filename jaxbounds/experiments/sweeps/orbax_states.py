@@ -21,7 +21,8 @@ def write_state(folder: str | Path, state: Any, /) -> Path:
 
     Args:
         folder: a folder that must not exist; orbax makes it.
-        state: a state as in `Swept.state`, each leaf of shape (lanes, ...).
+        state: a state as in `Swept.state`; each leaf has the shape (lanes, ...), with one row for
+            each run.
 
     Returns:
         The absolute path of the folder.

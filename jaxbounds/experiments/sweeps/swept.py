@@ -43,11 +43,13 @@ class Swept(NamedTuple):
         """Return the metrics, with `diverged` and `stopped`, as data labelled by lane and step.
 
         Args:
-            lanes: the dict of lanes from `lanes_of`; its numbers become coordinates.
-            lengths: the dict of lengths from `lanes_of`; its axes replace the axis "lane".
+            lanes: the dict of lanes (runs) that `lanes_of` returns; its arrays of numbers become
+                coordinates.
+            lengths: the dict of the grid axes' lengths that `lanes_of` returns; the grid axes
+                replace the axis "lane".
 
         Raises:
-            Refused: if the product of the axes is not the number of lanes.
+            Refused: if the product of the axis lengths is not the number of lanes (runs).
         """
         require("xarray", why="labelled results")
         import xarray

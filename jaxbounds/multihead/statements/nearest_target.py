@@ -96,7 +96,7 @@ def _nearest(instance: Instance, size: Size) -> Sides:
 
 
 def _keep_good(instance: Instance, size: Size) -> Instance:
-    """Clip an instance of the search so that it satisfies `_one_token_good` and 1 <= ||x|| <= 3."""
+    """Clip an instance to 1 <= ||x|| <= 3, and to the constants that `_one_token_good` allows."""
     length = jnp.maximum(vector_norm(instance["x"]), 1e-3)
     return {
         "x": instance["x"] * jnp.clip(length, 1 + 1e-9, 3.0) / length,

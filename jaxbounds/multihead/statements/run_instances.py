@@ -87,7 +87,7 @@ def _target(
 
 
 def _least_roots(s: descent.Setting, spread: ArrayLike, sharpened: descent.Constants) -> Array:
-    """Compute the least certified sqrt(H), printed and sharpened, for training and stability."""
+    """Return the least sqrt(H), printed and sharpened, for training and for stability."""
     kinds = [(c, stable) for stable in (False, True) for c in (descent.PRINTED, sharpened)]
     return jnp.stack([least_root(s, c, spread, stability=stable) for c, stable in kinds])
 

@@ -298,7 +298,9 @@ class Product:
 
 
 def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: str = "") -> Product:
-    """Return the product at a point. The first call compiles the product, and later calls reuse it.
+    """Return the function that multiplies vectors by the Hessian at a point.
+
+    The first call compiles the product, and later calls reuse it.
 
     Args:
         point: the loss with its parameters and batches, which no transformation of JAX may trace.

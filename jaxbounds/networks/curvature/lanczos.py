@@ -93,7 +93,7 @@ class Extremes(NamedTuple):
 
     @property
     def converged(self) -> Bool[Array, ""]:
-        """Return whether both ends have converged."""
+        """Return whether the estimates of both extreme eigenvalues have converged."""
         return self.converged_minimum & self.converged_maximum
 
     def _table(self) -> Table:

@@ -292,8 +292,8 @@ def select(
             numbers. A filter selects only variables of kind `nnx.Param` among `flax.nnx` variables,
             unless the filter itself is a kind of variable. A filter never selects linen collections
             other than "params" (batch_stats, cache, intermediates, perturbations), nor the optax
-            state of a `TrainState`. A filter that selects one place of a shared Variable selects
-            the Variable.
+            state of a `TrainState`. If a shared Variable has several places in the pytree, a filter
+            that selects one place selects the Variable.
         heads: a mapping from a pattern of paths to the axis that runs over the heads. If `heads` is
             given, the vector holds the parameters of one head, and leaves that no pattern selects
             are held fixed.

@@ -23,7 +23,7 @@ class Piece(NamedTuple):
     moved: bool = False
 
     def part(self, start: int, end: int) -> "Piece":
-        """Return the piece's characters from offset `start` to just before `end`, as a piece."""
+        """Return the characters from offset `start` to just before `end` as a new `Piece`."""
         lines = 0 if self.moved else self.text.count("\n", 0, start)
         return self._replace(text=self.text[start:end], line=self.line + lines)
 

@@ -28,10 +28,10 @@ from jaxbounds.programs.balls.values import (
 )
 
 RESTARTS, SECONDS = 12, 2.0
-"""The largest number of restarts with finer atoms, such as e^(u/2) in place of e^u (see `exact`).
-SECONDS is the time limit of one restart.
+"""The largest number of restarts in which a finer atom replaces an atom, such as e^(u/2) for e^u
+(see `exact`). SECONDS is the time limit of one restart.
 
-Larger numbers prove more claims and take more time.
+If RESTARTS or SECONDS is larger, the library proves more claims and takes more time.
 """
 
 

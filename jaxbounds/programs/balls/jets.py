@@ -104,7 +104,7 @@ class Jets:
         return Jet([value] + [None] * (len(self.monomials) - 1))
 
     def rational(self, q: Any) -> Coefficient:
-        """Return a rational constant as a coefficient."""
+        """Return a rational number as an exact coefficient of a Taylor polynomial."""
         q = q if isinstance(q, fmpq) else fraction(q)
         found = self.field.rational(q)
         return Coefficient(found, found.ball)

@@ -47,7 +47,7 @@ class Algebra(Protocol):
         """Return the algebra's element for a constant, which is given as a ball (interval)."""
 
     def apply(self, name: str, *entries: Any) -> Any:
-        """Apply the named primitive's function to one or two elements of the algebra."""
+        """Apply the function of a named JAX primitive to one or two elements of the arithmetic."""
 
     def power(self, x: Any, n: int) -> Any:
         """Return the element x to the integer power n."""
@@ -56,7 +56,7 @@ class Algebra(Protocol):
         """Compare two elements of the algebra: return 0 (no), 1 (yes) or 2 (undecided)."""
 
     def larger(self, a: Any, b: Any, fork: Callable[[int, str], int]) -> Any:
-        """Return the larger of two elements of the algebra."""
+        """Return the larger of two elements, such as two Taylor polynomials."""
 
     def join(self, cases: list[Any]) -> Any:
         """Return an element of the algebra that covers the results of all cases of a choice."""
@@ -76,7 +76,7 @@ class Scalars(Interpreter):
         self.algebra = algebra
 
     def lifted(self, x: Any) -> Any:
-        """Turn an array of balls (intervals) into an array of constant elements of the algebra."""
+        """Turn each ball (interval) into a constant element of the arithmetic."""
         if not is_reals(x):
             return x
         return each(lambda v: self.algebra.lift(v) if isinstance(v, arb) else v, x)

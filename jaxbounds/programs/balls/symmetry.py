@@ -100,12 +100,12 @@ class Laws:
             self._same(x.shift, self.zero)
 
     def power(self, x: Law, n: int) -> Law:
-        """Return the law of x^n (how the flow changes x^n) from the law of the entry x."""
+        """Return the law (change as the coordinates flow) of x^n from the law of x."""
         self.scales(x)
         return Law(tuple(n * v for v in x.degree), self.zero)
 
     def apply(self, name: str, *entries: Law) -> Law:
-        """Return the law of a primitive's result from the laws of its operands."""
+        """Return the law (change as the coordinates flow) of a primitive's result."""
         x = entries[0]
         values = [entry.value for entry in entries]
         if all(v is not None for v in values) and name in _FUNCTIONS:
@@ -161,9 +161,9 @@ class Laws:
         return OPEN
 
     def larger(self, a: Law, b: Law, fork: Callable[[int, str], int]) -> Law:
-        """Return the law of the larger of two entries: how the flow changes the larger entry.
+        """Return the law (change as the coordinates flow) of the larger of two entries.
 
-        Both entries must have one common law (how the flow changes them), unless one entry is minus
+        Both entries must change in the same way as the coordinates flow, unless one entry is minus
         infinity.
         """
         for one, other in ((a, b), (b, a)):
@@ -174,11 +174,11 @@ class Laws:
         return self._alike(a, b)
 
     def join(self, cases: list[Law]) -> Law:
-        """Return the common law (change by the flow) of all results of an undecided choice."""
+        """Return the common law (change along the flow) of all results of a choice."""
         return self._alike(*cases)
 
     def finite(self, x: Law) -> int:
-        """Return 1 if the entry is certainly finite throughout the flow, else 2 (undecided)."""
+        """Return 1 if the entry certainly stays finite along the flow, else 2 (undecided)."""
         return 1 if x.finite else OPEN
 
     def hull(self, x: Law) -> arb:

@@ -91,7 +91,7 @@ def _plain(function: Callable) -> Rule:
 
 
 def _of_bits(function: Callable) -> Callable:
-    """Return an entrywise function of the bits of integers; it gives NaN for other numbers."""
+    """Return an entrywise bit operation, which gives NaN unless both numbers are integers."""
     whole = lambda x, y: function(x, y) if _is_integer(x) and _is_integer(y) else math.nan
     return np.frompyfunc(whole, 2, 1)
 

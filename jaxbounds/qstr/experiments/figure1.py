@@ -177,8 +177,8 @@ def run(
     of each draw; its coordinate `task` is the number of the draw. The variable `seen` over
     (architecture, N) counts the samples that each run of the cell drew. All three variables are NaN
     at a cell that is not part of the grid. If `config.beside` is true, the result has each variable
-    a second time, with the suffix "_honest". The runs behind the suffix have test prompts from the
-    law of the training prompts.
+    a second time, with the suffix "_honest". Variables with this suffix come from runs whose test
+    prompts follow the law of the training prompts.
 
     Args:
         config: the grid of cells (an architecture at one N) and the training protocol.
@@ -187,7 +187,8 @@ def run(
         folder: the folder in which every cell has its own folder. The function stores a cell's
             training once a minute and at the end. A larger grid can therefore reuse the cells of a
             smaller grid.
-        resume: whether to continue the stored training of the cells; else the function deletes it.
+        resume: whether to continue the stored training of the cells; if not, the function deletes
+            the stored training.
 
     Raises:
         Refused: if a stored cell is damaged, or has another protocol, key or number of seeds.

@@ -66,16 +66,15 @@ def samples_to_threshold(
         name: the name of an architecture (`jaxbounds.qstr.architectures`).
         N: the number N of tokens in a prompt.
         protocol: the training protocol: data, network and the criterion of learning.
-        key: the random key of the cell; seed i uses the key's i-th split, whatever the number of
-            seeds is.
+        key: the random key of all runs; run i uses the key's i-th split, for any number of runs.
         seeds: the number of runs, each with its own random seed.
-        store: the storage in which the function saves this cell. If an earlier run saved a part of
-            this cell, training continues from there.
+        store: the storage of the function's progress. If an earlier call stored progress, training
+            continues from there.
 
     Raises:
         Refused: if the architecture is unknown or unsuitable, N < 2, or the budget is below one
-            chunk. The function also refuses a stored cell that is damaged or belongs to another
-            run.
+            chunk (the samples between two checks). The function also refuses stored progress that
+            is damaged or belongs to another run.
     """
     outline(name, N=N, d=protocol.d, De=encoded_dimension(N, protocol))
     chunk = protocol.batch * protocol.check_every

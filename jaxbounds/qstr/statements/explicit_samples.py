@@ -1,4 +1,4 @@
-"""Statements about Theorems 4, 7 and 10 with every constant: rates, and numbers of samples."""
+"""Statements on the rates and sample numbers of Theorems 4, 7 and 10, with explicit constants."""
 
 import functools
 import math

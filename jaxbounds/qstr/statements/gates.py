@@ -132,7 +132,7 @@ SLOPE, CELLS = 3.0, 4
 
 
 def _function_cases(size: Size) -> Instance:
-    """Return slopes +-L that change sign at each knot and midway, and one constant slope."""
+    """Return three functions' slopes: two change sign at each knot and midway."""
     up_down = np.tile(np.repeat([1.0, -1.0], CELLS // 2), size["K"])
     return {"slopes": np.stack([up_down, -up_down, np.ones_like(up_down)])}
 

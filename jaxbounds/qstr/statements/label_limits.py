@@ -70,7 +70,7 @@ def _limit(i: Instance, size: Size) -> Sides:
 
 
 def _conditioned(i: Instance, size: Size) -> dict[str, ArrayLike]:
-    """Check that no singular value of the relevant tokens is near the threshold for the rank."""
+    """Check that no singular value of the relevant tokens makes their rank doubtful."""
     relevant = data.relevant_tokens(i["x"], i["t"])[:, 0].reshape(size["n"], -1)
     values = jnp.linalg.svd(relevant, compute_uv=False)
     share = values / jnp.maximum(values[0], 1e-300)

@@ -227,7 +227,7 @@ def claims(data: xr.Dataset, /) -> tuple[Finding, ...]:
 def _setting(data: xr.Dataset) -> str:
     """Describe the setting that all lines (variations of T, m and B_QK) share.
 
-    The result is "" if the data lack it.
+    The result is empty if the data hold no setting.
     """
     one = data.attrs.get("config", {}).get("setting")
     if not one:

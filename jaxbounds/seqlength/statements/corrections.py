@@ -25,8 +25,8 @@ FINE = 1.1
 """The ratio q of neighbouring levels (ranges of the rows' norms) in the sharpened version of the
 claim.
 
-The cover approximates a matrix by at most q x^2 corrections. A smaller q therefore allows fewer
-corrections, but needs more levels.
+The cover approximates a matrix by at most q x^2 corrections, where x = B B_x / epsilon. A smaller q
+therefore allows fewer corrections, but needs more levels.
 """
 
 

@@ -55,8 +55,8 @@ def _computed(x: np.ndarray, *gates: Gate, misplaced: bool = False) -> np.ndarra
 OWN, OTHER = Gate("NOT", (0,)), Gate("NOT", (1,))
 """Two variants of a circuit layer that contains one NOT gate, gate 0.
 
-In `OWN` the gate negates the value at its own coordinate 0. In the changed circuit `OTHER` the gate
-negates the value at coordinate 1.
+In `OWN` the gate negates the value at its own coordinate 0. In `OTHER`, the gate negates the value
+at coordinate 1.
 """
 
 

@@ -37,7 +37,7 @@ def _means(p: int, K: int) -> np.ndarray:
 
 
 def _l1_cover(i: Instance, size: Size) -> Sides:
-    """Compare the distance to the nearest centre, and the number of centres, with the bounds."""
+    """Compare a cover's number of centres, and distance to the nearest, with the bounds."""
     p, scale, theta, any_p = size["p"], float(i["scale"]), i["theta"], int(i["dimension"])
     K = math.floor((scale - 1.0) ** 2) + 1
     means = _means(p, K)

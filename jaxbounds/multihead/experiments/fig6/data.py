@@ -117,8 +117,8 @@ def prepare(config: Figure6, key: Array, /) -> Prepared:
 
     Args:
         config: the settings of Figure 6.
-        key: the key of all draws. A trial's data, order and first weights do not depend on the
-            number of heads H or on the arm (way to make heads).
+        key: the JAX random key from which all data and weights are drawn. A trial's data, order and
+            first weights do not depend on the number of heads H or on the arm (way to make heads).
 
     Raises:
         Refused: if the source is a file and no file is given, or the file holds too few sentences.

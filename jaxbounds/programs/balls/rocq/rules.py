@@ -193,7 +193,7 @@ def is_finite(eqn: JaxprEqn, xs: Values, run: Any, /) -> Values:
 
 
 def _joined(facts: Iterable[Fact], decisive: bool, ledger: Ledger) -> Fact:
-    """Return the conjunction of facts (proved booleans).
+    """Return the conjunction of facts (proved booleans); if `decisive` is True, the disjunction.
 
     If `decisive` is True, return the disjunction.
     """

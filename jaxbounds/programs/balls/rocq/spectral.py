@@ -149,7 +149,7 @@ def _largest(tall: np.ndarray, transposed: bool, ledger: Ledger, index: Sequence
 
 
 def objects_of_balls(x: np.ndarray) -> np.ndarray:
-    """Return the ball (interval) of each number in an array of the ledger's numbers."""
+    """Return the ball (interval) of each number in an array, as an array of the same shape."""
     out = np.empty(x.shape, object)
     out.flat[:] = [v.ball for v in x.flat]
     return out
