@@ -157,7 +157,7 @@ class Bounds:
 
     @property
     def verdict(self) -> str:
-        """Return one line: the bounds that apply, or else the bound that fails for fewest reasons."""
+        """Return one line: the bounds that apply, or else the bound with the fewest obstacles."""
         if self.applying:
             return f"bounds that apply: {', '.join(one.paper for one in self.applying)}"
         if self.nearest is None:

@@ -189,7 +189,7 @@ class HostClimber:
         return [*seen, *near]
 
     def tried(self, instance: Instance, whole: Whole, value: Any, /) -> Place:
-        """Measure lhs/rhs with another value of one integer; -inf if the statement refuses it."""
+        """Return lhs/rhs for another value of one integer, or -inf for a refused value."""
         try:
             return self.at(self.with_whole(instance, whole, value))
         except TimeIsOver:

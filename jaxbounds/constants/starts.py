@@ -98,7 +98,7 @@ def vertex(instance: Instance, rng: np.random.Generator, /) -> Instance:
 
 
 def flipped(instance: Instance, rng: np.random.Generator, /) -> Instance:
-    """Flip the sign of each entry with probability 1/3, or of a single random entry."""
+    """Flip the sign of one random entry, or flip the sign of each entry with probability 1/3."""
     share = rng.choice([0.0, 1 / 3])
 
     def flip(leaf: np.ndarray) -> Any:

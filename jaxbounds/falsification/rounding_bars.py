@@ -32,10 +32,10 @@ PRINTED = 1e-13
 larger changes of a formula.
 """
 LONGEST, MOST = 100_000, 2**22
-"""NumPy runs a program step by step only up to two limits: LONGEST, the executed equations, and
-MOST, the numbers in an array. A program that exceeds LONGEST or MOST instead runs as a whole, on
-slightly perturbed instances. If LONGEST or MOST is larger, one step-by-step run may take
-minutes."""
+"""NumPy runs a program step by step only up to two limits: LONGEST, the number of executed
+equations, and MOST, the number of entries in an array. A program that exceeds LONGEST or MOST
+instead runs as a whole, on slightly perturbed instances. If LONGEST or MOST is larger, one
+step-by-step run may take minutes."""
 HIDDEN = 1e300
 """The size of terms that the library assumes for a recorded value if a run gave NaN. This size
 makes the value's error bar so wide that every change lies within the bar. A smaller size would

@@ -63,7 +63,7 @@ def _is_finite(x: Any) -> bool:
 
 
 def _ends(one: Any) -> tuple[float, float] | None:
-    """Return the finite ends of a `Box` that are plain numbers; else None."""
+    """Return both ends of a `Box` if they are finite plain numbers, else None."""
     ends: list[Any] = [one.lo, one.hi] if isinstance(one, Box) else []
     return (float(ends[0]), float(ends[1])) if ends and all(map(_is_finite, ends)) else None
 

@@ -1,9 +1,7 @@
 """Gradients and Hessians of the attention model in closed form, derived from one identity.
 
-Softmax attention is the gradient of a log-sum-exp: with K(a) = log sum_s exp(x_s . a) and a_t = W^T
-x_t,
-
-    Phi(X; W, U) = sum_t u_t . grad K(a_t).
+Softmax attention is the gradient of a log-sum-exp, K(a) = log sum_s exp(x_s . a). The attention
+model is Phi(X; W, U) = sum_t u_t . grad K(a_t), where a_t = W^T x_t.
 
 The derivatives of K are the cumulants of the tokens under the attention weights: the mean, the
 covariance and the third central moment. Each formula of Lemma 1 and Lemma 4 contains one of these

@@ -159,7 +159,7 @@ def held_out_margins(
     margin: NTKMargin,
     /,
 ) -> Float[Array, " m"]:
-    """Return the NTK margins of theta* on other samples; the function needs only the kernel.
+    """Return the NTK margins of theta* on other samples, computed from the kernel alone.
 
     Args:
         cross: the result of `ntk_gram(params, X_held_out, X)`.

@@ -1,9 +1,9 @@
 """The complexity of a trained network from its norms: the peeling of Appendix C, layer by layer.
 
 For each unit of a layer, consider the class that contains the unit's outputs and their negatives.
-The number U is the largest Rademacher complexity of the classes of the layer's units.
-Suppose the columns of a dense layer have l_1 norm at most B. The layer then replaces U by U' =
-B L_sigma U + max|bias| / sqrt m. The term B L_sigma U doubles unless the activation sigma is odd.
+The number U is the largest Rademacher complexity of the classes of the layer's units. Suppose the
+columns of a dense layer have l_1 norm at most B. The layer then replaces U by U' = B L_sigma U
+plus max|bias| / sqrt m. The term B L_sigma U doubles unless the activation sigma is odd.
 For the attention layer, the complexity is U = sum_h B_{V,h} E_h + max|offset| / sqrt m, where h
 runs over the heads. Here B_{V,h} is the largest l_1 norm of a column of head h's value matrix, and
 E_h is the complexity of head h's attention.

@@ -234,8 +234,8 @@ def corollary_a1_explicit(
     order of log n. Let M = mean 1/rho^2 over the sample, B = 4 alpha^2 log(2p)/n, and gamma =
     gamma_k of `margin_profile_bound`. A fraction q <= gamma^2 M of the sample's margins is below
     gamma, and the cover has log N / n <= B / gamma^2. The inequality kl(q, P) >= (P - q)^2 / (2P)
-    gives P <= q + sqrt(2 q v) + 2v for v = B/gamma^2 + l/n. Therefore P <= gamma^2 M + sqrt(2 B M) +
-    2 B / gamma^2 + sqrt(2 gamma^2 M l / n) + 2 l / n. If gamma^2 = sqrt(2B/M), the first three
+    gives P <= q + sqrt(2 q v) + 2v for v = B/gamma^2 + l/n. Therefore P <= gamma^2 M + sqrt(2 B M)
+    plus 2 B / gamma^2 + sqrt(2 gamma^2 M l / n) + 2 l / n. If gamma^2 = sqrt(2B/M), the first three
     terms of the bound are 3 sqrt(2 B M). The nearest grid value gamma_k^2 differs from gamma^2 by
     at most a factor sqrt 2. The constant 3 in 3 sqrt(2 B M) becomes 1 + sqrt 2 + 1/sqrt 2 = 3.122
     for gamma_k in place of gamma. The constant of the bound is therefore 3.122 sqrt 8 = 8.83. If

@@ -228,11 +228,11 @@ def find_last_visit(layout: Layout, /) -> list[Layer]:
 
 
 def combine(layout: Layout, blank: str, /) -> list[Layer]:
-    """Build the layers of Lemma C.8, which compute the symbol under the head after the move.
+    """Build the layers of Lemma C.8, which find the tape symbol that the moved head reads.
 
     The layers copy the state and the head's position, and clear all other groups. Three flags
-    distinguish three cases: the head visited the cell before; it did not, but the cell is in the
-    input; or neither holds. The symbol under the head is then, in this order, the last symbol
+    distinguish three cases: the head visited the cell before; the head did not, but the cell is in
+    the input; or neither holds. The symbol under the head is then, in this order, the last symbol
     written in the cell, the cell's input symbol, or the blank.
     """
     flag = lambda name: layout.at("scr4", name)

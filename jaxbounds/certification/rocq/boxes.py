@@ -109,7 +109,7 @@ def _parameters(domain: Domain, ledger: Ledger) -> list[Real]:
 
 
 def _needed(numbers: Sequence[Real]) -> list[Real]:
-    """Return all definitions that the given numbers use, in the program's order."""
+    """Return all Rocq definitions that the given numbers use, in the program's order."""
     found: dict[int, Real] = {}
     stack = list(numbers)
     while stack:

@@ -1,4 +1,4 @@
-"""Self-bounded weak convexity beyond the paper's model: every network has it for some c.
+"""Every network has self-bounded weak convexity for some c, also outside the paper's model.
 
 The statements check this kind of weak convexity on the paper's heads and on a two-layer network,
 with the full Hessians.

@@ -311,8 +311,8 @@ def product_at(point: Point, /, *, limit: float, rows: int, what: str, advice: s
             limit.
 
     Raises:
-        Refused: if the product and the rows of the basis need more memory than the limit. If the
-            basis vectors alone need more memory than the limit, the function compiles nothing.
+        Refused: if the product and the `rows` vectors need more memory than the limit. If the
+            `rows` vectors alone need more memory than the limit, the function compiles nothing.
     """
     each = point.selection.size * point.selection.dtype.itemsize
     point.refuse(rows * each, limit, what, advice)

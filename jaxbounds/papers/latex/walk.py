@@ -95,7 +95,7 @@ class Walk:
         return self.found
 
     def nodes(self, nodes: Iterable[Any], inside: Found | None) -> None:
-        """Visit nodes of the parsed LaTeX; labels found there belong to the item `inside`."""
+        """Visit nodes of the parsed LaTeX; labels in these nodes belong to the item `inside`."""
         for node in nodes:
             if node is None:
                 continue

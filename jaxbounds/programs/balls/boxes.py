@@ -65,8 +65,8 @@ class Values(NamedTuple):
     """The enclosed margin (right side minus left side) of a claim on a batch of boxes.
 
     Attributes:
-        margin: a ball (interval) for each box around the right side minus the left side, minus the
-            error that the statement declares.
+        margin: for each box, a ball (interval) that contains the right side minus the left side
+            minus the declared error.
         scale: the larger of the two sides; given only if each box is a single point.
         stated: the error bound that the statement declares; given only if each box is a single
             point.

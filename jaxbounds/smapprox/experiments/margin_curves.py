@@ -98,7 +98,7 @@ class Attack(NamedTuple):
 def _side_by_side(attacks: Sequence[Sequence[Attack]], about: str) -> list[list[UpperEstimate]]:
     """Run all attacks in parallel.
 
-    Each attack also starts from the perturbations that earlier attacks of the same network found.
+    Each attack also starts from the perturbations that earlier attacks on the same network found.
     """
     found: list[list[Any]] = []
     total = sum(attack.rays(starts) for row in attacks for starts, attack in enumerate(row))
