@@ -164,7 +164,7 @@ class Programs:
     def _compiled(
         self, mapped: Callable, file: Any, arguments: tuple, calls: int, watch: TraceWatch | None
     ) -> Callable:
-        """Return `mapped` as a function for arguments of these shapes.
+        """Return `mapped` as a function for arguments with the given shapes.
 
         NumPy evaluates the function, or XLA compiles it.
         """

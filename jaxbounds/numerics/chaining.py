@@ -31,9 +31,8 @@ def chaining(log_covering: LogCovering, m: float, B: float, /, *, depth: int = 3
     """Bound the Rademacher complexity of a class with values in [-B, B] by two-term chaining.
 
     Let N(e) be the covering number at scale e. The scales are e_j = B rho^j, with ln N(e_0) = 0.
-    The bound is the following sum, minimised over rho and J:
-
-        sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 (ln N(e_j) + ln N(e_{j-1})) / m) + e_J
+    Let v_j = ln N(e_j) + ln N(e_{j-1}). The bound is the least value, over rho and J, of
+    sum_{j=1..J} (e_j + e_{j-1}) sqrt(2 v_j / m) + e_J.
 
     For a function f of the class, let f_j be the nearest element of the cover at scale e_j.
     Massart's lemma bounds the complexity of the set of links (differences) f_j - f_{j-1}. A link

@@ -23,7 +23,7 @@ PerTerm = Float[Array | np.ndarray, "terms"]
 
 
 class Budget(NamedTuple):
-    """The result of Lemma E.1: the division of the scale epsilon among the covers.
+    """The result of Lemma E.1, which divides the scale epsilon among the matrices' covers.
 
     Attributes:
         log_covering: the logarithm of the size of the product cover of all matrices.

@@ -27,8 +27,8 @@ from jaxbounds.ground.exceptions import Refused
 
 Sets = Mapping[str, Set | Mapping[str, Any]]
 Axes = Mapping[str, float | Sequence[float]] | Sequence[Mapping[str, float]]
-"""The sizes to try: values for each name, from which the search makes all combinations, or a list
-of sizes."""
+"""The sizes to try: a list of sizes, or the values of each name, which the search combines in all
+ways."""
 
 
 def sizes_of(axes: Axes | None, /) -> tuple[dict[str, float], ...]:

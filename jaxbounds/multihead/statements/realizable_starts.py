@@ -36,7 +36,7 @@ set."""
 
 
 class Start(NamedTuple):
-    """The start theta^(1) and theta*, with one head for each sign of alpha, and the data.
+    """The start theta^(1) and direction theta*, each with one head per sign of alpha, and the data.
 
     The tuple also contains the constants of Definition 1. `excess` is a number b: of the H heads,
     (H + b sqrt(H)) / 2 have alpha = +1. The output Phi(theta^(1)) is therefore of order b for every
