@@ -2,8 +2,8 @@
 
 A search in floats finds an approximate point; the module then tries exact numbers as its
 coordinates. A proof near a point of equality does not rely on this module. The function
-`contact.touching` proves the claim in a region around the exact point; if the sides differ there,
-it returns no region.
+`contact.touching` proves the claim in a region around the exact point. If the sides differ at the
+exact point, `contact.touching` returns no region.
 """
 
 import itertools

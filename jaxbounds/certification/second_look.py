@@ -95,7 +95,7 @@ def against(margin: Callable[[jax.Array], Any], domain: Domain, tolerance: float
     evaluation.
 
     Args:
-        margin: the function from a point to its margin; see
+        margin: the function from a point to the claim's margin at the point; see
             `jaxbounds.certification.proof.margin_of`.
         domain: the domain of the proof.
         tolerance: a violation of the claim up to this relative size always counts as rounding.

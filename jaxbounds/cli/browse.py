@@ -218,9 +218,9 @@ def _of_weight(paper: Paper, kinds: tuple[str, ...]) -> Paper:
 
 
 def replay_file(file: Annotated[Path, tyro.conf.Positional], /, *, imports: Imports = ()) -> int:
-    """Measure a stored instance again, and compare the ratio with the ratio in the file.
+    """Measure a stored instance again, and compare its ratio lhs/rhs with the file's ratio.
 
-    The exit status is 0 if the ratio equals the stored ratio, and 1 otherwise.
+    The exit status is 0 if the measured ratio equals the ratio in the file, and 1 otherwise.
 
     Args:
         file: a .npz file in worst/ or counterexamples/.

@@ -39,5 +39,5 @@ def primitives(*, all: bool = False, json: bool = False) -> int:
 
 
 def _is_complete(row: Coverage) -> bool:
-    """Tell whether a primitive (an operation of JAX) has a rule for each column of the table."""
+    """Tell whether a primitive (an operation of JAX) has every kind of rule in the table."""
     return all(getattr(row, column) for column in COLUMNS)

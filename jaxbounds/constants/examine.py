@@ -373,7 +373,7 @@ def _moved(problem: Problem, point: Point, values: list[arb]) -> Point:
 
 
 def _at_kink(problem: Problem, ratio: Ratio, point: Point, ball: Any) -> tuple[Any, float] | None:
-    """Return an interval of lhs/rhs at a nearby kink, and the gain; None if below `ball`."""
+    """Enclose lhs/rhs at a nearby kink (no derivative); None if the interval is below `ball`."""
     found = met(problem, ratio, point)
     with precision(BITS):
         return found if found and not found[0] < ball * (1 - SAME) else None
@@ -418,7 +418,7 @@ def _at_the_end(
 
 
 def _out_of_floats(best: Best, where: Where) -> str:
-    """Return a reason if lhs/rhs still rises at the largest floats, where every scale ends."""
+    """Return a reason if lhs/rhs still rises at instances with the largest float64 numbers."""
     largest = np.max(np.abs(flat(best.point.instance)), initial=0.0)
     if where != "rising" or not largest > LARGEST:
         return ""
@@ -495,10 +495,10 @@ def _rounder(problem: Problem, point: Point, cost: float, until: float) -> Point
 def farther(
     problem: Problem, points: Sequence[Point], best: float, /, *, until: float
 ) -> list[Start]:
-    """Return new starts: instances far along a scale, with ratios lhs/rhs above `best`.
+    """Return new starts: instances with extreme entries, and with ratios lhs/rhs above `best`.
 
-    Far along a scale, differences may cancel in float64. The function therefore returns an instance
-    only if ball arithmetic confirms its ratio lhs/rhs, or cannot compute the ratio.
+    At extreme entries, differences may cancel in float64. The function therefore returns an
+    instance only if ball arithmetic confirms its ratio lhs/rhs, or cannot compute the ratio.
     """
     found = list[Start]()
     for point in points:

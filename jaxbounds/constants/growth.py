@@ -143,7 +143,7 @@ def growth(value: Callable[[int, str], arb], /) -> Growth | None:
 def _farther(
     value: Callable[[int, str], arb], logs: list[tuple[int, arb]], ends: tuple[arb, arb, arb]
 ) -> Growth | None:
-    """Continue to scales above 2^100 while the balls (intervals) of lhs/rhs are narrow enough."""
+    """Measure lhs/rhs at scales above 2^100, while the balls (intervals) of lhs/rhs are narrow."""
     before, here, certain = ends
     first, left, origin = certain, abs(1 - before / here), here / logs[-1][1].exp()
     for m in FARTHER:

@@ -180,7 +180,7 @@ class HostClimber:
         return jax.tree.unflatten(structure, leaves)
 
     def values_of(self, instance: Instance, whole: Whole, /) -> list[int]:
-        """Return the values to try for an integer: drawn ones, and near ones of a declared set."""
+        """Return trial values of an integer: drawn ones, and near ones if its set is declared."""
         seen = whole.seen[:: -(-len(whole.seen) // VALUES)].tolist()
         if not self.declared(instance, whole):
             return seen

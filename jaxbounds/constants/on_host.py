@@ -50,10 +50,9 @@ NEARBY = (0.3, 1e-2, 1e-4, 1e-6, 1e-9)
 move leads to a larger ratio lhs/rhs.
 """
 COORDINATES = 64
-"""The largest number of coordinates that `_neighbours` moves for each length.
+"""For each length of a move, `_neighbours` changes at most this many coordinates of the instance.
 
-If `_neighbours` moves more coordinates, the search takes longer.
-"""
+A larger number of coordinates makes the search longer."""
 DENSE = 16
 """The number of random directions for each length of a move; more directions take longer."""
 LAST = 1e-12
@@ -149,7 +148,7 @@ def _others(points: Sequence[Point]) -> int:
 
 
 def _few(points: Sequence[Point]) -> str:
-    """Return a reason if too few starts were tried, or reached the best lhs/rhs; else ""."""
+    """Return a reason if too few starts were tried, or too few led to the best lhs/rhs; else ""."""
     if not points:
         return "no start meets the hypotheses"
     agreeing = [p for p in points if p.ratio >= points[0].ratio * (1 - SAME) and p.kind != SOURCE]
@@ -228,7 +227,7 @@ def _neighbours(instance: Instance, rng: np.random.Generator) -> Iterator[Instan
 
 
 def _unseen(climber: HostClimber, place: Place, larger: Callable[[Place], bool]) -> str:
-    """Return a reason if an integer value that was not drawn may give a larger lhs/rhs; else ""."""
+    """Return a reason if lhs/rhs may be larger at an integer that was never drawn; else ""."""
     for whole in climber.wholes(place.instance):
         declared = climber.declared(place.instance, whole)
         if not declared and whole.once > ONCE:

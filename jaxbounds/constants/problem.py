@@ -73,7 +73,7 @@ def floats_of(instance: Instance, /) -> list[Any]:
 
 
 def filled(instance: Instance, leaves: Sequence[Any], /) -> Instance:
-    """Return a copy of an instance with other leaves of floats."""
+    """Return a copy of an instance whose float arrays are replaced by the given arrays."""
     given, rest = jax.tree.flatten(instance), iter(leaves)
     return jax.tree.unflatten(given[1], [next(rest) if is_float(x) else x for x in given[0]])
 

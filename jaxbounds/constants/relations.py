@@ -164,12 +164,12 @@ def _sum(names: Sequence[str], relation: Sequence[int]) -> Relation | None:
 
 
 def relations(x: Any, known: int, numbers: Sequence[int], mp: Any, /) -> Iterator[Relation | None]:
-    """Yield, for one basis after another, a relation of the number x; None if PSLQ finds none.
+    """Yield for each basis (list of named numbers) the formula for x that PSLQ finds, or None.
 
     Args:
-        x: a positive number, in the mpmath context, which fixes the precision.
+        x: a positive number with the precision of the mpmath context `mp`.
         known: the number of decimal digits of x that are known.
-        numbers: integers whose logarithms are also in the bases.
+        numbers: integers whose logarithms the bases also contain.
         mp: the mpmath context.
     """
     limits = {"tol": mp.mpf(10) ** (2 - known), "maxcoeff": HIGHEST, "maxsteps": 20_000}

@@ -134,7 +134,7 @@ class SharpConstant:
 
     @property
     def largest(self) -> AtSize:
-        """Return the finding at the size with the largest ratio lhs/rhs."""
+        """Return the search's result at the size where the ratio lhs/rhs is largest."""
         return max(self.sizes, key=lambda s: s.ratio)
 
     @property

@@ -62,15 +62,15 @@ Sizes = Mapping[str, Sequence[float]] | Sequence[Mapping[str, float]]
 
 
 def grid(statement: Statement, axes: Sizes, /) -> tuple[Size, ...]:
-    """Return sizes for a statement: all combinations of the given values of its axes.
+    """Return sizes for a statement: all combinations of the given values of its axes (n, d, ...).
 
-    An axis without given values keeps its value from the statement's first size. If `axes` is
-    empty, the function returns the sizes that the statement declares.
+    An axis (such as d) without given values keeps its value from the statement's first size. If
+    `axes` is empty, the function returns the sizes that the statement declares.
 
     Raises:
         Refused: if the statement lacks a given axis, or the result has too many sizes. The error
-            also occurs if an axis has integers in the statement, and a given value is not a
-            positive integer.
+            also occurs if the statement's values of an axis are integers, and a given value is not
+            a positive integer.
     """
     declared = tuple(map(Size, statement.sizes))
     if not axes:

@@ -215,7 +215,7 @@ class Fresh:
         return [take(batch, int(i)) for i in order]
 
     def __call__(self, count: int = 2 * EACH) -> list[Instance]:
-        """Return `count` unused random instances; fewer only if a new batch holds fewer."""
+        """Return `count` unused random instances, or fewer if one further draw gives too few."""
         if len(self._left) < count:
             self.seed, pool = self.seed + 1000, Pool()
             draw(self.problem.bench, pool, self.budget, self.seed)

@@ -48,9 +48,9 @@ arrays are scaled in the opposite direction, the ratio's distance from one must 
 larger FALLS makes the search mistake more approaches for instances with equal sides.
 """
 CLOSER = 0.9
-"""On an accepted way (a sequence of instances), the last ratio's distance from one is at most this
-share of the first ratio's distance. A larger value accepts more ways on which the ratio of the
-sides stays below one.
+"""The search accepts a sequence of instances if the last ratio's distance from one is at most this
+share of the first ratio's distance from one. A larger share accepts more sequences on which the
+ratio of the sides does not tend to one.
 """
 FLOOR = 1e-13
 """Difference of the ratio of the sides from one that rounding may cause at an endpoint of a set. A

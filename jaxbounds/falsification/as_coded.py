@@ -82,7 +82,7 @@ def _differ(own: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def _looked_at(column: Column, statement: Statement, here: np.ndarray) -> np.ndarray:
-    """Choose instances to measure again: violations, the largest ratios, and evenly spaced rows."""
+    """Choose instances to measure again: violations, largest lhs/rhs, evenly spaced instances."""
     if len(here) <= MOST:
         return here
     m = column.measured

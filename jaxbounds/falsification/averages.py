@@ -93,7 +93,7 @@ class _Side(NamedTuple):
 def _at_most(group: Group, sign: float) -> _Side:
     """Return an upper confidence bound on the mean of sign * (lhs - rhs).
 
-    The bound includes the mean stated error.
+    The bound includes the mean of the numerical errors that the claim states.
     """
     m, distinct, reach = group
     difference = sign * (m.lhs - m.rhs)

@@ -81,7 +81,7 @@ ratio of the sides may be long."""
 
 
 class Tried(NamedTuple):
-    """Trial values of the entries that the claim says exist (`there_is`), with measurements.
+    """Trial values of the entries whose existence is claimed (`there_is`), with measurements.
 
     Attributes:
         leaves: the trial entries, each of shape (tried, instances, *shape).
@@ -89,8 +89,8 @@ class Tried(NamedTuple):
             count as evidence or gives NaN.
         gap: the amount by which the sides violate the relation, with the shape of `value`; for an
             `=`, the largest difference of the sides.
-        outer: whether each instance meets the hypotheses that do not depend on the `there_is`
-            entries, shape (instances,).
+        outer: whether each instance meets the hypotheses in which no trial entry occurs, shape
+            (instances,).
     """
 
     leaves: list[np.ndarray]

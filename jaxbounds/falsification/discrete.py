@@ -142,7 +142,7 @@ def exchanged(leaf: Leaf, rng: Rng, /) -> Leaf:
 
 
 def copied(leaf: Leaf, rng: Rng, /) -> Leaf:
-    """Copy one entry onto another."""
+    """Set a random entry of each chain's array to the value of another entry."""
     moved, (at, other) = _flat(leaf), _places(leaf, rng, 2)
     chains = np.arange(len(moved))
     moved[chains, at] = moved[chains, other]

@@ -1,4 +1,4 @@
-"""Look again at violations, and at bounds by zero, that the rounding of floats may explain."""
+"""Look again at violations, and at bounds with a zero side, that float rounding may explain."""
 
 from typing import Any, NamedTuple
 

@@ -172,7 +172,7 @@ def by_size(statement: Statement, column: Column, /) -> dict[str, float]:
 def ailments(
     statement: Statement, pool: Pool, columns: list[Column], searched: Searched, /
 ) -> Iterator[str]:
-    """Yield the reasons why the measurements may be no evidence at all, each with advice."""
+    """Yield reasons why the measurements may say nothing about the claim, each with advice."""
     for batch, source, at in zip(pool.instances, pool.sources, pool.sizes):
         rows = length(batch)
         drawn = source not in ("cases", "search") and rows >= ENOUGH

@@ -286,8 +286,8 @@ treats more final ratios as equal.
 
 
 INNER = 20
-"""Factor by which the searches take fewer steps if each step runs an inner search (`there_is`). A
-larger number allows the searches fewer steps.
+"""If each step of a search runs an inner search (for `there_is` entries), the number of steps is
+divided by this factor. A larger factor makes these searches shorter.
 """
 POINTS = 64
 """If the finite sets of the entries that the claim says exist (`there_is`) have at most this many

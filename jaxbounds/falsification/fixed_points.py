@@ -20,7 +20,7 @@ from jaxbounds.claims.statements import Instance, Size, Statement
 KEPT = 16
 """The number of compiled searches that stay in memory; a larger number takes more memory."""
 Points = tuple[Mapping[str, Any], ...]
-"""The best points of all searches of one evaluation, in the order of the searches."""
+"""The best points of all inner searches (for suprema and infima) in one evaluation, in order."""
 
 
 @dataclass(frozen=True)

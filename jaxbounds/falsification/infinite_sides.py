@@ -18,9 +18,9 @@ from jaxbounds.programs.interpreted import NotInterpreted, Runner, as_value, ref
 from jaxbounds.programs.traces import executed
 
 SHORT = 256
-"""A program that executes at most this many equations is short: ball arithmetic decides one of its
-instances in about ten milliseconds. A larger number treats more programs as short, and takes
-longer."""
+"""A program is short if it executes at most this many equations; ball arithmetic then checks an
+instance in about ten milliseconds. A larger number treats more programs as short, and takes longer.
+"""
 
 
 def _within_range(eqn: JaxprEqn, values: list[Any]) -> list[Any]:

@@ -15,11 +15,12 @@ SETTLES = 0.75
 parameter^(-SETTLES). A larger exponent calls fewer trends settled.
 """
 STAYS, GOES = 0.5, 0.1
-"""Thresholds that decide about the extrapolated limit of the distance between the sides, relative
-to the last distance. An extrapolated limit of at least STAYS means "does not converge"; a limit of
-at most GOES means "converges". A larger STAYS leaves more trends undecided; a larger GOES calls
-more trends converged. A negative limit means that the sides are about to cross. The absolute value
-of such a limit may be up to GOES times the previous distance.
+"""Thresholds of the extrapolated limit of the distance between the sides, divided by the last
+distance. A trend "does not converge" if this quotient is at least STAYS, and "converges" if the
+quotient is at most GOES. A larger STAYS leaves more trends undecided; a larger GOES calls more
+trends converged. A negative quotient means that the sides are about to cross. A negative
+extrapolated limit still counts as convergence if its absolute value is at most GOES times the
+previous distance.
 """
 SAME = 0.98
 """The function extrapolates two limits: from all distances between the sides, and from all except

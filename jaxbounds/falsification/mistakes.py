@@ -163,7 +163,7 @@ entry. A larger number takes longer.
 
 
 def _of_an_object(at: int) -> Callable[[Any], Any]:
-    """Return a mistake in one entry of an object without arrays, such as a wire of a circuit."""
+    """Return a map that alters one entry of an object without arrays, such as a circuit's wire."""
 
     def wrong(value: Any) -> Any:
         if any(is_of(leaf, np.number) for leaf in jax.tree.leaves(value)):

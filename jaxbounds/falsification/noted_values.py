@@ -71,7 +71,7 @@ class Row(NamedTuple):
 
 
 def rows_of(source: str, count: int, /) -> tuple[int, ...]:
-    """Return the rows on which the engine records values: two random, or four hand-written ones."""
+    """Return indices of instances to record: two random instances, or four hand-written ones."""
     if source != "cases":
         return tuple(range(min(DRAWN, count)))
     return tuple(dict.fromkeys(i * (count - 1) // 3 for i in range(4))) if count > 1 else (0,)

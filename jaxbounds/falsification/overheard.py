@@ -57,7 +57,7 @@ def _passing(function: Function, relay: Callable) -> types.CodeType:
 
 
 def _relay(function: Function, listeners: list[tuple[int, Listener]]) -> Callable:
-    """Return a function that runs the present code of `function`, and reports the call."""
+    """Return a function that runs the code of `function`, and tells the listeners of each call."""
     plain = types.FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__,
         function.__closure__,

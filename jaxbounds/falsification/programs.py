@@ -108,9 +108,9 @@ class Programs:
 
         Args:
             function: a function that takes one instance.
-            name: plain values that identify the function's program in the folder.
+            name: plain values under which the folder of programs stores the function's program.
             calls: the expected number of calls of the function with arguments of one shape.
-            watch: the trace watch, which records the trace of the function.
+            watch: the object that records the function's trace; None records no trace.
         """
         mapped = jax.vmap(function if watch is None else watch.calls(function))
         ready: dict[Any, Callable] = {}
@@ -200,9 +200,9 @@ def _in_numpy(traced: Any) -> Callable:
 
 
 def _or_else(run: Callable, make: Callable[[], Callable], refusal: type[Exception]) -> Callable:
-    """Return a function that calls `run` until `run` raises `refusal`.
+    """Return a function that calls `run`, or a replacement if `run` raises `refusal`.
 
-    After `refusal` the function calls a replacement, which `make` builds once.
+    The function `make` builds the replacement once.
     """
     other = functools.cache(make)
 

@@ -22,9 +22,9 @@ step. A larger factor attributes more to lower-order terms. For example, a term 
 the changes by the factor 0.71.
 """
 STAYS = 0.75
-"""The last local exponent comes from the last two sizes. A distance is |exponent - 1|. If the last
-local exponent's distance is at least STAYS times the fitted exponent's distance, the exponents do
-not tend to one. A larger share makes the library call fewer rates inconsistent.
+"""The last local exponent comes from the last two sizes. If the last local exponent is at least
+STAYS times as far from one as the fitted exponent, the exponents do not tend to one. A larger STAYS
+makes the library call fewer rates inconsistent.
 """
 
 

@@ -14,8 +14,8 @@ from jaxbounds.claims.statements import Instance, Size
 from jaxbounds.falsification.bench import Bench, Pool, batch_of, concatenate, length, take
 
 ENTRIES = 16
-"""The engine moves at most this many entries of a leaf (an array) one by one. A larger number finds
-more rare values and takes longer.
+"""The engine changes at most this many entries of an array one by one. A larger number finds more
+rare values of lhs - rhs and takes longer.
 """
 BASES = 2
 """Number of drawn instances that the engine moves; a larger number finds more rare values."""

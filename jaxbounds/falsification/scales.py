@@ -47,8 +47,8 @@ ROWS = 16
 number finds more wrong entries and takes longer.
 """
 NEARLY = 0.99
-"""Ratio above which the sides of an instance count as equal. A larger ratio counts fewer instances
-as having equal sides.
+"""The sides of an instance count as equal if their ratio is above this value. A larger value counts
+fewer instances as having equal sides.
 """
 SHAKES = 16
 """If the program has jumps or branches on floats, a violation must persist in this many runs with
@@ -84,7 +84,7 @@ class Judged(NamedTuple):
 
 
 def is_looked_at(statement: Statement, /) -> bool:
-    """Return whether the engine computes the sizes of the terms that the claim's sides sum."""
+    """Return whether the engine measures how large the summands of the claim's two sides are."""
     return _has_terms(statement) and statement.there_is is None
 
 
@@ -403,15 +403,14 @@ def _of_limit(bench: Bench, pool: Pool, column: Column, form: int) -> Column:
 def _size_with_moving_axis(
     statement: Statement, instance: Instance, size: Size, form: int
 ) -> float:
-    """Return the size of a limit's terms.
+    """Return how large the summands are in the sides of a claim about a limit.
 
-    The size that tends to infinity is an argument of the traced program. If a size is static,
-    Python computes with the size's numbers before the trace, and the traced program holds no terms
-    of these sums.
+    The axis that tends to infinity is an argument of the traced program. If the axis were static,
+    Python would compute its sums before the trace, and the program would hold no summands.
 
     Returns:
-        The size of the terms; NaN if `evaluate` needs the moving size as a number, for example for
-        a shape.
+        The largest sum of absolute summands; NaN if `evaluate` needs the axis as a number, for
+        example for a shape.
     """
     (axis, _), *_ = statement.towards.items()
 

@@ -39,8 +39,8 @@ by up to ULPS NEAR |x|, like the rounding of a sum with larger numbers. Larger v
 violations for rounding.
 """
 ROOT = 2.0**-26
-"""If the instance's entries have size 1, a side up to this absolute value may be the square root of
-a rounding error. A larger value mistakes more violations for rounding.
+"""If the instance's entries are near 1, a side of the claim up to this absolute value may be the
+square root of a rounding error. A larger value mistakes more violations for rounding.
 """
 LARGE = 1e6
 """The rounding error of the sides grows with the instance's largest entry. An entry above this
@@ -258,10 +258,7 @@ def _stays_beside(bench: Bench, index: int, there: Instance, size: Size, value: 
 
 @dataclass(frozen=True)
 class _There:
-    """A wrapper around a function of instances.
-
-    The wrapper first projects the instance onto the hypotheses.
-    """
+    """A call of `function` on the projection of an instance onto the statement's hypotheses."""
 
     function: Callable[[Instance, Size], Any]
     project: Callable[[Instance, Size], Instance]

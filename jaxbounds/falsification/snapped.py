@@ -53,7 +53,7 @@ def _first_entry(leaf: Leaf) -> Leaf:
 
 
 def look_at_zeros(bench: Bench, pool: Pool, /) -> None:
-    """Add to the pool the instances of the sets with a zero array that speak against the claim.
+    """Set arrays to zero, and add to the pool the instances that then speak against the claim.
 
     An instance speaks against the claim if a side is NaN, if the sides violate the claim, or if
     they are equal and the claim is strict. The function sets each array alone to zero, and then all

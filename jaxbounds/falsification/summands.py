@@ -60,7 +60,8 @@ _AT = {"exp": 0.0, "cos": 0.0, "cosh": 0.0, "exp2": 0.0, "logistic": 0.0, "log":
 """For each elementary function, the points at which its value is exact and nonzero."""
 
 Runs = list[Any]
-"""The values of one variable of the program in all runs; the first run decides the branches."""
+"""The values of one variable in all runs of a program; the unperturbed first run decides the
+branches."""
 Mover = Callable[[np.ndarray], np.ndarray]
 """A function that perturbs an array of floats in one run; the first run perturbs nothing."""
 After = Callable[[JaxprEqn, list[Any], list[Any], Mover], list[Any]]
@@ -95,7 +96,7 @@ def has_jumps(program: ClosedJaxpr, /) -> bool:
 
 
 def _short(x: np.ndarray) -> bool:
-    """Return whether all constants have so few digits that rounding cannot have changed them."""
+    """Return whether rounding cannot have changed `x`, because all its numbers have few digits."""
     return bool(np.all(~np.isfinite(x) | (x * GRID == np.round(x * GRID))))
 
 

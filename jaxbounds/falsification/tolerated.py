@@ -31,9 +31,9 @@ POINTS = 64
 """If the set of the `there_is` entries has at most this many points, the referee (ball arithmetic)
 decides a strict claim at each point. A larger number decides more claims and takes longer."""
 USUAL = 1e-9
-"""A tolerance up to this value covers rounding alone. The author of a larger tolerance accepts a
-difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger value
-makes the engine ask the referee more often."""
+"""A claim's tolerance up to this threshold covers rounding alone. The author of a larger tolerance
+accepts a difference on purpose, so the engine does not ask the referee (ball arithmetic). A larger
+threshold makes the engine ask the referee more often."""
 
 
 def hidden_violation(

@@ -22,8 +22,8 @@ def refuse_over(need: float, limit: float, what: str, advice: str = "") -> None:
         need: the bytes of memory that the call would take.
         limit: the bytes of memory that the call may take.
         what: the start of the error message, a subject and a verb such as "24 words need".
-        advice: another cure, such as "take fewer words or ". The error message states this further
-            cure before the words "raise memory_limit".
+        advice: further advice, such as "take fewer words or ", which the error message gives before
+            the words "raise memory_limit".
 
     Raises:
         Refused: if `need` exceeds the limit; the message gives both numbers.

@@ -129,8 +129,8 @@ def take(
         only: whether the function reserves no folder except `out`, as a continued run needs.
 
     Raises:
-        Refused: if `only` is true and the folder is not free, or if a symbolic link has one of the
-            names.
+        Refused: if `only` is true and the folder is not free, or if a symbolic link has a name in
+            `names`.
         OSError: if the run's folder cannot be made.
     """
     names = tuple(names)

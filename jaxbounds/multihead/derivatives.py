@@ -1,7 +1,7 @@
 """Derivatives of the Flax module's output and of its loss, by automatic differentiation.
 
 The statements measure every derivative in a claim with these functions. A closed form from
-`calculus` may be the right side of an identity, but no bound's left side.
+`calculus` may be the right side of an identity; it is never the left side of a bound.
 """
 
 import jax

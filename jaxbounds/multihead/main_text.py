@@ -1,10 +1,10 @@
 """Theorems 1 and 2 and Corollary 2 of the main text, with constants in place of >~ and <~.
 
 The bounds follow from Theorems 3 and 4 and Corollary 5 under two conditions. First, three numbers
-are at least 1: R, the distance D = ||theta - theta_0||, and ||theta||_{2,infinity}. For
-Corollary 2, the three numbers are R, B_2 and g_0 >= B_2. Second, T is at most d R^2. The printed
-orders are wrong if one of these conditions fails (erratum E11). Let s = ||theta||_{2,infinity}. If
-R, D and s are at least 1, then
+are at least 1: R, the distance D = ||theta - theta_0||, and ||theta||_{2,infinity}. For Corollary
+2, the three numbers are R, B_2 and g_0 >= B_2. Second, T is at most d R^2. The printed orders are
+wrong if one of these conditions fails (erratum E11). Let s = ||theta||_{2,infinity}. Two
+inequalities hold if R, D and s are at least 1:
 
     3 sqrt(d) R^2 (3 D + s) + 1 <= sqrt(d) R^2 (9 D + 3 s + 1) <= 13 sqrt(d) R^2 s D.
 

@@ -1,9 +1,9 @@
 """The least numbers of heads and samples at which the main theorems give a useful bound.
 
-At the start zero, one direction in parameter space, spread over the heads, separates all data. At
-the start zero, the loss is log 2, and the target theta has L(theta) <= 1/K. The default population
-is `realizable.REALIZABLE`, with T = 3, d = 2 and R = 1. A bound on the generalization gap is useful
-if it is below log 2, the loss at zero.
+At zero initialisation, one direction in parameter space, spread over the heads, separates all data.
+At zero initialisation, the loss is log 2, and the target theta has L(theta) <= 1/K. The default
+population is `realizable.REALIZABLE`, with T = 3, d = 2 and R = 1. A bound on the generalization
+gap is useful if it is below log 2, the loss at zero.
 """
 
 import math

@@ -19,7 +19,7 @@ from jaxbounds.numerics.arrays import array_module
 REALIZABLE = SparseContext(
     tokens=3, dimension=2, relevant=2, distractors=0, signal=1.0, noise_mu=0.2, noise_nu=0.0
 )
-"""A population with R = 1 that the class direction separates at zero initialisation."""
+"""A population with R = 1 that `class_direction` separates at zero initialisation."""
 REALIZABLE_MARGIN = (2 - 0.4) / math.sqrt(6)
 """The margin gamma = sqrt(T / 2) (relevant - 2 noise irrelevant) / T of the population.
 

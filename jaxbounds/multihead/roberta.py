@@ -39,7 +39,7 @@ class RobertaShape:
         dropout: the dropout rate in training, on embeddings, attention weights, both branches and
             the classifier.
         deviation: the standard deviation of normal initial weights. 0 stands for 1 / sqrt(fan in).
-            For the attention's output, the fan in counts all heads and the gain, so the output's
+            For the attention's output, the fan in is heads * head_width * gain^2, so the output's
             scale does not depend on H.
     """
 

@@ -38,7 +38,7 @@ class Reason(NamedTuple):
 
 
 def listed(names: list[str] | tuple[str, ...], /, most: int = 4) -> str:
-    """Return the first few names as one line of text, with the number of the other names."""
+    """Return a line of text: the first `most` given names, and the number of further names."""
     shown = ", ".join(names[:most]) or "none"
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 

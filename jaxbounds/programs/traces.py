@@ -133,7 +133,7 @@ def approximations(program: Jaxpr, /) -> tuple[str, ...]:
 
 
 def coarseness(operation: str, /) -> float:
-    """Return eps (the unit of rounding) of the type that a text from `narrow_operations` names."""
+    """Return the rounding unit eps of the float type that a text such as "exp in float16" names."""
     return float(jnp.finfo(operation.split(" in ")[1].split(" ")[0]).eps)
 
 

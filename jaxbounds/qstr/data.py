@@ -110,7 +110,7 @@ def averaged_risk(predicted: Float[Array, "n N"], y: Float[Array, "n N"], /) -> 
 def pointwise_risk(
     predicted: Float[Array, "n N"], y: Float[Array, "n N"], positions: Int[Array, "n"], /
 ) -> Float[Array, ""]:
-    """Return the risk (2.3), the squared error averaged over n prompts, at one position of each."""
+    """Return the risk (2.3): the mean over n prompts of the squared error at one position."""
     return jnp.mean(jnp.take_along_axis((predicted - y) ** 2, positions[:, None], axis=1))
 
 

@@ -1,4 +1,4 @@
-"""The limit on what n labels reveal about the link, as stated after Theorem 4 (Section 3.2).
+"""A limit on what n labels reveal about the link function, stated after Theorem 4 (Section 3.2).
 
 For the linear link y = <u, (x_{t_1}, .., x_{t_q})>, with |u| = 1 in R^{qd}, a label is one linear
 equation for u. So no learner can distinguish two directions u that satisfy the equations of all n

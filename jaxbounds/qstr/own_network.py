@@ -26,8 +26,7 @@ READS_TOKENS = {
 """A dictionary from a kind of layer to the words in a parameter's path by which the kind is
 recognised.
 
-Layers of these kinds act on the tokens themselves, not only on W x.
-"""
+Layers of these kinds act on the tokens x themselves, not only on products W x with a matrix W."""
 
 
 def weights_of(model: Any, /) -> dict[str, Float[np.ndarray, "..."]]:

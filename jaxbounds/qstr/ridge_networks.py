@@ -23,7 +23,7 @@ class RidgeNetwork(NamedTuple):
     b: Float[np.ndarray, "m"]
 
     def __call__(self, x: Float[np.ndarray, "n d"], /) -> Float[np.ndarray, "n"]:
-        """Return the values at points, one point in each row."""
+        """Return the network's outputs at points, which are the rows of `x`."""
         return np.maximum(x @ self.W.T + self.b, 0.0) @ self.a
 
 

@@ -36,7 +36,8 @@ def about(paper: Paper, ids: Collection[str], /) -> tuple[Erratum, ...]:
 
     Args:
         paper: the paper.
-        ids: the ids of the statements. If these are all ids of the paper, return all its errata.
+        ids: the ids of the statements. If `ids` contains all ids of the paper, return all errata of
+            the paper.
     """
     own = [s for s in paper.statements if s.id in ids]
     if len(own) == len(paper.statements):

@@ -1,6 +1,6 @@
 """The quantifiers of a statement in words: its sets, the entries of `there_is`, its limit.
 
-`jaxbounds show`, the page and the audit read these words from here.
+The command `jaxbounds show`, the HTML page and the audit use the words of this module.
 """
 
 import math

@@ -79,9 +79,10 @@ class VerdictRows:
 
 
 def _cell(column: Column, line: int, verdict: Verdict) -> Text:
-    """Return a cell of a statement's row, which has a line for each form (version of a claim).
+    """Return the text of a table cell in one line of a statement; each form (version) has a line.
 
-    Below the first line, the label replaces the id, and the kind is empty.
+    The second line shows the statement's label in place of its id. Below the first line, the kind
+    is empty.
     """
     if column.name == "verdict":
         status = Text(verdict.status, style=STYLES[verdict.status])

@@ -123,8 +123,8 @@ def each(
         died.
 
     Raises:
-        Refused: if a worker has other versions or another source, cannot load its piece, or the
-            engine is gone.
+        Refused: if a worker has other package versions or another source, or cannot load its piece,
+            or if the engine stopped.
         Exception: any exception that the function `work` itself raised.
     """
     pieces = list(pieces)

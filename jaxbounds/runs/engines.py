@@ -73,7 +73,7 @@ executor."""
 
 
 Where = str | Engine | concurrent.futures.Executor
-"""The type of `on=` in Python: the name of an engine, an `Engine`, or an executor."""
+"""The type of the argument `on`: the name of an engine, an `Engine`, or an executor."""
 
 
 def engine_of(on: Where | None, /) -> On:

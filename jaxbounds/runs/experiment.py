@@ -155,7 +155,7 @@ def compute_share(request: Request, out: Place, share: Share, /, *, resume: bool
 
 
 def _share_somewhere(experiment: str, flags: tuple[str, ...], share: Share) -> dict[str, bytes]:
-    """Compute a shard (share of a run's training runs) on any machine, and return its files."""
+    """Compute a shard (a share of the training work) on any machine, and return its files."""
     with tempfile.TemporaryDirectory() as place:
         compute_share(requests.again(experiment, flags), Path(place), share)
         return packed(Path(place))
@@ -200,9 +200,9 @@ def compute_shards(request: Request, out: Place, count: int, /, *, on: On = HERE
 def merged(
     folders: Iterable[str | Place], out: Place, /, *, imports: Iterable[str] = ()
 ) -> Request:
-    """Merge the shards of a run into the folder `out`, and return the request of the whole run.
+    """Merge the shards of a run into the folder `out`, and return the whole run's `Request`.
 
-    If a run of this request then resumes in `out`, it uses the numbers of the shards.
+    A run of the returned request that resumes in `out` uses the numbers of the shards.
 
     Args:
         folders: the folders that hold the finished shards.

@@ -37,7 +37,7 @@ is larger, a run waits longer for a deadlocked worker.
 """
 MEMORY = 2**30
 """Bytes of memory that a process may need. A run starts only as many processes as fit into the
-memory. If this number is larger, a run starts fewer processes on a small machine."""
+memory. A larger number of bytes makes a run start fewer processes on a small machine."""
 
 
 def _cores() -> int:

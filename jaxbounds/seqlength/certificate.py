@@ -123,8 +123,8 @@ def generalization_certificate(
         network: a network from `extract_norms.extract_network`.
         X: the training inputs.
         readout: a vector with one entry per output; the loss depends on the outputs only through
-            the scalar readout . outputs. For the cross entropy of two classes use [-1, 1] as the
-            interval of outputs; then `lipschitz` is 1.
+            the scalar readout . outputs. The cross entropy of two classes needs the readout [-1, 1]
+            and `lipschitz` 1.
         loss_range: the length of an interval that contains the loss; clip an unbounded loss.
         lipschitz: the Lipschitz constant of the loss as a function of readout . outputs.
         delta: the allowed probability of failure.

@@ -61,7 +61,7 @@ def theorem_5_1_leading(
 
     The paper's O(.) hides the logarithms of this bound. The contraction inequality of Foster and
     Rakhlin contains powers of log m and the *worst-case* Rademacher complexity over all samples of
-    this size. The value is not certified.
+    this size. The returned value is no certified bound.
 
     Raises:
         Refused: if K < 2.

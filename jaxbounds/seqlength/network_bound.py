@@ -31,7 +31,7 @@ from jaxbounds.seqlength.single_layer import attention_bound, residual_range
 class TokenNorms(NamedTuple):
     """The largest l_2 norm and the largest entry of a sample's tokens.
 
-    Two further fields hold the largest norms of (x_cls, 1).
+    The fields `cls_l1` and `cls_l2` hold the largest l_1 and l_2 norms of (x_cls, 1).
     """
 
     l2: float

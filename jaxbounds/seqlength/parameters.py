@@ -80,7 +80,7 @@ def _in_flax_layout(module: Leaves) -> Leaves:
 
 
 def _is_layer(module: Leaves) -> bool:
-    """Tell whether a module has a kernel of at least two axes, and otherwise at most a bias."""
+    """Tell whether a module's only arrays are a kernel of at least two axes and possibly a bias."""
     return any(
         name in module and module[name].ndim >= 2 and set(module) <= {name, "bias", "b"}
         for name in _MATRIX

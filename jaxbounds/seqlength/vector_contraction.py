@@ -92,7 +92,7 @@ def log_separated(n: int, levels: ArrayLike, shattered: ArrayLike, /) -> Values:
 
 
 def scalar_entropy(R: float, m: int, B: float, /) -> LogCovering:
-    """Bound ln N_infinity(F_s, epsilon, m) by the module's three steps.
+    """Bound ln N_infinity(F_s, epsilon, m) as this module's docstring explains.
 
     The bound is infinite for epsilon <= 4 R.
     """

@@ -28,8 +28,8 @@ The attack tries multiples of the smallest known radius that flips the decision.
 BISECTIONS = 24
 """The number of bisections of a ray; a larger number finds the flipping radius more exactly."""
 SHRINKINGS = (1.0, 0.5, 0.25, 0.1, 0.03)
-"""The lengths of the steps that a refinement tries, as fractions of the distance to the linearised
-decision boundary."""
+"""A refinement of a perturbation tries steps of these lengths, as fractions of the distance to the
+linearised decision boundary."""
 
 
 class UpperEstimate(NamedTuple):

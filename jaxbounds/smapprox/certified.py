@@ -24,8 +24,8 @@ class NiceConstants(NamedTuple):
     Attributes:
         kappa_theta: the Lipschitz constant of layer f_i, i >= 1, in its parameters theta_i. It is
             relative to max(|h|, 1), where h is the layer's input.
-        kappa_xi: the Lipschitz constant of the corrections in their parameters, relative to
-            max(|h|, 1).
+        kappa_xi: the Lipschitz constant of the correction functions in their parameters, relative
+            to max(|h|, 1).
         mu: the Lipschitz constant of the layer f_i in its input h, at perturbed parameters theta_i.
         mu_0: the Lipschitz constant of the first layer f_0 in its parameters theta_0.
         sigma_h: the radius around the exact state h within which the Lipschitz constant mu holds.

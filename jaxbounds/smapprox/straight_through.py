@@ -33,7 +33,7 @@ def hard_max(
     straight_through: bool = False,
     tie_tolerance: float = 0.0,
 ) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-    """Return an array (1 at each maximiser, 0 elsewhere) and the number of maximisers.
+    """Return an array (1 at each largest allowed score, 0 elsewhere) and the number of its ones.
 
     The function does not divide the array by the number of maximisers, because rounding would then
     change the mean of k equal values. Rounding makes k (1/k) differ from 1 for k = 41, 49, ..., but

@@ -70,7 +70,7 @@ class Contents:
         self.lines += lines
 
     def need(self, numbers: Iterable[Real], choices_until: int = 0) -> None:
-        """Write the definitions of numbers, after those of operands and of earlier branches."""
+        """Write the definitions of the given numbers; operands and earlier branches come first."""
         wanted: dict[int, Real | Choice] = {}
         stack = list(numbers)
         while self._pending and self._pending[0].order <= choices_until:

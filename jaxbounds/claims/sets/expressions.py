@@ -84,7 +84,7 @@ def refuse_other_expressions(what: Number, /) -> None:
 
 
 def number_of(what: Number, size: Size, /) -> float:
-    """Return the value of an expression, for given numbers of the named sizes.
+    """Return the value of an expression such as 2*d, if `size` gives the value of each name.
 
     Raises:
         Refused: if the text is not an expression, or names a size that `size` lacks.

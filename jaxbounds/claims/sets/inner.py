@@ -253,7 +253,8 @@ def at_points(points: Iterable[Mapping[str, Any]], /) -> Iterator[None]:
     """Evaluate suprema and infima in a `with` block at given points, without searches.
 
     Args:
-        points: the best points that `points_noted` collected from the same function.
+        points: the best points that `points_noted` collected from the function that the block
+            evaluates.
     """
     with _holding(_given, iter(points)):
         yield

@@ -32,8 +32,8 @@ ENGINE = frozenset(
 def caller() -> Line | None:
     """Return the line outside of the library that declares a statement; None if there is none.
 
-    A user's function may declare several statements. While a module is loaded, the result is
-    therefore the line at the module's top level that calls this function.
+    A user's function may declare several statements. While a module is loaded, the result is the
+    module's top-level line that calls the user's function.
     """
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and _module(frame).startswith(DECLARES):

@@ -58,7 +58,7 @@ class Counterexample(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Counterexample":
-        """Return a placeholder for a refused declaration while a file is loaded."""
+        """Return a placeholder for a counterexample that was refused while a file was loaded."""
         made = cls(instance={}, ratio=0.0)
         object.__setattr__(made, "refused", str(problem))
         return made
@@ -120,7 +120,7 @@ class Form(metaclass=Careful):
 
     @classmethod
     def refused_as(cls, problem: Exception, given: Mapping[str, Any], /) -> "Form":
-        """Return a placeholder for a refused declaration while a file is loaded."""
+        """Return a placeholder for a form that the library refused while a file was loaded."""
         made = cls(name="printed")
         object.__setattr__(made, "refused", str(problem))
         return made

@@ -39,7 +39,7 @@ class Item:
     place: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a field of another type."""
+        """Refuse an item with a field that is not of the declared type."""
         refuse_other_types(self, f"item {self.id!r}")
 
     @property

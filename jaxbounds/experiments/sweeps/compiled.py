@@ -18,7 +18,7 @@ def kept(mark: Hashable, name: str, compile_: Callable[[], Any], /) -> Any:
 
     Args:
         mark: a text that only equal programs on equal devices share; None if no such text is known.
-        name: the name of the program; several programs share the text `mark`.
+        name: the name of the program, which distinguishes programs with an equal `mark`.
         compile_: a function that compiles the sweep's program.
     """
     if mark is None:

@@ -79,7 +79,7 @@ def _checkpointer() -> Any:
 
 
 def _kinds(tree: Any) -> Counter[tuple[str, tuple[int, ...]]]:
-    """Count leaves of each type and shape, without containers: orbax may change their classes."""
+    """Count leaves by type and shape; ignore containers, because orbax may change their classes."""
     return Counter((str(leaf.dtype), tuple(leaf.shape)) for leaf in jax.tree.leaves(tree))
 
 

@@ -2,8 +2,8 @@
 
 The programs carry `(states, over)`: `over` tells for each lane (run) whether the lane is finished.
 The programs compute the flags `over` of finished lanes once after each step. If the lanes of a
-sweep never finish, `over` is the empty tuple. The data that all lanes share are a tuple of one
-value, or an empty tuple.
+sweep never finish, `over` is the empty tuple. A tuple holds the value that all lanes share; the
+tuple is empty if the lanes share no value.
 """
 
 from collections.abc import Callable

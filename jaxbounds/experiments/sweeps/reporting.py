@@ -53,7 +53,7 @@ def _later_parts() -> float:
 def each_part(
     parts: Iterable[Part], /, cost: Callable[[Part], float] = lambda part: 1.0
 ) -> Iterator[Part]:
-    """Yield the parts of a run; progress within a part then shows the remaining time of the run.
+    """Yield the parts of a run; a part's progress report shows the remaining time of the run.
 
     Args:
         parts: the parts of the run, in their order; a part may have parts of its own.

@@ -201,7 +201,7 @@ class Work:
         return self._numbers
 
     def _nothing(self, devices: int) -> dict[str, np.ndarray]:
-        """Return zeros for the metrics of a round in which no group has unfinished lanes (runs)."""
+        """Return zeros as metrics if all lanes (runs) of all groups are finished."""
         room = lambda s: np.zeros((s.shape[0] * devices, *s.shape[1:]), s.dtype)
         return jax.tree.map(room, self._shapes)
 

@@ -61,9 +61,10 @@ CONTROLS: dict[str, Control] = {
     "tight within a factor 2": _at(0.4, "sharp"),
     "looser along training": turned("step", "run_left", "run_sharp"),
 }
-"""For each claim, a function that changes the data so that the claim is false.
+"""For each claim, a function that changes the experiment's data so that the claim is false.
 
-The functions change the exponents or the ratios to the bounds, or reverse the run in time.
+The functions change exponents, or ratios of measured values to bounds, or reverse the order of the
+steps.
 """
 
 

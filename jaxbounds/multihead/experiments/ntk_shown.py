@@ -40,11 +40,11 @@ CONTROLS: dict[str, Control] = {
     "larger NTK margin": scaled(1e-3, "margin", start=_RANDOM),
     "beat the linear oracle": scaled(1e-3, "margin", start=_RANDOM),
 }
-"""For each claim, a function that changes the data so that the claim is false.
+"""For each claim, a function that changes the experiment's data so that the claim is false.
 
 Three of the functions make the margins at random starts negative or small, or halve the margins at
-the largest n. One function imitates memorised data, of which only 90% of the held-out samples are
-separated.
+the largest n. One function imitates a network that memorised its data, and separates only 90% of
+the held-out samples.
 """
 
 

@@ -52,7 +52,7 @@ CONTROLS: dict[str, Control] = {
     ),
     "converges faster than plain GD": EXCHANGED,
 }
-"""For each claim, a function that changes the data so that the claim is false.
+"""For each claim, a function that changes the experiment's data so that the claim is false.
 
 The functions exchange heads or panels, lower the final alignment, or halve the margin.
 """

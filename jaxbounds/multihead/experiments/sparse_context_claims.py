@@ -49,7 +49,7 @@ CONTROLS: dict[str, Control] = {
     "achieves gamma_attn": scaled(0.5, "margin"),
     "speed-up is larger with Adam": EXCHANGED,
 }
-"""For each claim, a function that changes the data so that the claim is false.
+"""For each claim, a function that changes the experiment's data so that the claim is false.
 
 The functions exchange heads or panels, change the rate at which the loss falls, or halve the
 margin.

@@ -273,7 +273,7 @@ CONTROLS: dict[str, Control] = {
     "arm 'fixed'": _law(0.0),
     "stays within a factor 30": scaled(100, "ratio", step=lambda step: step == step.max()),
 }
-"""For each claim, a function that changes the data so that the claim is false.
+"""For each claim, a function that changes the experiment's data so that the claim is false.
 
 One function gives an arm (way to make heads) the exponent of the other arm. Another function makes
 the ratio -lambda_min / L grow in training.

@@ -128,7 +128,7 @@ def _ends(instance: Instance) -> Sides:
 
 
 def _on_host(instance: Instance, size: Size) -> Sides:
-    """Compare the eigenvalues of one instance.
+    """Measure the sides of `ENDS` on one instance alone.
 
     A batch of instances would take as long as its slowest instance.
     """

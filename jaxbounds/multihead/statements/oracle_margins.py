@@ -161,7 +161,7 @@ EQ_110 = on_sequence(
 
 
 def _term_one(which: int) -> Callable[[Instance, Size], Sides]:
-    """Return an `evaluate` that compares one of the two parts of Term I with its lower bound."""
+    """Return a function that compares a part of Term I (of two) with the part's lower bound."""
 
     def evaluate(instance: Instance, size: Size) -> Sides:
         c = unfold(instance)

@@ -57,7 +57,7 @@ def _moderate(instance: Instance, size: Size) -> Instance:
 
 
 def _extremes(instance: Instance) -> tuple[Array, Array, Array]:
-    """Return the mask of the first L tokens, their least score A, and the largest other score B."""
+    """Return the first L tokens' mask and least score A, and the other tokens' largest score B."""
     r = instance["r"]
     top = jnp.arange(r.shape[0]) < instance["L"]
     return top, jnp.min(jnp.where(top, r, jnp.inf)), jnp.max(jnp.where(top, -jnp.inf, r))

@@ -131,9 +131,9 @@ def _second_order(instance: Instance, size: Size) -> Sides:
 
 
 def _resolved(instance: Instance, size: Size) -> dict[str, Array]:
-    """Check that logits change by less than 4 between adjacent points.
+    """Check that logits change by at most 4 between adjacent grid points of the segment.
 
-    Otherwise the search for the maximum may miss a sudden change.
+    If logits change by more, the search for the maximum may miss a sudden change.
     """
     moved = jnp.max(jnp.sqrt(jnp.sum(instance["dW"] ** 2, axis=(1, 2))))
     change = token_radius(instance) ** 2 * moved

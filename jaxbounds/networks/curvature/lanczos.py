@@ -120,7 +120,7 @@ def default_tolerance(size: int, dtype: Any, /) -> float:
 
 
 def default_basis(size: int, iterations: int, dtype: Any, /) -> int:
-    """Return the number of rows of the basis: one for each iteration, up to `BASIS_BYTES` or 32."""
+    """Return the number of basis rows: one for each iteration, if `BASIS_BYTES` allows it."""
     fitting = BASIS_BYTES // (size * jnp.dtype(dtype).itemsize)
     return min(iterations, size, max(LEAST_BASIS, fitting))
 
@@ -239,10 +239,9 @@ def _advance(key: jax.Array, mask: Any, state: _Krylov, image: Any) -> _Krylov:
     exhausted = coupling <= 16 * eps * scale
 
     def fresh(rest: Array) -> Array:
-        """Return a random direction plus the new vector's remainder.
+        """Return a random direction plus `rest`, the new vector after orthogonalisation.
 
-        After orthogonalisation, the new vector's remainder is rounding noise, or it is close to an
-        eigenvector that the basis lacks.
+        The vector `rest` is rounding noise, or close to an eigenvector that the basis lacks.
         """
         noise = jax.random.normal(jax.random.fold_in(key, state.used), rest.shape, rest.dtype)
         noise = noise if mask is None else noise * mask

@@ -113,7 +113,7 @@ class Selection:
         return own, [jnp.asarray(x) for x, c, static in pairs if not c and static is None]
 
     def rebuilt(self, own: list[Any], fixed: list[Any]) -> Params:
-        """Rebuild the pytree from the two lists that `arrays` returned."""
+        """Rebuild the pytree from its parameters `own` and its other arrays `fixed`."""
         own_left, fixed_left = iter(own), iter(fixed)
         leaves = [
             next(own_left) if chosen else next(fixed_left) if static is None else static.value

@@ -75,7 +75,7 @@ class Sharing:
         return kept
 
     def unflatten(self, leaves: list[Any], /) -> Any:
-        """Rebuild the pytree, with shared Variables, from its leaves without repetitions."""
+        """Rebuild the pytree from leaves that list each shared Variable only once."""
         built: list[Any] = []
         left = iter(leaves)
         for i, (inner, first) in enumerate(self.nodes):

@@ -154,7 +154,7 @@ class Problem(NamedTuple):
         return self.selection.params(vector, self.own, self.fixed, self.head)
 
     def value(self, at: Array | None = None) -> Array:
-        """Return the mean loss at a vector of parameters; at `own` unless given."""
+        """Return the mean loss at the vector `at`, or at the present parameters if `at` is None."""
         vector = self.point if at is None else at
         return self._mean(lambda *batch: real(self.loss(self.params(vector), *batch)))
 
@@ -172,7 +172,7 @@ class Problem(NamedTuple):
         return lambda v: self._mean(lambda batch: self._product(v, batch))
 
     def image_and_value(self, v: Array) -> tuple[Array, Array]:
-        """Return A v, for the matrix A, and the mean loss; both come from shared forward passes."""
+        """Return the curvature matrix times v, and the mean loss, from shared forward passes."""
         value = lambda *batch: real(self.loss(self.params(self.point), *batch))
         if self.groups is None or count(self.groups) == 1:
             return self.operator()(v), self.value()

@@ -115,8 +115,8 @@ least recently used program first. A larger number takes more memory, and progra
 often."""
 _programs: "OrderedDict[Any, Any]" = OrderedDict()
 _fixed: set[Any] = set()
-"""The keys of losses that gave equal traces in two tracings. The library does not trace a loss a
-third time if its key is in this set.
+"""A set of keys, one for each loss whose first two traces were equal. The library does not trace
+these losses again.
 """
 
 

@@ -137,7 +137,7 @@ class Run:
         return upper + np.triu(upper, 1).T
 
     def look(self, k: int) -> Look:
-        """Return Ritz values and vectors from the first k rows; NaN if a product was not finite."""
+        """Return Ritz values and vectors of k basis rows; NaN if a product was not finite."""
         matrix = self.matrix(k)
         if not np.isfinite(matrix).all():
             nothing = np.full(k, np.nan)
@@ -148,7 +148,7 @@ class Run:
         return Look(values, vectors, np.abs(beyond @ vectors))
 
     def exhausted_at(self) -> int:
-        """Return the number of rows at which the Krylov space was exhausted; 2^62 if it was not."""
+        """Return how many basis rows exhaust the Krylov space; 2^62 if they do not exhaust it."""
         upper, coupling = self._projected()
         eps = float(jnp.finfo(self._state.vector.dtype).eps)
         beside = np.abs(np.append(np.diagonal(upper, 1)[: self.filled - 1], coupling))

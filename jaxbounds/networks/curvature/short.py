@@ -87,7 +87,7 @@ class ShortRun(Run):
         return np.triu(self._small), self._coupling
 
     def exhausted_at(self) -> int:
-        """Return the number of rows at which the Krylov space was exhausted; 2^62 if it was not."""
+        """Return how many basis rows exhaust the Krylov space; 2^62 if they do not exhaust it."""
         beside = np.append(np.diagonal(self._small, 1)[: self.filled - 1], self._coupling)
         eps = float(np.finfo(self._dtype).eps)
         gone = np.flatnonzero(np.abs(beside) <= 16 * eps * np.abs(np.triu(self._small)).max())

@@ -152,7 +152,7 @@ class Spectrum(NamedTuple):
         return self.size * mean, self.size * error
 
     def _finite(self, values: np.ndarray, name: str) -> np.ndarray:
-        """Refuse a function's values at the nodes if one at positive weight is not finite."""
+        """Refuse a function that is not finite at an estimated eigenvalue of positive weight."""
         nodes, weights = (np.asarray(a, np.float64) for a in (self.nodes, self.weights))
         lost = (weights > 0) & ~np.isfinite(values)
         if lost.any():
@@ -248,7 +248,7 @@ def _of_recurrence(alpha: Array, beta: Array) -> tuple[Array, Array, Array]:
 def _bare(
     operator: Any, start: Array, k: int, *, hosted: bool = False
 ) -> tuple[Array, Array, Array]:
-    """Run Lanczos without storing the basis; a converged node may appear several times."""
+    """Run Lanczos without storing the basis; a converged eigenvalue may appear several times."""
     zero = jnp.zeros((), start.dtype)
     carry = (jnp.zeros_like(start), start, zero, zero)
     if hosted:

@@ -1,7 +1,7 @@
 """Certify extreme eigenvalues of block-diagonal plus rank-n matrices, in time linear in the blocks.
 
 Let M = D + Z Z^T with D = diag(lambda), where Z has n columns. Sylvester's law of inertia, applied
-to [[D - s, Z], [Z^T, -I]], gives
+to [[D - s, Z], [Z^T, -I]], counts eigenvalues:
 
     #{eigenvalues of M below s} = #{lambda < s} - #{negative eigenvalues of I + Z^T (D - s)^-1 Z}.
 

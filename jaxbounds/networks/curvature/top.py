@@ -90,7 +90,7 @@ def _inserted(rows: Array, values: Array, vector: Array, value: Array) -> tuple[
 def _greatest(
     operator: Operator, size: int, dtype: Any, static: dict, dynamic: dict
 ) -> tuple[Array, Array]:
-    """Return unit vectors of the k greatest eigenvalues, and the spectral scale.
+    """Return unit vectors of the k greatest eigenvalues, and the largest absolute eigenvalue.
 
     One run of Lanczos finds k pairs, but may miss copies of an eigenvalue. Therefore the function
     starts another Lanczos run at a new random vector, with the found eigenvalues shifted to the

@@ -15,9 +15,9 @@ from jaxbounds.networks.curvature.paths import Params
 from jaxbounds.networks.curvature.products import Composite, Loss, real
 
 HALF = 0.5
-"""The factor of the mean of n squared losses, in the outer loss of `empirical_fisher`. The factor
-1/2 makes the outer loss's Hessian the identity divided by n. A larger factor would make the
-Gauss-Newton matrix a multiple of the Fisher matrix.
+"""The function `empirical_fisher` multiplies the mean of n squared losses by this factor. The
+factor 1/2 makes the Hessian in the n losses equal to the identity divided by n. A larger factor
+would make the Gauss-Newton matrix a multiple of the Fisher matrix.
 """
 
 

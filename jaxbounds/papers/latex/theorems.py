@@ -44,7 +44,7 @@ class Theorem(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Return the environment's kind of item, a key of `LISTED`; "" if it is not listed."""
+        """Return the item's kind (theorem, lemma, ...), a key of `LISTED`; "" for another kind."""
         words = re.findall(r"[a-z]+", self.printed.lower())
         return next((word for word in words if word in LISTED), "")
 

@@ -265,7 +265,7 @@ class BoxSearch:
     def __init__(
         self, programs: Programs, boxes: Sequence[Box], equalities: Touching | None = None
     ) -> None:
-        """Start the search; every given box is still undecided."""
+        """Start the search for a proof; the claim is undecided on every given box."""
         self.programs, self._equalities = programs, equalities
         self._heap: list[tuple[float, int, Box]] = []
         self._pushed = 0

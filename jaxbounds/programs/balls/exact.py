@@ -134,7 +134,7 @@ class Field:
         return self._index[key]
 
     def index(self, *key: Any) -> int:
-        """Return the index of the atom of a known key."""
+        """Return the index of the atom (irrational constant) that has the given key."""
         return self._index[key]
 
     def sign(self, p: Any) -> int:
@@ -287,7 +287,7 @@ class Exact:
 
     @staticmethod
     def of(field: Field, num: Any, den: Any, ball: arb) -> "Exact":
-        """Make a number: replace known powers of atoms, and cancel common factors."""
+        """Make a quotient: replace known powers of irrational constants; cancel common factors."""
         num, below = field.reduced(bounded(num))
         den, above = field.reduced(bounded(den))
         num, den = num * above, den * below
@@ -441,7 +441,7 @@ class Exact:
         return (sin if sign > 0 else -sin), cos
 
     def atan(self) -> "Exact | None":
-        """Return the arctangent."""
+        """Return the arctangent of the number."""
         field, q = self.field, self.as_rational()
         if q is not None and q in (-1, 0, 1):
             return field.pi() * field.rational(q / 4)

@@ -294,8 +294,9 @@ def enclose(
 
     Args:
         function: any function that `jax.make_jaxpr` can trace.
-        arguments: trees of arrays; each float is taken as an exact number. For a box, leaves may
-            also be arrays of `flint.arb`, made by `jaxbounds.programs.balls.values.reals`.
+        arguments: trees of arrays; each float is taken as an exact number. To enclose the function
+            on a box, take leaves that are arrays of `flint.arb` (intervals), made by
+            `jaxbounds.programs.balls.values.reals`.
         reading: the meaning of a float constant in the program. Under "exact" a float constant
             means exactly its own value. Under "ulp" a float with many binary digits
             (`math.sqrt(2)`, 1/3) stands for every real within some units in the last place.

@@ -184,7 +184,7 @@ A larger number makes more programs fork over the signs of vectors.
 
 
 def _signed(vectors: np.ndarray, m: np.ndarray, like: Callable[[], np.ndarray], run: Any) -> Any:
-    """Return the vectors with the program's signs, which no theorem determines.
+    """Give each eigenvector the sign that JAX computes, because no theorem determines the sign.
 
     If the matrix is known to full precision and has no zero entry, JAX's primitive computes the
     signs in floats. If an entry of the matrix may be zero, the sign of this zero could change the

@@ -176,4 +176,5 @@ COMBINE = {
     "scatter-min": _scattered(functions.less),
     "scatter-max": _scattered(functions.greater),
 }
-"""The rules for nonlinear scatter primitives. A rule combines an entry with its update."""
+"""Ball arithmetic's rules for nonlinear scatter primitives, such as "scatter-max". A rule combines
+an array's entry with the entry's update."""

@@ -44,7 +44,7 @@ class Algebra(Protocol):
     """The interface of an arithmetic on elements, such as Taylor polynomials, not on numbers."""
 
     def lift(self, ball: arb) -> Any:
-        """Return the algebra's element for a constant, which is given as a ball (interval)."""
+        """Return a constant (a ball, or interval) as an element such as a Taylor polynomial."""
 
     def apply(self, name: str, *entries: Any) -> Any:
         """Apply the function of a named JAX primitive to one or two elements of the arithmetic."""

@@ -49,7 +49,7 @@ class Sloped:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return the shape of the array of values."""
+        """Return the shape of the array `value`."""
         return self.value.shape
 
 

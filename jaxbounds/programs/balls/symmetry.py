@@ -302,9 +302,9 @@ def _fixed(box: Box, values: dict[int, float]) -> Box:
 
 
 def _combined(basis: list) -> Iterator[tuple[Fraction, ...]]:
-    """Yield candidate weights: small combinations of the basis.
+    """Yield candidate weight vectors: combinations of basis vectors with factors from -2 to 2.
 
-    Weights with the fewest negative numbers come first.
+    Vectors with the fewest negative weights come first.
     """
     found = set()
     for factors in itertools.product((0, 1, -1, 2, -2), repeat=len(basis)):
@@ -349,7 +349,7 @@ def _by(box: Box, scaled: tuple[bool, ...], basis: list) -> list[Box] | None:
 
 
 def _within(basis: list, equations: list[Form]) -> list:
-    """Return a basis of the weights in the span of `basis` that also satisfy the equations."""
+    """Return a basis of the weight vectors in the span of `basis` that satisfy all equations."""
     inner = [tuple(sum((e * v for e, v in zip(equation, b)), Fraction(0)) for b in basis)
              for equation in equations]  # fmt: skip
     combos = kernel(inner, len(basis))

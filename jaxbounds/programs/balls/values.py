@@ -137,7 +137,7 @@ constants.
 
 
 def _digits(dtype: Any) -> int:
-    """Return the binary digits of a type's mantissa."""
+    """Return the number of binary digits in a float type's mantissa."""
     return int(jnp.finfo(dtype).nmant) + 1
 
 

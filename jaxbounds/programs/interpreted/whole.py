@@ -230,9 +230,9 @@ class _Exactly:
         return out
 
     def power(self, power: IntegerPower, base: Any, exponent: Any, out: Any) -> Any:
-        """Return a power of integers with all bits of the exponent.
+        """Return a power of integers, computed from all bits of the exponent.
 
-        The traced program computed `out` from only the lowest bits of the exponent.
+        The traced program computed the given value `out` from only the lowest bits of the exponent.
         """
         exponent = np.asarray(exponent)
         if np.all((exponent >= 0) & (exponent < 2**power.bits)):

@@ -48,8 +48,8 @@ COMPOSITION = searched(
 )
 
 _MEMBERS = 4
-"""A finite class contains this number of networks, and this number of attention matrices. A larger
-number takes more time."""
+"""The number of networks, and of attention matrices, in a finite class. More networks make the
+checks take longer."""
 _GROUPS = "networks and attentions in two groups of near copies, at radii between the two distances"
 
 

@@ -94,7 +94,7 @@ def _coverings(i: Instance, size: Size) -> Sides:
 
 
 def _uniform_pairs(name: str, side: int) -> Callable[..., Sides]:
-    """Return a function that compares one of `_uniform`'s two bounds with the printed order."""
+    """Return a function that compares a bound (on complexity or gap) with the printed order."""
 
     def sides(i: Instance, size: Size) -> Sides:
         k, pairs = int(i["k"]), dict[str, Pair]()

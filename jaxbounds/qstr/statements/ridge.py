@@ -14,7 +14,7 @@ of a lattice."""
 
 
 def _wave(x: np.ndarray, spacing: float) -> np.ndarray:
-    """Return the distance of x to the nearest lattice point, minus the middle of its range."""
+    """Return the distance from x to the nearest lattice point, minus half the largest distance."""
     cell = x / spacing - np.round(x / spacing)
     return spacing * (np.linalg.norm(cell, axis=1) - np.sqrt(0.5) / 2)
 

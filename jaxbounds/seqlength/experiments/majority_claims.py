@@ -71,7 +71,7 @@ def deviations(config: Mapping[str, Any], /) -> tuple[str, ...]:
 
 
 def _trends(data: xr.Dataset, name: str, keep: np.ndarray) -> dict[str, Trend]:
-    """Compute slopes of the maximum and the mean over runs, against T / 100 and against ln T."""
+    """Compute slopes of a variable's maximum and mean over runs, against T / 100 and ln T."""
     T, values = data["T"].values.astype(float), data[name].values.astype(float)
     scales = {"": T / 100.0, " on ln T": np.log(T)}
     return {

@@ -2,8 +2,7 @@
 
 A packing is a set of networks that are pairwise at least 2 eps apart on some inputs. Each member of
 a cover is within eps of at most one network of the packing, because covers are strict (Section
-2.4). A packing is a set of maps with pairwise distances of at least 2 epsilon. A cover therefore
-has at least as many members as the packing.
+2.4). A cover therefore has at least as many members as the packing.
 """
 
 import functools

@@ -67,10 +67,7 @@ def _peeling(instance: Instance, size: Size) -> Sides:
 
 
 def _aligned(size: Size) -> Instance:
-    """Return instances with positive entries.
-
-    The terms of the inequality's sums then do not cancel.
-    """
+    """Return instances with positive entries, so that no terms cancel in either side's sums."""
     rng, d, k = np.random.default_rng(0), size["d"], size["k"]
     W_c, W_v = rng.uniform(0.1, 1.0, (4, k, d)), rng.uniform(0.1, 1.0, (4, d, k))
     # All columns have equal l_1 norms, so every column is a longest column.

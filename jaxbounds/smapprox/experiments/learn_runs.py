@@ -138,7 +138,7 @@ class Plan(NamedTuple):
 
     @property
     def counted(self) -> float:
-        """Return the number of units of work that remain after the first chunk."""
+        """Return the amount of work in all steps after the first chunk of steps."""
         return (self.steps - self.chunk) * self.each
 
     def telling(self, count: Count, words: str, /) -> Callable[[int, Any], None]:

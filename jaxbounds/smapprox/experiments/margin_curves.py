@@ -36,7 +36,8 @@ from jaxbounds.smapprox.machines import TuringMachine, halting_time, simulate
 from jaxbounds.smapprox.transformer import Attention, Segment, run
 
 KINDS = {"uncorrected": None, "corrected": THIRDS}
-"""The networks that are compared, with their corrections."""
+"""A dictionary from each compared kind of network to the correction that rounds its states, or
+None."""
 
 
 def chain_margins(

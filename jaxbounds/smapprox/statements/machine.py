@@ -1,4 +1,4 @@
-"""Section 4 and Theorem 4.1: whole machines as networks, step by step."""
+"""Section 4 and Theorem 4.1: networks that simulate Turing machines, compared step by step."""
 
 import functools
 import json

@@ -28,8 +28,8 @@ from jaxbounds.smapprox.all_layer_margin import ramp_loss
 THETA = np.array([[1.0, 0.0], [-1.0, 0.0]])
 """All parameters theta of the class, one in each row; F(x, theta) = theta_1."""
 LEAST = 1e-7
-"""The smallest probability eta at which floating point numbers still separate the two sides of the
-derived claim.
+"""The smallest probability eta of the tests. At a smaller eta, rounding hides the difference of the
+derived claim's sides.
 
 A smaller eta makes the check harder.
 """

@@ -89,7 +89,7 @@ class Ledger:
         return self.known(("infinite", bool(x > 0)), lambda: Real(x))
 
     def undefined(self, why: str) -> Real:
-        """Return an undefined or unknown number; `why` names the operation that caused it."""
+        """Return a placeholder for an undefined or unknown result; `why` names the operation."""
         return self.known(("undefined", why), lambda: Real(NAN_BALL, why=why))
 
     def known(self, key: Any, make: Any) -> Real:

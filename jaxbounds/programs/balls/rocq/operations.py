@@ -38,8 +38,8 @@ class Operation(NamedTuple):
             is no fraction.
         tactic: the tactic that proves the bounds of the result.
         exactly: the tactic of Rocq that proves the exact fraction.
-        cost: the number of scalar operations as which this operation counts towards the file's
-            limit.
+        cost: the number of scalar operations that this operation adds to the file's count, which
+            has a limit.
     """
 
     name: str
