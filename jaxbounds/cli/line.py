@@ -115,7 +115,7 @@ class _Told:
             )
 
     def files(self, name: str) -> dict[str, str]:
-        """Return a dictionary from each file of a new paper with this name to the file's text."""
+        """Return a dictionary from the name of each file of a new paper to the file's text."""
         ratio, line, best = self._ratio, self._line, self._best
         sizes = {key for size in self._sizes for key in size}
         take = lambda entry: f'size["{entry}"]' if entry in sizes else f'instance["{entry}"]'

@@ -60,7 +60,7 @@ def log_counts_signed(n: Count, K: Counts | Array, /) -> Counts | Array:
     """Compute the logarithm of `count_signed` for an array of whole numbers K of any size.
 
     Raises:
-        Refused: if n < 1 or some K < 0. Traced values are not checked.
+        Refused: if n < 1 or some K < 0. The function does not check traced values.
     """
     if traced(n, K):
         return _log_counts_traced(jnp.asarray(n).astype(float), jnp.asarray(K).astype(float))

@@ -193,8 +193,8 @@ CHAIN = on_networks(
 def _resolutions(instance: Instance, size: Size) -> tuple[NetworkNorms, Any]:
     """Compute the norms of a network and of its perturbed copy.
 
-    Compute also the bound sum_i beta_i eps_i. Here eps_i is the distance between map i of the
-    network and the perturbed copy of map i.
+    Compute also the bound sum_i beta_i eps_i. Here eps_i is the largest distance between the
+    outputs of matrix i and of its perturbed copy.
     """
     X, layers, moved = (instance[n] for n in ("X", "layers", "moved"))
     B_x = max_row_norm(X)
