@@ -16,17 +16,13 @@ import jax
 import numpy as np
 from flint import arb
 
-from jaxbounds.certification.disproof import (
-    MARGIN,
-    apart,
-    arrays_of,
-    enclosures,
-    hypotheses_of,
-    sides_of,
-)
+from jaxbounds.certification.apart import apart
+from jaxbounds.certification.enclosures import enclosures, hypotheses_of
+from jaxbounds.certification.sides import arrays_of, sides_of
 from jaxbounds.claims.statements import Form, Instance, Size, Statement
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.falsification.measure import measure
+from jaxbounds.programs.balls.boxes import MARGIN
 from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import NotSupported, Undecided, as_reals
 

@@ -9,17 +9,17 @@ certificate's result is "undecided".
 """
 
 import contextlib
-import functools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
-from flint import arb
 
+from jaxbounds.certification.apart import Gap, apart, hull
+from jaxbounds.certification.enclosures import BITS, Enclosing, Met, hypotheses_of, is_float
 from jaxbounds.certification.rocq import OPERATIONS, disproof_file
 from jaxbounds.certification.sides import arrays_of, sides_of
 from jaxbounds.claims.sets import Over
@@ -38,18 +38,11 @@ from jaxbounds.ground.exceptions import Refused
 from jaxbounds.papers import Named, the_statement
 from jaxbounds.programs.balls.boxes import MARGIN
 from jaxbounds.programs.balls.certificate import Certificate, decimal_bounds
-from jaxbounds.programs.balls.interpreter import Enclosed, Program, precision
+from jaxbounds.programs.balls.interpreter import precision
 from jaxbounds.programs.balls.values import (
-    INF,
-    OPEN,
-    ZERO,
-    Flags,
     NotSupported,
     Reading,
     Undecided,
-    as_flags,
-    as_reals,
-    nonnegative,
 )
 from jaxbounds.programs.interpreted import NotInterpreted, interpreted, once
 from jaxbounds.programs.interpreted.whole import as_floats, with_whole_numbers
@@ -72,224 +65,9 @@ tests decides more claims and takes longer.
 SECONDS = 20.0
 """Seconds after which the referee (ball arithmetic) leaves an instance undecided; a larger number
 decides more."""
-BITS = (192, 448)
-"""The precisions of ball arithmetic, in bits, that a disproof tries one after the other. Larger
-precisions give sharper bounds and take longer."""
 EQUAL = "both sides are equal, which violates the strict inequality; a disproof needs a gap"
 """The reason that a certificate gives if the claim is a strict inequality and the two sides are
 equal."""
-
-
-def _is_float(x: Any) -> bool:
-    return jax.dtypes.issubdtype(x.dtype, np.floating)
-
-
-class Enclosing:
-    """Encloses the results of a statement's function in balls, and traces the function only once.
-
-    The class first traces the function with the whole instance as argument. If this trace of the
-    whole instance fails, the class traces the function with the instance's floats as its only
-    arguments. If JAX cannot trace the function in either way, the class runs the function on the
-    host (outside JAX). The class then accepts only integers as the result, because integers have no
-    rounding error.
-    """
-
-    def __init__(self, function: Callable[[Any], Any], instance: Any, /) -> None:
-        self._function, self._instance = function, instance
-        self._leaves, self._structure = jax.tree.flatten(instance)
-
-    def _of_floats(self, given: list[Any]) -> Any:
-        rest = iter(given)
-        mixed = [next(rest) if _is_float(x) else np.asarray(x) for x in self._leaves]
-        return self._function(jax.tree.unflatten(self._structure, mixed))
-
-    @functools.cached_property
-    def _traced(self) -> tuple[Program | None, Any, Exception | None]:
-        """Return the traced program, its argument, and the exception if the trace failed."""
-        refusal: Exception | None = None
-        whole = (self._function, self._instance)
-        floats = [x for x in self._leaves if _is_float(x)]
-        for traceable, argument in (whole, (self._of_floats, floats)) if floats else (whole,):
-            try:
-                return Program.of(traceable, argument), argument, refusal
-            except Exception as problem:  # NumPy or Python code that refuses a tracer
-                refusal = problem
-        return None, None, refusal
-
-    def __call__(
-        self,
-        *,
-        reading: Reading = "exact",
-        bits: int = BITS[0],
-        seconds: float | None = None,
-        rules: Mapping[str, Any] | None = None,
-    ) -> Enclosed:
-        """Enclose the result of the given function on the instance.
-
-        Raises:
-            Undecided: if the enclosures are too wide to determine the result, or if the host
-                (outside JAX) computed results that are not integers.
-            NotSupported: if ball arithmetic has no rule for a primitive.
-        """
-        program, argument, refusal = self._traced
-        if program is not None:
-            options: Any = {"reading": reading, "bits": bits, "seconds": seconds, "rules": rules}
-            return program.enclosed(argument, **options)._replace(whole=refusal is None)
-        result = jax.tree.map(np.asarray, self._function(self._instance))
-        if any(_is_float(x) and not np.all(x == np.round(x)) for x in jax.tree.leaves(result)):
-            raise Undecided(
-                "evaluate computes on the host, where rounding errors cannot be "
-                f"enclosed (JAX could not trace evaluate: {type(refusal).__name__})"
-            )
-        return Enclosed([result], computed=True, whole=False)
-
-
-def enclosures(function: Callable[[Any], Any], instance: Any, /, **options: Any) -> Enclosed:
-    """Enclose the result of a function once; the options are those of `Enclosing.__call__`.
-
-    Raises:
-        Undecided: if the enclosures are too wide to decide whether the instance violates the claim.
-        NotSupported: if ball arithmetic has no rule for a primitive.
-    """
-    return Enclosing(function, instance)(**options)
-
-
-class Met(NamedTuple):
-    """Whether an instance meets the hypotheses of a form (version of a claim).
-
-    Attributes:
-        words: a dictionary from each hypothesis to "certain" (proved), "open" (undecided) or
-            "missed" (violated). Each word is valid for all branches of the program that the
-            enclosures cannot exclude.
-        computed: whether a hypothesis depends on numbers that the host (outside JAX) computed,
-            without enclosures.
-    """
-
-    words: dict[str, str]
-    computed: bool
-
-    @property
-    def certain(self) -> bool:
-        """Whether the enclosures prove that the instance meets all hypotheses."""
-        return all(word == "certain" for word in self.words.values())
-
-
-def hypotheses_of(
-    statement: Statement, form: Form, instance: Any, size: Size, /
-) -> Callable[..., Met]:
-    """Trace the hypotheses of a statement and a form; return a function that decides them.
-
-    A form is one version of the claim.
-
-    Raises:
-        NotSupported: in a call of the returned function, if a hypothesis returns another type than
-            booleans.
-    """
-    asking = lambda hypotheses: Enclosing(lambda i: dict(hypotheses(i, size)), instance)
-    asked = [asking(f) for f in (statement.hypotheses, form.hypotheses) if f is not None]
-
-    def met(**options: Any) -> Met:
-        known: dict[str, str] = {}
-        found = [one(**options) for one in asked]
-        for name, value in (pair for one in found for way in one.ways for pair in way.items()):
-            values = as_flags(value) if isinstance(value, Flags) else np.asarray(value)
-            if not isinstance(value, Flags) and values.dtype != np.bool_:
-                raise NotSupported(
-                    f"the hypothesis {name!r} returns dtype={values.dtype}, expected booleans. Try "
-                    "a comparison, such as a <= b"
-                )
-            unsure = "open" if (values == OPEN).any() else "certain"
-            word = "missed" if (values == 0).any() else unsure
-            before = known.get(name, word)
-            known[name] = word if word == before else "open"
-        return Met(known, any(one.taken(statement.host) for one in found))
-
-    return met
-
-
-class Gap(NamedTuple):
-    """A lower bound on the distance between the two sides, from their enclosures by balls.
-
-    Attributes:
-        amount: a lower bound on the distance of the sides minus the error that `evaluate` states,
-            relative to the larger side; negative if the sides certainly satisfy a `<=`.
-        entry: the index, in the flattened sides, of the entry at which the distance is largest.
-        lhs: the enclosure of the left side at the entry `entry`.
-        rhs: the enclosure of the right side at the entry `entry`.
-        most: an upper bound on the distance at all entries, relative to the larger side; None if
-            unknown.
-    """
-
-    amount: arb
-    entry: int
-    lhs: arb
-    rhs: arb
-    most: arb | None = None
-
-
-def _stated(error: Any) -> arb:
-    """Return the largest rounding error that `evaluate` states for its sides.
-
-    Raises:
-        Undecided: if a rounding error that `evaluate` states may be negative or NaN.
-    """
-    errors = as_reals(error).ravel()
-    if not all(map(nonnegative, errors)):
-        raise Undecided("Sides.error may be negative or NaN")
-    return max((v.upper() for v in errors), default=ZERO)
-
-
-def apart(relation: str, lhs: Any, rhs: Any, error: Any = 0.0, /, *, by_entry: bool = False) -> Gap:
-    """Enclose the relative distance of two sides, minus the rounding error that `evaluate` states.
-
-    Args:
-        relation: the claim's relation "<=", ">=" or "="; for a bound, `lhs` is the side that the
-            claim says is smaller.
-        lhs: the left side of the claim, enclosed in ball arithmetic.
-        rhs: the right side of the claim, enclosed in ball arithmetic.
-        error: the error of lhs - rhs that `evaluate` states.
-        by_entry: if True, the distance at each entry of an identity is relative to the sides at
-            this entry; else it is relative to the largest entry.
-
-    Raises:
-        Undecided: if a side has no enclosure, or the error may be negative or NaN.
-    """
-    left, right = as_reals(lhs).ravel(), as_reals(rhs).ravel()
-    if left.shape != right.shape:
-        left, right = np.broadcast_arrays(left, right)
-    if any(v.is_nan() for v in (*left, *right)):
-        raise Undecided("ball arithmetic has no enclosure of a side, which may be undefined")
-    stated = _stated(error)
-    if relation in ("<=", ">="):  # `lhs` is the side claimed to be smaller
-        if len(left) != 1:
-            raise NotSupported(
-                f"both sides of a <= must be scalars, got entries={len(left)}. Try jnp.max of "
-                "each side"
-            )
-        l, r = left[0], right[0]
-        if l == INF and r.is_finite() and stated.is_finite():
-            return Gap(arb(1), 0, l, r)
-        scale = max(abs(l).upper(), abs(r).upper())
-        gap = (l - r - stated) / scale if scale > 0 else ZERO
-        return Gap(gap.lower() if gap.is_finite() else ZERO, 0, l, r)
-    scale = max((abs(v).upper() for v in (*left, *right)), default=ZERO)
-    own = lambda a, b: max(abs(a).upper(), abs(b).upper()) if by_entry else scale
-    per = lambda amount, a, b: amount / own(a, b) if own(a, b) > 0 else ZERO
-    pairs = list(zip(left, right))
-    gaps = [(abs(a - b) - stated).lower() for a, b in pairs]
-    finite = scale > 0 and scale.is_finite() and stated.is_finite()
-    if by_entry and finite:
-        gaps = [per(gap, *pair).lower() for gap, pair in zip(gaps, pairs)]
-    entry = max(range(len(gaps)), key=lambda i: float(gaps[i]), default=0)
-    if not gaps or not finite:
-        return Gap(ZERO, entry, ZERO, ZERO)
-    most = max((per(abs(a - b).upper(), a, b) for a, b in pairs), default=ZERO)
-    amount = gaps[entry] if by_entry else (gaps[entry] / scale).lower()
-    return Gap(amount, entry, left[entry], right[entry], most)
-
-
-def _hull(balls: Iterable[arb]) -> arb:
-    return functools.reduce(arb.union, balls)
 
 
 def disprove(
@@ -452,7 +230,7 @@ def _certificate(
 
 def _largest(instance: Any) -> float:
     """Return the largest absolute float of an instance, but at least 1."""
-    floats = [np.asarray(x) for x in jax.tree.leaves(instance) if _is_float(x)]
+    floats = [np.asarray(x) for x in jax.tree.leaves(instance) if is_float(x)]
     return max([1.0, *(float(np.max(np.abs(x), initial=0.0)) for x in floats)])
 
 
@@ -584,8 +362,8 @@ def _attempting(
             gap = float(min(f.amount for f in found).lower())
             with precision(bits):
                 known |= {
-                    left: decimal_bounds(_hull(f.lhs for f in found)),
-                    right: decimal_bounds(_hull(f.rhs for f in found)),
+                    left: decimal_bounds(hull(f.lhs for f in found)),
+                    right: decimal_bounds(hull(f.rhs for f in found)),
                     "entry": found[0].entry if statement.relation == "=" else None,
                     "gap": gap,
                     "apart": max(float(abs(f.lhs - f.rhs).upper()) for f in found),

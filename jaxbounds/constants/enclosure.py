@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from flint import arb
 
-from jaxbounds.certification.disproof import enclosures
+from jaxbounds.certification.enclosures import enclosures
 from jaxbounds.claims.statements import CONTROL, Instance
 from jaxbounds.constants.polish import Point
 from jaxbounds.constants.problem import Problem, flat, unflat

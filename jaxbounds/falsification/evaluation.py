@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxbounds.claims.sets.inner import estimates_made
 from jaxbounds.claims.statements import CONTROL, Hypotheses, Instance, Sides, Size, Statement
-from jaxbounds.claims.statements.statement import two_claims
+from jaxbounds.claims.statements.problems import two_claims
 from jaxbounds.ground.exceptions import Refused
 from jaxbounds.ground.tracing_errors import TRACED, trace_fault, users_line
 

@@ -14,15 +14,10 @@ import pytest
 from flint import arb
 
 from jaxbounds.certification import disproof
-from jaxbounds.certification.disproof import (
-    Gap,
-    Met,
-    apart,
-    confirmed,
-    disprove,
-    enclosures,
-    hypotheses_of,
-)
+from jaxbounds.certification import enclosures as enclosures_module
+from jaxbounds.certification.apart import Gap, apart
+from jaxbounds.certification.disproof import confirmed, disprove
+from jaxbounds.certification.enclosures import Met, enclosures, hypotheses_of
 from jaxbounds.claims.statements import Counterexample, Form, Sides, Size, Statement
 from jaxbounds.falsification import float64_on_cpu
 from jaxbounds.programs.balls.certificate import Certificate, as_fraction
@@ -240,7 +235,7 @@ def met_by(monkeypatch, of_statement, of_form=None, **options):
 
         return enclosed
 
-    monkeypatch.setattr(disproof, "Enclosing", enclosing)
+    monkeypatch.setattr(enclosures_module, "Enclosing", enclosing)
     stub = lambda found: None if found is None else lambda i, size: {"ways": found}
     form = Form(name="printed", hypotheses=stub(of_form))
     statement = claim(hypotheses=stub(of_statement), forms=(form,), **options)
@@ -349,7 +344,7 @@ def attempt(monkeypatch, given, statement=PLAIN, margin=0.0, met=None, in_ulp=No
 
 
 FAR, NEAR, TRUE = [way(2, 1)], [way(1 + 2.0**-10, 1)], [way(1, 2)]
-AS_CODED = "only if the constants of the program are exactly its floats"
+AS_CODED = "only if each constant of the claim is exactly its float in the program"
 ON_HOST = "numbers that were computed on the host count as exact"
 OPEN = Met({"mine": "open"}, False)
 

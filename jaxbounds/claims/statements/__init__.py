@@ -11,10 +11,11 @@ from jaxbounds.claims.statements.kinds import (
     ON_AVERAGE,
     Kind,
     Relation,
+    Search,
 )
 from jaxbounds.claims.statements.paper import Erratum, Paper
 from jaxbounds.claims.statements.sides import CONTROL, Sides
-from jaxbounds.claims.statements.statement import Budget, Search, Statement
+from jaxbounds.claims.statements.statement import Budget, Statement
 
 __all__ = [
     "BY_INSTANCE",

@@ -11,9 +11,9 @@ from jaxbounds.claims.sets.over import refuse_other_sets
 from jaxbounds.claims.statements.form import Counterexample, Form, Status
 from jaxbounds.claims.statements.instance import Hypotheses
 from jaxbounds.claims.statements.judged import Judged
-from jaxbounds.claims.statements.kinds import Kind
+from jaxbounds.claims.statements.kinds import Estimate, Kind
 from jaxbounds.claims.statements.line import Axes, sizes_of
-from jaxbounds.claims.statements.statement import Budget, Estimate, Statement, Witness
+from jaxbounds.claims.statements.statement import Budget, Statement, Witness
 from jaxbounds.claims.statements.two_sides import (
     PRINTED,
     ByName,

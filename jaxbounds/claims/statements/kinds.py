@@ -8,6 +8,8 @@ Kind = Literal[
     "limit",
 ]  # fmt: skip
 Relation = Literal["=", "<=", ">=", "->"]
+Search = Literal["gradient", "random", "none"]
+Estimate = Literal["below", "above"]
 Decider = Literal[
     "each instance", "each run", "all draws of a size", "the trend over all sizes"
 ]  # fmt: skip
